@@ -1,0 +1,51 @@
+# Every target sets up what it needs in .venv; Python 3.11 or newer and git are all it asks for.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_READY := $(VENV)/.ready-run
+DEV_READY := $(VENV)/.ready-dev
+REPO ?=
+INFO ?=
+EXIT ?=
+
+.PHONY: demo playground test check bench proto clean
+
+demo: $(RUN_READY)
+	@$(BIN)/porchbot demo $(if $(REPO),--repo $(REPO)) $(if $(EXIT),--exit)
+
+playground: $(RUN_READY)
+	@$(BIN)/porchbot playground $(if $(REPO),--repo $(REPO)) $(if $(INFO),--info $(INFO))
+
+test: $(DEV_READY)
+	$(BIN)/pytest
+
+check: $(DEV_READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(DEV_READY)
+	$(BIN)/python -m tests.benchmarks
+
+proto: $(DEV_READY)
+	$(BIN)/pip install --quiet --group proto
+	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. fnrunner/proto/evaluator.proto
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "porchbot needs Python 3.11 or newer; set PYTHON=/path/to/python3.11 (found: $$($(PYTHON) --version))"; exit 1; }
+	@command -v git >/dev/null || { echo "porchbot needs git: install it first"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+
+$(RUN_READY): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(DEV_READY): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable . --group dev
+	@touch $@ $(RUN_READY)
