@@ -1,0 +1,1 @@
+"""The bot: fetches facts, carries out actions, serves webhooks."""

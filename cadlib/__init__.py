@@ -1,0 +1,1 @@
+"""Packages: read, edit losslessly, render, diff; pure, no input or output."""

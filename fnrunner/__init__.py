@@ -1,0 +1,1 @@
+"""Runs one KRM function on one ResourceList, over gRPC."""

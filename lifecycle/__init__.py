@@ -1,0 +1,1 @@
+"""Decides: facts in, actions out; pure, no input or output."""
