@@ -1,0 +1,45 @@
+"""Where something is wrong in a package, and the error that says so."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a package, as exact as is known.
+
+    `str()` gives "net/policy.yaml:12, metadata.name" and leaves out what is
+    unknown; "the package" when nothing is known.
+
+    Attributes:
+        path: File, relative to the folder it was read from, with "/" between
+            its parts; "" when no single file is meant.
+        line: Line in that file, from 1; only "\\n" ends a line. None when unknown.
+        field: Field of the resource, such as "spec.containers[0].image"; "" when
+            no field is meant.
+    """
+
+    path: str = ""
+    line: int | None = None
+    field: str = ""
+
+    def __str__(self) -> str:
+        where = self.path
+        if where and self.line is not None:
+            where = f"{where}:{self.line}"
+        return ", ".join(part for part in (where, self.field) if part) or "the package"
+
+
+class PackageError(Exception):
+    """A package breaks the format, and its author can repair it.
+
+    Attributes:
+        place: Where it is.
+        problem: What is wrong: a clause without a full stop at its end.
+        fix: What to do about it: a sentence without a full stop at its end.
+    """
+
+    def __init__(self, place: Place, problem: str, fix: str) -> None:
+        super().__init__(f"{place}: {problem}. {fix}.")
+        self.place = place
+        self.problem = problem
+        self.fix = fix

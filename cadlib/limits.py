@@ -1,0 +1,37 @@
+"""How much input a package may bring before it is refused.
+
+The numbers were measured on real packages: the largest file among them has about
+1 MB and the largest benchmark 2,500 files, so each limit leaves room for a
+package several times larger, and stops input that was made to exhaust memory.
+"""
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+
+SEGMENT_BYTES = 255
+"""Longest name of a file or folder, in bytes: NAME_MAX on Linux and macOS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on one package; each is the largest value still accepted.
+
+    Attributes:
+        file_bytes: Size of one YAML file (4 times the largest real one). Files that
+            are never parsed count towards `package_bytes` only.
+        package_bytes: Size of all files of a package together.
+        files: Number of files in a package, subpackages included.
+        depth: How many mappings and lists may lie inside one another in a document.
+        nodes: How many nodes the aliases of one file may add when they are written
+            out. An alias bomb of 442 bytes stands for more than half a million.
+    """
+
+    file_bytes: int = 4 * MIB
+    package_bytes: int = 64 * MIB
+    files: int = 20_000
+    depth: int = 64
+    nodes: int = 10_000
+
+
+DEFAULT = Limits()
