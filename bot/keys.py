@@ -1,0 +1,148 @@
+"""The names of what can be looked at again: the keys of the work table, made and read back.
+
+A key names a thing at the forge by numeric ids, never by a name that can change hands. Its text is
+`<forge>:<repository id>:<kind>[:<part>…]`; a branch stands last, so that it may hold a colon.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+FORGES = frozenset({"github"})
+"""Forges whose keys are read; more come with their adapters."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalKey:
+    """A draft or proposal: one head branch, whether or not it has a pull request.
+
+    Attributes:
+        repository: Number of the repository that receives the change.
+        head_repository: Number of the repository that holds the branch; differs for a fork.
+        branch: Name of the head branch, without `refs/heads/`.
+        forge: Which forge.
+    """
+
+    KIND: ClassVar[str] = "proposal"
+
+    repository: int
+    head_repository: int
+    branch: str
+    forge: str = "github"
+
+    def __str__(self) -> str:
+        return f"{self.forge}:{self.repository}:{self.KIND}:{self.head_repository}:{self.branch}"
+
+    @property
+    def ref(self) -> str:
+        """The head branch, spelled in full."""
+        return f"refs/heads/{self.branch}"
+
+
+@dataclass(frozen=True, slots=True)
+class PullKey:
+    """A pull request known by its number only; the bot finds its `ProposalKey`."""
+
+    KIND: ClassVar[str] = "pull"
+
+    repository: int
+    number: int
+    forge: str = "github"
+
+    def __str__(self) -> str:
+        return f"{self.forge}:{self.repository}:{self.KIND}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitKey:
+    """A commit, 40 hex digits; the bot finds the proposals whose head it is."""
+
+    KIND: ClassVar[str] = "commit"
+
+    repository: int
+    sha: str
+    forge: str = "github"
+
+    def __str__(self) -> str:
+        return f"{self.forge}:{self.repository}:{self.KIND}:{self.sha}"
+
+
+@dataclass(frozen=True, slots=True)
+class BaseKey:
+    """A branch that proposals are merged into: merging and tagging are done under this key."""
+
+    KIND: ClassVar[str] = "base"
+
+    repository: int
+    branch: str
+    forge: str = "github"
+
+    def __str__(self) -> str:
+        return f"{self.forge}:{self.repository}:{self.KIND}:{self.branch}"
+
+    @property
+    def ref(self) -> str:
+        """The base branch, spelled in full."""
+        return f"refs/heads/{self.branch}"
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryKey:
+    """A whole repository: adoption, its open proposals, its tags."""
+
+    KIND: ClassVar[str] = "repository"
+
+    repository: int
+    forge: str = "github"
+
+    def __str__(self) -> str:
+        return f"{self.forge}:{self.repository}:{self.KIND}"
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationsKey:
+    """Everything the App can see: which repositories there are."""
+
+    forge: str = "github"
+
+    def __str__(self) -> str:
+        return f"{self.forge}:app:installations"
+
+
+Key = ProposalKey | PullKey | CommitKey | BaseKey | RepositoryKey | InstallationsKey
+
+
+def parse(text: str) -> Key:
+    """Read a key back from its text; the inverse of `str(key)`.
+
+    Raises:
+        ValueError: No key is written so.
+    """
+    match text.split(":", 4):
+        case [forge, "app", "installations"] if forge in FORGES:
+            return InstallationsKey(forge)
+        case [forge, repository, "proposal", head, branch] if forge in FORGES and branch:
+            return ProposalKey(_number(text, repository), _number(text, head), branch, forge)
+        case [forge, repository, "pull", number] if forge in FORGES:
+            return PullKey(_number(text, repository), _number(text, number), forge)
+        case [forge, repository, "commit", sha] if forge in FORGES and sha:
+            return CommitKey(_number(text, repository), sha, forge)
+        case [forge, repository, "base", *rest] if forge in FORGES and any(rest):
+            return BaseKey(_number(text, repository), ":".join(rest), forge)
+        case [forge, repository, "repository"] if forge in FORGES:
+            return RepositoryKey(_number(text, repository), forge)
+        case _:
+            raise _not_a_key(text)
+
+
+def _number(text: str, digits: str) -> int:
+    # Only the spelling that str() makes: "007" or "+7" would be a second name for one thing.
+    if digits.isascii() and digits.isdigit() and str(int(digits)) == digits:
+        return int(digits)
+    raise _not_a_key(text)
+
+
+def _not_a_key(text: str) -> ValueError:
+    return ValueError(
+        f"work key {text!r}: not one of ours. Expected <forge>:<repository id>:<kind>…, "
+        "such as github:42:pull:7."
+    )

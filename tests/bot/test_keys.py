@@ -1,0 +1,74 @@
+"""Keys: every key made is read back, and no text reads as two keys."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.keys import (
+    BaseKey,
+    CommitKey,
+    InstallationsKey,
+    Key,
+    ProposalKey,
+    PullKey,
+    RepositoryKey,
+    parse,
+)
+
+NUMBERS = st.integers(min_value=0, max_value=2**63)
+BRANCHES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1)
+KEYS: st.SearchStrategy[Key] = st.one_of(
+    st.builds(ProposalKey, NUMBERS, NUMBERS, BRANCHES),
+    st.builds(PullKey, NUMBERS, NUMBERS),
+    st.builds(CommitKey, NUMBERS, st.text("0123456789abcdef", min_size=40, max_size=40)),
+    st.builds(BaseKey, NUMBERS, BRANCHES),
+    st.builds(RepositoryKey, NUMBERS),
+    st.just(InstallationsKey()),
+)
+
+SPELLINGS: dict[str, Key] = {
+    "github:42:proposal:43:drafts/net/core/v1": ProposalKey(42, 43, "drafts/net/core/v1"),
+    "github:42:pull:7": PullKey(42, 7),
+    "github:42:commit:" + "a" * 40: CommitKey(42, "a" * 40),
+    "github:42:base:release/1:2": BaseKey(42, "release/1:2"),
+    "github:42:repository": RepositoryKey(42),
+    "github:app:installations": InstallationsKey(),
+}
+
+
+@given(KEYS)
+def test_every_key_made_is_read_back(key: Key) -> None:
+    """The short-cut is `text.split(":")`: a branch may hold a colon."""
+    assert parse(str(key)) == key
+
+
+@given(KEYS, KEYS)
+def test_two_keys_never_share_a_text(one: Key, other: Key) -> None:
+    assert (str(one) == str(other)) == (one == other)
+
+
+@pytest.mark.parametrize(("text", "key"), SPELLINGS.items(), ids=SPELLINGS)
+def test_spelling(text: str, key: Key) -> None:
+    assert (str(key), parse(text)) == (text, key)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "github",
+        "gitlab:1:pull:2",
+        "github:x:pull:2",
+        "github:1:pull:02",
+        "github:1:pull:+2",
+        "github:1:pull:٢",
+        "github:1:pull:2:3",
+        "github:1:proposal:2:",
+        "github:1:base:",
+        "github:1:repository:2",
+        "github:1:unknown",
+    ],
+)
+def test_what_is_no_key_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"work key .*: not one of ours\. Expected <forge>:"):
+        parse(text)
