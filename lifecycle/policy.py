@@ -1,0 +1,161 @@
+"""A repository's configuration as values; how it is written is `bot.config`'s affair.
+
+`Policy()` is what holds without a file: packages anywhere on the default branch, renderings
+committed, one approval by somebody with write access who is not an author (DESIGN 5).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from cadlib.errors import Place
+from lifecycle.access import Role, RoleSource, Source
+
+
+class RenderMode(StrEnum):
+    """What happens to a draft that is not its own rendering."""
+
+    COMMIT = "commit"
+    CHECK = "check"
+
+
+class MergeMethod(StrEnum):
+    """How the bot merges."""
+
+    MERGE = "merge"
+    SQUASH = "squash"
+
+
+class Mode(StrEnum):
+    """Whether what a guardrail finds blocks, or is only shown."""
+
+    BLOCK = "block"
+    WARN = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A part of the repository where packages live.
+
+    Attributes:
+        directory: Folder in the repository, no slash at either end; "" for all of it.
+        branch: Branch it is published on; None for the repository's default branch.
+    """
+
+    directory: str = ""
+    branch: str | None = None
+
+    def holds(self, path: str) -> bool:
+        """Whether a folder lies in it."""
+        return not self.directory or f"{path}/".startswith(f"{self.directory}/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardrailFunction:
+    """A function that the repository runs on all its packages.
+
+    Attributes:
+        image: As written, such as "kubeconform:v0.1".
+        config_map: Its parameters; None for none.
+        config_path: File in the package with its parameters; None for none.
+        name: A name for it in results; "" for none.
+        mode: Whether its findings block.
+        fix: What people should do about its findings; "" where they say so themselves.
+    """
+
+    image: str
+    config_map: Mapping[str, str] | None = None
+    config_path: str | None = None
+    name: str = ""
+    mode: Mode = Mode.BLOCK
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveRule:
+    """Who must approve (DESIGN 5, `access.approve`).
+
+    Attributes:
+        require: How many people; 0 for nobody.
+        sources: Who counts: any of these.
+        self_allowed: Authors may approve their own work.
+    """
+
+    require: int = 1
+    sources: tuple[Source, ...] = (RoleSource(Role.WRITE),)
+    self_allowed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The configuration of a base branch.
+
+    Attributes:
+        version: Of the format.
+        roots: Where packages live; empty for the whole repository on its default branch.
+        render: What happens to a draft that is not its own rendering.
+        mutators: Run after each package's own pipeline, in this order.
+        validators: Run after all mutators.
+        approve: Who must approve.
+        merge: How the bot merges.
+    """
+
+    version: int = 1
+    roots: tuple[Root, ...] = ()
+    render: RenderMode = RenderMode.COMMIT
+    mutators: tuple[GuardrailFunction, ...] = ()
+    validators: tuple[GuardrailFunction, ...] = ()
+    approve: ApproveRule = field(default_factory=ApproveRule)
+    merge: MergeMethod = MergeMethod.MERGE
+
+    @property
+    def digest(self) -> str:
+        """Digest of what can change a package's verdict, 64 hex digits; approvals bind to it.
+
+        A guardrail's `fix` and `name` are words for people, roots and `merge` do not judge: an
+        approval survives their change. Who may approve is a set, the functions are a sequence.
+        """
+        judging = [
+            [_judging(f) for f in self.mutators],
+            [_judging(f) for f in self.validators],
+            self.approve.require,
+            sorted({source.spelling for source in self.approve.sources}),
+            self.approve.self_allowed,
+        ]
+        return hashlib.sha256(json.dumps(judging, sort_keys=True).encode()).hexdigest()
+
+
+def _judging(function: GuardrailFunction) -> list[object]:
+    config = None if function.config_map is None else dict(function.config_map)
+    return [function.image, config, function.config_path, function.mode]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a configuration file.
+
+    Attributes:
+        place: File, line and key.
+        problem: What is wrong: a clause without a full stop at its end.
+        fix: What to do about it: a sentence without a full stop at its end.
+    """
+
+    place: Place
+    problem: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}. {self.fix}."
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenPolicy:
+    """A configuration that cannot be used: everything waits until it is mended.
+
+    Attributes:
+        problems: At least one, by line.
+    """
+
+    problems: tuple[Problem, ...]
