@@ -1,0 +1,1 @@
+"""Holds the sandbox forge to GitHub's own descriptions of its answers and webhooks."""
