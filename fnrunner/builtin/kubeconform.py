@@ -1,0 +1,147 @@
+"""The catalog's `kubeconform`: holds every resource against Kubernetes' schemas.
+
+Rules:
+    - Every problem of every resource is reported, each at its field, and one fails the function.
+    - A kind without a schema (a custom resource) passes, and the log says so, as with the
+      catalog's function, whose results leave it out. `ignore_missing_schemas: "false"` makes
+      it an error, except for what is never applied to a cluster: kpt's own kinds and local
+      configuration.
+    - Schemas are those that come with porchbot. The keys that name others are refused, as is
+      any key not known: a check that is not made must not look made.
+
+Configuration (the data of a ConfigMap, or fields of any resource): `strict`,
+`ignore_missing_schemas` ("true" or "1" is true), `skip_kinds` (separated by commas, `Kind`
+or `group/version/Kind`), `kubernetes_version` (such as "1.33"; the newest by default).
+
+Source: reference/kpt.md, section 6; catalog cases in cases/render (kubeconform).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from cadlib.resourcelist import Item, ResourceList
+
+from cadlib.yaml import Value, field_text
+from fnrunner.builtin import resource, schema, verdict
+from fnrunner.builtin.verdict import Verdict
+from fnrunner.results import Result
+
+_KEYS: Final = ("strict", "ignore_missing_schemas", "skip_kinds", "kubernetes_version")
+_LATER: Final = ("schema_location", "additional_schema_locations")
+_HEAD: Final = ("apiVersion", "kind", "metadata")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Config:
+    strict: bool
+    report_missing: bool
+    skipped: frozenset[str]
+    version: str
+
+
+class _ConfigError(Exception):
+    """The configuration asks for something that is not there."""
+
+
+def run(resources: ResourceList) -> Verdict:
+    """Validate every resource; none changes."""
+    try:
+        config = _read(resources.config)
+    except _ConfigError as error:
+        return verdict.refused(resources.items, verdict.result(str(error), "error"))
+    schemas = schema.load(config.version, strict=config.strict)
+    results: list[Result] = []
+    unchecked: list[str] = []
+    for item in resources.items:
+        if _is_skipped(item.value, config):
+            continue
+        problems = schemas.problems(
+            resource.group(item.value),
+            resource.version(item.value),
+            resource.kind(item.value),
+            item.value,
+        )
+        if problems is not None:
+            results += (
+                verdict.at(item, problem.message, "error", field_text(problem.path))
+                for problem in problems
+            )
+        elif config.report_missing and not _is_for_tools(item.value):
+            results.append(_missing(item, config))
+        else:
+            unchecked.append(_called(item.value))
+    if results:
+        return verdict.refused(resources.items, *results)
+    log = "".join(f"no schema for {name}: not checked\n" for name in sorted(set(unchecked)))
+    return Verdict(items=resources.items, results=(), log=log)
+
+
+def _read(config: Value) -> _Config:
+    values = dict(_settings(config))
+    for key in _LATER:
+        if values.pop(key, ""):
+            raise _ConfigError(f"`{key}` is not supported yet: leave it out of the configuration")
+    if unknown := sorted(set(values) - set(_KEYS)):
+        raise _ConfigError(
+            f"the configuration has a key `{unknown[0]}`; known are {', '.join(_KEYS)}"
+        )
+    skipped = values.get("skip_kinds", "").split(",")
+    ignore = values.get("ignore_missing_schemas", "")
+    return _Config(
+        strict=_is_true(values.get("strict", "")),
+        report_missing=bool(ignore) and not _is_true(ignore),
+        skipped=frozenset(kind.strip() for kind in skipped if kind.strip()),
+        version=_version(values.get("kubernetes_version", "")),
+    )
+
+
+def _settings(config: Value) -> Iterator[tuple[str, str]]:
+    fields = resource.mapping(config)
+    own = {key: value for key, value in fields.items() if key not in (*_HEAD, "data")}
+    for key, value in {**resource.mapping(fields.get("data")), **own}.items():
+        yield key, value if isinstance(value, str) else str(value).lower()
+
+
+def _is_true(text: str) -> bool:
+    return text.lower() == "true" or text == "1"
+
+
+def _version(text: str) -> str:
+    shipped = schema.versions()
+    if not text:
+        return shipped[-1]
+    minor = ".".join(text.removeprefix("v").split(".")[:2])
+    if minor not in shipped:
+        raise _ConfigError(
+            f"`kubernetes_version` is {text}, but there are schemas only for {shipped[0]} to"
+            f" {shipped[-1]}: choose one of these"
+        )
+    return minor
+
+
+def _is_skipped(value: Value, config: _Config) -> bool:
+    kind = resource.kind(value)
+    return kind in config.skipped or f"{resource.api_version(value)}/{kind}" in config.skipped
+
+
+def _is_for_tools(value: Value) -> bool:
+    return (
+        resource.is_local(value)
+        or resource.group(value).endswith("kpt.dev")
+        or not resource.is_krm(value)
+    )
+
+
+def _missing(item: Item, config: _Config) -> Result:
+    message = (
+        f"no schema found for {_called(item.value)} in Kubernetes {config.version}:"
+        " add its kind to `skip_kinds`, or set `ignore_missing_schemas`"
+    )
+    return verdict.at(item, message, "error", "")
+
+
+def _called(value: Value) -> str:
+    return (
+        f"{resource.api_version(value)} {resource.kind(value)}".strip() or "a file without a kind"
+    )

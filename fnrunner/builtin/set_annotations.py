@@ -1,0 +1,228 @@
+"""The catalog's `set-annotations`: puts annotations on every resource and every pod template.
+
+Rules:
+    - Local configuration gets them too.
+    - Where they go is a list of field specifications, kustomize's own (`_USUAL`) after those
+      of the configuration. A specification without group, version or kind means any.
+    - What a path crosses is made where the specification says `create`; a list on the way
+      means each of its entries.
+    - One result for each field, changed or not, sorted by file, position and field.
+
+Source: reference/kpt.md, section 6, set-annotations; kustomize's commonAnnotations.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from cadlib.resourcelist import Item, ResourceList
+
+from cadlib.yaml import Value, field_text
+from fnrunner.builtin import resource, verdict
+from fnrunner.builtin.resource import Path, ShapeError
+from fnrunner.builtin.verdict import Verdict
+from fnrunner.results import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spec:
+    """A field that holds annotations, in the kinds it names."""
+
+    path: tuple[str, ...]
+    create: bool
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+    def means(self, value: Value) -> bool:
+        return (
+            self.group in ("", resource.group(value))
+            and self.version in ("", resource.version(value))
+            and self.kind in ("", resource.kind(value))
+        )
+
+
+def _usual(path: str, kind: str = "", *, group: str = "", version: str = "") -> _Spec:
+    keys = tuple(path.split("/"))
+    return _Spec(path=keys, create=True, group=group, version=version, kind=kind)
+
+
+_TEMPLATE: Final = "spec/template/metadata/annotations"
+_USUAL: Final = (
+    _usual("metadata/annotations"),
+    _usual(_TEMPLATE, "ReplicationController", version="v1"),
+    _usual(_TEMPLATE, "Deployment"),
+    _usual(_TEMPLATE, "ReplicaSet"),
+    _usual(_TEMPLATE, "DaemonSet"),
+    _usual(_TEMPLATE, "StatefulSet"),
+    _usual(_TEMPLATE, "Job", group="batch"),
+    _usual("spec/jobTemplate/metadata/annotations", "CronJob", group="batch"),
+    _usual("spec/jobTemplate/spec/template/metadata/annotations", "CronJob", group="batch"),
+)
+
+
+class _ConfigError(Exception):
+    """The configuration does not say what to set where."""
+
+
+def run(resources: ResourceList) -> Verdict:
+    """Set the annotations that the configuration names."""
+    try:
+        annotations, specs = _read(resources.config)
+    except _ConfigError as error:
+        return verdict.refused(
+            resources.items,
+            verdict.result(f"failed to configure function: {error}", "error"),
+        )
+    return _set(resources.items, annotations, specs)
+
+
+def _read(config: Value) -> tuple[dict[str, str], tuple[_Spec, ...]]:
+    specs: tuple[_Spec, ...] = ()
+    kind, api_version = resource.kind(config), resource.api_version(config)
+    if (kind, api_version) == ("ConfigMap", "v1"):
+        annotations = _texts(resource.field(config, "data"))
+    elif (api_version, kind) in _OWN_KINDS and config:
+        annotations = _strings(resource.field(config, "annotations"))
+        specs = _extra_specs(config)
+    else:
+        raise _ConfigError("`functionConfig` must be a `ConfigMap` or `SetAnnotations`")
+    if not annotations:
+        raise _ConfigError("input annotation list cannot be empty")
+    return dict(sorted(annotations.items())), (*specs, *_USUAL)
+
+
+_OWN_KINDS: Final = (
+    ("fn.kpt.dev/v1alpha1", "SetAnnotations"),
+    ("fn.kpt.dev/v1alpha1", "SetAnnotationConfig"),  # its older name
+    ("", ""),  # kustomize's bare form
+)
+
+
+def _texts(data: Value) -> dict[str, str]:
+    """Return the data of a ConfigMap as kpt reads it: each scalar as its text."""
+    return {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in resource.mapping(data).items()
+    }
+
+
+def _strings(value: Value) -> dict[str, str]:
+    if value is not None and not isinstance(value, dict):
+        raise _ConfigError("`annotations` must be a mapping of strings")
+    found = {}
+    for key, annotation in (value or {}).items():
+        if not isinstance(annotation, str):
+            raise _ConfigError(f"annotation `{key}` must be a string; put it in quotes")
+        found[key] = annotation
+    return found
+
+
+def _extra_specs(config: Value) -> tuple[_Spec, ...]:
+    added = resource.field(config, "additionalAnnotationFields")
+    older = resource.field(config, "fieldSpecs")
+    if added is not None and older is not None:
+        raise _ConfigError(
+            "`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`"
+        )
+    return tuple(map(_spec, resource.items(added if older is None else older)))
+
+
+def _spec(value: Value) -> _Spec:
+    keys = resource.text(resource.field(value, "path")).strip("/")
+    if not keys:
+        raise _ConfigError("every entry of `additionalAnnotationFields` needs a `path`")
+    # A slash within a key is written with a backslash before it.
+    parts = keys.replace(r"\/", "\0").split("/")
+    return _Spec(
+        path=tuple(part.replace("\0", "/") for part in parts),
+        create=resource.field(value, "create") is True,
+        group=resource.text(resource.field(value, "group")),
+        version=resource.text(resource.field(value, "version")),
+        kind=resource.text(resource.field(value, "kind")),
+    )
+
+
+def _set(items: Sequence[Item], annotations: Mapping[str, str], specs: Sequence[_Spec]) -> Verdict:
+    message = f"set annotations: {_json(annotations)}"
+    changed, found, errors = [], set(), []
+    for item in items:
+        value = item.value
+        try:
+            for spec in specs:
+                if spec.means(value):
+                    value, paths = _annotate(value, spec.path, annotations, create=spec.create)
+                    found |= {(item.path, item.index, field_text(path)) for path in paths}
+        except ShapeError as error:
+            field = field_text(error.path)
+            problem = f"cannot set annotations: {field or 'the resource'} must be a mapping"
+            errors.append(verdict.at(item, problem, "error", field))
+        changed.append(item if value is item.value else replace(item, value=value))
+    if errors:
+        return verdict.refused(items, *errors)
+    return Verdict(items=tuple(changed), results=_results(found, message))
+
+
+def _json(annotations: Mapping[str, str]) -> str:
+    return json.dumps(annotations, separators=(",", ":"), ensure_ascii=False)
+
+
+def _results(found: set[tuple[str, int, str]], message: str) -> tuple[Result, ...]:
+    # No severity: the catalog's function gives none.
+    if not found:
+        return ({"message": "no annotations applied"},)
+    return tuple(
+        {
+            "message": message,
+            "field": {"path": field},
+            **({"file": verdict.file(path, index)} if path else {}),
+        }
+        for path, index, field in sorted(found)
+    )
+
+
+def _annotate(
+    value: Value,
+    keys: tuple[str, ...],
+    annotations: Mapping[str, str],
+    *,
+    create: bool,
+    done: Path = (),
+) -> tuple[Value, list[Path]]:
+    """Return a copy of `value` with annotations at `keys`, and the paths where they stand.
+
+    Raises:
+        ShapeError: Something on the way is neither a mapping nor a list.
+    """
+    if isinstance(value, list):
+        return _annotate_each(value, keys, annotations, create=create, done=done)
+    if value is not None and not isinstance(value, dict):
+        raise ShapeError(done)
+    old = value or {}
+    if not keys:
+        same = all(old.get(key) == wanted for key, wanted in annotations.items())
+        return (value if same else {**old, **annotations}), [done]
+    key = keys[0].removesuffix("[]")
+    if not create and old.get(key) is None:
+        return value, []
+    new, paths = _annotate(old.get(key), keys[1:], annotations, create=create, done=(*done, key))
+    return (value if new is old.get(key) else {**old, key: new}), paths
+
+
+def _annotate_each(
+    value: list[Value],
+    keys: tuple[str, ...],
+    annotations: Mapping[str, str],
+    *,
+    create: bool,
+    done: Path,
+) -> tuple[Value, list[Path]]:
+    copy, paths = list(value), []
+    for position, entry in enumerate(value):
+        copy[position], more = _annotate(
+            entry, keys, annotations, create=create, done=(*done, position)
+        )
+        paths += more
+    same = all(new is old for new, old in zip(copy, value, strict=True))
+    return (value if same else copy), paths

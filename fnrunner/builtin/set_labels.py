@@ -1,0 +1,228 @@
+"""The catalog's `set-labels`: puts labels on every resource, and into the selectors that need them.
+
+Rules:
+    - Local configuration is left alone, and so is a file that does not say its apiVersion
+      and kind: the catalog's function writes a Service's selector and a Deployment's into a
+      bare `kustomization.yaml`, which breaks it.
+    - `_PLACES` lists where labels go. Some places get them in any case; at others only a
+      label that is there already changes, since a new one would select something else.
+    - The number reported counts every label looked at, changed or not, as in the catalog.
+
+Source: reference/kpt.md, section 6, set-labels.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from cadlib.resourcelist import Item, ResourceList
+
+from cadlib.yaml import Value
+from fnrunner.builtin import resource, verdict
+from fnrunner.builtin.resource import Path, ShapeError
+from fnrunner.builtin.verdict import Verdict
+from fnrunner.results import Result
+
+_CONFIG_NAME: Final = "function-input"  # the ConfigMap that kpt makes of a configMap
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where labels stand in a kind: keys, "[]" for each entry of a list."""
+
+    path: str
+    create: bool
+    within: str = ""  # where this is missing, nothing is looked at and nothing counted
+
+
+_SELECTOR: Final = "spec.selector.matchLabels"
+_POD: Final = (
+    _Place("spec.template.metadata.labels", create=True, within="spec.template"),
+    _Place(
+        "spec.template.spec.topologySpreadConstraints.[].labelSelector.matchLabels", create=False
+    ),
+)
+_WORKLOAD: Final = (_Place(_SELECTOR, create=True), *_POD)
+
+# By group and kind. The catalog matches these kinds in any group; here only in their own:
+# a Service of serving.knative.dev has no selector, and would get one.
+_PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
+    ("", "Service"): (_Place("spec.selector", create=True),),
+    ("", "ReplicationController"): (_Place("spec.selector", create=True), *_POD),
+    ("apps", "Deployment"): _WORKLOAD,
+    ("apps", "ReplicaSet"): _WORKLOAD,
+    ("apps", "DaemonSet"): _WORKLOAD,
+    ("extensions", "Deployment"): _WORKLOAD,
+    ("extensions", "ReplicaSet"): _WORKLOAD,
+    ("extensions", "DaemonSet"): _WORKLOAD,
+    ("apps", "StatefulSet"): (
+        *_WORKLOAD,
+        _Place("spec.volumeClaimTemplates.[].metadata.labels", create=True),
+        _Place("spec.volumeClaimTemplates.[].selector.matchLabels", create=False),
+    ),
+    ("batch", "Job"): (_Place(_SELECTOR, create=False), *_POD),
+    ("batch", "CronJob"): (
+        _Place("spec.jobTemplate.metadata.labels", create=True, within="spec.jobTemplate"),
+        _Place(
+            "spec.jobTemplate.spec.selector.matchLabels",
+            create=False,
+            within="spec.jobTemplate.spec",
+        ),
+        _Place(
+            "spec.jobTemplate.spec.template.metadata.labels",
+            create=True,
+            within="spec.jobTemplate.spec.template",
+        ),
+        _Place(
+            "spec.jobTemplate.spec.template.spec.topologySpreadConstraints.[]"
+            ".labelSelector.matchLabels",
+            create=False,
+        ),
+    ),
+    ("policy", "PodDisruptionBudget"): (_Place(_SELECTOR, create=False),),
+    ("networking.k8s.io", "NetworkPolicy"): (
+        _Place("spec.podSelector.matchLabels", create=False),
+        _Place("spec.ingress.[].from.[].podSelector.matchLabels", create=False),
+        _Place("spec.egress.[].to.[].podSelector.matchLabels", create=False),
+    ),
+}
+_EVERYWHERE: Final = _Place("metadata.labels", create=True)
+
+
+class _ConfigError(Exception):
+    """The configuration cannot be read."""
+
+
+def run(resources: ResourceList) -> Verdict:
+    """Set the labels that the configuration names."""
+    items = resources.items
+    try:
+        labels = _read(resources.config)
+    except _ConfigError as error:
+        return verdict.refused(items, verdict.result(str(error), "error"))
+    said = () if labels is not None else (verdict.result("`FunctionConfig` is not given", "info"),)
+    if not any(_is_wanted(item) for item in items):
+        return Verdict(items=items, results=(*said, verdict.result("no input resources", "info")))
+    if labels is None:
+        return verdict.refused(items, *said)
+    if not labels:
+        message = "no `labels` arguments are given in FunctionConfig"
+        return Verdict(items=items, results=(verdict.result(message, "warning"),))
+    return _set(items, labels)
+
+
+def _is_wanted(item: Item) -> bool:
+    return not resource.is_local(item.value)
+
+
+def _read(config: Value) -> dict[str, str] | None:
+    """Return the labels by key, sorted, or None when no configuration is given."""
+    if not config:
+        return None
+    if (resource.kind(config), resource.api_version(config)) == ("ConfigMap", "v1"):
+        data = resource.field(config, "data")
+        if resource.name(config) == _CONFIG_NAME and not data:
+            return None
+        return _strings(data, "data")
+    if (resource.kind(config), resource.group(config)) == ("SetLabels", "fn.kpt.dev"):
+        return _strings(resource.field(config, "labels"), "labels")
+    group = resource.group(config)
+    kind = ".".join(part for part in (resource.kind(config), group) if part)
+    raise _ConfigError(
+        f"unknown FunctionConfig `{kind}`, expect `SetLabels.fn.kpt.dev` or `ConfigMap.v1`"
+    )
+
+
+def _strings(value: Value, field: str) -> dict[str, str]:
+    # The messages are the catalog's, which has them from Go's JSON reader.
+    if value is not None and not isinstance(value, dict):
+        raise _ConfigError(_wrong_type(value, f"SetLabels.{field}", "map[string]string"))
+    labels = {}
+    for key, label in sorted((value or {}).items()):
+        if not isinstance(label, str):
+            raise _ConfigError(_wrong_type(label, f"SetLabels.{field}", "string"))
+        labels[key] = label
+    return labels
+
+
+def _wrong_type(value: Value, field: str, wanted: str) -> str:
+    found = {list: "array", dict: "object", bool: "bool", str: "string"}.get(type(value), "number")
+    return (
+        "unable to convert object to *setlabels.SetLabels with error: json: cannot unmarshal"
+        f" {found} into Go struct field {field} of type {wanted}"
+    )
+
+
+def _set(items: Sequence[Item], labels: Mapping[str, str]) -> Verdict:
+    count = 0
+    changed: list[Item] = []
+    errors: list[Result] = []
+    for item in items:
+        if not _is_wanted(item) or not resource.is_krm(item.value):
+            changed.append(item)
+            continue
+        value, looked_at, problems = _label(item, labels)
+        count += looked_at
+        errors += problems
+        changed.append(item if value is item.value else replace(item, value=value))
+    summary = verdict.result(f"set {count} labels in total", "info")
+    if errors:
+        return verdict.refused(items, *errors, summary)
+    return Verdict(items=tuple(changed), results=(summary,))
+
+
+def _label(item: Item, labels: Mapping[str, str]) -> tuple[Value, int, list[Result]]:
+    """Return the labelled value, how many labels were looked at, and what went wrong."""
+    value, count, problems = item.value, 0, []
+    places = _PLACES.get((resource.group(value), resource.kind(value)), ())
+    for place in (_EVERYWHERE, *places):
+        try:
+            for path in list(_found(value, place)):
+                value = _with_labels(value, path, labels, create=place.create)
+                count += len(labels)
+        except ShapeError as error:
+            field = ".".join(map(str, error.path))
+            message = f"cannot set labels: {field or 'the resource'} must be a mapping"
+            problems.append(verdict.at(item, message, "error", field))
+    return value, count, problems
+
+
+def _found(value: Value, place: _Place) -> Iterator[Path]:
+    """Yield the paths of a place in a resource, lists counted out."""
+    if place.within and not isinstance(resource.field(value, *place.within.split(".")), dict):
+        return
+    yield from _expand(value, place.path.split("."), ())
+
+
+def _expand(value: Value, keys: list[str], done: Path) -> Iterator[Path]:
+    if "[]" not in keys:
+        yield (*done, *keys)
+        return
+    split = keys.index("[]")
+    entries = resource.items(resource.field(value, *keys[:split]))
+    for position, entry in enumerate(entries):
+        yield from _expand(entry, keys[split + 1 :], (*done, *keys[:split], position))
+
+
+def _with_labels(value: Value, path: Path, labels: Mapping[str, str], *, create: bool) -> Value:
+    found = _at(value, path)
+    if found is not None and not isinstance(found, dict):
+        raise ShapeError(path)
+    old = found or {}
+    new = {key: label for key, label in labels.items() if create or key in old}
+    if all(old.get(key) == label for key, label in new.items()):
+        return value
+    return resource.with_field(value, path, {**old, **new})
+
+
+def _at(value: Value, path: Path) -> Value:
+    for i, key in enumerate(path):
+        if isinstance(value, list) and isinstance(key, int):
+            value = value[key]
+        elif isinstance(value, dict) and isinstance(key, str):
+            value = value.get(key)
+        elif value is None:
+            return None
+        else:
+            raise ShapeError(path[:i])
+    return value

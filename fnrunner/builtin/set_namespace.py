@@ -1,0 +1,273 @@
+"""The catalog's `set-namespace`: puts every resource into one namespace.
+
+Rules:
+    - Local configuration is left alone.
+    - Set are: `metadata.namespace` of what lives in a namespace; the name of a Namespace;
+      the Service that a CustomResourceDefinition's webhook or an APIService points to, if
+      there is one; the subjects of a ClusterRoleBinding that name a namespace. Subjects of a
+      RoleBinding are not: the catalog's function leaves them too.
+    - Without `namespaceMatcher` all of them change, but resources that came from more than
+      one upstream namespace are refused: they would be thrown together.
+    - With it, only those change that are in that namespace, or were upstream.
+    - `config.kubernetes.io/depends-on` follows the resource it names.
+    - A wrong configuration is an error among the results, not a failure, as in the catalog.
+
+Source: reference/kpt.md, section 6, set-namespace.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from cadlib.resourcelist import Item, ResourceList
+
+from cadlib.yaml import Value
+from fnrunner.builtin import resource, verdict
+from fnrunner.builtin.resource import Path, ShapeError, field, text
+from fnrunner.builtin.verdict import Verdict
+from fnrunner.results import Result
+
+DEPENDS_ON: Final = "config.kubernetes.io/depends-on"
+_CONTEXT_NAME: Final = "kptfile.kpt.dev"  # name of the ConfigMap in package-context.yaml
+
+# <group>/namespaces/<namespace>/<kind>/<name>
+_NAMESPACED_REFERENCE: Final = re.compile(r"([-.\w]*)/namespaces/([-.\w]*)/([-.\w]*)/([-.\w]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    namespace: str
+    matcher: str
+
+
+class _ConfigError(Exception):
+    """The configuration does not say which namespace to set."""
+
+
+def run(resources: ResourceList) -> Verdict:
+    """Set the namespace that the configuration names."""
+    try:
+        config = _read(resources.config)
+    except _ConfigError as error:
+        return Verdict(items=resources.items, results=(_complaint(error, resources.config),))
+    applied = [item.value for item in resources.items if not resource.is_local(item.value)]
+    problem = _mixed_origins(applied)
+    if problem and not config.matcher:
+        return Verdict(items=resources.items, results=(verdict.result(problem, "error"),))
+    return _Run(config, applied).over(resources.items)
+
+
+def _read(config: Value) -> _Config:
+    kind, version = resource.kind(config), resource.version(config)
+    if not config:
+        raise _ConfigError(
+            "FunctionConfig is missing. Expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`"
+        )
+    if (kind, version) == ("ConfigMap", "v1"):
+        return _read_config_map(config)
+    if (kind, resource.api_version(config)) == ("SetNamespace", "fn.kpt.dev/v1alpha1"):
+        namespace = text(field(config, "namespace"))
+        if not namespace:
+            raise _ConfigError("`namespace` should not be empty")
+        return _Config(namespace, text(field(config, "namespaceMatcher")))
+    raise _ConfigError(
+        f"unknown functionConfig Kind={kind} ApiVersion={resource.api_version(config)},"
+        " expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`"
+    )
+
+
+def _read_config_map(config: Value) -> _Config:
+    matcher = text(field(config, "data", "namespaceMatcher"))
+    is_context = resource.name(config) == _CONTEXT_NAME
+    for key in ("namespace", "name") if is_context else ("namespace",):
+        if namespace := text(field(config, "data", key)):
+            return _Config(namespace, matcher)
+    raise _ConfigError(f"`data.{'name' if is_context else 'namespace'}` should not be empty")
+
+
+def _complaint(error: _ConfigError, config: Value) -> Result:
+    if not config:  # the catalog's result about a missing object, to the letter
+        return {
+            "message": str(error),
+            "severity": "error",
+            "resourceRef": {},
+            "file": {"index": -1},
+        }
+    return {
+        "message": str(error),
+        "severity": "error",
+        "resourceRef": resource.reference(config),
+    }
+
+
+def _mixed_origins(values: list[Value]) -> str:
+    """Return why all cannot go into one namespace, or ""."""
+    found = set()
+    for value in values:
+        came_from = resource.origin(value)
+        if came_from is None or not resource.is_namespaced(value):
+            continue
+        if came_from.namespace == resource.UNKNOWN_NAMESPACE:
+            return (
+                f"{_short(value)} is namespace-scoped, but has cluster-scoped or unknown scoped"
+                f" origin {came_from}"
+            )
+        found.add(came_from.namespace)
+    if len(found) < 2:
+        return ""
+    return (
+        "unable to use origin `namespace` to match. expect a single upstream namespace, found"
+        f" {_listed(found)}. please switch to use `namespaceMatcher`to specify the namespace"
+        " value you want to change"
+    )
+
+
+class _Run:
+    """One pass over the resources, which counts what it changes."""
+
+    def __init__(self, config: _Config, applied: list[Value]) -> None:
+        self._config = config
+        self._known = {_reference(value) for value in applied if resource.is_namespaced(value)}
+        self._matched: list[Result] = []
+        self._fields = _Count()
+        self._references = _Count()
+
+    def over(self, items: Sequence[Item]) -> Verdict:
+        values = [item.value for item in items]
+        applied = [i for i, value in enumerate(values) if not resource.is_local(value)]
+        # The catalog visits what is not namespaced first; its messages come in that order.
+        for i in sorted(applied, key=lambda i: resource.is_namespaced(values[i])):
+            values[i] = self._depends_on(self._resource(values[i]))
+        return Verdict(
+            items=tuple(
+                item if item.value is value else replace(item, value=value)
+                for item, value in zip(items, values, strict=True)
+            ),
+            results=(*self._matched, self._field_summary(), self._reference_summary()),
+        )
+
+    def _resource(self, value: Value) -> Value:
+        came_from = resource.origin(value) or resource.identity(value)
+        if resource.is_namespaced(value):
+            return self._set(value, ("metadata", "namespace"), came_from.namespace)
+        match resource.group(value), resource.kind(value):
+            case "", "Namespace":
+                return self._set(value, ("metadata", "name"), came_from.name)
+            case "apiextensions.k8s.io", "CustomResourceDefinition":
+                return self._service(
+                    value, ("spec", "conversion", "webhook", "clientConfig", "service")
+                )
+            case "apiregistration.k8s.io", "APIService":
+                return self._service(value, ("spec", "service"))
+            case _, "ClusterRoleBinding":
+                return self._subjects(value)
+        return value
+
+    def _service(self, value: Value, path: tuple[str, ...]) -> Value:
+        if not isinstance(field(value, *path), dict):
+            return value  # without a Service there is nothing to point at
+        return self._set(value, (*path, "namespace"))
+
+    def _subjects(self, value: Value) -> Value:
+        for position, subject in enumerate(resource.items(field(value, "subjects"))):
+            if isinstance(field(subject, "namespace"), str):
+                value = self._set(value, ("subjects", position, "namespace"))
+        return value
+
+    def _set(self, value: Value, path: Path, origin: str = "") -> Value:
+        """Set one field if the rules want it; `origin` is its value upstream, if known."""
+        wanted, matcher = self._config.namespace, self._config.matcher
+        found = _at(value, path)
+        if origin == resource.UNKNOWN_NAMESPACE or not isinstance(found, str | None):
+            return value
+        current = found or resource.DEFAULT_NAMESPACE
+        if current == wanted and (found or matcher):
+            return value
+        try:
+            changed = resource.with_field(value, path, wanted)
+        except ShapeError:
+            return value  # misshapen; to say so is a validator's job
+        if current == wanted:
+            return changed  # it was only implied; the catalog writes it out and does not count it
+        if matcher and matcher not in (current, origin):
+            return value
+        if matcher and matcher == origin:
+            message = f"[{_short(value)}] has matching origin {origin}"
+            self._matched.append(verdict.result(message, "info"))
+        self._fields.add(current)
+        return changed
+
+    def _depends_on(self, value: Value) -> Value:
+        reference = resource.annotation(value, DEPENDS_ON)
+        parts = _NAMESPACED_REFERENCE.fullmatch(reference)
+        if parts is None or reference not in self._known:
+            return value
+        group, namespace, kind, name = parts.groups()
+        wanted, matcher = self._config.namespace, self._config.matcher
+        if namespace == wanted or (matcher and matcher != namespace):
+            return value
+        self._references.add(namespace)
+        new = f"{group}/namespaces/{wanted}/{kind}/{name}"
+        return resource.with_field(value, ("metadata", "annotations", DEPENDS_ON), new)
+
+    def _field_summary(self) -> Result:
+        wanted = self._config.namespace
+        return self._fields.summary(
+            wanted,
+            changed="namespace",
+            nothing=f'all matching namespaces are already "{wanted}". no value changed',
+        )
+
+    def _reference_summary(self) -> Result:
+        return self._references.summary(
+            self._config.namespace,
+            changed="`depends-on` annotation namespace",
+            nothing="all `depends-on` annotations are up-to-date. no `namespace` changed",
+        )
+
+
+class _Count:
+    """How many values changed, and which ones they were."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._old: set[str] = set()
+
+    def add(self, old: str) -> None:
+        self._number += 1
+        self._old.add(old)
+
+    def summary(self, wanted: str, *, changed: str, nothing: str) -> Result:
+        if not self._number:
+            return verdict.result(nothing, "info")
+        return verdict.result(
+            f'{changed} {_listed(self._old)} updated to "{wanted}",'
+            f" {self._number} value(s) changed",
+            "info",
+        )
+
+
+def _at(value: Value, path: Path) -> Value:
+    for key in path:
+        if isinstance(key, int):
+            value = resource.items(value)[key]
+        else:
+            value = resource.mapping(value).get(key)
+    return value
+
+
+def _reference(value: Value) -> str:
+    group, kind, namespace, name = resource.identity(value)
+    return f"{group}/namespaces/{namespace}/{kind}/{name}"
+
+
+def _listed(names: set[str]) -> str:
+    return f"[{' '.join(sorted(names))}]"
+
+
+def _short(value: Value) -> str:
+    return (
+        f"Resource(apiVersion={resource.api_version(value)}, kind={resource.kind(value)},"
+        f" namespace={resource.namespace(value)}, name={resource.name(value)})"
+    )

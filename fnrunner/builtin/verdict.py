@@ -1,0 +1,65 @@
+"""What a builtin function answers, and the entries of `results` in the catalog's form."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cadlib.resourcelist import Item
+
+from fnrunner.builtin import resource
+from fnrunner.results import Result
+
+# What the catalog's functions, built on the functions SDK, print when they fail.
+FAILURE_LOG = "failed to evaluate function: error: function failure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a function made of its resources.
+
+    Attributes:
+        items: Resources after it, in their order; as they came when it failed.
+        results: Entries of `results`.
+        failed: The function ends with an exit status other than 0.
+        log: What it says to people besides; "" for nothing.
+    """
+
+    items: Sequence[Item]
+    results: tuple[Result, ...]
+    failed: bool = False
+    log: str = ""
+
+
+def refused(items: Sequence[Item], *results: Result) -> Verdict:
+    """Return the verdict of a function that fails and changes nothing."""
+    return Verdict(items=items, results=results, failed=True, log=FAILURE_LOG)
+
+
+def result(message: str, severity: str) -> Result:
+    """Return an entry of `results` about no place in particular."""
+    return {"message": message, "severity": severity}
+
+
+def at(item: Item, message: str, severity: str, field: str) -> Result:
+    """Return an entry of `results` about a field of a resource.
+
+    Args:
+        item: The resource.
+        message: What is to be said.
+        severity: "error", "warning" or "info".
+        field: Dotted, such as "spec.containers[0].image"; "" for the whole resource.
+    """
+    entry: dict[str, object] = {
+        "message": message,
+        "severity": severity,
+        "resourceRef": resource.reference(item.value),
+    }
+    if field:
+        entry["field"] = {"path": field}
+    if item.path:
+        entry["file"] = file(item.path, item.index)
+    return entry
+
+
+def file(path: str, index: int) -> dict[str, object]:
+    """Return the `file` of a result; like the catalog's, without an index of 0."""
+    return {"path": path, "index": index} if index else {"path": path}

@@ -1,0 +1,116 @@
+"""Why a function could not be run, in words for whoever can help.
+
+A function that ran and objected is no error: it is an `Outcome` with `failed` set.
+"""
+
+
+class FunctionError(Exception):
+    """A function could not be run; the subclasses say why and who must act.
+
+    Attributes:
+        image: The function, as it was asked for.
+    """
+
+    def __init__(self, image: str, problem: str, fix: str) -> None:
+        super().__init__(f'function "{image}": {problem}. {fix}.')
+        self.image = image
+
+
+class FunctionNotFoundError(FunctionError):
+    """No runner has this function; the author or an operator can change that."""
+
+    def __init__(self, image: str) -> None:
+        super().__init__(
+            image, "no runner has it", "Check its registry, name and tag in the Kptfile"
+        )
+
+
+class FunctionFailedError(FunctionError):
+    """A function failed and left no ResourceList, only words.
+
+    Runners that drop what a failing function wrote (Porch's do) answer so.
+
+    Attributes:
+        log: What the runner or the function said about it.
+    """
+
+    def __init__(self, image: str, log: str) -> None:
+        super().__init__(
+            image,
+            f"it failed without results: {log.strip() or 'no reason given'}",
+            "Run it by hand on the same resources to see why",
+        )
+        self.log = log
+
+
+class FunctionTimeoutError(FunctionError):
+    """A function did not finish in time.
+
+    Attributes:
+        limit: The time it had, in seconds.
+    """
+
+    def __init__(self, image: str, limit: float) -> None:
+        super().__init__(
+            image,
+            f"it did not finish within {limit:g} seconds",
+            "Give it fewer resources, or ask an operator for more time",
+        )
+        self.limit = limit
+
+
+class MessageTooLargeError(FunctionError):
+    """Resources are larger than a message may be.
+
+    Attributes:
+        size_bytes: Size found; None when only the other side knows it.
+        limit_bytes: Size allowed; None when only the other side knows it.
+    """
+
+    def __init__(self, image: str, size_bytes: int | None, limit_bytes: int | None) -> None:
+        found = "more than is allowed" if size_bytes is None else f"{size_bytes} bytes"
+        wanted = "" if limit_bytes is None else f", at most {limit_bytes} are allowed"
+        super().__init__(
+            image,
+            f"the resources take {found}{wanted}",
+            "Split the package, or ask an operator for a higher limit",
+        )
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+
+class ResourcesRefusedError(FunctionError):
+    """What was sent is not a ResourceList."""
+
+    def __init__(self, image: str, reason: str) -> None:
+        super().__init__(
+            image, f"it was sent no readable ResourceList: {reason}", "Mend the resources named"
+        )
+
+
+class RunnerBusyError(Exception):
+    """A runner cannot take the call now; it will pass.
+
+    Attributes:
+        retry_after: How long to wait before the next try, in seconds.
+    """
+
+    def __init__(self, where: str, reason: str, retry_after: float) -> None:
+        super().__init__(f"{where}: {reason}. Try again in {retry_after:g} seconds.")
+        self.retry_after = retry_after
+
+
+class RunnerBrokenError(Exception):
+    """A runner answered with a bug of its own; its log tells more."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}. Look into the runner's log.")
+
+
+class RunnerAddressError(Exception):
+    """An address cannot be listened on; an operator must change it."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(
+            f"{address}: {reason}. Give unix:/PATH or HOST:PORT with a free path or port."
+        )

@@ -1,0 +1,128 @@
+"""What guards a call: who has the function, time, size, and the queue."""
+
+import asyncio
+
+import pytest
+
+from fnrunner.builtin import PREFIXES, Builtin
+from fnrunner.choose import FirstThatHas, QueueLimited, SizeLimited, TimeLimited, runner
+from fnrunner.errors import (
+    FunctionNotFoundError,
+    FunctionTimeoutError,
+    MessageTooLargeError,
+    RunnerBusyError,
+)
+from fnrunner.run import Limits, Outcome
+
+OURS = [
+    "set-labels",
+    "set-labels:v0.2",
+    "set-labels:latest",
+    "set-labels:unstable",
+    "ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.5",
+    "gcr.io/kpt-fn/set-namespace:v0.4.1",
+    "gcr.io/kpt-fn-contrib/kubeconform:latest",
+]
+NOT_OURS = [
+    "",
+    "registry.corp/set-labels:v9",
+    "registry.corp/set-labels:v0.2",
+    "kpt-fn/set-labels:v0.2",
+    "localhost:5000/set-labels",
+    "set-labels:v0.1",
+    "set-labels:v0.2.99",
+    "set-labels:",
+    "set-labels:v0.2:v0.2",
+    "set-labels@sha256:7d89a74f106241391f687fc2985c8e6de597bb21f0d0014def5edc730618d9cc",
+    "set-labels:v0.2@sha256:7d89a74f106241391f687fc2985c8e6de597bb21f0d0014def5edc730618d9cc",
+    "Set-Labels:v0.2",
+    "starlark:v0.5",
+    " set-labels",
+    "ghcr.io/kptdev/krm-functions-catalog-set-labels:v0.2",
+]
+
+
+@pytest.mark.parametrize("image", NOT_OURS)
+def test_another_image_is_another_function(image: str) -> None:
+    """Short-cut: go by the last part of the name."""
+    with pytest.raises(FunctionNotFoundError) as caught:
+        Builtin().find(image)
+    assert str(caught.value) == (
+        f'function "{image}": no runner has it. Check its registry, name and tag in the Kptfile.'
+    )
+
+
+@pytest.mark.parametrize("image", OURS)
+def test_the_catalog_is_ours(image: str) -> None:
+    assert Builtin().find(image)
+
+
+def test_prefixes_are_what_they_are_said_to_be() -> None:
+    mirrored = Builtin(["mirror.corp/catalog"])
+    assert mirrored.find("mirror.corp/catalog/set-labels:v0.2")
+    assert mirrored.find("set-labels:v0.2")
+    with pytest.raises(FunctionNotFoundError):
+        mirrored.find(f"{PREFIXES[0]}set-labels:v0.2")
+
+
+class Fake:
+    """A runner with one function, which takes its time."""
+
+    def __init__(self, image: str = "f", seconds: float = 0.0, answer: bytes = b"") -> None:
+        self._image, self._seconds, self._answer = image, seconds, answer
+
+    async def run(self, image: str, resources: bytes) -> Outcome:
+        if image != self._image:
+            raise FunctionNotFoundError(image)
+        await asyncio.sleep(self._seconds)
+        return Outcome(self._answer or resources, log=self._image)
+
+
+async def test_the_first_that_has_it_runs_it() -> None:
+    both = FirstThatHas(Fake("a"), Fake("b"), Fake("b", answer=b"never"))
+    assert await both.run("b", b"x") == Outcome(b"x", log="b")
+    with pytest.raises(FunctionNotFoundError):
+        await both.run("c", b"x")
+
+
+async def test_time_runs_out() -> None:
+    with pytest.raises(FunctionTimeoutError) as caught:
+        await TimeLimited(Fake(seconds=30), 0.01).run("f", b"")
+    assert str(caught.value) == (
+        'function "f": it did not finish within 0.01 seconds.'
+        " Give it fewer resources, or ask an operator for more time."
+    )
+
+
+@pytest.mark.parametrize(("given", "answer"), [(b"12345", b"1"), (b"1", b"12345")])
+async def test_size_is_limited_both_ways(given: bytes, answer: bytes) -> None:
+    """Short-cut: look at what comes in only."""
+    with pytest.raises(MessageTooLargeError) as caught:
+        await SizeLimited(Fake(answer=answer), 4).run("f", given)
+    assert str(caught.value) == (
+        'function "f": the resources take 5 bytes, at most 4 are allowed.'
+        " Split the package, or ask an operator for a higher limit."
+    )
+
+
+async def test_a_full_queue_sends_the_next_away_at_once() -> None:
+    """Short-cut: let everybody wait until time runs out."""
+    queue = QueueLimited(Fake(seconds=30), running=1, waiting=1)
+    waiting = [asyncio.ensure_future(queue.run("f", b"")) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(RunnerBusyError) as caught:
+        await queue.run("f", b"")
+    assert str(caught.value) == 'function "f": 2 calls are ahead of it. Try again in 1 seconds.'
+    assert caught.value.retry_after == 1.0
+    for call in waiting:
+        call.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert await QueueLimited(Fake(), running=1, waiting=0).run("f", b"x")
+
+
+async def test_everything_is_guarded() -> None:
+    guarded = runner(Limits(message_bytes=10))
+    with pytest.raises(MessageTooLargeError):
+        await guarded.run("set-labels", b"x" * 11)
+    with pytest.raises(FunctionNotFoundError):
+        await guarded.run("starlark", b"")

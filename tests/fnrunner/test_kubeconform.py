@@ -1,0 +1,138 @@
+"""kubeconform: what it checks, what it passes over, and what its configuration means."""
+
+import pytest
+
+from fnrunner.builtin import kubeconform, schema
+from tests.fnrunner.calls import call, config_map, values
+
+STRICT = config_map(strict="true")
+BROKEN = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: nginx, namespace: shop}
+spec: {replicas: invalid}
+"""
+CUSTOM = "apiVersion: custom.io/v1\nkind: Custom\nmetadata: {name: custom}\nspec: {a: b}"
+
+
+def test_every_error_has_its_place() -> None:
+    """Short-cut: stop at the first error."""
+    answer = call(kubeconform.run, CUSTOM + "\n---" + BROKEN, STRICT)
+    assert answer.failed
+    assert answer.values == tuple(values(CUSTOM + "\n---" + BROKEN))
+    reference = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "nginx",
+        "namespace": "shop",
+    }
+    assert answer.results == (
+        {
+            "message": "missing properties 'selector', 'template'",
+            "severity": "error",
+            "resourceRef": reference,
+            "field": {"path": "spec"},
+            "file": {"path": "resources.yaml", "index": 1},
+        },
+        {
+            "message": "got string, want null or integer",
+            "severity": "error",
+            "resourceRef": reference,
+            "field": {"path": "spec.replicas"},
+            "file": {"path": "resources.yaml", "index": 1},
+        },
+    )
+
+
+def test_a_custom_resource_passes_and_the_log_says_so() -> None:
+    answer = call(kubeconform.run, CUSTOM, STRICT)
+    assert (answer.failed, answer.results) == (False, ())
+    assert answer.log == "no schema for custom.io/v1 Custom: not checked\n"
+
+
+def test_a_missing_schema_is_an_error_when_asked_for() -> None:
+    answer = call(kubeconform.run, CUSTOM, config_map(ignore_missing_schemas="false"))
+    assert answer.failed
+    assert answer.messages == [
+        f"error: no schema found for custom.io/v1 Custom in Kubernetes {schema.versions()[-1]}:"
+        " add its kind to `skip_kinds`, or set `ignore_missing_schemas`"
+    ]
+
+
+PASSED_OVER = {
+    "a Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: a}",
+    "a function's configuration": (
+        "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetLabels\nmetadata: {name: a}"
+    ),
+    "local configuration": (
+        "apiVersion: x.io/v1\nkind: X\nmetadata:\n  name: a\n"
+        "  annotations: {config.kubernetes.io/local-config: 'true'}"
+    ),
+    "a file without a kind": "resources: [a.yaml]",
+}
+
+
+@pytest.mark.parametrize("text", PASSED_OVER.values(), ids=PASSED_OVER)
+def test_what_no_cluster_sees_needs_no_schema(text: str) -> None:
+    answer = call(kubeconform.run, text, config_map(ignore_missing_schemas="false"))
+    assert (answer.failed, answer.results) == (False, ())
+
+
+@pytest.mark.parametrize("kinds", ["Deployment", "X, Deployment", "apps/v1/Deployment"])
+def test_kinds_to_skip(kinds: str) -> None:
+    assert not call(kubeconform.run, BROKEN, config_map(skip_kinds=kinds)).failed
+
+
+def test_an_unknown_field_passes_unless_strict() -> None:
+    text = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {portz: []}"
+    assert not call(kubeconform.run, text, None).failed
+    assert call(kubeconform.run, text, STRICT).messages == [
+        "error: additional properties 'portz' not allowed"
+    ]
+
+
+def test_a_version_is_chosen() -> None:
+    """Short-cut: take the newest, whatever is asked for."""
+    text = "apiVersion: flowcontrol.apiserver.k8s.io/v1beta2\nkind: FlowSchema\nspec: 1"
+    assert call(kubeconform.run, text, config_map(kubernetes_version="v1.25.3")).failed
+    assert not call(kubeconform.run, text, None).failed
+
+
+FIRST, LAST = schema.versions()[0], schema.versions()[-1]
+REFUSED = {
+    "another place for schemas": (
+        config_map(schema_location="https://example.com"),
+        "error: `schema_location` is not supported yet: leave it out of the configuration",
+    ),
+    "more places for schemas": (
+        config_map(additional_schema_locations="https://example.com"),
+        "error: `additional_schema_locations` is not supported yet: leave it out of the"
+        " configuration",
+    ),
+    "a version without schemas": (
+        config_map(kubernetes_version="1.9"),
+        f"error: `kubernetes_version` is 1.9, but there are schemas only for {FIRST} to {LAST}:"
+        " choose one of these",
+    ),
+    "a key that is not known": (
+        config_map(strickt="true"),
+        "error: the configuration has a key `strickt`; known are strict, ignore_missing_schemas,"
+        " skip_kinds, kubernetes_version",
+    ),
+}
+
+
+@pytest.mark.parametrize(("config", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_configuration_that_cannot_be_kept_is_refused(config: str, message: str) -> None:
+    answer = call(kubeconform.run, BROKEN, config)
+    assert answer.failed
+    assert answer.messages == [message]
+
+
+def test_configuration_in_fields_of_another_kind() -> None:
+    config = "apiVersion: fn.kpt.dev/v1alpha1\nkind: X\nskip_kinds: Deployment\nstrict: true"
+    assert not call(kubeconform.run, BROKEN, config).failed
+
+
+def test_an_empty_location_asks_for_nothing() -> None:
+    assert not call(kubeconform.run, CUSTOM, config_map(schema_location="")).failed

@@ -1,0 +1,145 @@
+"""set-annotations: where annotations go and what it says."""
+
+import pytest
+
+from fnrunner.builtin import resource, set_annotations
+from tests.fnrunner.calls import call, config_map, values
+
+OWNER = config_map(owner="team-a")
+
+
+def test_annotations_reach_the_template_even_where_it_must_be_made() -> None:
+    """Short-cut: set `metadata.annotations` only."""
+    text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: 1}"
+    answer = call(set_annotations.run, text, OWNER)
+    assert answer.values == (
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "a", "annotations": {"owner": "team-a"}},
+            "spec": {
+                "replicas": 1,
+                "template": {"metadata": {"annotations": {"owner": "team-a"}}},
+            },
+        },
+    )
+    assert answer.results == (
+        {
+            "message": 'set annotations: {"owner":"team-a"}',
+            "field": {"path": "metadata.annotations"},
+            "file": {"path": "resources.yaml"},
+        },
+        {
+            "message": 'set annotations: {"owner":"team-a"}',
+            "field": {"path": "spec.template.metadata.annotations"},
+            "file": {"path": "resources.yaml"},
+        },
+    )
+
+
+def test_what_is_there_already_is_reported_and_not_touched() -> None:
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {annotations: {owner: team-a, x: y}}"
+    answer = call(set_annotations.run, text, OWNER)
+    assert answer.values == tuple(values(text))
+    assert len(answer.results) == 1
+
+
+def test_local_configuration_gets_them_too() -> None:
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+        "  annotations: {config.kubernetes.io/local-config: 'true'}"
+    )
+    answer = call(set_annotations.run, text, OWNER)
+    assert resource.annotation(answer.values[0], "owner") == "team-a"
+
+
+def test_a_cron_job_has_three_places() -> None:
+    text = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}"
+    answer = call(set_annotations.run, text, OWNER)
+    assert len(answer.results) == 3
+
+
+EXTRA = """
+apiVersion: fn.kpt.dev/v1alpha1
+kind: SetAnnotations
+annotations: {owner: team-a}
+additionalAnnotationFields:
+- {path: spec/parts/notes, kind: X, group: x.io, create: true}
+- {path: spec/maybe/notes, kind: X}
+- {path: 'spec/with\\/slash', kind: X, version: v1}
+- {path: spec/never, kind: Y, create: true}
+"""
+
+
+def test_fields_of_the_configuration() -> None:
+    """Short-cut: create what a specification does not ask to create."""
+    text = """
+apiVersion: x.io/v1
+kind: X
+metadata: {annotations: {owner: team-a}}
+spec:
+  parts: [{name: a}, {name: b, notes: {owner: team-b}}]
+  with/slash: {x: y}
+"""
+    answer = call(set_annotations.run, text, EXTRA)
+    assert resource.field(answer.values[0], "spec") == {
+        "parts": [
+            {"name": "a", "notes": {"owner": "team-a"}},
+            {"name": "b", "notes": {"owner": "team-a"}},
+        ],
+        "with/slash": {"x": "y", "owner": "team-a"},
+    }
+
+
+CONFIGS = {
+    "bare": ("annotations: {a: b}", "-: set annotations: {\"a\":\"b\"}", False),
+    "numbers in a ConfigMap": (
+        "apiVersion: v1\nkind: ConfigMap\ndata: {a: 1, b: true}",
+        '-: set annotations: {"a":"1","b":"true"}',
+        False,
+    ),
+    "none": (
+        None,
+        "error: failed to configure function: `functionConfig` must be a `ConfigMap` or"
+        " `SetAnnotations`",
+        True,
+    ),
+    "another kind": (
+        "apiVersion: x.io/v1\nkind: X",
+        "error: failed to configure function: `functionConfig` must be a `ConfigMap` or"
+        " `SetAnnotations`",
+        True,
+    ),
+    "no annotations": (
+        config_map(),
+        "error: failed to configure function: input annotation list cannot be empty",
+        True,
+    ),
+    "both lists of fields": (
+        "annotations: {a: b}\nfieldSpecs: []\nadditionalAnnotationFields: []",
+        "error: failed to configure function: `fieldSpecs` has been deprecated, please rename it"
+        " to `additionalAnnotationFields`",
+        True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "message", "failed"), CONFIGS.values(), ids=CONFIGS)
+def test_configuration(config: str | None, message: str, failed: bool) -> None:
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}"
+    answer = call(set_annotations.run, text, config)
+    assert answer.messages == [message]
+    assert answer.failed is failed
+
+
+def test_something_in_the_way_is_an_error_at_its_field() -> None:
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: text}"
+    answer = call(set_annotations.run, text, OWNER)
+    assert answer.failed
+    assert answer.messages == [
+        "error: cannot set annotations: metadata.annotations must be a mapping"
+    ]
+
+
+def test_no_resources() -> None:
+    assert call(set_annotations.run, "", OWNER).messages == ["-: no annotations applied"]
