@@ -13,7 +13,7 @@ class Place:
     Attributes:
         path: File, relative to the folder it was read from, with "/" between
             its parts; "" when no single file is meant.
-        line: Line in that file, from 1; only "\\n" ends a line. None when unknown.
+        line: Line in that file, from 1; only a line feed ends one. None when unknown.
         field: Field of the resource, such as "spec.containers[0].image"; "" when
             no field is meant.
     """

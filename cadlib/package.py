@@ -1,0 +1,298 @@
+"""Packages in a tree of files: where they are, what owns what, what may not be in one.
+
+A package is a folder with a `Kptfile`; a file belongs to the nearest package above
+it. Paths are relative, with "/" between their parts; "" is the folder itself.
+
+Rules
+- Nothing outside the package is reached: no symlink, no path leads out of it.
+- What cannot be kept the same everywhere (git, Linux, macOS, Windows) is pointed out.
+- A folder named like a revision (`v5`) is no package: git could not hold the release
+  tags `net/v5` (revision 5 of `net`) and `net/v5/v1` side by side.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from cadlib.errors import Place
+from cadlib.findings import Finding, Severity, order
+from cadlib.limits import DEFAULT, MIB, SEGMENT_BYTES, Limits
+
+KPTFILE = "Kptfile"
+IGNORE_FILE = ".krmignore"
+
+REGULAR = "100644"
+EXECUTABLE = "100755"
+SYMLINK = "120000"
+SUBMODULE = "160000"
+
+# Linux follows at most 40 symlinks in one path (path_resolution(7)).
+_MOST_LINKS = 40
+_REVISION = re.compile(r"v[0-9]+\Z")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_RESOURCE_ENDINGS = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a package, as git holds it.
+
+    Attributes:
+        data: Its bytes; the target for a symlink; anything for a submodule.
+        mode: git's mode: "100644", "100755", "120000" (symlink), "160000" (submodule).
+    """
+
+    data: bytes
+    mode: str = REGULAR
+
+
+Files = Mapping[str, Entry]
+"""A package: its files by path relative to its root, subpackages included."""
+
+
+def find(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the folders that hold a `Kptfile`, sorted; "" for the root of the tree."""
+    found = {folder(path) for path in paths if name(path) == KPTFILE and ".git" not in _parts(path)}
+    return tuple(sorted(found))
+
+
+def outermost(packages: Iterable[str]) -> tuple[str, ...]:
+    """Return the packages that lie in no other one of them, sorted."""
+    every = frozenset(packages)
+    return tuple(sorted(each for each in every if owner_of(each, every - {each}) is None))
+
+
+def owner_of(path: str, packages: Collection[str]) -> str | None:
+    """Return the innermost of `packages` that holds `path`, or None if none does.
+
+    Args:
+        path: A file or folder. A package's own path is held by the package.
+        packages: Paths of packages; fastest as a set.
+    """
+    return next((above for above in upwards(path) if above in packages), None)
+
+
+def subpackages(package: str, packages: Collection[str]) -> tuple[str, ...]:
+    """Return the packages directly inside `package` (in no other one between), sorted."""
+    rest = frozenset(packages) - {package}
+    return tuple(
+        sorted(
+            each
+            for each in rest
+            if within(each, package) and owner_of(folder(each), rest | {package}) == package
+        )
+    )
+
+
+def within(path: str, package: str) -> bool:
+    """Return whether `path` is `package` itself or lies in it."""
+    return not package or path == package or path.startswith(f"{package}/")
+
+
+def folder(path: str) -> str:
+    """Return the folder that `path` lies in, "" at the root."""
+    return path.rpartition("/")[0]
+
+
+def name(path: str) -> str:
+    """Return the last part of `path`."""
+    return path.rpartition("/")[2]
+
+
+def join(package: str, path: str) -> str:
+    """Return `path`, relative to `package`, as relative to what `package` is relative to."""
+    return f"{package}/{path}" if package else path
+
+
+def is_resource_file(path: str) -> bool:
+    """Return whether kpt reads resources from a file of this name."""
+    return name(path) == KPTFILE or path.endswith(_RESOURCE_ENDINGS)
+
+
+def refused(packages: Iterable[str]) -> tuple[Finding, ...]:
+    """Return an error for each package whose folder is named like a revision.
+
+    Args:
+        packages: Paths relative to the repository, as from `find`.
+    """
+    return tuple(
+        Finding(
+            message=f"a folder named like a revision, {name(each)!r}, cannot be a package",
+            severity=Severity.ERROR,
+            place=Place(join(each, KPTFILE)),
+            fix="Rename the folder: release tags of this form belong to the folder above it",
+        )
+        for each in sorted(packages)
+        if _REVISION.match(name(each))
+    )
+
+
+def problems(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
+    """Return what is wrong with the files of a package, before any is parsed.
+
+    Args:
+        files: The package, subpackages included.
+        limits: How much it may hold. Where it holds more, only that is said.
+
+    Returns:
+        Findings by file. Those of severity error make the package unfit to render.
+    """
+    too_much = tuple(_amounts(files, limits))
+    if too_much:
+        return too_much
+    found = [finding for path in files for finding in path_problems(path)]
+    if found:  # the rest follows paths, which is only safe among sound ones
+        return tuple(sorted(found, key=order))
+    found += _clashes(files)
+    for path, entry in files.items():
+        found += _entry_problems(path, entry, files, limits)
+    found += refused(each for each in find(files) if each)
+    return tuple(sorted(found, key=order))
+
+
+def _amounts(files: Files, limits: Limits) -> Iterator[Finding]:
+    if len(files) > limits.files:
+        yield _error(
+            Place(),
+            f"the package holds {len(files)} files, more than {limits.files}",
+            "Split it into smaller packages, or move what is not configuration elsewhere",
+        )
+    size = sum(len(entry.data) for entry in files.values())
+    if size > limits.package_bytes:
+        yield _error(
+            Place(),
+            f"the files of the package have {_mib(size)}, more than {_mib(limits.package_bytes)}",
+            "Split it into smaller packages, or move what is not configuration elsewhere",
+        )
+
+
+def path_problems(path: str) -> Iterator[Finding]:
+    """Return what is wrong with a path by itself, as errors."""
+    parts = _parts(path)
+    shown = Place(path.encode("utf-8", "backslashreplace").decode())
+    if path.startswith("/"):
+        yield _error(shown, "the path is absolute", "Give it relative to the package")
+    elif not all(parts):
+        yield _error(shown, "the path has an empty part", "Write one slash between its parts")
+    if ".." in parts or "." in parts:
+        yield _error(
+            shown, "the path has a part '.' or '..'", "Give the path within the package without it"
+        )
+    if any(part.lower() == ".git" for part in parts):
+        yield _error(
+            shown, "the path has a part '.git', which git refuses", "Rename or remove that folder"
+        )
+    if _CONTROL.search(path):
+        yield _error(
+            Place(_CONTROL.sub("?", shown.path)),
+            "the path has a control character in it (shown as '?')",
+            "Rename the file",
+        )
+    if any("\ud800" <= character <= "\udfff" for character in path):
+        yield _error(shown, "the name of the file is not UTF-8", "Rename the file")
+    elif any(len(part.encode()) > SEGMENT_BYTES for part in parts):
+        yield _error(
+            shown,
+            f"a part of the path is longer than {SEGMENT_BYTES} bytes",
+            "Shorten the name: most file systems cannot hold it",
+        )
+
+
+def _clashes(files: Files) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for path in sorted(files):
+        above = next((each for each in upwards(folder(path)) if each in files), None)
+        if above:
+            yield _error(
+                Place(path),
+                f"{above!r} is a file and a folder at once",
+                "Rename one of the two",
+            )
+        other = seen.setdefault(path.casefold(), path)
+        if other != path:
+            yield Finding(
+                message=f"the name differs from {other!r} in capital letters only",
+                severity=Severity.WARNING,
+                place=Place(path),
+                fix="Rename one of the two: macOS and Windows keep only one of them",
+            )
+
+
+def _entry_problems(path: str, entry: Entry, files: Files, limits: Limits) -> Iterator[Finding]:
+    match entry.mode:
+        case "100644" | "100755" | "100664":  # git wrote the last one before 2005
+            if is_resource_file(path) and len(entry.data) > limits.file_bytes:
+                yield _error(
+                    Place(path),
+                    f"the file has {_mib(len(entry.data))}, more than {_mib(limits.file_bytes)}",
+                    "Split it into several files",
+                )
+        case "120000":
+            problem = _link_problem(path, files)
+            if problem:
+                yield _error(
+                    Place(path), problem, "Replace the symlink by the file it should stand for"
+                )
+        case "160000":
+            yield _error(
+                Place(path),
+                "this is a submodule: its files are not part of this repository",
+                "Copy its files into the package and remove the submodule",
+            )
+        case other:
+            yield _error(
+                Place(path), f"git mode {other!r} is none of file, symlink, submodule", "Remove it"
+            )
+
+
+def _link_problem(path: str, files: Files) -> str:
+    """Follow a symlink as a file system does, links on its way included."""
+    at: list[str] = []
+    left = _parts(path)[::-1]
+    links = 0
+    while left:
+        part = left.pop()
+        if part == ".." and not at:
+            return f"the symlink points out of the package, at {_target(files[path])!r}"
+        if part == "..":
+            at.pop()
+            continue
+        if part in ("", "."):
+            continue
+        at.append(part)
+        entry = files.get("/".join(at))
+        if entry is None or entry.mode != SYMLINK:
+            continue
+        links += 1
+        target = _target(entry)
+        if target.startswith("/"):
+            return f"the symlink points out of the package, at {target!r}"
+        if links > _MOST_LINKS:
+            return "the symlink leads back to itself"
+        at.pop()
+        left += _parts(target)[::-1]
+    return ""
+
+
+def _target(entry: Entry) -> str:
+    return entry.data.decode("utf-8", "backslashreplace")
+
+
+def upwards(path: str) -> Iterator[str]:
+    """Return `path` and each folder above it, innermost first, the root ("") last."""
+    while path:
+        yield path
+        path = folder(path)
+    yield ""
+
+
+def _parts(path: str) -> list[str]:
+    return path.split("/")
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:.1f} MiB"
+
+
+def _error(place: Place, problem: str, fix: str) -> Finding:
+    return Finding(message=problem, severity=Severity.ERROR, place=place, fix=fix)
