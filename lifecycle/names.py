@@ -1,0 +1,259 @@
+"""The names of drafts, tags and revisions: made, read back, and checked against git's rules.
+
+Rules (DESIGN 3):
+
+1. Refs are always spelled in full: a short name matches the tail of others, so that `v5` also
+   finds `net/core/v5`.
+2. A release tag is `refs/tags/<package path>/v<N>`, `refs/tags/v<N>` for a package at the root;
+   anything else, `v1.2.3` and `v05` among it, is foreign and never counted.
+3. A draft branch is `refs/heads/drafts/<package path>/<workspace>`.
+4. No ref may stand inside another: git cannot hold `net/v5` beside `net/v5/v1`. So a folder named
+   like a revision is refused as a package.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NewType
+
+from cadlib.errors import Place
+from cadlib.findings import Finding, Severity
+from lifecycle.policy import Policy, Root
+
+Sha = NewType("Sha", str)
+"""A commit, 40 hex digits."""
+
+Ref = NewType("Ref", str)
+"""A ref spelled in full, such as "refs/tags/net/core/v5"."""
+
+_TAGS, _HEADS, _DRAFTS = "refs/tags/", "refs/heads/", "drafts/"
+
+_REVISION = re.compile(r"v([1-9][0-9]{0,8})", re.ASCII)
+# Nine digits fit every integer that Porch and databases use; longer ones are foreign.
+
+_SEGMENT_BYTES = 250
+# 255 bytes is the longest file name; git adds ".lock" to a loose ref while it writes it.
+
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
+
+
+def tag(package: str, revision: int) -> Ref:
+    """Make the full name of a release tag.
+
+    Args:
+        package: Path in the repository; "" for a package at its root.
+        revision: From 1 to 999,999,999.
+
+    Raises:
+        ValueError: No such tag can exist; `problem` and `looks_like_revision` tell beforehand.
+    """
+    name = f"{package}/v{revision}" if package else f"v{revision}"
+    made = Ref(_TAGS + name)
+    if parse_tag(made) != (package, revision):
+        wrong = problem(made) or "it would not be read back as that revision"
+        raise ValueError(f"tag {name!r}: {wrong}. Rename the package's folder.")
+    return made
+
+
+def parse_tag(ref: str) -> tuple[str, int] | None:
+    """Read a release tag: package and revision; None for any other ref, in full spelling only."""
+    if not ref.startswith(_TAGS) or problem(ref):
+        return None
+    package, _, last = ref.removeprefix(_TAGS).rpartition("/")
+    found = _REVISION.fullmatch(last)
+    if found is None or looks_like_revision(package.rpartition("/")[2]):
+        return None
+    return package, int(found[1])
+
+
+def looks_like_revision(folder: str) -> bool:
+    """Whether a folder's name, such as "v5", is one that a revision's tag needs."""
+    return _REVISION.fullmatch(folder) is not None
+
+
+def revisions(package: str, tags: Iterable[str]) -> tuple[int, ...]:
+    """The revisions of a package that are tagged, in rising order; foreign tags do not count."""
+    parsed = (parse_tag(ref) for ref in tags)
+    return tuple(sorted({found[1] for found in parsed if found and found[0] == package}))
+
+
+def next_revision(package: str, tags: Iterable[str], ledger: Mapping[str, Collection[int]]) -> int:
+    """Number the next revision: one more than the highest ever used.
+
+    Args:
+        package: Path in the repository.
+        tags: Refs of the repository in full spelling; others than its release tags do not count.
+        ledger: Package to revisions that were withdrawn or deprecated: their tags may be gone,
+            their numbers stay used.
+    """
+    return max([0, *revisions(package, tags), *ledger.get(package, ())]) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the name of a draft branch says; the branch's content has the last word.
+
+    Attributes:
+        package: Path in the repository; "" for the root.
+        workspace: The name that its author gave to this change.
+    """
+
+    package: str
+    workspace: str
+
+
+def branch(package: str, workspace: str) -> Ref:
+    """Make the full name of a draft branch.
+
+    Raises:
+        ValueError: Git holds no branch of that name.
+    """
+    name = "/".join(part for part in ("drafts", package, workspace) if part)
+    made = Ref(_HEADS + name)
+    wrong = problem(made) or ("" if workspace and "/" not in workspace else "no workspace")
+    if wrong:
+        raise ValueError(f"branch {name!r}: {wrong}. Choose another name for the workspace.")
+    return made
+
+
+def parse_branch(ref: str, packages: Collection[str]) -> Draft | None:
+    """Read the name of a draft branch.
+
+    The longest package that exists wins, so that `drafts/net/core/v1` is about `net/core`, not
+    about `net`; where none exists, the draft is of a new package.
+
+    Args:
+        ref: In full spelling, or from `drafts/` on.
+        packages: Paths of the packages that exist.
+
+    Returns:
+        None for a branch that is no draft.
+    """
+    path, slash, last = ref.removeprefix(_HEADS).rpartition("/")
+    if not slash or not f"{path}/".startswith(_DRAFTS) or not last:
+        return None
+    wanted = path.removeprefix("drafts").removeprefix("/")
+    known = [p for p in packages if not p or f"{wanted}/".startswith(f"{p}/")]
+    return Draft(max(known, key=len, default=wanted), last)
+
+
+def workspace(head_ref: str, number: int) -> str:
+    """Name a proposal's workspace for Porch: the last part of `drafts/…`, else `pr-<number>`.
+
+    Args:
+        head_ref: Name of the head branch.
+        number: The pull request's number.
+    """
+    draft = parse_branch(head_ref, ())
+    return draft.workspace if draft else f"pr-{number}"
+
+
+def units(
+    packages: Iterable[str], policy: Policy, base_ref: str, default_ref: str, tags: Iterable[str]
+) -> frozenset[str]:
+    """Choose the units of release among the packages of a tree.
+
+    The outermost packages below the configured roots of this base branch, and a nested one only
+    when it has tags of its own already, or when the configuration names it as a root.
+
+    Args:
+        packages: Paths of all folders with a Kptfile; "" for the root.
+        policy: The base branch's configuration.
+        base_ref: Name of the base branch, such as "main".
+        default_ref: Name of the repository's default branch.
+        tags: Refs of the repository in full spelling.
+    """
+    roots = [
+        root
+        for root in policy.roots or (Root(),)
+        if (default_ref if root.branch is None else root.branch) == base_ref
+    ]
+    inside = {p for p in packages if any(root.holds(p) for root in roots)}
+    tagged = {parsed[0] for ref in tags if (parsed := parse_tag(ref))}
+    named = tagged | {root.directory for root in roots if root.directory}
+    return frozenset(p for p in inside if p in named or not _nested(p, inside))
+
+
+def _nested(package: str, packages: Collection[str]) -> bool:
+    """Whether another of the packages holds this one."""
+    parts = package.split("/") if package else []
+    return any("/".join(parts[:length]) in packages for length in range(len(parts)))
+
+
+def problems(packages: Collection[str]) -> tuple[Finding, ...]:
+    """Say which units of release cannot be tagged, and why; sorted by path.
+
+    Args:
+        packages: Paths of the units of release.
+    """
+    found = ((p, _unnameable(p, packages)) for p in sorted(packages))
+    return tuple(
+        Finding(
+            message=wrong,
+            severity=Severity.ERROR,
+            place=Place(f"{package}/Kptfile"),
+            fix="Rename the folder",
+        )
+        for package, wrong in found
+        if wrong
+    )
+
+
+def _unnameable(package: str, packages: Collection[str]) -> str:
+    parts = package.split("/") if package else []
+    for index, part in enumerate(parts):
+        above = "/".join(parts[:index])
+        if looks_like_revision(part) and (index == len(parts) - 1 or above in packages):
+            owner = f"package {above}" if above else "a package at the root"
+            return (
+                f"the folder {part!r} is named like a revision, and git cannot hold tags below"
+                f" the tag {'/'.join(parts[: index + 1])!r} of {owner}"
+            )
+    wrong = problem(f"{_TAGS}{package}/v1") if package else ""
+    return f"its path cannot be part of a tag: {wrong}" if wrong else ""
+
+
+def problem(ref: str) -> str:
+    """Say why git refuses a ref name, as a clause; "" for a good one.
+
+    Source: git-check-ref-format(1), for names with at least one slash.
+    """
+    if found := _FORBIDDEN.search(ref):
+        return f"git allows no {found[0]!r} in a ref name"
+    parts = ref.split("/")
+    if len(parts) < 2 or not all(parts):
+        return "git wants parts between single slashes in a ref name"
+    if any(part.startswith(".") or part.endswith(".lock") for part in parts) or ref.endswith("."):
+        return (
+            "git lets no part of a ref name begin with '.' or end in '.lock', nor end it with '.'"
+        )
+    if any(len(part.encode()) > _SEGMENT_BYTES for part in parts):
+        return f"a part of the ref name is longer than {_SEGMENT_BYTES} bytes"
+    return ""
+
+
+def clash(ref: str, refs: Iterable[str]) -> Ref | None:
+    """Find an existing ref that stands inside this one or around it; git cannot hold both.
+
+    Args:
+        ref: The one to be made, in full spelling.
+        refs: Those that exist.
+
+    Returns:
+        The first of them by name; None when there is room. The ref itself is no clash.
+    """
+    found = (r for r in refs if r.startswith(f"{ref}/") or ref.startswith(f"{r}/"))
+    return min((Ref(r) for r in found), default=None)
+
+
+_MERGED = re.compile(r"Merge pull request #([1-9][0-9]{0,9}) |.*\(#([1-9][0-9]{0,9})\)$", re.ASCII)
+
+
+def proposal_of(message: str) -> str | None:
+    """Read from a merge commit which proposal it merged, such as "#12"; None when it says none.
+
+    It reads the first lines that GitHub and we write. Anybody can write one: for telling people
+    only.
+    """
+    found = _MERGED.match(message.partition("\n")[0].rstrip())
+    return f"#{found[1] or found[2]}" if found else None

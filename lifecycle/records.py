@@ -1,0 +1,285 @@
+"""What the bot writes beside its words: hidden records, the summary's marker, trailers, marks.
+
+A record is an HTML comment with compact JSON and its MAC. Only a valid MAC makes it ours; whether
+the comment it stands in is ours, and whether it was made for this proposal, is for the caller to
+check. A trailer is Porch's line in a commit message: anybody can write one, so it informs and never
+decides. A mark is a line with a MAC that makes a render commit provably ours.
+
+Nothing here holds a key: each function is given one (DESIGN 7).
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+JSON = str | int | float | bool | None | Sequence["JSON"] | Mapping[str, "JSON"]
+"""What JSON can hold."""
+
+Record = Mapping[str, JSON]
+"""What one comment remembers; `kind` says how to read the rest."""
+
+_RECORD = re.compile(r"<!-- porchbot:record (\{[ !-;=?-~]*\}) ([0-9a-f]{64}) -->")
+_LAST_RECORD = re.compile(rf"(?:\n\n)?{_RECORD.pattern}\s*\Z")
+_MARKER = re.compile(r"<!-- porchbot:summary ([A-Za-z0-9._]+(?:-[A-Za-z0-9._]+)*) -->\n?")
+
+_MOST_RECORDS = 100
+"""Records read from one comment; we write one, so more is somebody's attempt to keep us busy."""
+
+_AWKWARD = re.compile("[-<>&@#`]")
+# "--" and ">" end an HTML comment, the others mean something to a forge.
+
+
+_PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----\n([A-Za-z0-9+/=\n]+)\n-----END \1-----")
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+def derive_key(private_key_pem: bytes) -> bytes:
+    """Derive the MAC key from the App's private key, 32 bytes, by HKDF with SHA-256.
+
+    The way the file is wrapped (line ends, blank lines at its ends) makes no difference.
+
+    Raises:
+        ValueError: It is not PEM. The text of the key is not in the message.
+
+    Source: RFC 5869.
+    """
+    lines = [line.strip() for line in private_key_pem.decode("ascii", "replace").split("\n")]
+    found = _PEM.fullmatch("\n".join(line for line in lines if line))
+    try:
+        secret = base64.b64decode(found[2].replace("\n", ""), validate=True) if found else b""
+    except binascii.Error:
+        secret = b""
+    if not secret:
+        raise ValueError(
+            "the App's private key: it is not PEM. Give the file that GitHub let you download."
+        )
+    extracted = hmac.digest(b"porchbot", secret, "sha256")
+    return hmac.digest(extracted, b"porchbot records 1\x01", "sha256")
+
+
+# --- hidden records -------------------------------------------------------------------------------
+
+
+def sign(record: Record, key: bytes) -> str:
+    """Write a record as an HTML comment on one line; the same record gives the same text.
+
+    Args:
+        record: Names to JSON values.
+        key: From `derive_key`.
+    """
+    text = _canonical(record)
+    return f"<!-- porchbot:record {text} {_mac(key, 'record', text)} -->"
+
+
+def read(body: str, keys: Sequence[bytes]) -> tuple[Record, ...]:
+    """Read the records in a comment that one of our keys made, in their order.
+
+    Args:
+        body: Markdown as the forge gives it.
+        keys: The current key and older ones.
+    """
+    found = list(_RECORD.finditer(body))
+    if len(found) > _MOST_RECORDS:
+        return ()
+    return tuple(
+        json.loads(match[1]) for match in found if _valid(keys, "record", match[1], match[2])
+    )
+
+
+def visible(body: str) -> str:
+    """Take the summary's marker and the record at the end off a comment of ours.
+
+    Gives back exactly the text around which they were put.
+    """
+    text = _MARKER.sub("", body.replace("\r\n", "\n"), count=1) if is_summary(body) else body
+    return _LAST_RECORD.sub("", text.replace("\r\n", "\n"))
+
+
+def summary_marker(instance: str) -> str:
+    """The hidden line at the very start of a summary comment.
+
+    Args:
+        instance: Tells several bots on one repository apart: letters, digits, ".", "_" and single
+            "-" between them.
+
+    Raises:
+        ValueError: The instance holds anything else.
+    """
+    marker = f"<!-- porchbot:summary {instance} -->"
+    if not _MARKER.fullmatch(marker):
+        raise ValueError(
+            f"instance {instance!r}: not a plain name. Use letters, digits and single dashes."
+        )
+    return marker
+
+
+def is_summary(body: str, instance: str | None = None) -> bool:
+    """Whether a comment is a summary: ours only when we wrote it, which the caller checks.
+
+    Args:
+        body: Markdown as the forge gives it.
+        instance: Accept this one only; None for any.
+    """
+    found = _MARKER.match(body)
+    return found is not None and instance in (None, found[1])
+
+
+# --- marks on render commits ----------------------------------------------------------------------
+
+_MARK = re.compile(r"^Porchbot-Render: ([0-9a-f]{64})[ \t\r]*$", re.MULTILINE)
+
+
+def render_mark(key: bytes, parent: str, tree: str, repository_id: int) -> str:
+    """The line that proves a render commit to be ours: it fits one parent, tree and repository.
+
+    Args:
+        key: From `derive_key`.
+        parent: The commit that was rendered.
+        tree: The tree of the rendering.
+        repository_id: The forge's number of the repository.
+    """
+    return f"Porchbot-Render: {_mac(key, 'render', _canonical([repository_id, parent, tree]))}"
+
+
+def mark_message(message: str, key: bytes, parent: str, tree: str, repository_id: int) -> str:
+    """Put the mark into a commit message, before the trailers at its end."""
+    text = message.rstrip("\n")
+    head, trailers = text, ""
+    while (last := head.rpartition("\n"))[2].startswith("kpt:"):
+        head, trailers = last[0], f"{last[2]}\n{trailers}"
+    mark = render_mark(key, parent, tree, repository_id)
+    return f"{head.rstrip()}\n\n{mark}\n\n{trailers}".rstrip("\n") + "\n"
+
+
+def has_render_mark(
+    message: str, keys: Sequence[bytes], *, parent: str, tree: str, repository_id: int
+) -> bool:
+    """Whether a commit carries a mark that one of our keys made for it.
+
+    Args:
+        message: The commit's message.
+        keys: The current key and older ones.
+        parent: The commit's only parent.
+        tree: The commit's tree.
+        repository_id: The forge's number of the repository.
+    """
+    text = _canonical([repository_id, parent, tree])
+    macs = _MARK.findall(message)[:_MOST_RECORDS]
+    return any(_valid(keys, "render", text, mac) for mac in macs)
+
+
+# --- trailers -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trailer:
+    """What a commit says about the package it belongs to.
+
+    Attributes:
+        package: Path in the repository; "" for the root, or when it does not say.
+        workspace: "" when it does not say; Porch's oldest commits do not.
+        revision: None when it does not say.
+        task: How the draft was made, in Porch's own form; None when it does not say.
+    """
+
+    package: str = ""
+    workspace: str = ""
+    revision: int | None = None
+    task: Record | None = None
+
+
+def trailer(package: str, workspace: str, revision: int | None, task: Record | None) -> str:
+    r"""Write a trailer, byte for byte as Porch does; one line without its end.
+
+    Empty values are left out, the order is Porch's, `<`, `>` and `&` are escaped as Go does. The
+    revision is text, as in the commits that Porch writes and reads (porch.md 1.2).
+    """
+    said: dict[str, JSON] = {
+        "package": package,
+        "workspaceName": workspace,
+        "revision": "" if revision is None else str(revision),
+        "task": task,
+    }
+    kept = {name: value for name, value in said.items() if value}
+    text = json.dumps(kept, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return "kpt:" + re.sub("[<>&\u2028\u2029\ud800-\udfff]", _escaped, text)
+
+
+def read_trailers(message: str) -> tuple[tuple[Trailer, ...], tuple[str, ...]]:
+    """Read every line of a commit message that starts with `kpt:`.
+
+    Args:
+        message: The whole message.
+
+    Returns:
+        The trailers in their order, and a warning for each line that cannot be read: other tools
+        and people write them too, and none may stop us.
+    """
+    found: list[Trailer] = []
+    warnings: list[str] = []
+    for number, line in enumerate(message.split("\n"), start=1):
+        if line.startswith("kpt:"):
+            try:
+                found.append(_trailer(line.removeprefix("kpt:")))
+            except (ValueError, RecursionError) as error:
+                what = "nested too deep" if isinstance(error, RecursionError) else error
+                warnings.append(
+                    f"commit message, line {number}: not a trailer of Porch's: {what}."
+                    " It is left out of account."
+                )
+    return tuple(found), tuple(warnings)
+
+
+def _trailer(text: str) -> Trailer:
+    said = json.loads(text)
+    if not isinstance(said, dict):
+        raise ValueError("an object is wanted after `kpt:`")
+    package, workspace, task = said.get("package"), said.get("workspaceName"), said.get("task")
+    if not isinstance(package, str | None) or not isinstance(workspace, str | None):
+        raise ValueError("package and workspaceName are text")
+    if not isinstance(task, dict | None):
+        raise ValueError("task is an object")
+    return Trailer(
+        package=package or "",
+        workspace=workspace or "",
+        revision=_revision(said.get("revision")),
+        task=task,
+    )
+
+
+def _revision(said: object) -> int | None:
+    """Porch wrote "v3", then "3"; a number is accepted as well. Anything else says nothing."""
+    if isinstance(said, bool | None) or said == "":
+        return None
+    if found := re.fullmatch(r"v?(-1|0|[1-9][0-9]{0,8})", str(said), re.ASCII):
+        # Below 1 is what Porch gives to the placeholder of a branch, which is no revision.
+        return int(found[1]) if int(found[1]) > 0 else None
+    raise ValueError("revision is not a whole number")
+
+
+# --- pieces ---------------------------------------------------------------------------------------
+
+
+def _canonical(value: JSON) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return re.sub(r'"(?:[^"\\]|\\.)*"', lambda match: _AWKWARD.sub(_escaped, match[0]), text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _mac(key: bytes, use: str, text: str) -> str:
+    # What it is for goes into the MAC, so that a mark can never be passed off as a record.
+    return hmac.digest(key, f"{use}\n{text}".encode(), hashlib.sha256).hex()
+
+
+def _valid(keys: Sequence[bytes], use: str, text: str, mac: str) -> bool:
+    return any(hmac.compare_digest(_mac(key, use, text), mac) for key in keys)

@@ -1,0 +1,294 @@
+"""Records, marks and trailers: only what one of our keys made counts, and all is read back."""
+
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifecycle import records
+from lifecycle.records import JSON, Trailer
+
+KEY, OLD, STRANGER = b"k" * 32, b"o" * 32, b"s" * 32
+RECORD: dict[str, JSON] = {"kind": "approve", "comment": 7, "trees": {"net/core": "a" * 40}}
+
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.text(st.characters(codec="utf-8")))
+VALUES: st.SearchStrategy[JSON] = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
+    max_leaves=8,
+)
+RECORDS = st.dictionaries(st.text(st.characters(codec="utf-8")), VALUES, max_size=5)
+BODIES = st.text(st.sampled_from("ab \n\r<!->{}`@é")).map(lambda text: text.replace("\r", "x"))
+
+
+def test_a_record_counts_only_with_a_mac_of_ours() -> None:
+    """Short-cut refused: parsing the JSON and trusting the marker."""
+    signed = records.sign(RECORD, KEY)
+    forged = records.sign(RECORD, STRANGER)
+    changed = signed.replace('"comment":7', '"comment":8')
+
+    assert changed != signed
+    assert records.read(f"{forged}\n{changed}\ntext\n{signed}", [KEY, OLD]) == (RECORD,)
+
+
+def test_older_keys_are_accepted_while_they_are_configured() -> None:
+    signed = records.sign(RECORD, OLD)
+
+    assert records.read(signed, [KEY, OLD]) == (RECORD,)
+    assert records.read(signed, [KEY]) == ()
+    assert records.read(signed, []) == ()
+
+
+@given(RECORDS)
+def test_every_record_is_read_back_from_any_text_around_it(record: dict[str, JSON]) -> None:
+    signed = records.sign(record, KEY)
+
+    assert records.read(f"@ann approved <b>\n\n{signed}\n", [KEY]) == (record,)
+
+
+@given(RECORDS)
+def test_a_record_stays_inside_its_html_comment_and_calls_nobody(record: dict[str, JSON]) -> None:
+    """Short-cut refused: base64url, which may hold "--", or plain JSON, which may hold "-->"."""
+    signed = records.sign(record, KEY)
+    inside = signed.removeprefix("<!-- ").removesuffix(" -->")
+
+    assert "--" not in inside
+    assert re.search("[<>@#\n]", inside) is None
+
+
+def test_the_same_record_gives_the_same_text() -> None:
+    turned = dict(reversed(RECORD.items()))
+
+    assert records.sign(turned, KEY) == records.sign(RECORD, KEY)
+
+
+@given(BODIES, RECORDS)
+def test_the_visible_text_is_what_was_written(body: str, record: dict[str, JSON]) -> None:
+    """Short-cut refused: `strip()`: a text with a blank at its end would be edited for ever."""
+    signed = records.sign(record, KEY)
+    marker = records.summary_marker("porchbot-1")
+
+    for whole in (f"{body}\n\n{signed}", f"{marker}\n{body}\n\n{signed}"):
+        assert records.visible(whole) == body
+        assert records.visible(whole.replace("\n", "\r\n")) == body
+
+
+def test_text_without_anything_hidden_stays() -> None:
+    assert records.visible("plain <!-- note -->\n\ntext\n") == "plain <!-- note -->\n\ntext\n"
+
+
+def test_a_comment_stuffed_with_records_is_read_fast_and_gives_nothing() -> None:
+    started = datetime.now(UTC)
+
+    assert records.read(records.sign(RECORD, KEY) * 300, [KEY]) == ()
+    assert records.read("<!-- porchbot:record {" * 3000, [KEY]) == ()
+    assert records.visible("<!-- porchbot:record {" * 3000).startswith("<!--")
+    assert (datetime.now(UTC) - started).total_seconds() < 2
+
+
+MARKERS: dict[str, tuple[str, str | None, bool]] = {
+    "at the very start": ("<!-- porchbot:summary acme -->\n### net/core", None, True),
+    "of this instance": ("<!-- porchbot:summary acme -->\n", "acme", True),
+    "of another instance": ("<!-- porchbot:summary acme -->\n", "other", False),
+    "further down, as in a quote": ("> <!-- porchbot:summary acme -->", None, False),
+    "not ours": ("<!-- porchbot:other -->", None, False),
+    "nothing": ("", None, False),
+}
+
+
+@pytest.mark.parametrize(("body", "instance", "expected"), MARKERS.values(), ids=MARKERS)
+def test_the_summary_is_found_again(body: str, instance: str | None, expected: bool) -> None:
+    assert records.is_summary(body, instance) is expected
+
+
+@pytest.mark.parametrize("instance", ["", "a b", "a--b", "-->", "a-", "é"])
+def test_an_instance_that_would_break_the_marker_is_refused(instance: str) -> None:
+    with pytest.raises(ValueError, match="not a plain name"):
+        records.summary_marker(instance)
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+def pem(kind: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8) -> bytes:
+    key = rsa.generate_private_key(65537, 1024)
+    return key.private_bytes(serialization.Encoding.PEM, kind, serialization.NoEncryption())
+
+
+@pytest.mark.parametrize(
+    "kind", [serialization.PrivateFormat.PKCS8, serialization.PrivateFormat.TraditionalOpenSSL]
+)
+def test_one_key_file_gives_one_mac_key_however_it_is_wrapped(
+    kind: serialization.PrivateFormat,
+) -> None:
+    """Short-cut refused: hashing the file, so that an editor's CRLF voids every approval."""
+    text = pem(kind)
+    derived = records.derive_key(text)
+
+    assert len(derived) == 32
+    assert records.derive_key(b"\n" + text.replace(b"\n", b"\r\n") + b" \n") == derived
+    assert records.derive_key(pem(kind)) != derived
+    assert derived not in text
+
+
+def test_the_derivation_is_hkdf() -> None:
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    text = b"-----BEGIN KEY-----\nc2VjcmV0\n-----END KEY-----\n"
+    hkdf = HKDF(SHA256(), length=32, salt=b"porchbot", info=b"porchbot records 1")
+
+    assert records.derive_key(text) == hkdf.derive(b"secret")
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"secret", b"-----BEGIN KEY-----\nc2Vjc\n-----END KEY-----", b"\xff\x00"]
+)
+def test_what_is_no_key_is_refused_without_showing_it(text: bytes) -> None:
+    with pytest.raises(ValueError, match="not PEM") as error:
+        records.derive_key(text)
+
+    assert "c2Vjc" not in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+# --- marks ----------------------------------------------------------------------------------------
+
+PARENT, TREE = "1" * 40, "2" * 40
+MESSAGE = 'Render net/core\n\nkpt:{"package":"net/core","workspaceName":"v2"}'
+
+
+def has_mark(message: str, **changed: object) -> bool:
+    facts = {"parent": PARENT, "tree": TREE, "repository_id": 42, **changed}
+    keys = facts.pop("keys", [KEY])
+    return records.has_render_mark(message, keys, **facts)  # type: ignore[arg-type]  # a test's shorthand
+
+
+def test_a_mark_proves_one_commit_and_no_other() -> None:
+    """Short-cut refused: trusting the trailer, the author's name or a mark without its tree."""
+    marked = records.mark_message(MESSAGE, KEY, PARENT, TREE, 42)
+
+    assert has_mark(marked)
+    assert has_mark(marked, keys=[STRANGER, KEY])
+    assert not has_mark(MESSAGE)
+    assert not has_mark(marked, parent="3" * 40)
+    assert not has_mark(marked, tree="3" * 40)
+    assert not has_mark(marked, repository_id=43)
+    assert not has_mark(marked, keys=[STRANGER])
+
+
+def test_a_marked_message_still_ends_in_its_trailers() -> None:
+    marked = records.mark_message(MESSAGE + "\nkpt:{}\n", KEY, PARENT, TREE, 42)
+    mark = records.render_mark(KEY, PARENT, TREE, 42)
+
+    assert marked == (
+        f"Render net/core\n\n{mark}\n\n"
+        'kpt:{"package":"net/core","workspaceName":"v2"}\nkpt:{}\n'
+    )
+    assert records.mark_message("Render", KEY, PARENT, TREE, 42) == f"Render\n\n{mark}\n"
+
+
+def test_a_mark_is_no_record_and_a_record_no_mark() -> None:
+    mac = records.render_mark(KEY, PARENT, TREE, 42).split()[1]
+
+    assert records.read(f'<!-- porchbot:record {{"a":1}} {mac} -->', [KEY]) == ()
+
+
+# --- trailers -------------------------------------------------------------------------------------
+
+TRAILERS: dict[str, tuple[str, str, int | None, dict[str, JSON] | None, str]] = {
+    "a merge": (
+        "net/core", "v2", 5, None,
+        'kpt:{"package":"net/core","workspaceName":"v2","revision":"5"}',
+    ),
+    "a render has neither revision nor task": (
+        "net/core", "v2", None, None, 'kpt:{"package":"net/core","workspaceName":"v2"}',
+    ),
+    "a task": (
+        "net/core", "v2", None, {"type": "init", "init": {"description": "x"}},
+        'kpt:{"package":"net/core","workspaceName":"v2",'
+        '"task":{"type":"init","init":{"description":"x"}}}',
+    ),
+    "the root package": ("", "pr-7", 1, None, 'kpt:{"workspaceName":"pr-7","revision":"1"}'),
+    "as Go escapes": ("<>&é", "", None, None, 'kpt:{"package":"\\u003c\\u003e\\u0026é"}'),
+    "no line breaks out": ("a\nb\u2028", "", None, None, 'kpt:{"package":"a\\nb\\u2028"}'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("package", "workspace", "revision", "task", "expected"), TRAILERS.values(), ids=TRAILERS
+)
+def test_trailers_are_porchs(
+    package: str, workspace: str, revision: int | None, task: dict[str, JSON] | None, expected: str
+) -> None:
+    assert records.trailer(package, workspace, revision, task) == expected
+
+
+@given(
+    st.text(st.characters(codec="utf-8")),
+    st.text(st.characters(codec="utf-8")),
+    st.none() | st.integers(1, 999_999_999),
+    st.none() | RECORDS.filter(bool),
+)
+def test_every_trailer_is_read_back(
+    package: str, workspace: str, revision: int | None, task: dict[str, JSON] | None
+) -> None:
+    line = records.trailer(package, workspace, revision, task)
+    expected = Trailer(package=package, workspace=workspace, revision=revision, task=task)
+
+    assert records.read_trailers(f"Publish\n\n{line}\n") == ((expected,), ())
+
+
+READ: dict[str, tuple[str, Trailer | None]] = {
+    "Porch's own": (
+        'kpt:{"package":"a","workspaceName":"w","revision":"3","task":{"type":"edit"}}',
+        Trailer(package="a", workspace="w", revision=3, task={"type": "edit"}),
+    ),
+    "old Porch": ('kpt:{"package":"a","revision":"v3"}', Trailer(package="a", revision=3)),
+    "a number": ('kpt:{"revision":3}', Trailer(revision=3)),
+    "the placeholder of a branch": ('kpt:{"revision":"-1"}', Trailer()),
+    "null": ('kpt:{"package":null,"task":null}', Trailer()),
+    "fields of tomorrow": ('kpt:{"package":"a","color":"red"}', Trailer(package="a")),
+    "no JSON": ("kpt:{package: a}", None),
+    "no object": ("kpt:[1]", None),
+    "nothing": ("kpt:", None),
+    "wrong kinds": ('kpt:{"package":1}', None),
+    "a task that is text": ('kpt:{"task":"init"}', None),
+    "a revision that is none": ('kpt:{"revision":"latest"}', None),
+    "nested without end": ("kpt:" + "[" * 100_000, None),
+    "a number without end": ("kpt:" + "9" * 10_000, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "expected"), READ.values(), ids=READ)
+def test_a_broken_trailer_warns_and_stops_nothing(line: str, expected: Trailer | None) -> None:
+    """Short-cut refused: letting `json.loads` raise, as Porch does."""
+    good = Trailer(package="b")
+    found, warnings = records.read_trailers(f'Title\n\n{line}\nkpt:{{"package":"b"}}')
+
+    assert found == ((good,) if expected is None else (expected, good))
+    assert len(warnings) == (expected is None)
+    assert all(w.startswith("commit message, line 3: ") for w in warnings)
+
+
+@given(st.text(), st.text())
+def test_reading_is_total(text: str, more: str) -> None:
+    records.read_trailers(f"{text}\nkpt:{more}")
+    records.read(text, [KEY])
+    records.visible(text)
+    records.is_summary(text)
+    assert not has_mark(text)
+
+
+def test_what_a_record_looks_like() -> None:
+    signed = records.sign({"kind": "answer", "at": "2026-11-21", "ok": True}, KEY)
+    text = re.fullmatch(r"<!-- porchbot:record (.*) [0-9a-f]{64} -->", signed)
+
+    assert text is not None
+    assert text[1] == '{"at":"2026\\u002d11\\u002d21","kind":"answer","ok":true}'
+    assert json.loads(text[1])["at"] == "2026-11-21"
