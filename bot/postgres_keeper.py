@@ -1,0 +1,182 @@
+"""Keeps one PostgreSQL server for as long as the process that asked for it lives, and no longer.
+
+Started as a program of its own with nothing but the standard library, so that it starts fast and
+outlives a `kill -9` of that process. It sees the end by its standard input closing, or by having
+got another parent (a forked helper may still hold the pipe), and then stops the server and tidies.
+While it lives it holds a lock on the folder: the next server waits until this one has ended.
+"""
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import BinaryIO, TypedDict
+
+POLL = 0.5
+"""Seconds between looks at who our parent is; the pipe itself is noticed at once."""
+
+STOP = 10.0
+"""Seconds that a fast shutdown may take (it writes one checkpoint) before the server is killed."""
+
+TAKEN = 75
+"""Exit status when another server has the folder (EX_TEMPFAIL)."""
+
+
+class Order(TypedDict):
+    """What to run, as one JSON argument.
+
+    Attributes:
+        initialise: Makes the data folder `made`; run when `data` is missing.
+        made: Where `initialise` puts it; renamed to `data` when complete.
+        data: The data folder.
+        server: The server and its arguments.
+        environment: All of their environment.
+        lock: File that is locked meanwhile.
+        log: File that takes their output.
+        remove: Folders to delete afterwards.
+        patience: Seconds to wait for a server that still has the folder.
+    """
+
+    initialise: list[str]
+    made: str
+    data: str
+    server: list[str]
+    environment: dict[str, str]
+    lock: str
+    log: str
+    remove: list[str]
+    patience: float
+
+
+def keep(order: Order) -> int:
+    """Run the server until our parent is gone or the server has ended.
+
+    Writes a line to standard output when the server has been started (what its files said before
+    was about an earlier one), and what it said last when it failed.
+
+    Returns:
+        Exit status of the server; `TAKEN` when another one has the folder.
+    """
+    parent = os.getppid()
+    end = time.monotonic() + order["patience"]
+    with open(order["lock"], "wb") as lock:
+        if not _locked(lock, end) or not _cleared(order["data"], end):
+            return TAKEN
+        with open(order["log"], "wb") as log:
+            status = _initialised(order, log) or _served(order, log, parent)
+        if status:
+            print(_last_words(order["log"]), flush=True)  # noqa: T201 (for whoever started us)
+        # Before the lock is given up: nobody may start in what is being deleted.
+        for folder in order["remove"]:
+            shutil.rmtree(folder, ignore_errors=True)
+    return status
+
+
+def _locked(lock: BinaryIO, end: float) -> bool:
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+        else:
+            return True
+
+
+def _cleared(data: str, end: float) -> bool:
+    """Wait for a server whose keeper was killed, and remove the mark of one that is gone.
+
+    PostgreSQL removes a left-over mark itself unless a process of its own user has that number,
+    which after a restart of a container is likely: numbers are small there.
+    """
+    mark = os.path.join(data, "postmaster.pid")
+    while (number := _marked(mark)) is not None and _is_server(number):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    if os.path.exists(mark):
+        os.remove(mark)
+    return True
+
+
+def _marked(mark: str) -> int | None:
+    try:
+        with open(mark, encoding="utf-8") as lines:
+            return int(lines.readline())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _is_server(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+        with open(f"/proc/{number}/comm", encoding="utf-8") as name:
+            return name.read().strip() == "postgres"
+    except OSError:
+        # Gone; or there is no /proc, and PostgreSQL itself sees whether its memory is in use.
+        return False
+
+
+def _initialised(order: Order, log: BinaryIO) -> int:
+    if os.path.exists(os.path.join(order["data"], "PG_VERSION")):
+        return 0
+    # Made beside it and renamed: a kill halfway leaves nothing that looks complete.
+    shutil.rmtree(order["made"], ignore_errors=True)
+    done = _start(order["initialise"], order, log).wait()
+    if done == 0:
+        os.rename(order["made"], order["data"])
+    return done
+
+
+def _served(order: Order, log: BinaryIO, parent: int) -> int:
+    server = _start(order["server"], order, log)
+    print("started", flush=True)  # noqa: T201 (this line is the interface)
+    while server.poll() is None and os.getppid() == parent:
+        readable, _, _ = select.select([0], [], [], POLL)
+        if readable and not os.read(0, 4096):
+            break
+    if server.poll() is None:
+        # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients to leave.
+        server.send_signal(signal.SIGINT)
+        try:
+            server.wait(STOP)
+        except subprocess.TimeoutExpired:
+            # SIGQUIT makes the postmaster end its children too; SIGKILL would leave them.
+            server.send_signal(signal.SIGQUIT)
+    return server.wait()
+
+
+def _last_words(log: str) -> str:
+    with open(log, encoding="utf-8", errors="replace") as text:
+        lines = [line.strip() for line in text if line.strip()]
+    return "; ".join(lines[-3:])
+
+
+def _start(command: Sequence[str], order: Order, log: BinaryIO) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(  # noqa: S603 (the programs of the wheel; a list, no shell)
+        command,
+        env=order["environment"],
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        umask=0o077,
+    )
+
+
+def _ignore(*_: object) -> None:
+    """A handler, not SIG_IGN: the server would inherit that."""
+
+
+if __name__ == "__main__":
+    # A terminal's Ctrl-C goes to its whole group: the end of our parent is what counts.
+    signal.signal(signal.SIGINT, _ignore)
+    signal.signal(signal.SIGTERM, _ignore)
+    sys.exit(keep(json.loads(sys.argv[1])))
