@@ -1,0 +1,75 @@
+"""The command `porchbot`: one module a group of commands, nothing but reading arguments here."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="porchbot")
+def main() -> None:
+    """The life of kpt packages inside an ordinary GitHub repository."""
+
+
+@main.command()
+@click.option(
+    "--until-stdin-closes",
+    is_flag=True,
+    help="End when standard input closes, so that no bot outlives what started it.",
+)
+def serve(until_stdin_closes: bool) -> None:
+    """Run the bot: webhooks, workers, sweeps. Settings come from the environment."""
+    from bot.serve import run  # heavy, and not needed for --help
+
+    sys.exit(run(until_stdin_closes=until_stdin_closes))
+
+
+@main.command()
+@click.option(
+    "--listen",
+    default="127.0.0.1:9445",
+    show_default=True,
+    help="host:port, or unix:/path of a socket.",
+)
+def runner(listen: str) -> None:
+    """Run the function runner: Porch's gRPC service, with the builtin functions."""
+    from fnrunner.serve import serve as serve_functions
+
+    asyncio.run(serve_functions(listen))
+
+
+_REPO = click.option(
+    "--repo",
+    type=click.Path(exists=True, path_type=Path),
+    help="A git repository, a folder or a git bundle to start from. Default: the examples.",
+)
+
+
+@main.command()
+@_REPO
+@click.option(
+    "--info",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write addresses, users and tokens to this file as JSON.",
+)
+def playground(repo: Path | None, info: Path | None) -> None:
+    """Start a forge of its own with the bot beside it, to try things by hand."""
+    from bot.cli.playground import run
+
+    sys.exit(run(repo, info))
+
+
+@main.command()
+@_REPO
+@click.option("--exit", "leave", is_flag=True, help="End after the story, on a terminal too.")
+def demo(repo: Path | None, leave: bool) -> None:
+    """The playground, with the story of a package from draft to tag told in the terminal."""
+    from bot.cli.demo import run
+
+    sys.exit(run(repo, leave=leave))
+
+
+if __name__ == "__main__":
+    main()

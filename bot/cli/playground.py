@@ -1,0 +1,364 @@
+"""The playground: a forge of its own, the bot, its runner and its PostgreSQL, as processes.
+
+What it starts it also ends: every child ends when its standard input closes, so that nothing is
+left behind even when the playground itself is killed.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+from urllib.request import urlopen
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+import bot
+from bot.postgres import EmbeddedPostgres
+from cadlib import yaml
+
+USERS: Mapping[str, str] = {
+    "author": "write",
+    "approver": "maintain",
+    "outsider": "read",
+    "owner": "admin",
+}
+"""Login to role: one for each part in the story."""
+
+START_LIMIT = 60
+"""Seconds for a process to be ready; it takes about two."""
+
+APP_ID = 1001
+
+
+class PlaygroundError(Exception):
+    """The playground could not be started or kept up."""
+
+
+def run(repo: Path | None, info: Path | None) -> int:
+    """Start a playground and keep it up until it is ended.
+
+    Args:
+        repo: A repository, folder or bundle; None for the examples.
+        info: File to write addresses, users and tokens to.
+
+    Returns:
+        0 when ended by a signal, 1 when it could not be started.
+    """
+    try:
+        with Playground(repo, info_file=info) as playground:
+            _print(playground.info(), info)
+            playground.stay()
+    except PlaygroundError as error:
+        print(f"porchbot playground: {error}", file=sys.stderr)  # noqa: T201 (a command line)
+        return 1
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _print(info: Mapping[str, Any], file: Path | None) -> None:
+    repository = info["repositories"][0]
+    lines = [
+        "",
+        f"  repository   {info['web_url']}/{repository['full_name']}",
+        f"  clone        {repository['clone_url']}",
+        f"  API          {info['api_url']}",
+        f"  bot          {info['bot_url']}/healthz",
+        f"  log          {info['log']}",
+        "",
+        *(f"  {user['login']:<12} {user['role']:<9} {user['token']}" for user in info["users"]),
+        "",
+        f"  git clone http://author:TOKEN@{repository['clone_url'].removeprefix('http://')}",
+        *([f"  all of this as JSON: {file}"] if file else []),
+        "",
+        "Ctrl-C ends it.",
+    ]
+    print("\n".join(lines), flush=True)  # noqa: T201 (a command line)
+
+
+class Playground:
+    """Starts everything on entry, ends everything on exit.
+
+    Args:
+        repo: A repository, folder or bundle to start from; None for the examples.
+        info_file: Kept up to date with `info()`.
+    """
+
+    def __init__(self, repo: Path | None, info_file: Path | None = None) -> None:
+        self._repo = repo
+        self._info_file = info_file
+        self._folder = Path(tempfile.mkdtemp(prefix="porchbot-playground-"))
+        self._log = self._folder / "log"
+        self._children: dict[str, subprocess.Popen[str]] = {}
+        self._info: dict[str, Any] = {}
+        self._environment: dict[str, str] = {}
+        self._postgres: EmbeddedPostgres | None = None
+        self._ending = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Playground":
+        for name in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(name, _interrupt)
+        try:
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def info(self) -> dict[str, Any]:
+        """Addresses, users and tokens, as the file has them."""
+        return dict(self._info)
+
+    def stay(self) -> None:
+        """Wait until a signal ends it."""
+        while not self._ending.wait(0.5):
+            forge = self._children["forge"]
+            if forge.poll() is not None:
+                raise PlaygroundError(f"the forge ended ({forge.returncode}); see {self._log}")
+
+    def _start(self) -> None:
+        self._postgres = EmbeddedPostgres(self._folder / "postgres")
+        url = self._postgres.start()
+        key, secret, port = _private_key(), secrets.token_hex(20), _free_port()
+        source = self._source()
+        ready = self._start_forge(key, secret, port, source)
+        self._environment = {
+            **os.environ,
+            "DATABASE_URL": url,
+            "PORCHBOT_LISTEN": f"127.0.0.1:{port}",
+            "PORCHBOT_GITHUB_APP_ID": str(APP_ID),
+            "PORCHBOT_GITHUB_PRIVATE_KEY": _pem(key),
+            "PORCHBOT_WEBHOOK_SECRETS": secret,
+            "PORCHBOT_GITHUB_API_URL": ready["api_url"],
+            "PORCHBOT_GITHUB_WEB_URL": ready["web_url"],
+            "PORCHBOT_STATE": str(self._folder / "state"),
+        }
+        self._info = {
+            "api_url": ready["api_url"],
+            "web_url": ready["web_url"],
+            "bot_url": f"http://127.0.0.1:{port}",
+            "bot_pid": 0,
+            "webhook_secret": secret,
+            "repositories": [
+                {name: r[name] for name in ("full_name", "clone_url", "default_branch")}
+                for r in ready["repositories"]
+            ],
+            "users": [
+                {"login": u["login"], "token": u["token"], "role": USERS[u["login"]]}
+                for u in ready["users"]
+                if u["login"] in USERS
+            ],
+            "log": str(self._log),
+        }
+        self._start_bot()
+        self._watcher.start()
+
+    def _source(self) -> Path:
+        if self._repo is not None:
+            return self._repo.resolve()
+        beside = Path(bot.__file__).resolve().parent
+        for folder in (beside / "_examples", beside.parent / "examples"):
+            if folder.is_dir():
+                return folder
+        raise PlaygroundError("the examples are not installed. Name a repository with --repo")
+
+    def _start_forge(
+        self, key: rsa.RSAPrivateKey, secret: str, port: int, source: Path
+    ) -> dict[str, Any]:
+        manifest = yaml.read(_manifest().read_bytes(), path="app-manifest.yml").documents[0].value
+        if not isinstance(manifest, dict):
+            raise PlaygroundError("app-manifest.yml is no mapping. Restore it")
+        state = {
+            "users": [{"login": login} for login in USERS],
+            "repositories": [
+                {
+                    "owner": "acme",
+                    "name": _name(source) if self._repo else "blueprints",
+                    "source": str(source),
+                    "members": dict(USERS),
+                }
+            ],
+            "app": {
+                "id": APP_ID,
+                "slug": "porchbot",
+                "public_key": _public_pem(key),
+                "webhook_url": f"http://127.0.0.1:{port}/webhooks/github",
+                "webhook_secret": secret,
+                "permissions": manifest["default_permissions"],
+                "events": manifest["default_events"],
+            },
+        }
+        file = self._folder / "forge.json"
+        file.write_text(json.dumps(state))
+        command = [sys.executable, "-m", "bot.sandbox", "--folder", str(self._folder / "forge")]
+        command += ["--state", str(file), "--until-stdin-closes"]
+        forge = self._spawn("forge", command, dict(os.environ), stdout=subprocess.PIPE)
+        line = forge.stdout.readline() if forge.stdout else ""
+        if not line:
+            raise PlaygroundError(f"the forge did not start: {self._last_words()}")
+        ready: dict[str, Any] = json.loads(line)
+        return ready
+
+    def _start_bot(self) -> None:
+        command = [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"]
+        child = self._spawn("bot", command, self._environment)
+        address = f"{self._info['bot_url']}/readyz"
+        until = time.monotonic() + START_LIMIT
+        while time.monotonic() < until:
+            if child.poll() is not None:
+                raise PlaygroundError(f"the bot did not start: {self._last_words()}")
+            if _answers(address):
+                self._info["bot_pid"] = child.pid
+                self._write_info()
+                return
+            time.sleep(0.05)
+        raise PlaygroundError(f"the bot was not ready within {START_LIMIT} s; see {self._log}")
+
+    def _watch(self) -> None:
+        """Start the bot again when it dies, and say so."""
+        while not self._ending.wait(0.2):
+            child = self._children["bot"]
+            if child.poll() is None:
+                continue
+            print(  # noqa: T201 (a command line)
+                f"The bot ended ({child.returncode}); it is started again.",
+                file=sys.stderr,
+                flush=True,
+            )
+            try:
+                self._start_bot()
+            except PlaygroundError as error:
+                if self._ending.is_set():
+                    return
+                print(f"porchbot playground: {error}", file=sys.stderr)  # noqa: T201
+                time.sleep(1)
+
+    def _spawn(
+        self,
+        name: str,
+        command: list[str],
+        environment: dict[str, str],
+        stdout: int | None = None,
+    ) -> subprocess.Popen[str]:
+        with self._log.open("a") as log:
+            child = subprocess.Popen(  # noqa: S603 (our own commands)
+                command,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=log if stdout is None else stdout,
+                stderr=log,
+                text=True,
+                # Ctrl-C is for the playground; it ends the others in order.
+                start_new_session=True,
+            )
+        self._children[name] = child
+        return child
+
+    def _write_info(self) -> None:
+        if self._info_file is None:
+            return
+        # A reader never sees half a file.
+        part = self._info_file.with_name(self._info_file.name + ".part")
+        part.write_text(json.dumps(self._info, indent=2) + "\n")
+        part.chmod(0o600)
+        part.replace(self._info_file)
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text().strip().splitlines() if self._log.exists() else []
+        return " / ".join(lines[-3:]) or f"see {self._log}"
+
+    def _end(self) -> None:
+        self._ending.set()
+        for name in ("bot", "forge"):
+            child = self._children.get(name)
+            if child is not None:
+                _stop(child)
+        if self._postgres is not None:
+            self._postgres.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _stop(child: subprocess.Popen[str]) -> None:
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(15)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+    for stream in (child.stdin, child.stdout):
+        if stream is not None:
+            stream.close()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (the handler's shape)
+    raise KeyboardInterrupt
+
+
+def _manifest() -> Path:
+    beside = Path(bot.__file__).resolve().parent
+    for file in (beside / "_app-manifest.yml", beside.parent / "app-manifest.yml"):
+        if file.is_file():
+            return file
+    raise PlaygroundError("app-manifest.yml is not installed. Run from a checkout")
+
+
+def _name(source: Path) -> str:
+    """A repository's name from a path: letters, digits, dots and dashes, as forges allow."""
+    stem = source.name.removesuffix(".bundle").removesuffix(".git")
+    return "".join(c if c.isalnum() or c in ".-_" else "-" for c in stem) or "repository"
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urlopen(address, timeout=1) as answer:  # noqa: S310 (our own address)
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _private_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def _pem(key: rsa.RSAPrivateKey) -> str:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    ).decode()
+
+
+def _public_pem(key: rsa.RSAPrivateKey) -> str:
+    return (
+        key.public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        .decode()
+    )

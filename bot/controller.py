@@ -1,0 +1,471 @@
+"""The loop: for each key that is woken, look, decide, perform, and again until nothing is left.
+
+The only place, beside the gRPC service, where any exception is caught: it becomes "something
+broke".
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from bot import keys
+from bot.forge import (
+    Forge,
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    PullRequest,
+    Repository,
+)
+from bot.git import (
+    GitBusyError,
+    GitRefusedError,
+    Mirror,
+    Mirrors,
+    MissingObjectError,
+    Signature,
+)
+from bot.github import GitHubApp
+from bot.look import Head, Looked, Looker
+from bot.perform import Outcome, Performer
+from bot.render import Judge
+from bot.store import Adoption, Store
+from bot.work import Failed, LookAgain, Result, Settled, Work
+from lifecycle.actions import (
+    Action,
+    DeleteBranch,
+    Merge,
+    OpenProposal,
+    PushRender,
+    Reply,
+    Say,
+    SetCheck,
+    SetDraft,
+    Tag,
+)
+from lifecycle.decide import decide
+from lifecycle.facts import Facts, Stage
+
+log = structlog.get_logger()
+
+MOST_ROUNDS = 12
+"""Rounds of one look; the longest honest chain (draft, render, propose, tidy) takes six."""
+
+STALE_WAITS = (1.0, 2.0, 4.0, 8.0)
+"""Seconds between looks while the forge does not show what is known to exist (DESIGN 4)."""
+
+BUSY_WAIT = 1.0
+"""Seconds before a merge is tried again after "Base branch was modified"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What the events that woke a key said exists.
+
+    Attributes:
+        heads: Commits.
+        comments: Comment numbers.
+        reviews: Review numbers.
+        numbers: Pull requests to look at even if they are closed.
+        rerun: Somebody pressed Re-run.
+    """
+
+    heads: frozenset[str] = frozenset()
+    comments: frozenset[int] = frozenset()
+    reviews: frozenset[int] = frozenset()
+    numbers: frozenset[int] = frozenset()
+    rerun: bool = False
+
+
+@dataclass(slots=True)
+class _Room:
+    """Everything about one repository."""
+
+    repository: Repository
+    adoption: Adoption
+    forge: Forge
+    mirror: Mirror
+    looker: Looker
+    performer: Performer
+    # The last action done in each slot: wanted again at once, the forge's answer is old.
+    done: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
+    stale: dict[str, int] = field(default_factory=dict)
+    branches: dict[int, keys.ProposalKey] = field(default_factory=dict)
+
+
+class Controller:
+    """Handles keys.
+
+    Args:
+        app: The GitHub App.
+        mirrors: All mirrors.
+        judge: Renders and validates.
+        store: The database.
+        record_keys: For hidden records, newest first.
+        instance: Name of this bot in its markers.
+    """
+
+    def __init__(
+        self,
+        app: GitHubApp,
+        mirrors: Mirrors,
+        judge: Judge,
+        store: Store,
+        record_keys: Sequence[bytes],
+        instance: str,
+    ) -> None:
+        self._app = app
+        self._mirrors = mirrors
+        self._judge = judge
+        self._store = store
+        self._keys = record_keys
+        self._instance = instance
+        self._rooms: dict[int, _Room] = {}
+        self._entering: dict[int, asyncio.Lock] = {}
+
+    async def work(self, work: Work) -> Result:
+        """Bring one key to rest, and sort what went wrong by who must act."""
+        try:
+            after = await self.handle(work.key, _decode(work.hint))
+        except ForgeBusyError as error:
+            return Failed(str(error), error.after or None)
+        except (GitBusyError, MissingObjectError) as error:
+            return Failed(str(error))
+        except (ForgeRefusedError, GitRefusedError) as error:
+            log.error("needs an operator", key=str(work.key), error=str(error))
+            if isinstance(error, ForgeMissingError):
+                # A fresh token sees nothing for a moment, and names change (peers.md trap 14).
+                self._rooms.clear()
+            return Failed(str(error))
+        return Settled() if after is None else LookAgain(after)
+
+    async def handle(self, key: keys.Key, hint: Hint) -> float | None:
+        """Bring one key to rest.
+
+        Returns:
+            Seconds after which to look again; None when it has settled.
+        """
+        match key:
+            case keys.InstallationsKey():
+                await self._discover()
+                return None
+            case keys.RepositoryKey(repository):
+                await self._sweep(await self._room(repository))
+                return None
+            case keys.PullKey(repository, number):
+                room = await self._room(repository)
+                await self._store.wake(
+                    await self._branch_of(room, number),
+                    _encode(replace(hint, numbers=hint.numbers | {number})),
+                )
+                return None
+            case keys.CommitKey(repository, sha):
+                await self._wake_heads(await self._room(repository), sha, hint)
+                return None
+            case keys.ProposalKey(repository):
+                return await self._settle(await self._room(repository), key, hint)
+            case keys.BaseKey(repository, branch):
+                return await self._publish(await self._room(repository), branch)
+
+    def forget(self, repository_id: int) -> None:
+        """Read a repository's name and state afresh at the next key."""
+        self._rooms.pop(repository_id, None)
+
+    # --- one proposal ---
+
+    async def _settle(self, room: _Room, key: keys.ProposalKey, hint: Hint) -> float | None:
+        head = Head(key.head_repository, key.branch)
+        name = str(key)
+        if hint.rerun:
+            room.done.clear()
+        rerun = hint.rerun
+        for _ in range(MOST_ROUNDS):
+            looked = await room.looker.look(head, room.adoption, hint.numbers, rerun=rerun)
+            actions = decide(looked.facts)
+            rerun = False
+            if not actions:
+                await self._close(room, looked.facts)
+                return self._waits_for_hint(room, name, looked, hint)
+            if self._is_stale(room, actions):
+                return self._wait(room, name)
+            outcome = await self._do(room, name, actions, looked)
+            if outcome is Outcome.WAIT:
+                return BUSY_WAIT
+        log.error("does not settle", key=name)
+        return 60.0
+
+    async def _do(
+        self, room: _Room, key: str, actions: Sequence[Action], looked: Looked
+    ) -> Outcome:
+        outcome = await room.performer.perform(actions, looked)
+        if outcome is Outcome.DONE:
+            for action in actions:
+                slot = _slot(action)
+                if slot:
+                    room.done[slot[0]] = slot[1]
+            await self._store.audit(key, [type(a).__name__ for a in actions])
+        return outcome
+
+    def _is_stale(self, room: _Room, actions: Iterable[Action]) -> bool:
+        """The decision repeats what was done last in its slot: the forge shows an older state."""
+        return any(
+            slot is not None and room.done.get(slot[0]) == slot[1] for slot in map(_slot, actions)
+        )
+
+    def _wait(self, room: _Room, key: str) -> float | None:
+        """Look again after 1, 2, 4, 8 s; then believe what is shown, or leave it to the sweep."""
+        tries = room.stale.get(key, 0)
+        if tries >= len(STALE_WAITS):
+            room.stale.pop(key, None)
+            room.done.clear()
+            return 0.0
+        room.stale[key] = tries + 1
+        return STALE_WAITS[tries]
+
+    def _waits_for_hint(self, room: _Room, key: str, looked: Looked, hint: Hint) -> float | None:
+        with room.mirror.open() as git:
+            heads_there = all(git.has(head) for head in hint.heads)
+        newest = max(looked.seen_comments, default=0)
+        comments_there = all(c in looked.seen_comments or c < newest for c in hint.comments)
+        if heads_there and comments_there and hint.reviews <= looked.seen_reviews:
+            room.stale.pop(key, None)
+            return None
+        tries = room.stale.get(key, 0)
+        if tries >= len(STALE_WAITS):
+            room.stale.pop(key, None)
+            return None
+        room.stale[key] = tries + 1
+        return STALE_WAITS[tries]
+
+    async def _close(self, room: _Room, facts: Facts) -> None:
+        """Closed proposals with nothing left to do are not looked at again unless named."""
+        for proposal in facts.proposals:
+            if proposal.stage in {Stage.PUBLISHED, Stage.CLOSED, Stage.MERGED}:
+                await self._store.settle(room.repository.id, proposal.number)
+
+    # --- publishing ---
+
+    async def _publish(self, room: _Room, branch: str) -> float | None:
+        """Merge and tag, one proposal at a time; merges made meanwhile first, in their order."""
+        wait: float | None = None
+        for pull in await self._to_publish(room, branch):
+            again = await self._publish_one(room, branch, pull)
+            if again is not None:
+                wait = again if wait is None else min(wait, again)
+        return wait
+
+    async def _to_publish(self, room: _Room, branch: str) -> list[PullRequest]:
+        repository = room.repository.id
+        merged = await room.forge.merged_proposals(branch)
+        await asyncio.to_thread(room.mirror.fetch, await room.forge.token())
+        asked = await self._store.asked_publish(repository, branch)
+        settled = await self._store.settled(repository, [p.number for p in merged])
+        waiting = [
+            p
+            for p in merged
+            if p.number in asked
+            or (p.number not in settled and p.merged_at and p.merged_at >= room.adoption.at)
+        ]
+        order = await asyncio.to_thread(_first_parent_order, room.mirror, branch)
+        waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))
+        known = {p.number for p in waiting}
+        rest = [number for number in asked if number not in known]
+        return waiting + list(await asyncio.gather(*(room.forge.proposal(n) for n in rest)))
+
+    async def _publish_one(self, room: _Room, branch: str, pull: PullRequest) -> float | None:
+        if pull.head_repository is None:
+            await self._store.published(room.repository.id, branch, pull.number)
+            return None
+        key = keys.ProposalKey(room.repository.id, pull.head_repository, pull.head_ref)
+        head = Head(key.head_repository, key.branch)
+        for _ in range(MOST_ROUNDS):
+            numbers = frozenset({pull.number})
+            looked = await room.looker.look(head, room.adoption, numbers, rerun=False)
+            actions = _publishing(decide(looked.facts, publishing=True), pull.number)
+            if not actions:
+                break
+            if self._is_stale(room, actions):
+                return self._wait(room, f"{key}#{pull.number}")
+            outcome = await self._do(room, str(key), actions, looked)
+            if outcome is Outcome.WAIT:
+                return BUSY_WAIT
+        await self._store.published(room.repository.id, branch, pull.number)
+        await self._store.wake(key, _encode(Hint(numbers=frozenset({pull.number}))))
+        return None
+
+    # --- repositories ---
+
+    async def _discover(self) -> None:
+        for repository in await self._app.repositories():
+            await self._enter(repository)
+            await self._store.wake(keys.RepositoryKey(repository.id))
+
+    async def _sweep(self, room: _Room) -> None:
+        """Wake everything in a repository that could have been missed."""
+        pulls, _ = await asyncio.gather(
+            room.forge.open_proposals(),
+            asyncio.to_thread(room.mirror.fetch, await room.forge.token()),
+        )
+        me = room.repository.id
+        woken = {
+            keys.ProposalKey(me, p.head_repository, p.head_ref)
+            for p in pulls
+            if p.head_repository is not None
+        }
+        bases = {p.base_ref for p in pulls} | {room.repository.default_branch}
+        for branch, sha in (await asyncio.to_thread(_drafts, room.mirror)).items():
+            if room.adoption.drafts.get(branch) != sha:
+                woken.add(keys.ProposalKey(me, me, branch))
+        for key in sorted(woken, key=str):
+            await self._store.wake(key)
+        for branch in sorted(bases):
+            await self._store.wake(keys.BaseKey(me, branch))
+
+    async def _wake_heads(self, room: _Room, sha: str, hint: Hint) -> None:
+        for pull in await room.forge.open_proposals():
+            if pull.head == sha and pull.head_repository is not None:
+                key = keys.ProposalKey(room.repository.id, pull.head_repository, pull.head_ref)
+                await self._store.wake(key, _encode(hint))
+
+    async def _branch_of(self, room: _Room, number: int) -> keys.ProposalKey:
+        """The head branch of a pull request, which never changes."""
+        if number not in room.branches:
+            pull = await room.forge.proposal(number)
+            room.branches[number] = keys.ProposalKey(
+                room.repository.id, pull.head_repository or 0, pull.head_ref
+            )
+        return room.branches[number]
+
+    async def _room(self, repository_id: int) -> _Room:
+        room = self._rooms.get(repository_id)
+        if room is None:
+            adoption = await self._store.adoption(repository_id)
+            if adoption is None:
+                await self._discover()
+                room = self._rooms.get(repository_id)
+                if room is None:
+                    raise LookupError(f"repository {repository_id} is not in any installation")
+                return room
+            repository = await self._app.repository_by_id(repository_id, adoption.installation)
+            room = await self._enter(repository)
+        return room
+
+    async def _enter(self, repository: Repository) -> _Room:
+        """Make ready for a repository; the first time, take its state as the baseline."""
+        async with self._entering.setdefault(repository.id, asyncio.Lock()):
+            known = self._rooms.get(repository.id)
+            if known is not None and known.repository == repository:
+                return known
+            forge = self._app.repository(repository)
+            mirror = self._mirrors.of(repository.id, repository.clone_url)
+            adoption = await self._store.adoption(repository.id)
+            if adoption is None:
+                await asyncio.to_thread(mirror.fetch, await forge.token())
+                drafts = await asyncio.to_thread(_drafts, mirror)
+                adoption = await self._store.adopt(repository, datetime.now(UTC), drafts)
+                log.info("adopted", repository=repository.full_name, drafts=len(drafts))
+            login, _ = await self._app.identity()
+            name = login.removesuffix("[bot]")
+            who = Signature(login, f"{name}[bot]@users.noreply.github.com")
+            room = _Room(
+                repository,
+                adoption,
+                forge,
+                mirror,
+                Looker(repository, forge, mirror, self._judge, self._store, self._keys, login),
+                Performer(
+                    repository.id,
+                    forge,
+                    mirror,
+                    self._judge,
+                    self._store,
+                    self._keys[0],
+                    who,
+                    self._instance,
+                ),
+            )
+            self._rooms[repository.id] = room
+            return room
+
+
+def _publishing(actions: Sequence[Action], number: int) -> list[Action]:
+    """The part of a decision that belongs to publishing; the proposal's own look does the rest.
+
+    An unanswered command comes first: it may be the one that takes an approval back.
+    """
+    if any(isinstance(a, Reply | SetDraft | PushRender) for a in actions):
+        return []
+    about: list[Action] = [
+        a
+        for a in actions
+        if isinstance(a, SetCheck | Tag) or (isinstance(a, Merge) and a.number == number)
+    ]
+    return about if any(isinstance(a, Merge | Tag) for a in about) else []
+
+
+def _slot(action: Action) -> tuple[tuple[object, ...], tuple[object, ...]] | None:
+    """What an action writes to, and what it writes; None where repeating is harmless."""
+    match action:
+        case SetCheck():
+            return ("check", action.head, action.name), (action.external_id,)
+        case Say():
+            return ("say", action.number), (action.body, repr(action.record))
+        case Reply():
+            return ("reply", action.number, repr(action.record)), ()
+        case SetDraft():
+            return ("draft", action.number), (action.draft,)
+        case OpenProposal():
+            return ("open", action.head_ref, action.base_ref), ()
+        case PushRender():
+            return ("push", action.head_ref), (action.head,)
+        case Merge():
+            return ("merge", action.number), (action.head, action.base)
+        case Tag():
+            return ("tag", action.ref), ()
+        case DeleteBranch():
+            return ("delete", action.head_ref), (action.head,)
+        case _:
+            return None
+
+
+def _decode(hint: Mapping[str, Sequence[Any]]) -> Hint:
+    return Hint(
+        heads=frozenset(map(str, hint.get("head", ()))),
+        comments=frozenset(map(int, hint.get("comment", ()))),
+        reviews=frozenset(map(int, hint.get("review", ()))),
+        numbers=frozenset(map(int, hint.get("number", ()))),
+        rerun=bool(hint.get("rerun")),
+    )
+
+
+def _encode(hint: Hint) -> dict[str, Any]:
+    encoded: dict[str, Any] = {
+        "head": sorted(hint.heads),
+        "comment": sorted(hint.comments),
+        "review": sorted(hint.reviews),
+        "number": sorted(hint.numbers),
+        "rerun": [True] if hint.rerun else [],
+    }
+    return {name: value for name, value in encoded.items() if value}
+
+
+def _first_parent_order(mirror: Mirror, branch: str) -> Mapping[str, int]:
+    """Commit to its place on the first-parent line of a branch, oldest lowest."""
+    with mirror.open() as git:
+        tip = git.ref(f"refs/heads/{branch}")
+        line = git.first_parents(tip, "", limit=500) if tip else ()
+    return {str(commit.sha): place for place, commit in enumerate(line)}
+
+
+def _drafts(mirror: Mirror) -> Mapping[str, str]:
+    """Draft branches and where they are."""
+    with mirror.open() as git:
+        return {
+            ref.removeprefix("refs/heads/"): str(sha)
+            for ref, (sha, _) in git.refs().items()
+            if ref.startswith("refs/heads/drafts/")
+        }

@@ -1,0 +1,242 @@
+"""The forge as the bot needs it: a protocol in our words, its values, and its two kinds of error.
+
+Adding a method needs a reason. Every method may be called twice with the same effect as once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from lifecycle.access import Person, Role
+from lifecycle.actions import SetCheck
+from lifecycle.facts import CheckRun, Comment, ReviewState
+from lifecycle.names import Sha
+from lifecycle.policy import MergeMethod
+
+
+class ForgeBusyError(Exception):
+    """The forge could not answer now; trying again may help.
+
+    Attributes:
+        after: Seconds that the forge asked us to wait; 0 when it did not say.
+    """
+
+    def __init__(self, wanted: str, reason: str, after: float = 0) -> None:
+        super().__init__(f"The forge did not {wanted}: {reason}. It is tried again.")
+        self.after = after
+
+
+class ForgeRefusedError(Exception):
+    """The forge said no until an operator changes a setting."""
+
+    def __init__(self, wanted: str, reason: str) -> None:
+        super().__init__(
+            f"The forge refused to {wanted}: {reason}. Check the permissions of the App"
+            " (app-manifest.yml lists them) and that it is installed, then comment `/check`."
+        )
+
+
+class ForgeMissingError(ForgeRefusedError):
+    """What was asked for is not there, or the App may not see it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """One pull request as a list of them shows it.
+
+    Attributes:
+        number: Its number.
+        node: Its id for the calls that only GraphQL has.
+        title: As written.
+        author: Who opened it.
+        draft: In draft state.
+        state: "open" or "closed".
+        head: Commit of the head branch.
+        head_ref: Name of the head branch.
+        head_repository: Number of the head repository; None once the fork is gone.
+        head_name: Full name of the head repository; "" once the fork is gone.
+        base_ref: Name of the base branch.
+        base: Commit of the base branch as the forge last looked at it; may be old.
+        merge_commit: The merge result, once merged.
+        merged_at: When it was merged.
+        updated_at: When anything about it changed.
+    """
+
+    number: int
+    node: str
+    title: str
+    author: Person
+    draft: bool
+    state: str
+    head: Sha
+    head_ref: str
+    head_repository: int | None
+    head_name: str
+    base_ref: str
+    base: Sha
+    merge_commit: Sha | None
+    merged_at: datetime | None
+    updated_at: datetime
+
+    @property
+    def merged(self) -> bool:
+        """It is in the base branch."""
+        return self.merged_at is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeReview:
+    """One native review, before git was asked for its trees."""
+
+    id: int
+    author: Person
+    state: ReviewState
+    head: Sha
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """One push to a branch: who, to which commit, when."""
+
+    actor: str
+    after: Sha
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredCheck:
+    """A check that a branch rule requires, and the App it must come from if any."""
+
+    name: str
+    app_id: int | None
+
+
+class MergeOutcome(StrEnum):
+    """How a merge ended when it did not succeed: who must act (DESIGN 13)."""
+
+    MERGED = "merged"
+    HEAD_MOVED = "head moved"
+    BUSY = "busy"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The outcome of a merge.
+
+    Attributes:
+        outcome: How it ended.
+        reason: The forge's own words; "" when merged.
+    """
+
+    outcome: MergeOutcome
+    reason: str = ""
+
+
+class Forge(Protocol):
+    """One repository on a forge.
+
+    Every method raises ForgeBusyError when trying again may help, and ForgeRefusedError when an
+    operator must change a setting first.
+    """
+
+    async def token(self) -> str:
+        """A token for git over HTTP; short-lived, never to be stored."""
+
+    async def proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
+        """Open and closed pull requests of one head branch, newest first, at most 30."""
+
+    async def proposal(self, number: int) -> PullRequest:
+        """One pull request."""
+
+    async def open_proposals(self) -> tuple[PullRequest, ...]:
+        """Every open pull request of the repository."""
+
+    async def merged_proposals(self, base_ref: str) -> tuple[PullRequest, ...]:
+        """Merged pull requests of a base branch, last changed first, at most 100."""
+
+    async def comments(self, number: int) -> tuple[Comment, ...]:
+        """The conversation, oldest first; bodies as written, records not yet read."""
+
+    async def reviews(self, number: int) -> tuple[NativeReview, ...]:
+        """Reviews with a verdict, oldest first."""
+
+    async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
+        """The newest check run of each name and App at a commit."""
+
+    async def statuses(self, head: Sha) -> dict[str, str]:
+        """Commit statuses: context to "success", "pending" or "failure"."""
+
+    async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
+        """What the branch's rules require before a merge."""
+
+    async def role(self, login: str) -> Role:
+        """A person's role in the repository, now."""
+
+    async def commit_authors(self, number: int) -> tuple[tuple[Sha, str | None], ...]:
+        """Each commit with its author's login; None where the forge knows no account."""
+
+    async def pushes(self, head_ref: str, full_name: str) -> tuple[Push, ...]:
+        """Pushes to a branch of this repository or a fork, newest first, at most 100."""
+
+    async def open_proposal(self, head_ref: str, base_ref: str, title: str, body: str) -> int:
+        """Open a draft pull request; one that is there already is taken."""
+
+    async def set_draft(self, node: str, *, draft: bool) -> None:
+        """Turn a pull request into a draft, or mark it ready."""
+
+    async def set_check(self, check: SetCheck) -> None:
+        """Make or update a check run with all its annotations."""
+
+    async def comment(self, number: int, body: str) -> None:
+        """Write a comment."""
+
+    async def edit_comment(self, comment: int, body: str) -> None:
+        """Replace one of our comments."""
+
+    async def react(self, comment: int, reaction: str) -> None:
+        """React to a comment; a reaction that is there already counts as success."""
+
+    async def merge(
+        self, number: int, head: Sha, method: MergeMethod, title: str, message: str
+    ) -> Merged:
+        """Merge only while the head is `head`."""
+
+
+class Forges(Protocol):
+    """All repositories that the App is installed on."""
+
+    async def repositories(self) -> Sequence["Repository"]:
+        """Every repository of every installation."""
+
+    def repository(self, repository: "Repository") -> Forge:
+        """The forge for one of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """A repository that the App is installed on.
+
+    Attributes:
+        id: The forge's number, which stays through renames.
+        full_name: Such as "acme/blueprints".
+        default_branch: Such as "main".
+        clone_url: For git over HTTP, without a token.
+        installation: Number of the App's installation.
+        installed_at: When the App was installed.
+    """
+
+    id: int
+    full_name: str
+    default_branch: str
+    clone_url: str
+    installation: int
+    installed_at: datetime
+
+    @property
+    def owner(self) -> str:
+        """The account that owns it."""
+        return self.full_name.split("/", 1)[0]

@@ -1,0 +1,651 @@
+"""Git: one bare mirror per repository; objects are read and written, refs pushed with leases.
+
+Package content is never checked out. Objects are written straight into the object database, and
+refs move only in one `push --atomic --force-with-lease=<ref>:<sha>`, which is an exact compare-and-
+swap on every forge (DESIGN 3). Ref names are always spelled in full. Tokens reach git through its
+environment alone: never an argument, never a URL. A GitPython `Repo` keeps one `git cat-file`
+process and is not safe between threads: each look opens its own and closes it.
+"""
+
+import base64
+import fcntl
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import Generic, TypeVar
+
+import git as gitpython
+from git.exc import GitError
+from git.objects.fun import tree_entries_from_data, tree_to_stream
+from gitdb import IStream
+from gitdb.exc import BadName, BadObject, ODBError
+
+from cadlib.errors import PackageError, Place
+from cadlib.limits import Limits
+from cadlib.package import Entry, Files, is_resource_file
+from lifecycle.names import Ref, Sha
+
+T = TypeVar("T")
+
+NETWORK_TIMEOUT = 120
+"""Seconds for one fetch or push: every network call has an end (peers.md 4, 14)."""
+
+ABSENT = "0" * 40
+"""What a lease says for a ref that must not exist."""
+
+_TREE, _LINK, _SUBMODULE = 0o040000, 0o120000, 0o160000
+
+_SAFE: Mapping[str, str] = {
+    "protocol.allow": "never",
+    "protocol.https.allow": "always",
+    "protocol.http.allow": "always",
+    "protocol.version": "2",
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.symlinks": "false",
+    "core.compression": "1",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "fetch.fsckObjects": "false",
+    "fetch.writeCommitGraph": "false",
+    "credential.helper": "",
+    "http.followRedirects": "false",
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "30",
+    "advice.fetchShowForcedUpdates": "false",
+    "fetch.showForcedUpdates": "false",
+}
+
+
+class GitBusyError(Exception):
+    """Git could not reach the forge, or was refused for a reason that may pass."""
+
+
+class GitRefusedError(Exception):
+    """The forge refused a push until somebody changes a rule."""
+
+
+class MissingObjectError(Exception):
+    """A commit or tree is not in the mirror."""
+
+
+class Pushed(StrEnum):
+    """How a push ended."""
+
+    DONE = "done"
+    MOVED = "moved"
+
+
+@dataclass(frozen=True, slots=True)
+class RefUpdate:
+    """Move one ref, only while it is at `expected`.
+
+    Attributes:
+        ref: Full name.
+        expected: Commit it must be at; "" when it must not exist.
+        wanted: Where to move it; "" to delete it.
+    """
+
+    ref: Ref
+    expected: str
+    wanted: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who, for commits and tags that we write."""
+
+    name: str
+    email: str
+
+    def at(self, when: datetime) -> str:
+        """As it stands in an object."""
+        return f"{self.name} <{self.email}> {int(when.timestamp())} +0000"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit.
+
+    Attributes:
+        sha: Its id.
+        tree: Id of its root tree.
+        parents: In order.
+        message: Whole text.
+    """
+
+    sha: Sha
+    tree: str
+    parents: tuple[Sha, ...]
+    message: str
+
+
+class Mirror:
+    """The bare mirror of one repository.
+
+    Args:
+        folder: Where it stands; made when missing.
+        url: For git over HTTP, without a token.
+    """
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.url = url
+        self._lock = threading.Lock()
+        self._begun = 0.0
+
+    def fetch(self, token: str) -> None:
+        """Bring branches and tags up to date.
+
+        A fetch that began after this one was asked for serves it too. A mirror that git calls
+        broken is deleted and fetched anew.
+
+        Raises:
+            GitBusyError: The forge could not be reached.
+        """
+        asked = time.monotonic()
+        with self._locked():
+            if self._begun >= asked:
+                return
+            begun = time.monotonic()
+            refs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
+            try:
+                self._fetch(token, ["--prune", "--", self.url, *refs])
+            except GitBusyError:
+                if self._healthy():
+                    raise
+                shutil.rmtree(self.folder, ignore_errors=True)
+                self._fetch(token, ["--prune", "--", self.url, *refs])
+            self._begun = begun
+
+    def fetch_proposal(self, token: str, number: int) -> None:
+        """Fetch a pull request's head: of a fork, or of a branch that is gone.
+
+        Raises:
+            GitBusyError: The forge could not be reached, or has no such ref.
+        """
+        ref = f"refs/pull/{number}/head"
+        with self._locked():
+            self._fetch(token, ["--", self.url, f"+{ref}:{ref}"])
+
+    def open(self) -> "Snapshot":
+        """Open the mirror for reading; close it after use."""
+        return Snapshot(self.folder)
+
+    def push(self, token: str, updates: Sequence[RefUpdate]) -> Pushed:
+        """Move all these refs, or none.
+
+        Raises:
+            GitBusyError: The forge could not be reached, or failed.
+            GitRefusedError: A rule of the forge forbids it.
+        """
+        leases = [f"--force-with-lease={u.ref}:{u.expected}" for u in updates]
+        moves = [f"{u.wanted}:{u.ref}" for u in updates]
+        done = _run(
+            self.folder,
+            ["push", "--atomic", "--porcelain", "--no-verify", *leases, "--", self.url, *moves],
+            env=_authorised(self.url, token),
+            timeout=NETWORK_TIMEOUT,
+        )
+        if done.returncode == 0:
+            return Pushed.DONE
+        text = f"{done.stdout}\n{done.stderr}"
+        if any(sign in text for sign in _MOVED):
+            return Pushed.MOVED
+        if "[remote rejected]" in text:
+            raise GitRefusedError(f"the forge refused the push: {_reason(text)}")
+        raise GitBusyError(f"the push failed: {_reason(text)}")
+
+    def _fetch(self, token: str, arguments: Sequence[str]) -> None:
+        if not (self.folder / "HEAD").exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            made = _run(self.folder, ["init", "--quiet", "--bare", "."])
+            if made.returncode:
+                raise GitBusyError(f"cannot make a mirror in {self.folder}: {made.stderr.strip()}")
+        done = _run(
+            self.folder,
+            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
+            env=_authorised(self.url, token),
+            timeout=NETWORK_TIMEOUT,
+        )
+        if done.returncode:
+            raise GitBusyError(f"the fetch failed: {_reason(done.stderr)}")
+
+    def _healthy(self) -> bool:
+        if not (self.folder / "HEAD").exists():
+            return True
+        looked = _run(self.folder, ["rev-parse", "--is-bare-repository"])
+        listed = _run(self.folder, ["for-each-ref", "--format=%(objecttype)"])
+        return looked.returncode == 0 and listed.returncode == 0
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One fetch at a time, in this process and among processes."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock, self.folder.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+_MOVED = (
+    "stale info",
+    "(fetch first)",
+    "(non-fast-forward)",
+    "already exists",
+    "remote ref does not exist",
+    "cannot lock ref",
+    "reference already exists",
+    "incorrect old value",
+)
+"""What git and its remote end say when a ref is not where the lease says."""
+
+
+class Snapshot:
+    """The mirror, opened for one look.
+
+    The one `git cat-file` process behind it is used under a lock: read from several threads at once
+    it gives wrong bytes (DESIGN 3).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._repo = gitpython.Repo(folder)
+        self._lock = threading.Lock()
+        self._refs: dict[str, tuple[Sha, Sha]] | None = None
+
+    def __enter__(self) -> "Snapshot":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process behind it."""
+        self._repo.close()
+
+    def refs(self) -> Mapping[str, tuple[Sha, Sha]]:
+        """Every branch and tag by full name: the object it names, and the commit behind that."""
+        if self._refs is None:
+            fields = "%(refname)%00%(objectname)%00%(*objectname)"
+            listed = _run(
+                self._folder, ["for-each-ref", f"--format={fields}", "refs/heads", "refs/tags"]
+            )
+            self._refs = {}
+            for line in listed.stdout.splitlines():
+                ref, sha, peeled = line.split("\0")
+                self._refs[ref] = (Sha(sha), Sha(peeled or sha))
+        return self._refs
+
+    def ref(self, name: str) -> Sha | None:
+        """The commit of a branch or tag; None when there is no such ref."""
+        found = self.refs().get(name)
+        return found[1] if found else None
+
+    def has(self, sha: str) -> bool:
+        """Whether a commit is in the mirror."""
+        try:
+            with self._lock:
+                return bool(self._repo.odb.info(bytes.fromhex(sha)).type == b"commit")
+        except (ValueError, BadObject, BadName, ODBError, GitError):
+            return False
+
+    def commit(self, sha: str) -> Commit:
+        """One commit.
+
+        Raises:
+            MissingObjectError: It is not in the mirror.
+        """
+        return _parse_commit(Sha(sha), self._read(sha))
+
+    def merge_base(self, one: str, other: str) -> Sha | None:
+        """The best common ancestor; None when the histories have nothing in common."""
+        if one == other:
+            return Sha(one)
+        found = _merge_base(self._folder, one, other)
+        return Sha(found) if found else None
+
+    def is_ancestor(self, ancestor: str, of: str) -> bool:
+        """Whether `of` contains `ancestor`."""
+        done = _run(self._folder, ["merge-base", "--is-ancestor", ancestor, of])
+        return done.returncode == 0
+
+    def first_parents(self, tip: str, after: str, limit: int = 1000) -> tuple[Commit, ...]:
+        """Commits on the first-parent line from `after` (left out) to `tip`, oldest first."""
+        line: list[Commit] = []
+        sha = tip
+        while sha != after and len(line) < limit:
+            commit = self.commit(sha)
+            line.append(commit)
+            if not commit.parents:
+                break
+            sha = commit.parents[0]
+        return tuple(reversed(line))
+
+    def tree(self, commit: str, path: str) -> str:
+        """Id of the tree at a path of a commit; "" when there is no folder."""
+        found = self.commit(commit).tree
+        for part in path.split("/") if path else []:
+            entries = {name: (sha, mode) for sha, mode, name in self._entries(found)}
+            sha, mode = entries.get(part, ("", 0))
+            if not sha or mode != _TREE:
+                return ""
+            found = sha
+        return found
+
+    def blob(self, commit: str, path: str) -> bytes | None:
+        """A file at a commit; None when there is none, or it is no regular file."""
+        folder, _, name = path.rpartition("/")
+        tree = self.tree(commit, folder)
+        for sha, mode, found in self._entries(tree) if tree else ():
+            if found == name and mode & 0o170000 == 0o100000:
+                return self._read(sha)
+        return None
+
+    def packages(self, commit: str) -> tuple[str, ...]:
+        """Every folder with a `Kptfile`, sorted; "" for the root."""
+        return tuple(sorted(self._packages(self.commit(commit).tree)))
+
+    def files(self, tree: str, limits: Limits) -> Files:
+        """Every file under a tree, by path relative to it; sizes are looked at before data.
+
+        Raises:
+            PackageError: There is more than the limits allow; nothing of it was read.
+        """
+        listed = self._walk(tree, "", limits.files + 1)
+        if len(listed) > limits.files:
+            raise _too_much(Place(), f"the package holds more than {limits.files} files")
+        total = 0
+        for path, sha, mode in listed:
+            if mode == _SUBMODULE:
+                continue
+            size = self._size(sha)
+            total += size
+            if size > limits.file_bytes and is_resource_file(path):
+                raise _too_much(Place(path), f"the file has {size} bytes")
+            if total > limits.package_bytes:
+                problem = f"the files of the package have more than {limits.package_bytes} bytes"
+                raise _too_much(Place(), problem)
+        return {
+            path: Entry(sha.encode() if mode == _SUBMODULE else self._read(sha), f"{mode:06o}")
+            for path, sha, mode in sorted(listed)
+        }
+
+    def write_commit(
+        self,
+        parent: str,
+        changes: Mapping[str, bytes | None],
+        who: Signature,
+        when: datetime,
+        message: Callable[[str], str],
+    ) -> Sha:
+        """Write a commit on top of `parent` into the object database; no ref moves.
+
+        Args:
+            parent: The only parent.
+            changes: Path to new bytes, None to delete; modes are kept.
+            who: Author and committer.
+            when: Time of both.
+            message: Makes the text from the new tree's id.
+        """
+        tree = self._write_tree(self.commit(parent).tree, _nested(changes))
+        text = (
+            f"tree {tree}\nparent {parent}\nauthor {who.at(when)}\ncommitter {who.at(when)}\n\n"
+        ) + message(tree)
+        return Sha(self._store("commit", text.encode()))
+
+    def write_tag(self, name: str, target: str, who: Signature, when: datetime, text: str) -> Sha:
+        """Write an annotated tag into the object database; no ref moves."""
+        body = f"object {target}\ntype commit\ntag {name}\ntagger {who.at(when)}\n\n{text}"
+        return Sha(self._store("tag", body.encode()))
+
+    def _read(self, sha: str) -> bytes:
+        try:
+            with self._lock:
+                return bytes(self._repo.odb.stream(bytes.fromhex(sha)).read())
+        except (ValueError, BadObject, BadName, ODBError, GitError) as error:
+            raise MissingObjectError(f"object {sha} is not in the mirror") from error
+
+    def _size(self, sha: str) -> int:
+        with self._lock:
+            return int(self._repo.odb.info(bytes.fromhex(sha)).size)
+
+    def _entries(self, tree: str) -> tuple[tuple[str, int, str], ...]:
+        return _ENTRIES.get_or(tree, lambda: _parse_tree(self._read(tree)))
+
+    def _packages(self, tree: str) -> tuple[str, ...]:
+        return _PACKAGES.get_or(tree, lambda: self._find_packages(tree))
+
+    def _find_packages(self, tree: str) -> tuple[str, ...]:
+        found: list[str] = []
+        for sha, mode, name in self._entries(tree):
+            if name == "Kptfile" and mode != _TREE:
+                found.append("")
+            elif mode == _TREE:
+                found += [f"{name}/{sub}" if sub else name for sub in self._packages(sha)]
+        return tuple(found)
+
+    def _walk(self, tree: str, under: str, limit: int) -> list[tuple[str, str, int]]:
+        found: list[tuple[str, str, int]] = []
+        for sha, mode, name in self._entries(tree):
+            path = f"{under}{name}"
+            if mode == _TREE:
+                found += self._walk(sha, f"{path}/", limit - len(found))
+            else:
+                found.append((path, sha, mode))
+            if len(found) >= limit:
+                break
+        return found
+
+    def _write_tree(self, tree: str, changes: "_Changes") -> str:
+        entries = {name: (sha, mode) for sha, mode, name in (self._entries(tree) if tree else ())}
+        for name, change in changes.items():
+            old_sha, old_mode = entries.get(name, ("", 0))
+            if isinstance(change, dict):
+                sub = self._write_tree(old_sha if old_mode == _TREE else "", change)
+                if sub:
+                    entries[name] = (sub, _TREE)
+                else:
+                    entries.pop(name, None)
+            elif change is None:
+                entries.pop(name, None)
+            else:
+                mode = old_mode if old_mode & 0o170000 == 0o100000 else 0o100644
+                entries[name] = (self._store("blob", change), mode)
+        if not entries:
+            return ""
+        # Git sorts folders as if their names ended in a slash.
+        ordered = sorted(entries.items(), key=lambda e: e[0] + ("/" if e[1][1] == _TREE else ""))
+        stream = BytesIO()
+        tree_to_stream([(bytes.fromhex(s), m, n) for n, (s, m) in ordered], stream.write)
+        return self._store("tree", stream.getvalue())
+
+    def _store(self, kind: str, data: bytes) -> str:
+        with self._lock:
+            stored = self._repo.odb.store(IStream(kind.encode(), len(data), BytesIO(data)))
+        return str(stored.hexsha.decode())
+
+
+class _Known(Generic[T]):
+    """What a git object says never changes: a small memory, shared by all looks."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: dict[str, T] = {}
+
+    def get_or(self, key: str, make: Callable[[], T]) -> T:
+        """The value, made the first time."""
+        found = self._values.get(key)
+        if found is None:
+            found = make()
+            if len(self._values) >= self._most:
+                self._values.clear()
+            self._values[key] = found
+        return found
+
+
+_ENTRIES: _Known[tuple[tuple[str, int, str], ...]] = _Known(20_000)
+_PACKAGES: _Known[tuple[str, ...]] = _Known(20_000)
+
+_Changes = dict[str, "bytes | _Changes | None"]
+
+
+class Mirrors:
+    """All mirrors, in one folder with a size bound.
+
+    Args:
+        folder: Where they stand, one each by the forge's number of the repository.
+        most_bytes: The least recently used ones are removed over this.
+    """
+
+    def __init__(self, folder: Path, most_bytes: int = 20 * 1024**3) -> None:
+        self._folder = folder
+        self._most = most_bytes
+        self._mirrors: dict[int, Mirror] = {}
+
+    def of(self, repository_id: int, url: str) -> Mirror:
+        """The mirror of one repository."""
+        mirror = self._mirrors.get(repository_id)
+        if mirror is None or mirror.url != url:
+            mirror = Mirror(self._folder / f"{repository_id}.git", url)
+            self._mirrors[repository_id] = mirror
+        return mirror
+
+    def trim(self) -> list[int]:
+        """Remove the least recently used mirrors over the bound; returns which."""
+        sizes = []
+        for folder in self._folder.glob("*.git"):
+            size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+            sizes.append((folder.stat().st_mtime, size, folder))
+        total = sum(size for _, size, _ in sizes)
+        removed: list[int] = []
+        for _, size, folder in sorted(sizes):
+            if total <= self._most:
+                break
+            shutil.rmtree(folder, ignore_errors=True)
+            number = int(folder.stem)
+            self._mirrors.pop(number, None)
+            removed.append(number)
+            total -= size
+        return removed
+
+
+def _too_much(place: Place, problem: str) -> PackageError:
+    fix = "Split it into smaller packages or files, or move what is not configuration elsewhere"
+    return PackageError(place, problem, fix)
+
+
+def _nested(changes: Mapping[str, bytes | None]) -> _Changes:
+    nested: _Changes = {}
+    for path, data in changes.items():
+        *folders, name = path.split("/")
+        here = nested
+        for folder in folders:
+            below = here.setdefault(folder, {})
+            if not isinstance(below, dict):
+                raise ValueError(f"{path}: {folder} is a file and a folder in one change")
+            here = below
+        here[name] = data
+    return nested
+
+
+def _parse_tree(data: bytes) -> tuple[tuple[str, int, str], ...]:
+    return tuple(
+        (
+            sha.hex(),
+            mode,
+            name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
+        )
+        for sha, mode, name in tree_entries_from_data(data)
+    )
+
+
+def _parse_commit(sha: Sha, data: bytes) -> Commit:
+    head, _, message = data.decode("utf-8", "replace").partition("\n\n")
+    lines = head.split("\n")
+    tree = next(line[5:] for line in lines if line.startswith("tree "))
+    parents = tuple(Sha(line[7:]) for line in lines if line.startswith("parent "))
+    return Commit(sha, tree, parents, message)
+
+
+@lru_cache(maxsize=4096)
+def _merge_base(folder: Path, one: str, other: str) -> str:
+    """Never changes for two commits that are there."""
+    done = _run(folder, ["merge-base", one, other])
+    return done.stdout.strip()
+
+
+def _authorised(url: str, token: str) -> dict[str, str]:
+    """The token as a header for this address alone, by the environment."""
+    if not token:
+        return {}
+    secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    return {f"http.{url}.extraHeader": f"Authorization: Basic {secret}"}
+
+
+def _run(
+    folder: Path,
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 60,
+) -> subprocess.CompletedProcess[str]:
+    """Run git with a clean environment; `env` holds more configuration."""
+    configuration = {**_SAFE, **(env or {})}
+    settings = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "GIT_DIR": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_CONFIG_COUNT": str(len(configuration)),
+    }
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"):
+        if name in os.environ:
+            settings[name] = os.environ[name]
+    for index, (key, value) in enumerate(configuration.items()):
+        settings[f"GIT_CONFIG_KEY_{index}"] = key
+        settings[f"GIT_CONFIG_VALUE_{index}"] = value
+    try:
+        return subprocess.run(  # noqa: S603 (arguments are a list, after "--" where others' text)
+            ["git", *arguments],  # noqa: S607 (the operator's git, by PATH)
+            cwd=folder,
+            env=settings,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise GitBusyError(f"git {arguments[0]} took longer than {timeout} s") from error
+
+
+def _reason(text: str) -> str:
+    """The line of git's output that says why; it never holds a token, since no URL does."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [
+        line
+        for line in lines
+        if "!" in line[:2] or line.startswith(("fatal:", "error:", "remote:"))
+    ]
+    return "; ".join((telling or lines)[:3])

@@ -1,0 +1,593 @@
+"""GitHub as a forge: builds requests, sends them with PyGithub, turns answers and errors into ours.
+
+Only fields in use are read. PyGithub runs without its own retries and waits (DESIGN 13): by default
+it repeats a merge after a 502 and sleeps between writes. Its connection object is not safe between
+threads, so each request takes a client of its own out of a pool.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import github
+import requests
+from github.Auth import AppAuth, Auth, Token
+
+from bot.forge import (
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Merged,
+    MergeOutcome,
+    NativeReview,
+    PullRequest,
+    Push,
+    Repository,
+    RequiredCheck,
+)
+from lifecycle import messages
+from lifecycle.access import Person, Role
+from lifecycle.actions import SetCheck
+from lifecycle.facts import CheckRun, Comment, ReviewState, Status
+from lifecycle.names import Sha
+from lifecycle.policy import MergeMethod
+
+JSONObject = dict[str, Any]
+T = TypeVar("T")
+
+TIMEOUT = 20
+"""Seconds for one call: GitHub cuts off its own answers after 10 (reference/forge.md 1)."""
+
+ANNOTATIONS = 50
+"""Annotations that one request may carry (bots.md 2.3)."""
+
+RENEW_BEFORE = timedelta(minutes=2)
+"""A token is renewed this long before it ends, so that a push begun with it can finish."""
+
+_LEVEL = {"error": "failure", "warning": "warning", "info": "notice"}
+
+
+class _Clients:
+    """A pool of PyGithub clients with one identity."""
+
+    def __init__(self, api_url: str, auth: Callable[[], Auth | None]) -> None:
+        self._api_url = api_url
+        self._auth = auth
+        self._idle: queue.LifoQueue[tuple[str, github.Github]] = queue.LifoQueue()
+
+    @contextmanager
+    def client(self) -> Iterator[github.Github]:
+        """Take a client out of the pool and put it back."""
+        auth = self._auth()
+        token = auth.token if isinstance(auth, Token) else ""
+        made, client = "", None
+        while client is None:
+            try:
+                made, client = self._idle.get_nowait()
+            except queue.Empty:
+                made, client = token, self._make(auth)
+            if made != token:
+                client.close()
+                client = None
+        try:
+            yield client
+        finally:
+            self._idle.put((made, client))
+
+    def _make(self, auth: Auth | None) -> github.Github:
+        return github.Github(
+            auth=auth,
+            base_url=self._api_url,
+            timeout=TIMEOUT,
+            per_page=100,
+            retry=None,
+            seconds_between_requests=0,
+            seconds_between_writes=0,
+            user_agent="porchbot",
+        )
+
+    def close(self) -> None:
+        """Close every idle client's connections."""
+        while True:
+            try:
+                _, client = self._idle.get_nowait()
+            except queue.Empty:
+                return
+            client.close()
+
+
+class GitHubApp:
+    """The App: its installations, their repositories and tokens."""
+
+    def __init__(self, api_url: str, app_id: str, private_key: str) -> None:
+        self._api_url = api_url
+        self._app = _Clients(api_url, lambda: AppAuth(app_id, private_key))
+        self._tokens: dict[int, tuple[str, datetime]] = {}
+        self._lock = threading.Lock()
+        self._pools: dict[int, _Clients] = {}
+        self._slug = ""
+        self._app_id = 0
+
+    async def identity(self) -> tuple[str, int]:
+        """The login our comments carry, such as "porchbot[bot]", and the App's number."""
+        if not self._slug:
+            data = await self._call(self._app, "read the App", "GET", "/app")
+            self._slug, self._app_id = str(data["slug"]), int(data["id"])
+        return f"{self._slug}[bot]", self._app_id
+
+    async def repositories(self) -> Sequence[Repository]:
+        """Every repository of every installation that is not suspended."""
+        found: list[Repository] = []
+        async for installation in _pages(self._app, "list the installations", "/app/installations"):
+            if installation.get("suspended_at"):
+                continue
+            number = int(installation["id"])
+            pool = self._installation(number)
+            path = "/installation/repositories"
+            async for data in _pages(pool, "list its repositories", path, key="repositories"):
+                found.append(_repository(data, number, _time(installation["created_at"])))
+        return found
+
+    async def repository_by_id(self, repository_id: int, installation: int) -> Repository:
+        """One repository, as it is named now."""
+        pool = self._installation(installation)
+        data = await self._call(pool, "read it", "GET", f"/repositories/{repository_id}")
+        path = f"/app/installations/{installation}"
+        about = await self._call(self._app, "read the installation", "GET", path)
+        return _repository(data, installation, _time(about["created_at"]))
+
+    def repository(self, repository: Repository) -> "GitHub":
+        """The forge for one repository."""
+        return GitHub(self, repository, self._installation(repository.installation))
+
+    def installation_token(self, installation: int) -> str:
+        """A token of an installation, renewed before it ends; for threads."""
+        with self._lock:
+            token, ends = self._tokens.get(installation, ("", datetime.min.replace(tzinfo=UTC)))
+            if ends - RENEW_BEFORE > datetime.now(UTC):
+                return token
+            path = f"/app/installations/{installation}/access_tokens"
+            with _errors("mint a token"), self._app.client() as client:
+                _, data = client.requester.requestJsonAndCheck("POST", path, input={})
+            self._tokens[installation] = (str(data["token"]), _time(data["expires_at"]))
+            return str(data["token"])
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._app.close()
+        for pool in self._pools.values():
+            pool.close()
+
+    def _installation(self, number: int) -> _Clients:
+        if number not in self._pools:
+            self._pools[number] = _Clients(
+                self._api_url, lambda: Token(self.installation_token(number))
+            )
+        return self._pools[number]
+
+    async def _call(
+        self, pool: _Clients, wanted: str, verb: str, path: str, body: object = None
+    ) -> Any:
+        _, data = await asyncio.to_thread(_send, pool, wanted, verb, path, None, body)
+        return data
+
+
+class GitHub:
+    """One repository on GitHub; implements `bot.forge.Forge`."""
+
+    def __init__(self, app: GitHubApp, repository: Repository, pool: _Clients) -> None:
+        self._app = app
+        self._pool = pool
+        self._repository = repository
+        self._path = f"/repos/{repository.full_name}"
+
+    async def token(self) -> str:
+        """A token for git over HTTP."""
+        return await asyncio.to_thread(self._app.installation_token, self._repository.installation)
+
+    async def proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
+        """Pull requests of one head branch, newest first.
+
+        A bare branch name is ignored by GitHub and returns every pull request (peers.md trap 2);
+        what came back is checked by whoever asked.
+        """
+        found = await self._get(
+            "list the pull requests of a branch",
+            "/pulls",
+            head=f"{owner}:{head_ref}",
+            state="all",
+            per_page=30,
+        )
+        return tuple(_pull(data) for data in found)
+
+    async def proposal(self, number: int) -> PullRequest:
+        """One pull request."""
+        return _pull(await self._get("read a pull request", f"/pulls/{number}"))
+
+    async def open_proposals(self) -> tuple[PullRequest, ...]:
+        """Every open pull request."""
+        path = f"{self._path}/pulls"
+        pages = _pages(self._pool, "list open pull requests", path, state="open")
+        return tuple([_pull(data) async for data in pages])
+
+    async def merged_proposals(self, base_ref: str) -> tuple[PullRequest, ...]:
+        """Merged pull requests of a base branch, last changed first."""
+        found = await self._get(
+            "list merged pull requests",
+            "/pulls",
+            base=base_ref,
+            state="closed",
+            sort="updated",
+            direction="desc",
+            per_page=100,
+        )
+        return tuple(pull for data in found if (pull := _pull(data)).merged)
+
+    async def comments(self, number: int) -> tuple[Comment, ...]:
+        """The conversation, oldest first."""
+        login, _ = await self._app.identity()
+        path = f"{self._path}/issues/{number}/comments"
+        pages = _pages(self._pool, "read the conversation", path)
+        return tuple([_comment(data, login) async for data in pages])
+
+    async def reviews(self, number: int) -> tuple[NativeReview, ...]:
+        """Reviews with a verdict, oldest first."""
+        path = f"{self._path}/pulls/{number}/reviews"
+        pages = _pages(self._pool, "read the reviews", path)
+        return tuple([review async for data in pages if (review := _review(data))])
+
+    async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
+        """The newest check run of each name and App."""
+        _, app_id = await self._app.identity()
+        path = f"{self._path}/commits/{head}/check-runs"
+        pages = _pages(self._pool, "read the check runs", path, key="check_runs", filter="latest")
+        return tuple([_check(data, app_id) async for data in pages])
+
+    async def statuses(self, head: Sha) -> dict[str, str]:
+        """Commit statuses by context."""
+        data = await self._get("read the commit statuses", f"/commits/{head}/status", per_page=100)
+        return {
+            str(s["context"]): "failure" if s["state"] == "error" else str(s["state"])
+            for s in data["statuses"]
+        }
+
+    async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
+        """What the rules of a branch require; readable with metadata alone (bots.md 2.1)."""
+        path = f"{self._path}/rules/branches/{quote(branch, safe='')}"
+        found: list[RequiredCheck] = []
+        async for rule in _pages(self._pool, "read the branch rules", path):
+            if rule["type"] == "required_status_checks":
+                found += [
+                    RequiredCheck(str(check["context"]), check.get("integration_id"))
+                    for check in rule["parameters"]["required_status_checks"]
+                ]
+        return tuple(found)
+
+    async def role(self, login: str) -> Role:
+        """A person's role; nobody's when the forge knows no such collaborator."""
+        path = f"/collaborators/{quote(login, safe='')}/permission"
+        try:
+            data = await self._get("read a person's role", path)
+        except ForgeMissingError:
+            return Role.NONE
+        return Role.read(str(data["permission"]), str(data.get("role_name") or ""))
+
+    async def commit_authors(self, number: int) -> tuple[tuple[Sha, str | None], ...]:
+        """Each commit with its author's login."""
+        path = f"{self._path}/pulls/{number}/commits"
+        pages = _pages(self._pool, "read the commits", path)
+        return tuple(
+            [(Sha(data["sha"]), (data["author"] or {}).get("login")) async for data in pages]
+        )
+
+    async def pushes(self, head_ref: str, full_name: str) -> tuple[Push, ...]:
+        """Pushes to a branch, newest first."""
+        path = f"/repos/{full_name}/activity"
+        query = {"ref": f"refs/heads/{head_ref}", "per_page": 100}
+        _, found = await asyncio.to_thread(
+            _send, self._pool, "read who pushed", "GET", path, query, None
+        )
+        return tuple(
+            Push(
+                str((data["actor"] or {}).get("login", "")),
+                Sha(data["after"]),
+                _time(data["timestamp"]),
+            )
+            for data in found
+        )
+
+    async def open_proposal(self, head_ref: str, base_ref: str, title: str, body: str) -> int:
+        """Open a draft pull request; one that is there already is taken."""
+        request = {"head": head_ref, "base": base_ref, "title": title, "body": body, "draft": True}
+        try:
+            data = await self._send("open a pull request", "POST", "/pulls", request)
+        except ForgeRefusedError:
+            for pull in await self.proposals_of(self._repository.owner, head_ref):
+                if pull.state == "open" and pull.head_ref == head_ref:
+                    return pull.number
+            raise
+        return int(data["number"])
+
+    async def set_draft(self, node: str, *, draft: bool) -> None:
+        """REST cannot change it (bots.md 2.4)."""
+        mutation = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
+        await asyncio.to_thread(_mutate, self._pool, mutation, {"pullRequestId": node})
+
+    async def set_check(self, check: SetCheck) -> None:
+        """Make or update a check run; annotations beyond 50 follow in requests of their own."""
+        batches = [
+            [_annotation(f) for f in check.annotations[at : at + ANNOTATIONS]]
+            for at in range(0, max(1, len(check.annotations)), ANNOTATIONS)
+        ]
+        body: JSONObject = {
+            "name": check.name,
+            "status": check.status.value,
+            "external_id": check.external_id,
+            "output": _output(check, batches[0]),
+        }
+        if check.status is Status.COMPLETED and check.conclusion:
+            body["conclusion"] = check.conclusion.value
+        if check.run is None:
+            body["head_sha"] = check.head
+            made = await self._send("make a check run", "POST", "/check-runs", body)
+            run = int(made["id"])
+        else:
+            run = check.run
+            await self._send("update a check run", "PATCH", f"/check-runs/{run}", body)
+        for batch in batches[1:]:
+            more = {"output": _output(check, batch)}
+            await self._send("add annotations", "PATCH", f"/check-runs/{run}", more)
+
+    async def comment(self, number: int, body: str) -> None:
+        """Write a comment."""
+        await self._send("comment", "POST", f"/issues/{number}/comments", {"body": body})
+
+    async def edit_comment(self, comment: int, body: str) -> None:
+        """Replace one of our comments."""
+        path = f"/issues/comments/{comment}"
+        await self._send("edit its comment", "PATCH", path, {"body": body})
+
+    async def react(self, comment: int, reaction: str) -> None:
+        """React to a comment."""
+        path = f"/issues/comments/{comment}/reactions"
+        await self._send("react", "POST", path, {"content": reaction})
+
+    async def merge(
+        self, number: int, head: Sha, method: MergeMethod, title: str, message: str
+    ) -> Merged:
+        """Merge only while the head is `head`; failures are sorted by who must act."""
+        body = {
+            "sha": head,
+            "merge_method": method.value,
+            "commit_title": title,
+            "commit_message": message,
+        }
+        return await asyncio.to_thread(
+            _merge, self._pool, f"{self._path}/pulls/{number}/merge", body
+        )
+
+    async def _get(self, wanted: str, path: str, **query: object) -> Any:
+        _, data = await asyncio.to_thread(
+            _send, self._pool, wanted, "GET", self._path + path, query, None
+        )
+        return data
+
+    async def _send(self, wanted: str, verb: str, path: str, body: object) -> Any:
+        _, data = await asyncio.to_thread(
+            _send, self._pool, wanted, verb, self._path + path, None, body
+        )
+        return data
+
+
+def _send(
+    pool: _Clients,
+    wanted: str,
+    verb: str,
+    path: str,
+    query: Mapping[str, object] | None,
+    body: object,
+) -> tuple[Mapping[str, Any], Any]:
+    with _errors(wanted), pool.client() as client:
+        return client.requester.requestJsonAndCheck(
+            verb, path, parameters=dict(query) if query else None, input=body
+        )
+
+
+async def _pages(pool: _Clients, wanted: str, path: str, key: str = "", **query: object) -> "Any":
+    """Every item of a list, page by page; `key` names the list in a wrapped answer."""
+    page = 1
+    while True:
+        asked = {"per_page": 100, **query} | ({"page": page} if page > 1 else {})
+        headers, data = await asyncio.to_thread(_send, pool, wanted, "GET", path, asked, None)
+        for item in data[key] if key else data:
+            yield item
+        if 'rel="next"' not in headers.get("link", ""):
+            return
+        page += 1
+
+
+def _mutate(pool: _Clients, mutation: str, request: JSONObject) -> None:
+    with _errors("change the draft state"), pool.client() as client:
+        client.requester.graphql_named_mutation(
+            mutation, request, "clientMutationId pullRequest { isDraft }"
+        )
+
+
+def _merge(pool: _Clients, path: str, body: JSONObject) -> Merged:
+    with _errors("merge"), pool.client() as client:
+        try:
+            client.requester.requestJsonAndCheck("PUT", path, input=body)
+        except github.GithubException as error:
+            outcome = _merge_failure(error)
+            if outcome is None:
+                raise
+            return outcome
+    return Merged(MergeOutcome.MERGED)
+
+
+def _merge_failure(error: github.GithubException) -> Merged | None:
+    """Sort a refused merge by who must act (bots.md 2.4); None for what is no answer to it."""
+    reason = _message(error)
+    if error.status == 409:
+        return Merged(MergeOutcome.HEAD_MOVED, reason)
+    if error.status == 405 and "base branch was modified" in reason.lower():
+        return Merged(MergeOutcome.BUSY, reason)
+    if error.status in {405, 422}:
+        return Merged(MergeOutcome.REFUSED, reason)
+    return None
+
+
+@contextmanager
+def _errors(wanted: str) -> Iterator[None]:
+    """Turn the client's errors into ours, sorted by who must act."""
+    try:
+        yield
+    except github.GithubException as error:
+        raise _translated(wanted, error) from error
+    except requests.RequestException as error:
+        raise ForgeBusyError(wanted, type(error).__name__) from error
+
+
+def _translated(wanted: str, error: github.GithubException) -> Exception:
+    headers = {k.lower(): v for k, v in (error.headers or {}).items()}
+    reason = f"{error.status} {_message(error)}"
+    wait = headers.get("retry-after", "")
+    limited = error.status == 429 or (
+        error.status == 403
+        and (wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason.lower())
+    )
+    if limited:
+        return ForgeBusyError(wanted, reason, _wait(headers))
+    if error.status >= 500 or error.status == 401:
+        # A fresh or just ended token answers 401 for a moment (peers.md trap 14).
+        return ForgeBusyError(wanted, reason)
+    if error.status == 404:
+        return ForgeMissingError(wanted, reason)
+    return ForgeRefusedError(wanted, reason)
+
+
+def _wait(headers: Mapping[str, str]) -> float:
+    """Seconds to wait, as bots.md 2.5 tells: Retry-After, else until the reset, else a minute."""
+    if headers.get("retry-after", "").isdigit():
+        return float(headers["retry-after"])
+    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset"):
+        return max(1.0, float(headers["x-ratelimit-reset"]) - datetime.now(UTC).timestamp())
+    return 60.0
+
+
+def _message(error: github.GithubException) -> str:
+    data = error.data
+    if not isinstance(data, Mapping):
+        return "no reason given"
+    text = str(data.get("message", "no reason given"))
+    errors = data.get("errors") or []
+    details = [str(e.get("message", "")) if isinstance(e, Mapping) else str(e) for e in errors]
+    return "; ".join([text, *[d for d in details if d]])
+
+
+def _time(text: object) -> datetime:
+    return datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+
+
+def _person(data: JSONObject | None) -> Person:
+    """An account; "ghost" stands for one that was deleted, as on the forge."""
+    if not data:
+        return Person(0, "ghost", False)
+    return Person(int(data["id"]), str(data["login"]), data["type"] != "User")
+
+
+def _repository(data: JSONObject, installation: int, installed_at: datetime) -> Repository:
+    return Repository(
+        id=int(data["id"]),
+        full_name=str(data["full_name"]),
+        default_branch=str(data["default_branch"]),
+        clone_url=str(data["clone_url"]),
+        installation=installation,
+        installed_at=installed_at,
+    )
+
+
+def _pull(data: JSONObject) -> PullRequest:
+    merged_at = data["merged_at"]
+    return PullRequest(
+        number=int(data["number"]),
+        node=str(data["node_id"]),
+        title=str(data["title"]),
+        author=_person(data["user"]),
+        draft=bool(data["draft"]),
+        state=str(data["state"]),
+        head=Sha(data["head"]["sha"]),
+        head_ref=str(data["head"]["ref"]),
+        head_repository=int(data["head"]["repo"]["id"]) if data["head"]["repo"] else None,
+        head_name=str(data["head"]["repo"]["full_name"]) if data["head"]["repo"] else "",
+        base_ref=str(data["base"]["ref"]),
+        base=Sha(data["base"]["sha"]),
+        # Before a merge this field names a test merge, which nobody may tag (bots.md 2.4).
+        merge_commit=Sha(data["merge_commit_sha"]) if merged_at else None,
+        merged_at=_time(merged_at) if merged_at else None,
+        updated_at=_time(data["updated_at"]),
+    )
+
+
+def _comment(data: JSONObject, login: str) -> Comment:
+    author = _person(data["user"])
+    return Comment(
+        id=int(data["id"]),
+        author=author,
+        body=str(data["body"] or ""),
+        at=_time(data["created_at"]),
+        edited=data["created_at"] != data["updated_at"],
+        ours=author.bot and author.login == login,
+    )
+
+
+def _review(data: JSONObject) -> NativeReview | None:
+    state = {
+        "APPROVED": ReviewState.APPROVED,
+        "CHANGES_REQUESTED": ReviewState.CHANGES_REQUESTED,
+        "DISMISSED": ReviewState.DISMISSED,
+    }.get(str(data["state"]).upper())
+    if state is None or not data.get("submitted_at"):
+        return None
+    return NativeReview(
+        id=int(data["id"]),
+        author=_person(data["user"]),
+        state=state,
+        head=Sha(data["commit_id"] or ""),
+        at=_time(data["submitted_at"]),
+    )
+
+
+def _check(data: JSONObject, app_id: int) -> CheckRun:
+    made_by = int((data["app"] or {}).get("id", 0))
+    return CheckRun(
+        id=int(data["id"]),
+        name=str(data["name"]),
+        status=str(data["status"]),
+        conclusion=str(data["conclusion"] or ""),
+        external_id=str(data["external_id"] or ""),
+        completed_at=_time(data["completed_at"]) if data["completed_at"] else None,
+        ours=made_by == app_id,
+        app_id=made_by,
+    )
+
+
+def _output(check: SetCheck, annotations: list[JSONObject]) -> JSONObject:
+    return {"title": check.title, "summary": check.summary, "annotations": annotations}
+
+
+def _annotation(finding: Any) -> JSONObject:
+    line = finding.place.line or 1
+    return {
+        "path": finding.place.path,
+        "start_line": line,
+        "end_line": line,
+        "annotation_level": _LEVEL[finding.severity.value],
+        "message": messages.annotation(finding),
+        "title": finding.function or "porchbot",
+    }

@@ -1,0 +1,210 @@
+"""Carrying out what was decided: one match, with no `if` about the domain.
+
+Each action is conditional on what it names, so it may be repeated and may race with another
+replica. When one fails, the rest are dropped and the key is looked at afresh; nothing is resumed
+halfway.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import groupby
+from typing import assert_never
+
+import structlog
+
+from bot import keys
+from bot.forge import Forge, MergeOutcome
+from bot.git import Mirror, Pushed, RefUpdate, Signature
+from bot.look import Looked
+from bot.render import Judge
+from bot.store import Store
+from lifecycle import records
+from lifecycle.actions import (
+    Action,
+    AskPublish,
+    DeleteBranch,
+    Forget,
+    Merge,
+    OpenProposal,
+    PushRender,
+    React,
+    Reply,
+    Say,
+    SetCheck,
+    SetDraft,
+    Tag,
+)
+from lifecycle.names import Ref, Sha
+
+log = structlog.get_logger()
+
+
+class Outcome(StrEnum):
+    """How carrying out went."""
+
+    DONE = "done"
+    LOOK_AGAIN = "look again"
+    WAIT = "wait"
+
+
+class Performer:
+    """Carries out actions on one repository."""
+
+    def __init__(
+        self,
+        repository_id: int,
+        forge: Forge,
+        mirror: Mirror,
+        judge: Judge,
+        store: Store,
+        key: bytes,
+        who: Signature,
+        instance: str,
+    ) -> None:
+        self._repository_id = repository_id
+        self._forge = forge
+        self._mirror = mirror
+        self._judge = judge
+        self._store = store
+        self._key = key
+        self._who = who
+        self._instance = instance
+
+    async def perform(self, actions: Sequence[Action], looked: Looked) -> Outcome:
+        """Carry out actions in order; those that only report go out at the same time.
+
+        Raises:
+            ForgeBusyError, GitBusyError: Trying again may help.
+            ForgeRefusedError, GitRefusedError: An operator must act.
+        """
+        for together, group in groupby(actions, key=_kind):
+            batch = list(group)
+            if together is _Kind.TAGS:
+                outcomes = [await self._tag([a for a in batch if isinstance(a, Tag)])]
+            elif together is _Kind.REPORTS:
+                outcomes = list(await asyncio.gather(*(self._one(a, looked) for a in batch)))
+            else:
+                outcomes = [await self._one(action, looked) for action in batch]
+            for outcome in outcomes:
+                if outcome is not Outcome.DONE:
+                    return outcome
+        return Outcome.DONE
+
+    async def _one(self, action: Action, looked: Looked) -> Outcome:
+        match action:
+            case SetCheck():
+                await self._forge.set_check(action)
+            case Say(number, comment, body, record):
+                await self._say(number, comment, self._summary(body, record))
+            case Reply(number, body, record):
+                await self._forge.comment(number, f"{body}\n\n{records.sign(record, self._key)}")
+            case React(comment, reaction):
+                await self._forge.react(comment, reaction)
+            case SetDraft(number, draft):
+                await self._forge.set_draft(looked.nodes[number], draft=draft)
+            case OpenProposal():
+                await self._forge.open_proposal(
+                    action.head_ref, action.base_ref, action.title, action.body
+                )
+            case PushRender():
+                return await self._push_render(action)
+            case Forget(trees):
+                self._judge.forget(trees)
+            case AskPublish():
+                await self._store.ask_publish(self._repository_id, action.base_ref, action.number)
+                await self._store.wake(keys.BaseKey(self._repository_id, action.base_ref))
+            case Merge():
+                return await self._merge(action)
+            case Tag():
+                return await self._tag([action])
+            case DeleteBranch(head_ref, head):
+                return await self._push([RefUpdate(Ref(f"refs/heads/{head_ref}"), head, "")])
+            case _:
+                assert_never(action)
+        return Outcome.DONE
+
+    async def _say(self, number: int, comment: int | None, text: str) -> None:
+        if comment is None:
+            await self._forge.comment(number, text)
+        else:
+            await self._forge.edit_comment(comment, text)
+
+    def _summary(self, body: str, record: records.Record) -> str:
+        marker = records.summary_marker(self._instance)
+        return f"{marker}\n{body}\n\n{records.sign(record, self._key)}"
+
+    async def _push_render(self, action: PushRender) -> Outcome:
+        sha = await asyncio.to_thread(self._write_render, action)
+        return await self._push([RefUpdate(Ref(f"refs/heads/{action.head_ref}"), action.head, sha)])
+
+    def _write_render(self, action: PushRender) -> Sha:
+        with self._mirror.open() as git:
+            return git.write_commit(
+                action.head,
+                action.changes,
+                self._who,
+                datetime.now(UTC),
+                lambda tree: records.mark_message(
+                    action.message, self._key, action.head, tree, self._repository_id
+                ),
+            )
+
+    async def _tag(self, tags: Sequence[Tag]) -> Outcome:
+        """All tags of one proposal in one push: all or none, each only if it does not exist."""
+        updates = await asyncio.to_thread(self._write_tags, tags)
+        return await self._push(updates)
+
+    def _write_tags(self, tags: Sequence[Tag]) -> list[RefUpdate]:
+        now = datetime.now(UTC)
+        with self._mirror.open() as git:
+            return [
+                RefUpdate(
+                    tag.ref,
+                    "",
+                    git.write_tag(
+                        tag.ref.removeprefix("refs/tags/"), tag.target, self._who, now, tag.message
+                    ),
+                )
+                for tag in tags
+            ]
+
+    async def _push(self, updates: Sequence[RefUpdate]) -> Outcome:
+        token = await self._forge.token()
+        pushed = await asyncio.to_thread(self._mirror.push, token, updates)
+        return Outcome.DONE if pushed is Pushed.DONE else Outcome.LOOK_AGAIN
+
+    async def _merge(self, action: Merge) -> Outcome:
+        merged = await self._forge.merge(
+            action.number, action.head, action.method, action.title, action.message
+        )
+        log.info("merge", number=action.number, outcome=merged.outcome, reason=merged.reason)
+        match merged.outcome:
+            case MergeOutcome.MERGED:
+                return Outcome.DONE
+            case MergeOutcome.HEAD_MOVED:
+                return Outcome.LOOK_AGAIN
+            case MergeOutcome.BUSY:
+                return Outcome.WAIT
+            case MergeOutcome.REFUSED:
+                await self._store.refuse(
+                    self._repository_id, action.number, action.head, action.base, merged.reason
+                )
+                return Outcome.LOOK_AGAIN
+            case _:
+                assert_never(merged.outcome)
+
+
+class _Kind(StrEnum):
+    """Which actions may go out together."""
+
+    REPORTS = "reports"
+    TAGS = "tags"
+    STEPS = "steps"
+
+
+def _kind(action: Action) -> _Kind:
+    if isinstance(action, SetCheck | Say | Reply | React):
+        return _Kind.REPORTS
+    return _Kind.TAGS if isinstance(action, Tag) else _Kind.STEPS

@@ -1,0 +1,175 @@
+"""Renders and validates one package tree: drives `cadlib.render` and keeps verdicts.
+
+A verdict follows from the tree, the rules that judge it and the functions that answered; so it is
+kept by a digest of these, in memory and in the database, and a tree seen before costs nothing.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
+
+import structlog
+
+from bot.git import Snapshot
+from cadlib import diff, render
+from cadlib.errors import PackageError, Place
+from cadlib.findings import Finding, Severity, from_error
+from cadlib.limits import DEFAULT, Limits
+from cadlib.package import Files, join, refused
+from fnrunner.client import Client
+from fnrunner.errors import FunctionError, RunnerBrokenError, RunnerBusyError
+from lifecycle.facts import Verdict
+from lifecycle.policy import GuardrailFunction, Mode, Policy
+
+log = structlog.get_logger()
+
+MOST_KEPT = 2_000
+"""Verdicts kept in memory; one is a few kilobytes."""
+
+
+class Judge:
+    """Renders and validates packages through a function runner.
+
+    Args:
+        client: The runner, over its channel.
+        limits: For packages.
+    """
+
+    def __init__(self, client: Client, limits: Limits = DEFAULT) -> None:
+        self._client = client
+        self._limits = limits
+        self._kept: OrderedDict[str, Verdict] = OrderedDict()
+        self._busy: dict[str, asyncio.Task[Verdict]] = {}
+
+    async def verdict(
+        self, git: Snapshot, package: str, tree: str, origin: str, policy: Policy
+    ) -> Verdict:
+        """Judge one package at one tree.
+
+        Args:
+            git: Where the trees are.
+            package: Its path in the repository.
+            tree: Its tree id.
+            origin: Its tree id at the merge base, for what changed; "" when it is new.
+            policy: The rules of the base branch.
+        """
+        key = _digest(package, tree, origin, policy)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        task = self._busy.get(key)
+        if task is None:
+            task = asyncio.create_task(self._judge(git, package, tree, origin, policy))
+            self._busy[key] = task
+            task.add_done_callback(lambda _: self._busy.pop(key, None))
+        verdict = await asyncio.shield(task)
+        if not verdict.broken:  # trouble of ours passes; it is asked again at the next look
+            self._kept[key] = verdict
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return verdict
+
+    def forget(self, trees: Iterable[str]) -> None:
+        """Drop the verdicts of these trees."""
+        gone = set(trees)
+        for key in [k for k in self._kept if k.split(":", 1)[0] in gone]:
+            del self._kept[key]
+
+    async def _judge(
+        self, git: Snapshot, package: str, tree: str, origin: str, policy: Policy
+    ) -> Verdict:
+        try:
+            files, before = await asyncio.to_thread(self._read, git, tree, origin)
+        except PackageError as error:
+            return Verdict(package=package, findings=(_placed(from_error(error), package),))
+        steps = render.render(
+            files,
+            mutators=[_function(f) for f in policy.mutators],
+            validators=[_function(f) for f in policy.validators],
+            limits=self._limits,
+        )
+        rendered, broken = await self._drive(steps)
+        if rendered is None:
+            return Verdict(package=package, broken=broken)
+        changed = await asyncio.to_thread(diff.changes, before, files)
+        softened = [_soften(finding, policy) for finding in rendered.findings]
+        return Verdict(
+            package=package,
+            changes={join(package, path): data for path, data in rendered.changes.items()},
+            findings=(*refused([package]), *(_placed(f, package) for f in softened)),
+            functions=rendered.calls,
+            versions={step.image: step.source for step in rendered.steps},
+            diff=tuple(changed),
+        )
+
+    def _read(self, git: Snapshot, tree: str, origin: str) -> tuple[Files, Files]:
+        return git.files(tree, self._limits), git.files(origin, self._limits) if origin else {}
+
+    async def _drive(self, steps: render.Steps) -> tuple[render.Rendered | None, str]:
+        """Carry out each call of a rendering; parsing and editing run in a thread.
+
+        Returns:
+            The rendering; or None, and why a function could not be run, which an operator mends.
+        """
+        outcome: render.Outcome | None = None
+        while True:
+            step = await asyncio.to_thread(_advance, steps, outcome)
+            if isinstance(step, render.Rendered):
+                return step, ""
+            try:
+                ran = await self._client.run(step.image, step.resources)
+                outcome = render.Outcome(
+                    resources=ran.resources,
+                    results=ran.results,
+                    error=(ran.log or "it refused") if ran.failed else "",
+                    log=ran.log,
+                )
+            except FunctionError as error:
+                outcome = render.Outcome(error=str(error))
+            except (RunnerBusyError, RunnerBrokenError) as error:
+                steps.close()
+                log.warning("function not run", image=step.image, error=str(error))
+                return None, str(error)
+
+
+def _advance(steps: render.Steps, outcome: render.Outcome | None) -> render.Call | render.Rendered:
+    try:
+        return next(steps) if outcome is None else steps.send(outcome)
+    except StopIteration as done:
+        rendered: render.Rendered = done.value
+        return rendered
+
+
+def _function(guardrail: GuardrailFunction) -> render.Function:
+    return render.Function(
+        image=guardrail.image,
+        name=guardrail.name,
+        config_path=guardrail.config_path,
+        config_map=guardrail.config_map,
+    )
+
+
+def _soften(finding: Finding, policy: Policy) -> Finding:
+    """What a guardrail in mode `warn` finds is shown and does not block; its `fix` is added."""
+    for guardrail in (*policy.mutators, *policy.validators):
+        if finding.function == guardrail.image:
+            severity = finding.severity
+            if guardrail.mode is Mode.WARN and severity is Severity.ERROR:
+                severity = Severity.WARNING
+            return replace(finding, severity=severity, fix=finding.fix or guardrail.fix)
+    return finding
+
+
+def _placed(finding: Finding, package: str) -> Finding:
+    """The finding with its place relative to the repository; the whole package is its Kptfile."""
+    place = finding.place
+    path = join(package, place.path or "Kptfile")
+    return replace(finding, place=Place(path, place.line, place.field))
+
+
+def _digest(package: str, tree: str, origin: str, policy: Policy) -> str:
+    rest = json.dumps([package, origin, policy.digest])
+    return f"{tree}:{hashlib.sha256(rest.encode()).hexdigest()}"

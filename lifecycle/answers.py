@@ -1,0 +1,329 @@
+"""Commands: what each comment asks for, whether it may have it now, and the answer.
+
+`STAGES` is the one table of which command fits which stage; the refusals, the help text and a
+completeness test read it. A command is answered once: by a comment of its own where there is
+something to say, by the memory in the summary comment otherwise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from lifecycle import commands as c
+from lifecycle import memory, messages
+from lifecycle.access import Action as Asked
+from lifecycle.access import Refused, Role, authorise
+from lifecycle.actions import Action, Forget, React, Reaction, Reply, SetDraft
+from lifecycle.approvals import standing
+from lifecycle.facts import VALIDATE, Comment, Facts, Proposal, Stage, Status
+from lifecycle.gates import judge
+from lifecycle.memory import Approval, Hold, Memory, Withdrawal
+from lifecycle.policy import BrokenPolicy, Policy, RenderMode
+from lifecycle.records import JSON
+
+_OPEN = frozenset({Stage.DRAFT, Stage.PROPOSED})
+_UNPUBLISHED = _OPEN | {Stage.MERGED}
+
+STAGES: Mapping[type[c.Command], frozenset[Stage]] = {
+    c.Propose: _OPEN,
+    c.Approve: frozenset({Stage.PROPOSED, Stage.MERGED}),
+    c.Unapprove: _UNPUBLISHED,
+    c.Reject: _OPEN,
+    c.Render: _OPEN,
+    c.Check: _UNPUBLISHED,
+    c.Hold: _UNPUBLISHED,
+    c.Unhold: _UNPUBLISHED,
+    c.Why: frozenset(Stage),
+    c.Help: frozenset(Stage),
+    c.NotYet: frozenset(Stage),
+}
+"""Command to the stages at which it means something (DESIGN 4, 6)."""
+
+_ASKED: Mapping[type[c.Command], Asked] = {
+    c.Propose: Asked.PROPOSE,
+    c.Approve: Asked.APPROVE,
+    c.Unapprove: Asked.UNAPPROVE,
+    c.Reject: Asked.REJECT,
+    c.Render: Asked.RENDER,
+    c.Check: Asked.CHECK,
+    c.Hold: Asked.HOLD,
+    c.Unhold: Asked.UNHOLD,
+    c.Why: Asked.WHY,
+    c.Help: Asked.HELP,
+    c.NotYet: Asked.HELP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A proposal after its commands.
+
+    Attributes:
+        proposal: As it will stand once the actions were done.
+        memory: What is to be remembered then.
+        actions: Effects, answers and reactions, in order.
+        render_asked: Somebody with the right asked for a render commit.
+    """
+
+    proposal: Proposal
+    memory: Memory
+    actions: tuple[Action, ...] = ()
+    render_asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One comment being worked through, command by command."""
+
+    proposal: Proposal
+    memory: Memory
+    effects: tuple[Action, ...] = ()
+    texts: tuple[str, ...] = ()
+    approval: Approval | None = None
+    refused: bool = False
+    confused: bool = False
+    render_asked: bool = False
+
+    def refuse(self, text: str) -> "_Turn":
+        """Go on with a reason why not."""
+        return replace(self, texts=(*self.texts, text), refused=True)
+
+    def say(self, text: str) -> "_Turn":
+        """Go on with something to tell."""
+        return replace(self, texts=(*self.texts, text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What stays the same while one comment is worked through."""
+
+    facts: Facts
+    comment: Comment
+    start: Proposal = field(repr=False)
+
+
+def pending(proposal: Proposal, remembered: Memory) -> tuple[tuple[Comment, c.Parsed], ...]:
+    """Comments that may hold commands and have no answer, oldest first.
+
+    Only comments by people, written since the App was installed (DESIGN 6). Where no package is
+    touched, `/approve` and the like are meant for somebody else; questions are answered.
+    """
+    known = remembered.handled | remembered.answered
+    return tuple(
+        (comment, parsed)
+        for comment in proposal.comments
+        if comment.id not in known
+        and not comment.author.bot
+        and comment.at >= proposal.installed_at
+        and (parsed := c.parse(comment.body))
+        and (proposal.touched or _asks_only(parsed))
+    )
+
+
+def _asks_only(parsed: c.Parsed) -> bool:
+    return bool(parsed.commands) and all(isinstance(x, c.Why | c.Help) for x in parsed.commands)
+
+
+def answer(facts: Facts, proposal: Proposal, remembered: Memory) -> Answered:
+    """Answer every comment that waits for it."""
+    state = Answered(proposal, remembered)
+    for comment, parsed in pending(proposal, remembered):
+        state = _answer_one(facts, state, comment, parsed)
+    return state
+
+
+def _answer_one(facts: Facts, state: Answered, comment: Comment, parsed: c.Parsed) -> Answered:
+    scene = _Scene(facts, comment, state.proposal)
+    turn = _Turn(state.proposal, state.memory)
+    if comment.edited:
+        turn = replace(turn.say(messages.EDITED), confused=True)
+    else:
+        for command in parsed.commands:
+            turn = _obey(scene, turn, command)
+        for problem in parsed.problems:
+            turn = replace(turn.say(messages.not_understood(problem)), confused=True)
+    return _finish(facts, state, comment, turn)
+
+
+def _finish(facts: Facts, state: Answered, comment: Comment, turn: _Turn) -> Answered:
+    """Put effects, answer and reaction in order; the answer is the durable record (DESIGN 7)."""
+    proposal, remembered = turn.proposal, turn.memory
+    actions: list[Action] = [*turn.effects]
+    if turn.texts:
+        record = (
+            memory.approve_record(turn.approval, proposal, facts.repository_id)
+            if turn.approval
+            else memory.answer_record(comment.id, proposal, facts.repository_id)
+        )
+        body = messages.answer(comment.author.login, turn.texts)
+        actions.append(Reply(proposal.number, body, record))
+        proposal = replace(proposal, answers=(*proposal.answers, _as_comment(comment, record)))
+        remembered = replace(remembered, answered=remembered.answered | {comment.id})
+    else:
+        remembered = replace(remembered, handled=remembered.handled | {comment.id})
+    actions.append(React(comment.id, _reaction(turn)))
+    return Answered(
+        proposal,
+        remembered,
+        (*state.actions, *actions),
+        state.render_asked or turn.render_asked,
+    )
+
+
+def _as_comment(comment: Comment, record: Mapping[str, JSON]) -> Comment:
+    """The answer as it will be read back; only its record matters to the gates."""
+    return replace(comment, ours=True, body="", records=(record,), summary=False)
+
+
+def _reaction(turn: _Turn) -> str:
+    if turn.refused:
+        return Reaction.REFUSED
+    return Reaction.CONFUSED if turn.confused else Reaction.DONE
+
+
+def _obey(scene: _Scene, turn: _Turn, command: c.Command) -> _Turn:
+    stage = turn.proposal.stage
+    if stage not in STAGES[type(command)]:
+        return turn.refuse(messages.wrong_stage(command, stage))
+    refusal = _access(scene, turn, command)
+    if refusal:
+        return turn.refuse(refusal)
+    match command:
+        case c.Propose():
+            return _set_draft(turn, draft=False)
+        case c.Reject(reason):
+            return _reject(scene, turn, reason)
+        case c.Approve():
+            return _approve(scene, turn)
+        case c.Unapprove():
+            return _unapprove(scene, turn)
+        case c.Hold(reason):
+            hold = Hold(scene.comment.author.login, reason)
+            return replace(turn, memory=replace(turn.memory, hold=hold))
+        case c.Unhold():
+            return replace(turn, memory=replace(turn.memory, hold=None))
+        case c.Render():
+            return _look_again(replace(turn, render_asked=True))
+        case c.Check():
+            return _look_again(turn)
+        case c.Why(about):
+            return turn.say(_why(scene, turn, about))
+        case c.Help():
+            return turn.say(messages.help_text())
+        case c.NotYet(name):
+            return replace(turn.say(messages.not_supported_yet(name)), confused=True)
+        case _:
+            assert_never(command)
+
+
+def _access(scene: _Scene, turn: _Turn, command: c.Command) -> str:
+    """Why this person may not do this here; "" when allowed."""
+    policy = turn.proposal.policy
+    if isinstance(policy, BrokenPolicy):
+        if isinstance(command, c.Approve):
+            return messages.configuration_broken(policy)
+        policy = Policy()
+    author = scene.comment.author
+    verdict = authorise(
+        author,
+        _ASKED[type(command)],
+        role=turn.proposal.roles.get(author.login, Role.NONE),
+        is_author=author.login in turn.proposal.authors,
+        policy=policy,
+    )
+    if isinstance(verdict, Refused):
+        return messages.access_refused(command, verdict, turn.proposal)
+    return ""
+
+
+def _set_draft(turn: _Turn, *, draft: bool) -> _Turn:
+    if turn.proposal.draft == draft:
+        return turn
+    return replace(
+        turn,
+        proposal=replace(turn.proposal, draft=draft),
+        effects=(*turn.effects, SetDraft(turn.proposal.number, draft)),
+    )
+
+
+def _reject(scene: _Scene, turn: _Turn, reason: str) -> _Turn:
+    said = messages.rejected(scene.comment.author.login, reason)
+    turn = replace(turn, memory=replace(turn.memory, rejected=said))
+    return _set_draft(turn, draft=True)
+
+
+def _approve(scene: _Scene, turn: _Turn) -> _Turn:
+    """Bind the approval to what its writer could see; refuse where that is not certain."""
+    p, comment = turn.proposal, scene.comment
+    after_merge = p.merged_at is not None and comment.at >= p.merged_at
+    if not after_merge:
+        if _will_be_rendered(scene.facts, p):
+            return turn.refuse(messages.approve_after_render(p.head))
+        if not _saw_head(scene.facts, p, comment):
+            return turn.refuse(messages.head_moved(p.head))
+    approval = Approval(
+        person=comment.author.login,
+        head=p.merge_commit if after_merge and p.merge_commit else p.head,
+        trees=p.trees if after_merge else p.head_trees,
+        digest=p.digest,
+        at=comment.at,
+        comment=comment.id,
+    )
+    text = messages.approved(approval, p, merged=after_merge)
+    return replace(turn.say(text), approval=approval)
+
+
+def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:
+    """A render commit is about to replace the head; an approval of this one would not last."""
+    return (
+        isinstance(proposal.policy, Policy)
+        and proposal.policy.render is RenderMode.COMMIT
+        and facts.is_draft_branch
+        and bool(proposal.unrendered)
+        and not facts.rendered_by_us
+    )
+
+
+def _saw_head(facts: Facts, proposal: Proposal, comment: Comment) -> bool:
+    """The head stood when the comment was written: nobody swapped it in between (bots.md 4, 6).
+
+    Forges tell times in whole seconds. Within one second the order is told by our own check: it
+    is completed only on a head that we had judged before this look.
+    """
+    run = facts.checks.get(VALIDATE)
+    judged = run is not None and run.ours and run.status == Status.COMPLETED
+    if proposal.head_at is not None:
+        return proposal.head_at < comment.at or (proposal.head_at == comment.at and judged)
+    return (
+        judged
+        and run is not None
+        and run.completed_at is not None
+        and run.completed_at <= comment.at
+    )
+
+
+def _unapprove(scene: _Scene, turn: _Turn) -> _Turn:
+    p, policy = turn.proposal, turn.proposal.policy
+    who = scene.comment.author.login
+    if isinstance(policy, Policy):
+        given = standing(p, policy, turn.memory, scene.facts.repository_id)
+        if who not in {a.person for a in given.counted}:
+            return turn.refuse(messages.NOTHING_TO_UNAPPROVE)
+    taken_back = Withdrawal(scene.comment.id, scene.comment.at)
+    withdrawn = {**turn.memory.withdrawn, who: taken_back}
+    return replace(turn, memory=replace(turn.memory, withdrawn=withdrawn))
+
+
+def _look_again(turn: _Turn) -> _Turn:
+    trees = tuple(sorted(t.tree for t in turn.proposal.touched if t.tree))
+    return replace(turn, effects=(*turn.effects, Forget(trees)))
+
+
+def _why(scene: _Scene, turn: _Turn, about: str) -> str:
+    judgement = judge(
+        turn.proposal,
+        turn.memory,
+        scene.facts.repository_id,
+        draft_branch=scene.facts.is_draft_branch,
+    )
+    return messages.why(turn.proposal, judgement, about)

@@ -1,0 +1,298 @@
+"""The decision: facts in, actions out; pure and total.
+
+Rules, in the order of the code:
+
+1. A command is a comment without an answer yet. It takes effect once; its answer or the memory in
+   the summary comment says that it did.
+2. A draft branch without a pull request gets one, rendered first.
+3. Only what is not yet so is said: deciding again after the actions were done gives nothing.
+4. Merging and tagging are decided only for the base branch's own look (`publishing`), which takes
+   one proposal at a time; any other look asks for it.
+5. Nothing is written to a head that the same decision replaces.
+6. The publish invariant is kept at the tag: after a merge, the same gates are asked of the merge
+   result, whoever merged.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from lifecycle import answers, checks, memory, messages, names
+from lifecycle.actions import (
+    Action,
+    AskPublish,
+    DeleteBranch,
+    Merge,
+    OpenProposal,
+    PushRender,
+    Reply,
+    Say,
+    SetCheck,
+    Tag,
+)
+from lifecycle.approvals import bound_reviews
+from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict
+from lifecycle.gates import Gate, GateState, Judgement, judge
+from lifecycle.memory import Memory
+from lifecycle.policy import MergeMethod, Policy, RenderMode
+from lifecycle.records import trailer
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A proposal as it will stand once its commands took effect, and what is decided about it."""
+
+    proposal: Proposal
+    memory: Memory
+    judgement: Judgement
+    actions: tuple[Action, ...]
+    render_asked: bool
+
+
+def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
+    """Return what to ask of forge and git next, in the order to ask it.
+
+    Args:
+        facts: One head branch with every pull request that proposes it.
+        publishing: This is the base branch's own look: merging and tagging are allowed.
+
+    Returns:
+        Actions in order; empty once everything has settled.
+    """
+    if not facts.proposals:
+        return _open(facts)
+    judged = _share_head([_judge(facts, proposal) for proposal in facts.proposals])
+    actions: list[Action] = [action for one in judged for action in one.actions]
+    render = _render(facts, judged)
+    if render:
+        # Before the answers: asked for and not yet done is found again, the other way round is not.
+        return [render, *actions, *_remember(facts, judged)]
+    actions += _show_checks(facts, judged)
+    for one in judged:
+        actions += _advance(facts, one, publishing=publishing)
+    return actions
+
+
+def _open(facts: Facts) -> list[Action]:
+    """Propose a draft branch that changes packages, rendered first to spare a round."""
+    if not facts.is_draft_branch or facts.head is None or facts.abandoned:
+        return []
+    if not facts.draft_touched:
+        return []
+    packages = tuple(t.package for t in facts.draft_touched)
+    push = _push(facts, facts.draft_policy, facts.draft_verdicts, facts.draft_touched, asked=False)
+    proposal = OpenProposal(
+        head_ref=facts.head_ref,
+        base_ref=facts.default_ref,
+        title=messages.proposal_title(packages, facts.head_ref),
+        body=messages.proposal_body(packages),
+    )
+    return [proposal] if push is None else [push, proposal]
+
+
+def _judge(facts: Facts, proposal: Proposal) -> _Judged:
+    remembered = memory.read(proposal, facts.repository_id)
+    answered = answers.answer(facts, proposal, remembered)
+    reviews = bound_reviews(answered.proposal, answered.memory)
+    kept = replace(answered.memory, reviews=reviews)
+    judgement = judge(
+        answered.proposal, kept, facts.repository_id, draft_branch=facts.is_draft_branch
+    )
+    return _Judged(answered.proposal, kept, judgement, answered.actions, answered.render_asked)
+
+
+def _share_head(judged: list[_Judged]) -> list[_Judged]:
+    """A check belongs to a commit: one head proposed to two bases passes at both or at neither.
+
+    Otherwise the green check of one would let the other be merged by hand (peers.md trap 1).
+    """
+    waiting = [one for one in judged if not one.proposal.closed and not one.judgement.holds]
+    shared = []
+    for one in judged:
+        others = [other.proposal.number for other in waiting if other is not one]
+        if one.proposal.closed or not others:
+            shared.append(one)
+            continue
+        gate = Gate(
+            name="same head",
+            state=GateState.WAITS,
+            actual=messages.same_head(others),
+            wanted=messages.SAME_HEAD_WANTED,
+            who=messages.SAME_HEAD_WHO,
+        )
+        judgement = replace(one.judgement, gates=(*one.judgement.gates, gate))
+        shared.append(replace(one, judgement=judgement))
+    return shared
+
+
+def _render(facts: Facts, judged: Iterable[_Judged]) -> PushRender | None:
+    """The render commit, for the first open proposal that wants one.
+
+    A branch proposed to two bases may be rendered under two configurations; the first wins and
+    the other proposal then shows the difference, instead of both pushing in turns for ever.
+    """
+    for one in judged:
+        if not one.proposal.closed:
+            p = one.proposal
+            return _push(facts, p.policy, p.verdicts, p.touched, asked=one.render_asked)
+    return None
+
+
+def _push(
+    facts: Facts,
+    policy: object,
+    verdicts: tuple[Verdict, ...],
+    touched: tuple[Touched, ...],
+    *,
+    asked: bool,
+) -> PushRender | None:
+    if not isinstance(policy, Policy) or facts.head is None:
+        return None
+    wanted = policy.render is RenderMode.COMMIT and facts.is_draft_branch
+    wanted = wanted or (asked and facts.same_repository)
+    changes = {path: data for v in verdicts for path, data in v.changes.items()}
+    # A function that never settles is stopped after one commit (DESIGN 5).
+    if not wanted or not changes or facts.rendered_by_us or any(v.broken for v in verdicts):
+        return None
+    trailers = [
+        trailer(t.package, t.workspace, None, None)
+        for t in touched
+        if any(v.package == t.package and v.changes for v in verdicts)
+    ]
+    return PushRender(
+        head_ref=facts.head_ref,
+        head=facts.head,
+        changes=changes,
+        message=messages.render_commit([v.package for v in verdicts if v.changes], trailers),
+    )
+
+
+def _show_checks(facts: Facts, judged: list[_Judged]) -> list[Action]:
+    """The check runs that are not yet as they should be; the worse verdict of several bases."""
+    wanted = checks.wanted(
+        facts, [(one.proposal, one.judgement) for one in judged if not one.proposal.closed]
+    )
+    return [action for action in wanted if not _waits_for_publishing(action, judged)]
+
+
+def _waits_for_publishing(action: SetCheck, judged: list[_Judged]) -> bool:
+    """While every gate holds, `porchbot/publish` is the publishing look's to write."""
+    return action.name == PUBLISH and any(
+        one.judgement.holds and not one.proposal.closed and one.proposal.touched for one in judged
+    )
+
+
+def _advance(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
+    p = one.proposal
+    if not p.touched:
+        return []
+    match p.stage:
+        case Stage.DRAFT:
+            return _say(facts, one)
+        case Stage.PROPOSED:
+            if not one.judgement.holds:
+                return _say(facts, one)
+            return [*_remember(facts, [one]), *_merge(facts, one, publishing=publishing)]
+        case Stage.MERGED:
+            if not one.judgement.holds:
+                return [*_report(facts, one), *_say(facts, one)]
+            return [*_remember(facts, [one]), *_tag(facts, one, publishing=publishing)]
+        case Stage.PUBLISHED:
+            return [*_finish_check(facts, p), *_say(facts, one), *_delete_branch(facts, p)]
+        case Stage.CLOSED:
+            return _say(facts, one) if memory.summary_of(p) else []
+
+
+def _merge(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
+    p = one.proposal
+    if not publishing:
+        return [] if p.queued else [AskPublish(base_ref=p.base_ref, number=p.number)]
+    method = p.policy.merge if isinstance(p.policy, Policy) else MergeMethod.MERGE
+    trailers = [
+        trailer(t.package, t.workspace, t.revision, None) for t in p.touched if not t.removed
+    ]
+    merge = Merge(
+        number=p.number,
+        head=p.head,
+        base=p.base,
+        method=method,
+        title=messages.merge_title(p),
+        message=messages.merge_message(p, _approvers(one), trailers),
+    )
+    return [*checks.ready(facts, p), merge]
+
+
+def _tag(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
+    p = one.proposal
+    if not publishing:
+        return [] if p.queued else [AskPublish(base_ref=p.base_ref, number=p.number)]
+    if p.merge_commit is None:
+        return []
+    return [
+        Tag(
+            ref=names.tag(t.package, t.revision),
+            target=p.merge_commit,
+            message=messages.tag_message(
+                facts.repository, p, t, _approvers(one), _versions(p.verdicts, t.package)
+            ),
+        )
+        for t in p.touched
+        if not t.tagged and not t.removed
+    ]
+
+
+def _approvers(one: _Judged) -> tuple[str, ...]:
+    standing = one.judgement.standing
+    return tuple(a.person for a in standing.counted) if standing else ()
+
+
+def _versions(verdicts: Iterable[Verdict], package: str) -> Mapping[str, str]:
+    return next((v.versions for v in verdicts if v.package == package), {})
+
+
+def _report(facts: Facts, one: _Judged) -> list[Action]:
+    """Say once for each merge result that it is not published, and why."""
+    p = one.proposal
+    if str(p.merge_commit) in one.memory.reported:
+        return []
+    body = messages.merged_not_published(p, one.judgement)
+    return [Reply(p.number, body, memory.report_record(p, facts.repository_id))]
+
+
+def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
+    """Complete `porchbot/publish` on a head that a person merged while it was in progress."""
+    run = facts.checks.get(PUBLISH)
+    if run is None or not run.ours or run.status == Status.COMPLETED or facts.open:
+        return []
+    return [checks.published(proposal, run.id)]
+
+
+def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:
+    if not facts.is_draft_branch or facts.head != proposal.head or facts.open:
+        return []
+    return [DeleteBranch(facts.head_ref, proposal.head)]
+
+
+def _say(facts: Facts, one: _Judged) -> list[Action]:
+    """The summary comment, when it does not yet say this."""
+    p = one.proposal
+    body = messages.summary(facts, p, one.judgement, one.memory)
+    record = memory.memory_record(one.memory, p, facts.repository_id)
+    said = memory.summary_of(p)
+    if said and said.body == body and record in [dict(r) for r in said.records]:
+        return []
+    return [Say(p.number, said.id if said else None, body, record)]
+
+
+def _remember(facts: Facts, judged: Iterable[_Judged]) -> list[Action]:
+    """Keep what is new in the memory, and nothing else: the text follows when all is done."""
+    actions: list[Action] = []
+    for one in judged:
+        said = memory.summary_of(one.proposal)
+        if one.proposal.closed and said is None:
+            continue
+        record = memory.memory_record(one.memory, one.proposal, facts.repository_id)
+        if said is None:
+            actions += _say(facts, one)
+        elif record not in [dict(r) for r in said.records]:
+            actions.append(Say(one.proposal.number, said.id, said.body, record))
+    return actions

@@ -1,0 +1,345 @@
+"""All that a decision may know, read from forge and git before each decision.
+
+Facts are frozen values. What follows from facts is a property, never a stored field; a stage is
+worked out, never kept. Nothing here says why we were woken.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from cadlib.diff import Change
+from cadlib.findings import Finding, Severity
+from lifecycle.access import Person, Role
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.records import JSON
+
+RENDER, VALIDATE, PUBLISH = "porchbot/render", "porchbot/validate", "porchbot/publish"
+"""The names of our check runs. People put them in branch rules: they are interface (DESIGN 6)."""
+
+
+class Stage(StrEnum):
+    """Where a proposal stands in its life (DESIGN 4)."""
+
+    DRAFT = "Draft"
+    PROPOSED = "Proposed"
+    MERGED = "Merged"
+    PUBLISHED = "Published"
+    CLOSED = "Closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """One package whose tree differs from the merge base's, and how it stands.
+
+    Trees are git tree ids, 40 hex digits; "" where the package does not exist.
+
+    Attributes:
+        package: Path in the repository; "" for a package at its root.
+        tree: At the commit that would be tagged: the proposal's head, or the merge result.
+        head_tree: At the proposal's head.
+        origin: At the merge base of head and base branch.
+        base: At the tip of the base branch.
+        revision: The number it would be, or was, published under; 0 when it is removed.
+        tagged: The revision tag already stands on the merge result.
+        changed_by: Who changed the package in the base branch meanwhile, such as "#12" or a
+            short commit id; sorted, empty when nobody did.
+        workspace: The draft's name in the package's trailers.
+    """
+
+    package: str
+    tree: str
+    head_tree: str
+    origin: str
+    base: str
+    revision: int
+    tagged: bool = False
+    changed_by: tuple[str, ...] = ()
+    workspace: str = ""
+
+    @property
+    def outdated(self) -> bool:
+        """The base branch changed this package since the proposal left it."""
+        return self.origin != self.base
+
+    @property
+    def removed(self) -> bool:
+        """The proposal deletes the package's folder."""
+        return self.tree == ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What rendering and the guardrails say about one package at one tree.
+
+    Attributes:
+        package: Path in the repository.
+        changes: What rendering would change: path in the repository to new bytes, None for a
+            file to delete; empty when the tree is its own rendering.
+        findings: Places are relative to the repository.
+        functions: How many functions were run.
+        versions: Image to where it was asked for: "pipeline" or "guardrail".
+        broken: Why a function could not be run at all; "" when all ran. An operator acts.
+        diff: What the proposal changes, against the merge base, by resource and field.
+    """
+
+    package: str
+    changes: Mapping[str, bytes | None] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    functions: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    broken: str = ""
+    diff: tuple[Change, ...] = ()
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """The findings that must be mended before publishing."""
+        return tuple(f for f in self.findings if f.severity is Severity.ERROR)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """One comment of the conversation.
+
+    Attributes:
+        id: The forge's number; later comments have higher ones.
+        author: Who wrote it.
+        body: Markdown as written.
+        at: When it was written.
+        edited: It was changed after it was written.
+        ours: Written by our App; `body` then is the visible text alone.
+        records: The hidden records in it that carry our MAC; empty in the comments of others.
+        summary: It is our summary comment.
+    """
+
+    id: int
+    author: Person
+    body: str
+    at: datetime
+    edited: bool = False
+    ours: bool = False
+    records: tuple[Mapping[str, JSON], ...] = ()
+    summary: bool = False
+
+
+class ReviewState(StrEnum):
+    """What a native review says; comments without a verdict are left out."""
+
+    APPROVED = "approved"
+    CHANGES_REQUESTED = "changes requested"
+    DISMISSED = "dismissed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """One native review.
+
+    Attributes:
+        id: The forge's number.
+        author: Who reviewed.
+        state: The verdict.
+        head: The commit that was reviewed.
+        trees: Package to tree at that commit, for each touched package; None when the commit
+            is gone.
+        at: When it was submitted.
+    """
+
+    id: int
+    author: Person
+    state: ReviewState
+    head: Sha
+    trees: Mapping[str, str] | None
+    at: datetime
+
+
+class Status(StrEnum):
+    """How far a check run is."""
+
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+class Conclusion(StrEnum):
+    """How a completed check run ended; `skipped` counts as passed on forges and is never used."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRun:
+    """The newest check run of one name at the head.
+
+    Attributes:
+        id: The forge's number.
+        name: Such as "porchbot/render".
+        status: "queued", "in_progress" or "completed", as the forge spells it.
+        conclusion: As the forge spells it; "" until completed.
+        external_id: What we stored with it: a digest of what it shows.
+        completed_at: When it ended, by the forge's clock.
+        ours: Made by our App.
+        app_id: The App that made it.
+    """
+
+    id: int
+    name: str
+    status: str
+    conclusion: str = ""
+    external_id: str = ""
+    completed_at: datetime | None = None
+    ours: bool = True
+    app_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """A check that the base branch requires and that is not ours.
+
+    Attributes:
+        name: Its context.
+        state: "success", "pending", "failure" or "missing".
+    """
+
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """One pull request.
+
+    Attributes:
+        number: Its number.
+        title: Its title, as written.
+        author: Who opened it.
+        draft: It is in draft state.
+        merged: It is in the base branch.
+        closed: It is closed; true for merged ones too.
+        head: Commit of the head branch that the facts are about.
+        base_ref: Name of the base branch, such as "main".
+        base: Commit at the tip of the base branch (of its state before the merge, once merged).
+        merge_commit: The merge result, once merged.
+        merged_at: When it was merged.
+        head_at: When `head` was pushed; None when the forge does not say.
+        touched: Packages touched, sorted by path.
+        verdicts: One for each touched package that still exists, sorted by path.
+        policy: The base branch's configuration.
+        digest: Digest of what in it can change these packages' verdict; "" when broken.
+        configuration: Findings about the configuration file as the proposal changes it.
+        comments: Without our own, oldest first.
+        answers: Our own comments, oldest first.
+        reviews: Oldest first.
+        roles: Login to role, for everybody whose word matters here.
+        authors: Logins of everybody who wrote or pushed a part of it.
+        authors_known: False when a commit's author or pusher is unknown to the forge.
+        required: Checks of others that the base branch requires.
+        installed_at: When the App was installed; older comments are no commands.
+        queued: The base branch's publishing knows that this proposal waits for it.
+        refusal: The forge's reason for refusing the last merge of this head onto this base; "".
+    """
+
+    number: int
+    title: str
+    author: Person
+    draft: bool
+    merged: bool
+    closed: bool
+    head: Sha
+    base_ref: str
+    base: Sha
+    merge_commit: Sha | None
+    merged_at: datetime | None = None
+    head_at: datetime | None = None
+    touched: tuple[Touched, ...]
+    verdicts: tuple[Verdict, ...]
+    policy: Policy | BrokenPolicy
+    digest: str
+    configuration: tuple[Finding, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    answers: tuple[Comment, ...] = ()
+    reviews: tuple[Review, ...] = ()
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    authors: frozenset[str] = frozenset()
+    authors_known: bool = True
+    required: tuple[Required, ...] = ()
+    installed_at: datetime
+    queued: bool = False
+    refusal: str = ""
+
+    @property
+    def stage(self) -> Stage:
+        """The stage, worked out from the facts."""
+        if self.merged:
+            return Stage.PUBLISHED if self.published else Stage.MERGED
+        if self.closed:
+            return Stage.CLOSED
+        return Stage.DRAFT if self.draft else Stage.PROPOSED
+
+    @property
+    def published(self) -> bool:
+        """Merged, and every package that remains carries its tag."""
+        return self.merged and all(t.tagged for t in self.touched if not t.removed)
+
+    @property
+    def trees(self) -> Mapping[str, str]:
+        """Package to tree at what would be tagged: what an approval binds to."""
+        return {t.package: t.tree for t in self.touched}
+
+    @property
+    def head_trees(self) -> Mapping[str, str]:
+        """Package to tree at the proposal's head."""
+        return {t.package: t.head_tree for t in self.touched}
+
+    @property
+    def unrendered(self) -> tuple[Verdict, ...]:
+        """Verdicts of packages that are not their own rendering."""
+        return tuple(v for v in self.verdicts if v.changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """One head branch, and every pull request that proposes it.
+
+    Attributes:
+        repository: Full name, such as "acme/blueprints".
+        repository_id: The forge's number, which stays through renames.
+        head_ref: Name of the head branch, such as "drafts/net/core/v2".
+        head: Its commit; None once deleted.
+        same_repository: The branch is in the repository itself, not in a fork.
+        default_ref: The branch to propose a draft to.
+        proposals: Open ones, and merged ones that are not yet settled; by number.
+        checks: Newest check run by name, ours and others', at `head`.
+        abandoned: The newest pull request of this branch was closed without a merge.
+        rerun: Somebody pressed Re-run on our checks.
+        rendered_by_us: The head commit is a render commit that we made and signed.
+        draft_touched: Packages touched by a draft branch without a pull request.
+        draft_verdicts: Their verdicts.
+        draft_policy: The configuration of `default_ref`.
+    """
+
+    repository: str
+    repository_id: int
+    head_ref: str
+    head: Sha | None
+    same_repository: bool
+    default_ref: str
+    proposals: tuple[Proposal, ...] = ()
+    checks: Mapping[str, CheckRun] = field(default_factory=dict)
+    abandoned: bool = False
+    rerun: bool = False
+    rendered_by_us: bool = False
+    draft_touched: tuple[Touched, ...] = ()
+    draft_verdicts: tuple[Verdict, ...] = ()
+    draft_policy: Policy | BrokenPolicy | None = None
+
+    @property
+    def open(self) -> tuple[Proposal, ...]:
+        """The proposals that still stand, by number."""
+        return tuple(p for p in self.proposals if not p.closed)
+
+    @property
+    def is_draft_branch(self) -> bool:
+        """The bot may push to it: by convention drafts live under `drafts/` (DESIGN 3)."""
+        return self.same_repository and self.head_ref.startswith("drafts/")

@@ -1,0 +1,236 @@
+"""The gates before publishing, as one value.
+
+The same value feeds the check run, the summary comment and `/why`, so that no two of them can
+disagree (DESIGN 6, peers.md trap 7). A gate that cannot be judged does not hold.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lifecycle import messages
+from lifecycle.approvals import Standing, standing
+from lifecycle.facts import Proposal
+from lifecycle.memory import Memory
+from lifecycle.policy import BrokenPolicy, Policy, RenderMode
+
+
+class GateState(StrEnum):
+    """Whether a gate lets the proposal through."""
+
+    HOLDS = "holds"
+    WAITS = "waits"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One condition for publishing.
+
+    Attributes:
+        name: One or two words.
+        state: Whether it lets through.
+        actual: What is so.
+        wanted: What must be so; "" when it holds.
+        who: Who can supply it; "" when it holds.
+    """
+
+    name: str
+    state: GateState
+    actual: str
+    wanted: str = ""
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """All gates of one proposal, in the order people meet them.
+
+    Attributes:
+        gates: Every gate, those that hold too.
+        standing: The approvals; None where the configuration cannot be read.
+    """
+
+    gates: tuple[Gate, ...]
+    standing: Standing | None
+
+    @property
+    def holds(self) -> bool:
+        """Everything lets through."""
+        return all(gate.state is GateState.HOLDS for gate in self.gates)
+
+    @property
+    def open(self) -> tuple[Gate, ...]:
+        """What is still missing."""
+        return tuple(gate for gate in self.gates if gate.state is not GateState.HOLDS)
+
+
+def judge(
+    proposal: Proposal, remembered: Memory, repository_id: int, *, draft_branch: bool
+) -> Judgement:
+    """Judge one proposal, open or merged; total on any facts.
+
+    Args:
+        proposal: The facts.
+        remembered: What our comments remember.
+        repository_id: The forge's number of the repository.
+        draft_branch: The bot may push the rendering to the head branch.
+    """
+    if isinstance(proposal.policy, BrokenPolicy):
+        gate = Gate(
+            name="configuration",
+            state=GateState.BLOCKED,
+            actual=messages.configuration_broken(proposal.policy),
+            wanted=messages.CONFIGURATION_WANTED,
+            who=messages.CONFIGURATION_WHO,
+        )
+        return Judgement((gate,), None)
+    policy = proposal.policy
+    approvals = standing(proposal, policy, remembered, repository_id)
+    gates = [_rendered(proposal, policy, draft_branch=draft_branch), _validated(proposal)]
+    if not proposal.merged:
+        gates = [_proposed(proposal), *gates, _up_to_date(proposal)]
+    gates += [
+        _approved(proposal, approvals, policy),
+        _unopposed(approvals),
+        _not_held(remembered),
+        *_others(proposal),
+        *_mergeable(proposal),
+    ]
+    return Judgement(tuple(gates), approvals)
+
+
+def _proposed(proposal: Proposal) -> Gate:
+    if proposal.draft:
+        return Gate(
+            name="proposed",
+            state=GateState.WAITS,
+            actual=messages.IS_DRAFT,
+            wanted=messages.PROPOSE_WANTED,
+            who=messages.PROPOSE_WHO,
+        )
+    return Gate(name="proposed", state=GateState.HOLDS, actual=messages.IS_PROPOSED)
+
+
+def _rendered(proposal: Proposal, policy: Policy, *, draft_branch: bool) -> Gate:
+    broken = [v for v in proposal.verdicts if v.broken]
+    if broken:
+        return Gate(
+            name="rendered",
+            state=GateState.BLOCKED,
+            actual=messages.runner_broken(broken),
+            wanted=messages.RUNNER_WANTED,
+            who=messages.RUNNER_WHO,
+        )
+    if proposal.unrendered:
+        return Gate(
+            name="rendered",
+            state=GateState.BLOCKED,
+            actual=messages.not_rendered(proposal.unrendered),
+            wanted=messages.render_wanted(
+                bot_pushes=draft_branch and policy.render is RenderMode.COMMIT
+            ),
+            who=messages.RENDER_WHO,
+        )
+    return Gate(name="rendered", state=GateState.HOLDS, actual=messages.IS_RENDERED)
+
+
+def _validated(proposal: Proposal) -> Gate:
+    findings = [
+        *proposal.configuration,
+        *(f for v in proposal.verdicts for f in v.blocking),
+    ]
+    if findings:
+        return Gate(
+            name="valid",
+            state=GateState.BLOCKED,
+            actual=messages.blocking_findings(len(findings)),
+            wanted=messages.FINDINGS_WANTED,
+            who=messages.FINDINGS_WHO,
+        )
+    return Gate(name="valid", state=GateState.HOLDS, actual=messages.IS_VALID)
+
+
+def _up_to_date(proposal: Proposal) -> Gate:
+    outdated = [t for t in proposal.touched if t.outdated]
+    if outdated:
+        return Gate(
+            name="up to date",
+            state=GateState.BLOCKED,
+            actual=messages.outdated(outdated, proposal.base_ref),
+            wanted=messages.merge_base_wanted(proposal.base_ref),
+            who=messages.UP_TO_DATE_WHO,
+        )
+    return Gate(
+        name="up to date", state=GateState.HOLDS, actual=messages.is_up_to_date(proposal.base_ref)
+    )
+
+
+def _approved(proposal: Proposal, approvals: Standing, policy: Policy) -> Gate:
+    actual = messages.approvals(approvals)
+    if approvals.missing:
+        return Gate(
+            name="approved",
+            state=GateState.WAITS,
+            actual=actual,
+            wanted=messages.approvals_wanted(
+                approvals, merged=proposal.merged, authors_known=proposal.authors_known
+            ),
+            who=messages.approvals_who(policy, proposal.authors),
+        )
+    return Gate(name="approved", state=GateState.HOLDS, actual=actual)
+
+
+def _unopposed(approvals: Standing) -> Gate:
+    if approvals.objections:
+        return Gate(
+            name="no objection",
+            state=GateState.BLOCKED,
+            actual=messages.objections(approvals.objections),
+            wanted=messages.OBJECTION_WANTED,
+            who=messages.people(approvals.objections),
+        )
+    return Gate(name="no objection", state=GateState.HOLDS, actual=messages.NO_OBJECTION)
+
+
+def _not_held(remembered: Memory) -> Gate:
+    if remembered.hold:
+        return Gate(
+            name="no hold",
+            state=GateState.BLOCKED,
+            actual=messages.held(remembered.hold.by, remembered.hold.reason),
+            wanted=messages.HOLD_WANTED,
+            who=messages.HOLD_WHO,
+        )
+    return Gate(name="no hold", state=GateState.HOLDS, actual=messages.NO_HOLD)
+
+
+def _others(proposal: Proposal) -> list[Gate]:
+    """Checks of others that the base branch requires, one gate each."""
+    if proposal.merged:
+        return []
+    return [
+        Gate(name=f"check {check.name}", state=GateState.HOLDS, actual=messages.CHECK_PASSED)
+        if check.state == "success"
+        else Gate(
+            name=f"check {check.name}",
+            state=GateState.BLOCKED if check.state == "failure" else GateState.WAITS,
+            actual=messages.check_state(check.state),
+            wanted=messages.CHECK_WANTED,
+            who=messages.check_who(check.name),
+        )
+        for check in proposal.required
+    ]
+
+
+def _mergeable(proposal: Proposal) -> list[Gate]:
+    if not proposal.refusal or proposal.merged:
+        return []
+    return [
+        Gate(
+            name="mergeable",
+            state=GateState.BLOCKED,
+            actual=messages.merge_refused(proposal.refusal),
+            wanted=messages.MERGE_WANTED,
+            who=messages.MERGE_WHO,
+        )
+    ]

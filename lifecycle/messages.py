@@ -1,0 +1,600 @@
+"""Everything the bot says to people, in one place.
+
+Same problem, same text: no time stamps, no counters of attempts, lists sorted; so a comment can be
+edited in place, and nothing is sent when nothing changed. Text that comes from packages or people
+goes through `code` or `quote`, so that it neither mentions, links, closes issues nor breaks out of
+its place (DESIGN 15).
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cadlib.findings import Finding, Severity
+from lifecycle import commands
+from lifecycle.facts import Facts, Proposal, Stage, Touched, Verdict
+from lifecycle.policy import BrokenPolicy, Policy
+
+if TYPE_CHECKING:
+    from lifecycle.access import Refused
+    from lifecycle.approvals import Standing
+    from lifecycle.gates import Gate, Judgement
+    from lifecycle.memory import Approval, Memory
+
+MOST_LISTED = 30
+"""Rows of one list in a comment or check; the rest is counted. Keeps a summary far below the
+65,535 characters that GitHub accepts (bots.md 2.3)."""
+
+MOST_TEXT = 60_000
+"""Characters of one text; some are left for the hidden record of the summary comment."""
+
+# --- gates ---
+
+CONFIGURATION_BROKEN = "The configuration of the base branch cannot be read"
+CONFIGURATION_WANTED = "a `.porchbot.yaml` that can be read"
+CONFIGURATION_WHO = "somebody who may change `.porchbot.yaml` on the base branch"
+BREAKS_CONFIGURATION = "This would break the configuration"
+IS_DRAFT = "it is a draft"
+IS_PROPOSED = "it is proposed"
+PROPOSE_WANTED = "`/propose`, or *Ready for review*"
+PROPOSE_WHO = "the author, or somebody with write access"
+RUNNER_BROKEN = "A function could not be run"
+RUNNER_WANTED = "a function runner that answers, and functions that it has"
+RUNNER_WHO = "an operator of the bot; then comment `/check`"
+NOT_VALIDATED = "Not validated: a function could not be run"
+IS_RENDERED = "The packages equal their own rendering"
+RENDER_WHO = "the author"
+FINDINGS_WANTED = "no finding of severity error"
+FINDINGS_WHO = "the author"
+IS_VALID = "Nothing blocks"
+UP_TO_DATE_WHO = "the author"
+OBJECTION_WANTED = "their approval, or a dismissal of the review"
+NO_OBJECTION = "nobody asked for changes"
+HOLD_WANTED = "`/unhold`"
+HOLD_WHO = "the author, or somebody with write access"
+NO_HOLD = "nobody holds it"
+CHECK_PASSED = "passed"
+CHECK_WANTED = "success"
+MERGE_WANTED = "a change of what the forge objects to; then comment `/check`"
+MERGE_WHO = "somebody who may change the branch rules, or the author"
+SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
+SAME_HEAD_WHO = "the author"
+NO_PACKAGE = "No package is touched"
+NO_PACKAGE_SUMMARY = "Nothing here for porchbot: this changes no package, so nothing is published."
+PUBLISHING_SUMMARY = "Every gate holds."
+NOTHING_TO_UNAPPROVE = "You have no approval here that counts, so there is nothing to take back."
+EDITED = "Edits are not commands: nobody could tell afterwards what was asked. Write a new comment."
+
+
+def configuration_broken(policy: BrokenPolicy) -> str:
+    """Why nothing can be judged."""
+    count = len(policy.problems)
+    return f"`.porchbot.yaml` on the base branch has {_number(count, 'problem')}"
+
+
+def configuration_problems(policy: BrokenPolicy) -> str:
+    """Every problem of the configuration, with what to do."""
+    lines = [f"- {code(str(p.place))}: {p.problem}. {p.fix}." for p in policy.problems]
+    return "Nothing is published until this is mended.\n\n" + "\n".join(lines)
+
+
+def runner_broken(verdicts: Iterable[Verdict]) -> str:
+    """Which functions could not be run."""
+    return "; ".join(f"{name(v.package)}: {v.broken}" for v in verdicts)
+
+
+def not_rendered(verdicts: Sequence[Verdict]) -> str:
+    """How many files differ from their rendering."""
+    files = sum(len(v.changes) for v in verdicts)
+    return f"{_number(files, 'file')} of {names(v.package for v in verdicts)} not rendered"
+
+
+def render_wanted(*, bot_pushes: bool) -> str:
+    """How the proposal gets rendered."""
+    if bot_pushes:
+        return "a function that settles: rendering again changes the files again"
+    return "the rendering committed: `kpt fn render`, or `/render` where the bot may push"
+
+
+def blocking_findings(count: int) -> str:
+    """How many findings block."""
+    return f"{_number(count, 'finding')} of severity error"
+
+
+def outdated(touched: Iterable[Touched], base_ref: str) -> str:
+    """Which packages the base branch changed meanwhile."""
+    return "; ".join(
+        f"{name(t.package)} changed in {code(base_ref)} since"
+        + (f" ({', '.join(t.changed_by)})" if t.changed_by else "")
+        for t in touched
+    )
+
+
+def merge_base_wanted(base_ref: str) -> str:
+    """How to bring a proposal up to date."""
+    return f"merge {code(base_ref)} into this branch, so that both changes are in it"
+
+
+def is_up_to_date(base_ref: str) -> str:
+    """The base has nothing newer."""
+    return f"{code(base_ref)} has no newer change of these packages"
+
+
+def approvals(standing: "Standing") -> str:
+    """How many approvals count, and whose do not."""
+    text = f"{len(standing.counted)} of {standing.needed}"
+    if standing.counted:
+        text += f" ({people(a.person for a in standing.counted)})"
+    fallen = [f"{person(who)}: {why}" for who, why in sorted(standing.fallen.items())]
+    return text + ("; not counted: " + ", ".join(fallen) if fallen else "")
+
+
+def approvals_wanted(standing: "Standing", *, merged: bool, authors_known: bool) -> str:
+    """What is missing."""
+    of = " of the merge result" if merged else " of this content"
+    text = f"{_number(standing.missing, 'more approval')}{of}: `/approve`"
+    if not authors_known:
+        text += "; one more than usual, because who wrote or pushed a commit is unknown"
+    return text
+
+
+def approvals_who(policy: Policy, authors: Iterable[str]) -> str:
+    """Who may approve."""
+    may = " or ".join(sorted(str(source) for source in policy.approve.sources))
+    text = f"somebody with {may}"
+    but = sorted(authors)
+    if but and not policy.approve.self_allowed:
+        text += f", not {people(but)} (who wrote it)"
+    return text
+
+
+def objections(logins: Iterable[str]) -> str:
+    """Who asked for changes."""
+    return f"{people(logins)} asked for changes"
+
+
+def held(by: str, reason: str) -> str:
+    """Who holds it and why."""
+    return f"{person(by)} holds it" + (f": {quote(reason)}" if reason else "")
+
+
+def check_state(state: str) -> str:
+    """How a required check stands."""
+    return {"missing": "not reported yet", "pending": "still running"}.get(state, state)
+
+
+def check_who(check: str) -> str:
+    """Who can make a required check pass."""
+    return f"whatever reports {code(check)}"
+
+
+def merge_refused(reason: str) -> str:
+    """The forge's own reason, word for word."""
+    return f"the forge refused to merge: {quote(reason)}"
+
+
+def same_head(numbers: Iterable[int]) -> str:
+    """Other proposals of the same commit that are not ready."""
+    others = ", ".join(f"#{n}" for n in sorted(numbers))
+    return f"the same commit is proposed in {others}, which is not ready"
+
+
+# --- what is sent: proposals, commits, tags ---
+
+
+def proposal_title(packages: Sequence[str], head_ref: str) -> str:
+    """Title of the pull request that the bot opens for a draft."""
+    workspace = head_ref.rsplit("/", 1)[-1]
+    shown = ", ".join(p or "root package" for p in packages[:3])
+    more = f" and {len(packages) - 3} more" if len(packages) > 3 else ""
+    return f"{shown}{more}: {workspace}"[:250]
+
+
+def proposal_body(packages: Sequence[str]) -> str:
+    """Text of the pull request that the bot opens for a draft."""
+    return (
+        f"Draft of {names(packages)}.\n\n"
+        "Push to this branch until it is as you want it, then comment `/propose` or press"
+        " *Ready for review*. `/help` lists what else can be asked."
+    )
+
+
+def render_commit(packages: Sequence[str], trailers: Sequence[str]) -> str:
+    """Message of a render commit."""
+    shown = ", ".join(p or "root package" for p in packages)
+    return f"Render {shown}"[:200] + "\n\n" + "\n".join(trailers)
+
+
+def merge_title(proposal: Proposal) -> str:
+    """First line of the merge commit."""
+    shown = ", ".join(
+        f"{t.package or 'root package'} v{t.revision}" for t in proposal.touched if not t.removed
+    )
+    return f"Publish {shown} (#{proposal.number})" if shown else f"Merge #{proposal.number}"
+
+
+def merge_message(proposal: Proposal, approvers: Sequence[str], trailers: Sequence[str]) -> str:
+    """The rest of the merge commit's message, with a trailer for each package."""
+    approved = f"Approved by: {', '.join(approvers)}\n" if approvers else ""
+    return f"{_one_line(proposal.title)}\n\n{approved}\n" + "\n".join(trailers)
+
+
+def tag_message(
+    repository: str,
+    proposal: Proposal,
+    touched: Touched,
+    approvers: Sequence[str],
+    versions: Mapping[str, str],
+) -> str:
+    """Message of a release tag: what stands behind this revision (DESIGN 3)."""
+    lines = [
+        f"{touched.package or repository} v{touched.revision}",
+        "",
+        f"Package: {touched.package or '.'}",
+        f"Revision: v{touched.revision}",
+        f"Proposal: {repository}#{proposal.number}",
+        f"Approved-by: {', '.join(approvers) or 'nobody needed to'}",
+        f"Tree: {touched.tree}",
+        *(f"Function: {image} ({asked})" for image, asked in sorted(versions.items())),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+# --- check runs ---
+
+
+def publishing(proposal: Proposal) -> str:
+    """Title of `porchbot/publish` when every gate holds."""
+    return f"Publishing {revisions(proposal)}"
+
+
+def published(proposal: Proposal) -> str:
+    """Title of `porchbot/publish` after publishing."""
+    return f"Published {revisions(proposal)}"
+
+
+def waiting(proposal: Proposal, judgement: "Judgement") -> str:
+    """Title of `porchbot/publish` while something is missing."""
+    first = judgement.open[0]
+    rest = len(judgement.open) - 1
+    more = f" (and {rest} more)" if rest else ""
+    return f"{revisions(proposal)} waits: {_plain(first.actual)}{more}"[:200]
+
+
+def gates(judgement: "Judgement") -> str:
+    """Every gate with its wanted and actual value, as a table."""
+    rows = [
+        f"| {_mark(gate)} {gate.name} | {_cell(gate.actual)} | {_cell(gate.wanted)} |"
+        f" {_cell(gate.who)} |"
+        for gate in judgement.gates
+    ]
+    return "\n".join(["| gate | is | wanted | who |", "| --- | --- | --- | --- |", *rows])
+
+
+def findings(found: Sequence[Finding]) -> str:
+    """Findings as a list: where, what, what to do."""
+    if not found:
+        return "No findings."
+    lines = [finding(one) for one in found[:MOST_LISTED]]
+    if len(found) > MOST_LISTED:
+        lines.append(f"- and {len(found) - MOST_LISTED} more: see the annotations of the check")
+    return "\n".join(lines)
+
+
+def finding(found: Finding) -> str:
+    """One finding as a list item."""
+    by = f" ({code(found.function)})" if found.function else ""
+    fix = f" {found.fix}." if found.fix else ""
+    return f"- **{found.severity}** {code(str(found.place))}: {quote(found.message)}{fix}{by}"
+
+
+def annotation(found: Finding) -> str:
+    """One finding as a check annotation, which is plain text."""
+    field = f"{found.place.field}: " if found.place.field else ""
+    fix = f" {found.fix}." if found.fix else ""
+    proposed = f" Proposed: {found.proposed}" if found.proposed else ""
+    return f"{field}{found.message}{fix}{proposed}"
+
+
+def functions_run(verdicts: Sequence[Verdict]) -> str:
+    """Which functions were run."""
+    count = sum(v.functions for v in verdicts)
+    rows = sorted({f"- {code(i)} ({n})" for v in verdicts for i, n in v.versions.items()})
+    return f"{_number(count, 'function')} run on {names(v.package for v in verdicts)}." + (
+        "\n\n" + "\n".join(rows) if rows else ""
+    )
+
+
+def render_summary(proposal: Proposal, *, settles: bool) -> str:
+    """Which files differ from their rendering, and how to mend it."""
+    paths = [path for v in proposal.unrendered for path in sorted(v.changes)]
+    shown = [f"- {code(path)}" for path in paths[:MOST_LISTED]]
+    if len(paths) > MOST_LISTED:
+        shown.append(f"- and {len(paths) - MOST_LISTED} more")
+    if settles:
+        commands_ = "\n".join(f"kpt fn render {v.package or '.'}" for v in proposal.unrendered)
+        mend = (
+            "Render and commit, or comment `/render` where the bot may push to the branch:"
+            f"\n\n```\n{commands_}\n```"
+        )
+    else:
+        mend = (
+            "The bot rendered once and rendering again changes these files again: a function of"
+            " the pipeline never settles. Make it give the same result for its own output."
+        )
+    return "These files differ from their rendering:\n\n" + "\n".join(shown) + "\n\n" + mend
+
+
+# --- conversation ---
+
+
+def answer(login: str, texts: Sequence[str]) -> str:
+    """One answer to one comment."""
+    return f"@{login} " + "\n\n".join(texts)
+
+
+def approved(approval: "Approval", proposal: Proposal, *, merged: bool) -> str:
+    """The short answer to an accepted `/approve`."""
+    of = "the merge result" if merged else "head"
+    return f"approved {of} {code(approval.head[:10])}: {revisions(proposal)}."
+
+
+def approve_after_render(head: str) -> str:
+    """An approval that the coming render commit would void."""
+    return (
+        f"{code(head[:10])} is about to be replaced by a render commit, and an approval does not"
+        " carry over. Look at the new head and approve that."
+    )
+
+
+def head_moved(head: str) -> str:
+    """An approval whose writer may not have seen the head."""
+    return (
+        f"the head moved to {code(head[:10])} after you wrote, or at the same moment. Look at it"
+        " and approve again."
+    )
+
+
+def rejected(login: str, reason: str) -> str:
+    """Why a proposal went back to draft; kept in the summary."""
+    return f"{person(login)} sent it back" + (f": {quote(reason)}" if reason else "")
+
+
+def wrong_stage(command: commands.Command, stage: Stage) -> str:
+    """A command that means nothing at this stage."""
+    word = code(f"/{commands.name(command)}")
+    match stage:
+        case Stage.DRAFT:
+            return f"{word} is for proposals; this is a draft. `/propose` it first."
+        case Stage.PROPOSED:
+            return f"{word} is not for a proposal that is still open."
+        case Stage.MERGED:
+            return (
+                f"{word} is for open proposals; this one is merged. `/why` tells what it waits for."
+            )
+        case Stage.PUBLISHED:
+            return f"{word} comes too late: this is published. Open a new proposal."
+        case Stage.CLOSED:
+            return f"{word} is for open proposals; this one is closed. Reopen it first."
+
+
+def access_refused(command: commands.Command, refused: "Refused", proposal: Proposal) -> str:
+    """Somebody without the right, and who has it."""
+    word = code(f"/{commands.name(command)}")
+    if refused.is_author and isinstance(proposal.policy, Policy):
+        return (
+            f"{word} refused: you wrote or pushed a part of this, and authors do not approve their"
+            f" own work here. Ask {approvals_who(proposal.policy, proposal.authors)}."
+        )
+    return f"{word} refused: it takes {refused.needed}, and you have {refused.actual}."
+
+
+def not_understood(problem: commands.Problem) -> str:
+    """A word that is nearly a command, or a command with arguments it does not take."""
+    return f"not understood: {problem.text()}. `/help` lists the commands."
+
+
+def not_supported_yet(word: str) -> str:
+    """A command that is planned."""
+    return f"{code('/' + word)} is not supported yet. `/help` lists what is."
+
+
+def help_text() -> str:
+    """Every command, what it does and who may use it."""
+    rows = [f"| `/{usage}` | {what} | {who} |" for usage, what, who in commands.help_rows()]
+    return "\n".join(
+        ["here is what can be asked:", "", "| command | what | who |", "| --- | --- | --- |", *rows]
+    )
+
+
+def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
+    """The answer to `/why`."""
+    if proposal.stage is Stage.PUBLISHED:
+        return f"{revisions(proposal)} is published."
+    if not proposal.touched:
+        return NO_PACKAGE_SUMMARY
+    missing = len(judgement.open)
+    head = (
+        f"{revisions(proposal)}: every gate holds."
+        if not missing
+        else f"{revisions(proposal)} waits for {_number(missing, 'gate')}."
+    )
+    if about:
+        head += " Asking about single fields is not supported yet; this is the whole."
+    return f"{head}\n\n{gates(judgement)}"
+
+
+def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
+    """The report on a merge whose result is not what was approved."""
+    changed = [
+        f"- {name(t.package)} differs from the proposal"
+        + (f", because {', '.join(t.changed_by)} changed it in between" if t.changed_by else "")
+        for t in proposal.touched
+        if t.tree != t.head_tree
+    ]
+    why_not = [f"- {gate.name}: {gate.actual}" for gate in judgement.open]
+    return (
+        f"**Merged, not published**: {names(t.package for t in proposal.touched)} at"
+        f" {code(str(proposal.merge_commit)[:10])}.\n\n"
+        + "\n".join([*changed, *why_not])
+        + "\n\nNothing is tagged that was not approved at exactly this content. `/approve` here"
+        " approves the merge result, and publishes it when the other gates hold."
+    )
+
+
+def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "Memory") -> str:
+    """The one summary comment: packages, changes, findings, gates, next step."""
+    parts = [f"### {_headline(proposal, judgement)}"]
+    if memory.rejected and proposal.stage is Stage.DRAFT:
+        parts.append(memory.rejected + ".")
+    parts.append(_packages(proposal))
+    parts += _changes(proposal)
+    found = [f for v in proposal.verdicts for f in v.findings]
+    found += proposal.configuration
+    if found and proposal.stage is not Stage.PUBLISHED:
+        parts.append("**Findings**\n\n" + findings(sorted(found, key=_severity_first)))
+    if isinstance(proposal.policy, BrokenPolicy):
+        parts.append(configuration_problems(proposal.policy))
+    elif proposal.stage in {Stage.DRAFT, Stage.PROPOSED, Stage.MERGED}:
+        parts.append(gates(judgement))
+    parts.append(_next(facts, proposal, judgement))
+    return "\n\n".join(part for part in parts if part)[:MOST_TEXT]
+
+
+def _headline(proposal: Proposal, judgement: "Judgement") -> str:
+    what = revisions(proposal)
+    match proposal.stage:
+        case Stage.DRAFT:
+            return f"Draft of {what}"
+        case Stage.PROPOSED if judgement.holds:
+            return f"{what} is being published"
+        case Stage.PROPOSED:
+            return f"{what} is proposed"
+        case Stage.MERGED:
+            return f"Merged, not published: {what}"
+        case Stage.PUBLISHED:
+            return f"Published {what}"
+        case Stage.CLOSED:
+            return f"Closed: {what}"
+
+
+def _packages(proposal: Proposal) -> str:
+    rows = []
+    for t in proposal.touched:
+        will = (
+            "removed; its revisions and tags stay"
+            if t.removed
+            else f"v{t.revision}" + (" (first)" if t.revision == 1 else "")
+        )
+        rows.append(f"| {name(t.package)} | {will} |")
+    return "\n".join(["| package | revision |", "| --- | --- |", *rows[:MOST_LISTED]])
+
+
+def _changes(proposal: Proposal) -> list[str]:
+    lines = [str(change) for v in proposal.verdicts for change in v.diff]
+    if not lines or proposal.stage is Stage.PUBLISHED:
+        return []
+    shown = [f"- {code(line)}" for line in lines[:MOST_LISTED]]
+    if len(lines) > MOST_LISTED:
+        shown.append(f"- and {len(lines) - MOST_LISTED} more")
+    body = "\n".join(shown)
+    return [f"<details><summary>{_number(len(lines), 'change')}</summary>\n\n{body}\n\n</details>"]
+
+
+def _next(facts: Facts, proposal: Proposal, judgement: "Judgement") -> str:
+    match proposal.stage:
+        case Stage.PUBLISHED:
+            tags = ", ".join(
+                code(f"{t.package}/v{t.revision}" if t.package else f"v{t.revision}")
+                for t in proposal.touched
+                if not t.removed
+            )
+            return f"Tagged {tags} on {code(str(proposal.merge_commit)[:10])}." if tags else ""
+        case Stage.CLOSED:
+            return (
+                f"The branch {code(facts.head_ref)} is left as it is. Reopen this to take it up"
+                " again, or push to it and open a new pull request."
+            )
+        case _ if judgement.open:
+            gate = judgement.open[0]
+            return f"**Next:** {gate.wanted} — {gate.who}."
+        case _:
+            return ""
+
+
+# --- pieces ---
+
+
+def revisions(proposal: Proposal) -> str:
+    """What a proposal publishes, such as "net/core v5, net/edge v2"; plain text."""
+    shown = [
+        f"{t.package or 'root package'} " + ("removed" if t.removed else f"v{t.revision}")
+        for t in proposal.touched
+    ]
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    return ", ".join(shown[:3]) + more or "nothing"
+
+
+def name(package: str) -> str:
+    """A package's name in Markdown."""
+    return code(package) if package else "the root package"
+
+
+def names(packages: Iterable[str]) -> str:
+    """Several packages in Markdown, sorted."""
+    shown = [name(p) for p in sorted(packages)]
+    more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+    return ", ".join(shown[:5]) + more
+
+
+def person(login: str) -> str:
+    """A person, without notifying them."""
+    return code(login)
+
+
+def people(logins: Iterable[str]) -> str:
+    """Several people, sorted, without notifying them."""
+    return ", ".join(person(login) for login in sorted(logins))
+
+
+def code(text: str) -> str:
+    """Any text as a code span that it cannot break out of."""
+    line = _one_line(text)
+    longest = max((len(run) for run in re.findall(r"`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line}{pad}{fence}" if line else "``` ```"
+
+
+def quote(text: str) -> str:
+    """Text of others on one line, with all that Markdown or a forge acts on made harmless."""
+    line = _one_line(text)[:1000]
+    line = re.sub(r"([\\`*_{}\[\]<>|~])", r"\\\1", line)
+    # A zero-width joiner stops mentions, issue links and commands without changing the look.
+    return re.sub(r"([@#/])", "\\1\u2060", line)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _plain(markdown: str) -> str:
+    """Titles of check runs are plain text."""
+    return markdown.replace("`", "").replace("\u2060", "").replace("\\", "")
+
+
+def _cell(markdown: str) -> str:
+    return re.sub(r"(?<!\\)\|", r"\\|", markdown)
+
+
+def _mark(gate: "Gate") -> str:
+    return {"holds": "✅", "waits": "⏳", "blocked": "❌"}[gate.state]
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def _severity_first(found: Finding) -> tuple[int, str, int, str]:
+    order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+    return (order[found.severity], found.place.path, found.place.line or 0, found.message)

@@ -1,0 +1,118 @@
+"""Good facts to start from; a test changes only what it is about."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from cadlib.errors import Place
+from cadlib.findings import Finding, Severity
+from lifecycle import memory
+from lifecycle.access import Person, Role
+from lifecycle.facts import CheckRun, Comment, Facts, Proposal, Touched, Verdict
+from lifecycle.memory import Approval
+from lifecycle.names import Sha
+from lifecycle.policy import Policy
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HEAD, BASE, MERGE = Sha("a" * 40), Sha("b" * 40), Sha("c" * 40)
+TREE, OLD, OTHER = "1" * 40, "2" * 40, "3" * 40
+REPOSITORY = 42
+
+AUTHOR = Person(1, "author", False)
+APPROVER = Person(2, "approver", False)
+OUTSIDER = Person(3, "outsider", False)
+BOT = Person(9, "porchbot[bot]", True)
+
+ROLES: Mapping[str, Role] = {
+    "author": Role.WRITE,
+    "approver": Role.MAINTAIN,
+    "outsider": Role.READ,
+}
+
+CORE = Touched(
+    package="net/core", tree=TREE, head_tree=TREE, origin=OLD, base=OLD, revision=5, workspace="w1"
+)
+
+PROPOSAL = Proposal(
+    number=7,
+    title="Three racks",
+    author=AUTHOR,
+    draft=False,
+    merged=False,
+    closed=False,
+    head=HEAD,
+    base_ref="main",
+    base=BASE,
+    merge_commit=None,
+    head_at=NOW - timedelta(minutes=5),
+    touched=(CORE,),
+    verdicts=(Verdict(package="net/core"),),
+    policy=Policy(),
+    digest=Policy().digest,
+    roles=ROLES,
+    authors=frozenset({"author"}),
+    installed_at=NOW - timedelta(days=30),
+)
+
+FACTS = Facts(
+    repository="acme/blueprints",
+    repository_id=REPOSITORY,
+    head_ref="drafts/net/core/w1",
+    head=HEAD,
+    same_repository=True,
+    default_ref="main",
+    proposals=(PROPOSAL,),
+)
+
+BLOCKING = Finding(
+    message="the port is no number",
+    severity=Severity.ERROR,
+    place=Place("net/core/router.yaml", 12, "spec.ports[0]"),
+    function="kubeconform:v0.1",
+)
+
+
+def said(person: Person, body: str, number: int = 100, *, minutes: int = 0) -> Comment:
+    """A comment by a person, some minutes from now."""
+    return Comment(id=number, author=person, body=body, at=NOW + timedelta(minutes=minutes))
+
+
+def facts(proposal: Proposal, **changes: object) -> Facts:
+    """Facts about one proposal."""
+    return replace(FACTS, proposals=(proposal,), **changes)  # type: ignore[arg-type] # any field
+
+
+def approved_by(proposal: Proposal, *people: str, number: int = 50) -> Proposal:
+    """The proposal with an answered `/approve` of each of these people."""
+    answers = list(proposal.answers)
+    for offset, person in enumerate(people):
+        approval = Approval(
+            person=person,
+            head=proposal.head,
+            trees=proposal.trees,
+            digest=proposal.digest,
+            at=NOW,
+            comment=number + offset,
+        )
+        record = memory.approve_record(approval, proposal, REPOSITORY)
+        answers.append(ours(f"@{person} approved", record, number=number + 20 + offset))
+    return replace(proposal, answers=tuple(answers))
+
+
+def ours(body: str, record: Mapping[str, object], number: int, *, summary: bool = False) -> Comment:
+    """A comment of the bot with a record that carries its MAC."""
+    return Comment(
+        id=number,
+        author=BOT,
+        body=body,
+        at=NOW,
+        ours=True,
+        records=(record,),  # type: ignore[arg-type] # plain JSON
+        summary=summary,
+    )
+
+
+def check(name: str, **changes: object) -> CheckRun:
+    """A completed check run of ours."""
+    run = CheckRun(id=1, name=name, status="completed", conclusion="success", completed_at=NOW)
+    return replace(run, **changes)  # type: ignore[arg-type] # any field

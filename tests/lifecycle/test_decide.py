@@ -1,0 +1,415 @@
+"""The rules of the lifecycle, as a table; `pytest -v` prints them as a specification.
+
+Each row: what is so, and the kinds of action that follow, in order. What an action says is compared
+in the tests of messages and checks, and in the stories.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cadlib.errors import Place
+from lifecycle import actions as a
+from lifecycle import commands
+from lifecycle.access import Person, Role
+from lifecycle.answers import STAGES
+from lifecycle.decide import decide
+from lifecycle.facts import (
+    PUBLISH,
+    RENDER,
+    VALIDATE,
+    Comment,
+    Facts,
+    Proposal,
+    Required,
+    Review,
+    ReviewState,
+    Verdict,
+)
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy, Policy, Problem, RenderMode
+from tests.lifecycle.samples import (
+    APPROVER,
+    AUTHOR,
+    BLOCKING,
+    BOT,
+    CORE,
+    FACTS,
+    HEAD,
+    MERGE,
+    NOW,
+    OTHER,
+    OUTSIDER,
+    PROPOSAL,
+    approved_by,
+    check,
+    facts,
+    said,
+)
+from tests.lifecycle.settling import settled
+
+DRAFT = replace(PROPOSAL, draft=True)
+UNRENDERED = replace(
+    PROPOSAL, verdicts=(Verdict(package="net/core", changes={"net/core/a.yaml": b"a: 1\n"}),)
+)
+INVALID = replace(PROPOSAL, verdicts=(Verdict(package="net/core", findings=(BLOCKING,)),))
+APPROVED = approved_by(PROPOSAL, "approver")
+MERGED = replace(
+    APPROVED, merged=True, closed=True, merge_commit=MERGE, merged_at=NOW + timedelta(minutes=1)
+)
+MERGED_OTHERWISE = replace(MERGED, touched=(replace(CORE, tree=OTHER),))
+PUBLISHED = replace(MERGED, touched=(replace(CORE, tagged=True),))
+CLOSED = replace(PROPOSAL, closed=True)
+BROKEN = BrokenPolicy((Problem(Place(".porchbot.yaml", 3), "no such key", "Remove it"),))
+NOTHING = replace(PROPOSAL, touched=(), verdicts=())
+
+
+def asks(proposal: Proposal, person: Person, words: str, *, minutes: int = 0) -> Proposal:
+    """The proposal with one more comment."""
+    number = 100 + len(proposal.comments)
+    comment = said(person, words, number, minutes=minutes)
+    return replace(proposal, comments=(*proposal.comments, comment))
+
+
+CHECKS = [a.SetCheck, a.SetCheck, a.SetCheck]
+
+RULES: dict[str, tuple[Facts, bool, list[type]]] = {
+    "a draft branch without a pull request gets one": (
+        replace(FACTS, proposals=(), draft_touched=(CORE,), draft_policy=Policy()),
+        False,
+        [a.OpenProposal],
+    ),
+    "a draft branch is rendered before it is proposed": (
+        replace(
+            FACTS,
+            proposals=(),
+            draft_touched=(CORE,),
+            draft_verdicts=UNRENDERED.verdicts,
+            draft_policy=Policy(),
+        ),
+        False,
+        [a.PushRender, a.OpenProposal],
+    ),
+    "a branch outside of drafts/ is left alone": (
+        replace(FACTS, proposals=(), head_ref="topic", draft_touched=(CORE,)),
+        False,
+        [],
+    ),
+    "a draft branch whose pull request was closed is left alone": (
+        replace(FACTS, proposals=(), abandoned=True, draft_touched=(CORE,)),
+        False,
+        [],
+    ),
+    "a proposal without a package has one check and no comment": (
+        facts(NOTHING),
+        False,
+        [a.SetCheck],
+    ),
+    "a proposal gets three checks and one summary": (facts(PROPOSAL), False, [*CHECKS, a.Say]),
+    "a draft is rendered, and nothing is said about the head that goes": (
+        facts(replace(UNRENDERED, draft=True)),
+        False,
+        [a.PushRender, a.Say],
+    ),
+    "a function that never settles is stopped after one commit": (
+        facts(UNRENDERED, rendered_by_us=True),
+        False,
+        [*CHECKS, a.Say],
+    ),
+    "render: check never pushes": (
+        facts(replace(UNRENDERED, policy=Policy(render=RenderMode.CHECK))),
+        False,
+        [*CHECKS, a.Say],
+    ),
+    "a fork is never pushed to": (
+        facts(UNRENDERED, same_repository=False),
+        False,
+        [*CHECKS, a.Say],
+    ),
+    "/render pushes once where the configuration only checks": (
+        facts(asks(replace(UNRENDERED, policy=Policy(render=RenderMode.CHECK)), AUTHOR, "/render")),
+        False,
+        [a.PushRender, a.Forget, a.React, a.Say],
+    ),
+    "a broken configuration fails one check and says so": (
+        facts(replace(PROPOSAL, policy=BROKEN, digest="")),
+        False,
+        [a.SetCheck, a.Say],
+    ),
+    "an approved proposal asks for publishing": (
+        facts(APPROVED),
+        False,
+        [a.SetCheck, a.SetCheck, a.Say, a.AskPublish],
+    ),
+    "an approved proposal is merged at its head by the base branch's look": (
+        settled(facts(replace(APPROVED, queued=True))),
+        True,
+        [a.SetCheck, a.Merge],
+    ),
+    "a blocked proposal is not merged": (
+        settled(facts(approved_by(INVALID, "approver"))),
+        True,
+        [],
+    ),
+    "an approval of another tree does not count": (
+        settled(facts(replace(APPROVED, touched=(replace(CORE, tree=OTHER, head_tree=OTHER),)))),
+        True,
+        [],
+    ),
+    "an approval under other rules does not count": (
+        settled(facts(replace(APPROVED, digest="other"))),
+        True,
+        [],
+    ),
+    "an author's own approval does not count": (
+        settled(facts(approved_by(PROPOSAL, "author"))),
+        True,
+        [],
+    ),
+    "an approval by somebody who lost the right does not count": (
+        settled(facts(replace(APPROVED, roles={"approver": Role.READ}))),
+        True,
+        [],
+    ),
+    "an unknown author takes one more approval": (
+        settled(facts(replace(APPROVED, authors_known=False))),
+        True,
+        [],
+    ),
+    "an outdated proposal is blocked": (
+        settled(facts(replace(APPROVED, touched=(replace(CORE, base=OTHER),)))),
+        True,
+        [],
+    ),
+    "a request for changes blocks": (
+        settled(
+            facts(
+                replace(
+                    APPROVED,
+                    roles={"approver": Role.MAINTAIN, "owner": Role.ADMIN},
+                    reviews=(
+                        Review(
+                            id=5,
+                            author=Person(5, "owner", False),
+                            state=ReviewState.CHANGES_REQUESTED,
+                            head=HEAD,
+                            trees=None,
+                            at=NOW,
+                        ),
+                    ),
+                )
+            )
+        ),
+        True,
+        [],
+    ),
+    "a required check of others that did not pass blocks": (
+        settled(facts(replace(APPROVED, required=(Required("scan", "pending"),)))),
+        True,
+        [],
+    ),
+    "a merge that the forge refused is not tried again": (
+        settled(facts(replace(APPROVED, refusal="Merge commits are not allowed"))),
+        True,
+        [],
+    ),
+    "a merge result with the approved tree is tagged": (
+        settled(facts(replace(MERGED, queued=True), head=None)),
+        True,
+        [a.Tag],
+    ),
+    "a merge result that nobody approved is reported and not tagged": (
+        facts(MERGED_OTHERWISE, head=None),
+        True,
+        [a.Reply, a.Say],
+    ),
+    "a published proposal loses its draft branch": (
+        facts(PUBLISHED, checks={n: check(n) for n in (RENDER, VALIDATE, PUBLISH)}),
+        False,
+        [a.Say, a.DeleteBranch],
+    ),
+    "a branch that moved on after the merge stays": (
+        facts(PUBLISHED, head=Sha("d" * 40)),
+        False,
+        [a.Say],
+    ),
+    "a closed proposal that we never spoke in is left alone": (facts(CLOSED), False, []),
+    "/propose turns a draft into a proposal": (
+        facts(asks(DRAFT, AUTHOR, "/propose")),
+        False,
+        [a.SetDraft, a.React, *CHECKS, a.Say],
+    ),
+    "/reject turns a proposal into a draft": (
+        facts(asks(PROPOSAL, AUTHOR, "/reject not yet")),
+        False,
+        [a.SetDraft, a.React, *CHECKS, a.Say],
+    ),
+    "/approve by somebody who may is answered with a record": (
+        settled(facts(PROPOSAL), then=lambda p: asks(p, APPROVER, "/approve", minutes=1)),
+        False,
+        [a.Reply, a.React, a.AskPublish],
+    ),
+    "/approve by an outsider is refused with a reason": (
+        settled(facts(PROPOSAL), then=lambda p: asks(p, OUTSIDER, "/approve", minutes=1)),
+        False,
+        [a.Reply, a.React],
+    ),
+    "/approve by the author is refused with a reason": (
+        settled(facts(PROPOSAL), then=lambda p: asks(p, AUTHOR, "/approve", minutes=1)),
+        False,
+        [a.Reply, a.React],
+    ),
+    "/approve of a head pushed after the comment is refused": (
+        settled(
+            facts(replace(PROPOSAL, head_at=NOW + timedelta(minutes=2))),
+            then=lambda p: asks(p, APPROVER, "/approve", minutes=1),
+        ),
+        False,
+        [a.Reply, a.React],
+    ),
+    "/hold stops an approved proposal, with no comment but the summary": (
+        settled(facts(PROPOSAL), then=lambda p: asks(p, AUTHOR, "/hold", minutes=1)),
+        False,
+        [a.React, a.SetCheck, a.Say],
+    ),
+    "/why is answered": (
+        settled(facts(PROPOSAL), then=lambda p: asks(p, OUTSIDER, "/why", minutes=1)),
+        False,
+        [a.Reply, a.React],
+    ),
+    "a comment of a bot is no command": (
+        settled(facts(PROPOSAL), then=lambda p: asks(p, BOT, "/approve", minutes=1)),
+        False,
+        [],
+    ),
+    "a quoted /approve is no command": (
+        settled(facts(PROPOSAL), then=lambda p: asks(p, APPROVER, "> /approve", minutes=1)),
+        False,
+        [],
+    ),
+    "a comment older than the installation is no command": (
+        settled(
+            facts(replace(PROPOSAL, installed_at=NOW)),
+            then=lambda p: asks(p, APPROVER, "/approve", minutes=-10),
+        ),
+        False,
+        [],
+    ),
+    "/approve on a merge result that was reported publishes it": (
+        settled(
+            facts(MERGED_OTHERWISE, head=None),
+            then=lambda p: asks(p, APPROVER, "/approve", minutes=10),
+        ),
+        False,
+        [a.Reply, a.React, a.AskPublish],
+    ),
+    "a Re-run makes all three checks again": (
+        settled(facts(PROPOSAL), rerun=True),
+        False,
+        CHECKS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("start", "publishing", "expected"), RULES.values(), ids=RULES)
+def test_decide(start: Facts, publishing: bool, expected: list[type]) -> None:
+    assert [type(action) for action in decide(start, publishing=publishing)] == expected
+
+
+def test_the_same_head_in_two_bases_is_green_for_neither_while_one_waits() -> None:
+    """Fails when each pull request is judged alone: the check belongs to their common commit."""
+    other = replace(PROPOSAL, number=8, base_ref="release")
+    start = replace(FACTS, proposals=(replace(APPROVED, queued=True), other))
+
+    rested = settled(start, publishing=True)
+
+    assert rested.checks[PUBLISH].status == "in_progress"
+    assert not any(p.merged for p in rested.proposals)
+
+
+def test_every_command_has_its_stages() -> None:
+    """Fails when a command is added without saying when it means something."""
+    assert set(STAGES) == set(get_args(commands.Command))
+
+
+PEOPLE = st.sampled_from([AUTHOR, APPROVER, OUTSIDER, BOT])
+WORDS = st.sampled_from(
+    [
+        *("/approve", "/unapprove", "/propose", "/reject no", "/hold", "/unhold", "/render"),
+        *("/check", "/why", "/help", "/upgrade", "/aprove", "hello", "> /approve"),
+        "/approve\n/hold wait",
+    ]
+)
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Facts:
+    """Facts in any combination, likely or not."""
+    touched = replace(
+        CORE,
+        tree=draw(st.sampled_from([CORE.tree, OTHER, ""])),
+        base=draw(st.sampled_from([CORE.base, OTHER])),
+        tagged=draw(st.booleans()),
+    )
+    verdict = Verdict(
+        package="net/core",
+        changes=draw(st.sampled_from([{}, {"net/core/a.yaml": b"a: 1\n"}])),
+        findings=draw(st.sampled_from([(), (BLOCKING,)])),
+        broken=draw(st.sampled_from(["", "the runner is away"])),
+    )
+    merged = draw(st.booleans())
+    proposal = replace(
+        PROPOSAL,
+        draft=draw(st.booleans()),
+        merged=merged,
+        closed=merged or draw(st.booleans()),
+        merge_commit=MERGE if merged else None,
+        merged_at=NOW if merged else None,
+        touched=draw(st.sampled_from([(), (touched,)])),
+        verdicts=(verdict,),
+        policy=draw(st.sampled_from([Policy(), Policy(render=RenderMode.CHECK), BROKEN])),
+        authors_known=draw(st.booleans()),
+        head_at=draw(st.sampled_from([None, NOW - timedelta(hours=1), NOW + timedelta(hours=9)])),
+        required=draw(st.sampled_from([(), (Required("scan", "missing"),)])),
+        refusal=draw(st.sampled_from(["", "Merge commits are not allowed"])),
+        comments=_comments(draw(st.lists(st.tuples(PEOPLE, WORDS), max_size=4))),
+    )
+    if draw(st.booleans()):
+        proposal = approved_by(proposal, "approver")
+    return facts(
+        proposal,
+        head=draw(st.sampled_from([HEAD, None])),
+        same_repository=draw(st.booleans()),
+        head_ref=draw(st.sampled_from(["drafts/net/core/w1", "topic"])),
+        rendered_by_us=draw(st.booleans()),
+    )
+
+
+def _comments(given_: Sequence[tuple[Person, str]]) -> tuple[Comment, ...]:
+    return tuple(
+        said(person, words, 100 + place, minutes=place)
+        for place, (person, words) in enumerate(given_)
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(start=situations(), publishing=st.booleans())
+def test_every_reachable_state_settles(start: Facts, publishing: bool) -> None:
+    """Fails on any action that is repeated once it was done."""
+    rested = settled(start, publishing=publishing)
+
+    assert decide(rested, publishing=publishing) == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(start=situations())
+def test_nothing_is_merged_or_tagged_outside_of_publishing(start: Facts) -> None:
+    """Fails when a proposal's own look merges: two of them would race."""
+    kinds = {type(action) for action in decide(start)}
+
+    assert not kinds & {a.Merge, a.Tag}
