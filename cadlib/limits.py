@@ -12,6 +12,17 @@ MIB = 1024 * 1024
 SEGMENT_BYTES = 255
 """Longest name of a file or folder, in bytes: NAME_MAX on Linux and macOS."""
 
+PATH_BYTES = 4096
+"""Longest path, and longest target of a symlink, in bytes: PATH_MAX on Linux."""
+
+FOLDERS = 100
+"""How many parts a path may have: ten times what real packages need, and shallow enough
+to walk packages inside of packages by recursion."""
+
+LINK_STEPS = 1_000_000
+"""How many parts of paths are looked at to follow all symlinks of a package: about a
+second. A package needs some ten for each of its symlinks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -25,6 +36,8 @@ class Limits:
         depth: How many mappings and lists may lie inside one another in a document.
         nodes: How many nodes the aliases of one file may add when they are written
             out. An alias bomb of 442 bytes stands for more than half a million.
+        package_nodes: How many the aliases of all files of a package may add together,
+            since a package can hold many files that stay just below `nodes`.
     """
 
     file_bytes: int = 4 * MIB
@@ -32,6 +45,7 @@ class Limits:
     files: int = 20_000
     depth: int = 64
     nodes: int = 10_000
+    package_nodes: int = 100_000
 
 
 DEFAULT = Limits()

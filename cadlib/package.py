@@ -16,7 +16,15 @@ from dataclasses import dataclass
 
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity, order
-from cadlib.limits import DEFAULT, MIB, SEGMENT_BYTES, Limits
+from cadlib.limits import (
+    DEFAULT,
+    FOLDERS,
+    LINK_STEPS,
+    MIB,
+    PATH_BYTES,
+    SEGMENT_BYTES,
+    Limits,
+)
 
 KPTFILE = "Kptfile"
 IGNORE_FILE = ".krmignore"
@@ -72,16 +80,15 @@ def owner_of(path: str, packages: Collection[str]) -> str | None:
     return next((above for above in upwards(path) if above in packages), None)
 
 
-def subpackages(package: str, packages: Collection[str]) -> tuple[str, ...]:
-    """Return the packages directly inside `package` (in no other one between), sorted."""
-    rest = frozenset(packages) - {package}
-    return tuple(
-        sorted(
-            each
-            for each in rest
-            if within(each, package) and owner_of(folder(each), rest | {package}) == package
-        )
-    )
+def subpackages(packages: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return for each package those directly inside it (in no other one between), sorted."""
+    every = frozenset(packages)
+    inside: dict[str, list[str]] = {each: [] for each in sorted(every)}
+    for each in sorted(every - {""}):
+        above = owner_of(folder(each), every)
+        if above is not None:
+            inside[above].append(each)
+    return {each: tuple(below) for each, below in inside.items()}
 
 
 def within(path: str, package: str) -> bool:
@@ -144,8 +151,9 @@ def problems(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
     if found:  # the rest follows paths, which is only safe among sound ones
         return tuple(sorted(found, key=order))
     found += _clashes(files)
+    links = _Links(files)
     for path, entry in files.items():
-        found += _entry_problems(path, entry, files, limits)
+        found += _entry_problems(path, entry, links, limits)
     found += refused(each for each in find(files) if each)
     return tuple(sorted(found, key=order))
 
@@ -196,6 +204,13 @@ def path_problems(path: str) -> Iterator[Finding]:
             f"a part of the path is longer than {SEGMENT_BYTES} bytes",
             "Shorten the name: most file systems cannot hold it",
         )
+    elif len(parts) > FOLDERS or len(path.encode()) > PATH_BYTES:
+        yield _error(
+            Place(f"{path[:SEGMENT_BYTES]}..."),
+            f"the path has {len(parts)} parts, {len(path.encode())} bytes; more than {FOLDERS}"
+            f" parts or {PATH_BYTES} bytes are refused",
+            "Put the file into fewer folders",
+        )
 
 
 def _clashes(files: Files) -> Iterator[Finding]:
@@ -218,7 +233,7 @@ def _clashes(files: Files) -> Iterator[Finding]:
             )
 
 
-def _entry_problems(path: str, entry: Entry, files: Files, limits: Limits) -> Iterator[Finding]:
+def _entry_problems(path: str, entry: Entry, links: "_Links", limits: Limits) -> Iterator[Finding]:
     match entry.mode:
         case "100644" | "100755" | "100664":  # git wrote the last one before 2005
             if is_resource_file(path) and len(entry.data) > limits.file_bytes:
@@ -228,7 +243,7 @@ def _entry_problems(path: str, entry: Entry, files: Files, limits: Limits) -> It
                     "Split it into several files",
                 )
         case "120000":
-            problem = _link_problem(path, files)
+            problem = links.problem(path)
             if problem:
                 yield _error(
                     Place(path), problem, "Replace the symlink by the file it should stand for"
@@ -245,33 +260,46 @@ def _entry_problems(path: str, entry: Entry, files: Files, limits: Limits) -> It
             )
 
 
-def _link_problem(path: str, files: Files) -> str:
-    """Follow a symlink as a file system does, links on its way included."""
-    at: list[str] = []
-    left = _parts(path)[::-1]
-    links = 0
-    while left:
-        part = left.pop()
-        if part == ".." and not at:
-            return f"the symlink points out of the package, at {_target(files[path])!r}"
-        if part == "..":
-            at.pop()
-            continue
-        if part in ("", "."):
-            continue
-        at.append(part)
-        entry = files.get("/".join(at))
-        if entry is None or entry.mode != SYMLINK:
-            continue
-        links += 1
-        target = _target(entry)
-        if target.startswith("/"):
-            return f"the symlink points out of the package, at {target!r}"
-        if links > _MOST_LINKS:
-            return "the symlink leads back to itself"
-        at.pop()
-        left += _parts(target)[::-1]
-    return ""
+class _Links:
+    """Follows symlinks as a file system does, those on the way included."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._steps = LINK_STEPS
+
+    def problem(self, path: str) -> str:
+        """Return why a symlink is refused; "" if it is not."""
+        at: list[str] = []
+        left = path.split("/")[::-1]
+        links = 0
+        while left:
+            part = left.pop()
+            self._steps -= 1
+            if self._steps < 0:
+                return "the symlinks of this package lead through one another without end"
+            if part == ".." and not at:
+                return _leads_out(self._files[path])
+            if part == "..":
+                at.pop()
+            elif part not in ("", "."):
+                at.append(part)
+                entry = self._files.get("/".join(at))
+                if entry is None or entry.mode != SYMLINK:
+                    continue
+                if len(entry.data) > PATH_BYTES:
+                    return f"the target of the symlink has more than {PATH_BYTES} bytes"
+                if entry.data.startswith(b"/"):
+                    return _leads_out(entry)
+                links += 1
+                if links > _MOST_LINKS:
+                    return "the symlink leads back to itself"
+                at.pop()
+                left += _parts(_target(entry))[::-1]
+        return ""
+
+
+def _leads_out(link: Entry) -> str:
+    return f"the symlink points out of the package, at {_target(link)!r}"
 
 
 def _target(entry: Entry) -> str:

@@ -1,0 +1,127 @@
+"""What a mutator returned: which resource is which, and where each may lie.
+
+Source: kptdev/kpt, pkg/fn/runtime/runner.go (path invariants) and kyaml's
+`DefaultPathAnnotation`.
+"""
+
+from collections.abc import Sequence
+
+from cadlib import package as packages
+from cadlib.errors import PackageError, Place
+from cadlib.places import inside
+from cadlib.resourcelist import Item
+from cadlib.source import Resource, missing, ref
+from cadlib.yaml import Value
+
+
+def matched(items: Sequence[Item], sent: Sequence[Resource], package: str) -> list[Resource]:
+    """Return the resources that came back, in order, each with what it was read from.
+
+    Args:
+        items: What the function returned; paths are relative to `package`.
+        sent: What it was given, in the order in which it was given.
+        package: The package whose pipeline it is part of.
+
+    Raises:
+        PackageError: A resource lies outside of the package, two lie at one place, or
+            one is no Kubernetes resource.
+    """
+    before = _before(items, sent, package)
+    after = [_resource(item, origin, package) for item, origin in zip(items, before, strict=True)]
+    _check_places(after)
+    _check_kptfiles(after, sent)
+    return after
+
+
+def default_path(value: Value) -> str:
+    """Return the file of a new resource: `<namespace>/<kind>_<name>.yaml`, in kpt's form."""
+    named = ref(value)
+    file = f"{named.kind.lower()}_{named.name}.yaml"
+    return packages.join(named.namespace, file)
+
+
+def _before(items: Sequence[Item], sent: Sequence[Resource], package: str) -> list[Resource | None]:
+    """Return for each item the resource it was, or None for a new one."""
+    left = {(each.path, each.index): each for each in sent}
+    found: list[Resource | None] = []
+    for item in items:
+        path = inside(package, item.path) if item.path else None
+        found.append(left.pop((path, item.index), None) if path is not None else None)
+    by_name: dict[object, list[Resource]] = {}
+    for each in left.values():
+        by_name.setdefault(each.ref, []).append(each)
+    for position, item in enumerate(items):
+        named = by_name.get(ref(item.value), [])
+        if found[position] is None and not item.path and len(named) == 1:
+            found[position] = named.pop()
+    return found
+
+
+def _resource(item: Item, before: Resource | None, package: str) -> Resource:
+    lacks = missing(item.value)
+    if lacks:
+        raise PackageError(
+            Place(item.path),
+            f"a resource that it returned has no {lacks}",
+            "Tell the authors of the function",
+        )
+    if before is not None and not item.path:
+        path: str | None = before.path
+    else:
+        path = inside(package, item.path or default_path(item.value))
+    if path is None:
+        raise PackageError(
+            Place(item.path),
+            f"function must not modify resources outside of package: resource has path {item.path}",
+            "Correct the path annotation that it sets",
+        )
+    return Resource(
+        value=_with_empty(item.value, before.value) if before else item.value,
+        comments=item.comments,
+        path=path,
+        index=before.index if before is not None and not item.path else item.index,
+        origin=before.origin if before else None,
+    )
+
+
+def _with_empty(value: Value, before: Value) -> Value:
+    """Keep an empty `annotations` that was there: taking ours out again loses it."""
+    now, was = _metadata(value), _metadata(before)
+    if "annotations" not in was or was["annotations"] or now.get("annotations"):
+        return value
+    if not isinstance(value, dict):
+        return value
+    return {**value, "metadata": {**now, "annotations": was["annotations"]}}
+
+
+def _metadata(value: Value) -> dict[str, Value]:
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _check_places(resources: Sequence[Resource]) -> None:
+    seen: set[tuple[str, int | None]] = set()
+    for each in resources:
+        at = (each.path, each.index)
+        if at in seen:
+            index = "" if each.index is None else each.index
+            raise PackageError(
+                Place(each.path),
+                f'resource at path "{each.path}" and index "{index}" already exists',
+                "Give each resource that it makes a path or an index of its own",
+            )
+        seen.add(at)
+
+
+def _check_kptfiles(after: Sequence[Resource], sent: Sequence[Resource]) -> None:
+    """Refuse that a package stops being one, which would change what is published."""
+
+    def kptfiles(resources: Sequence[Resource]) -> set[str]:
+        return {each.path for each in resources if packages.name(each.path) == packages.KPTFILE}
+
+    for path in sorted(kptfiles(sent) ^ kptfiles(after)):
+        raise PackageError(
+            Place(path),
+            f"it added or removed {path!r}",
+            "A package is made or removed by hand; keep its Kptfile in the function's output",
+        )

@@ -1,0 +1,276 @@
+"""A package as it was given, parsed once: streams, Kptfiles, resources, and what is wrong.
+
+What kpt reads as resources is `Kptfile`, `*.yaml`, `*.yml` and `*.json`, unless the
+`.krmignore` of the nearest package excludes it (one further up has no say). Documents
+that are no Kubernetes resources, templates among them, are kept and never handed out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pathspec
+
+from cadlib import kptfile as kptfiles
+from cadlib import package as packages
+from cadlib.errors import PackageError, Place
+from cadlib.findings import Finding, ResourceRef, Severity, from_error
+from cadlib.kptfile import Kptfile
+from cadlib.limits import Limits
+from cadlib.package import Files
+from cadlib.yaml import Document, FieldPath, Stream, TemplateError, Value
+from cadlib.yaml import read as read_yaml
+from cadlib.yaml.tree import Alias, Map, Node, Seq
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resource:
+    """A resource on its way through the functions.
+
+    Attributes:
+        value: Its value now.
+        comments: Its line comments now, by field; None while they are those of the file.
+        path: Its file now, relative to the root package.
+        index: Its position among the documents of that file, or None if not given.
+        origin: File and position among the file's documents it was read from; None for
+            one that a function made.
+    """
+
+    value: Value
+    comments: Mapping[FieldPath, str] | None
+    path: str
+    index: int | None
+    origin: tuple[str, int] | None
+
+    @property
+    def ref(self) -> ResourceRef:
+        """What the resource is called, as far as it says."""
+        return ref(self.value)
+
+
+class Source:
+    """A package, parsed.
+
+    Attributes:
+        files: The package as given.
+        packages: Paths of the package ("") and its subpackages.
+        inside: For each of these, the packages directly inside it.
+        streams: The files that could be read, by path, in kpt's order.
+        kptfiles: The Kptfiles that could be read, by package.
+        findings: What is wrong with the others, and what will not be rendered.
+    """
+
+    def __init__(self, files: Files, limits: Limits) -> None:
+        self.files = files
+        self.findings: list[Finding] = []
+        self.packages = frozenset(packages.find(files))
+        self.inside = packages.subpackages(self.packages)
+        self.streams: dict[str, Stream] = {}
+        self.kptfiles: dict[str, Kptfile] = {}
+        self._limits = limits
+        self._aliased = 0
+        self._owned: dict[str, list[str]] = {}
+        self._ignores = {each: self._read_ignore(each) for each in sorted(self.packages)}
+        for path in sorted(files, key=lambda path: path.split("/")):
+            self._read(path)
+
+    def resources(self, package: str) -> list[Resource]:
+        """Return the resources of this package, without those of its subpackages."""
+        return [
+            resource
+            for path in self._owned.get(package, ())
+            for resource in _resources(path, self.streams[path])
+        ]
+
+    def handed_out(self, path: str) -> tuple[int, ...]:
+        """Return the positions of the documents of a file that are resources."""
+        return tuple(each.origin[1] for each in _resources(path, self.streams[path]) if each.origin)
+
+    def document(self, resource: Resource) -> Document | None:
+        """Return the document that a resource was read from, if it was."""
+        if resource.origin is None:
+            return None
+        path, position = resource.origin
+        return self.streams[path].documents[position]
+
+    def comments(self, resource: Resource) -> Mapping[FieldPath, str]:
+        """Return the line comments of a resource."""
+        if resource.comments is not None:
+            return resource.comments
+        document = self.document(resource)
+        return document.comments if document else {}
+
+    def _read_ignore(self, package: str) -> pathspec.GitIgnoreSpec | None:
+        path = packages.join(package, packages.IGNORE_FILE)
+        entry = self.files.get(path)
+        if entry is None or entry.mode == packages.SYMLINK:
+            return None
+        try:
+            return pathspec.GitIgnoreSpec.from_lines(entry.data.decode().splitlines())
+        except ValueError as error:
+            self.findings.append(
+                Finding(
+                    message=f"the patterns cannot be read: {error}",
+                    severity=Severity.ERROR,
+                    place=Place(path),
+                    fix="Write them as in a .gitignore, in UTF-8",
+                )
+            )
+            return None
+
+    def _read(self, path: str) -> None:
+        entry = self.files[path]
+        owner = packages.owner_of(path, self.packages)
+        if owner is None or entry.mode == packages.SYMLINK:
+            return
+        if not packages.is_resource_file(path) or self._ignored(path, owner):
+            return
+        try:
+            stream = read_yaml(entry.data, path=path, limits=self._limits)
+            self._count_aliases(stream, path)
+            if packages.name(path) == packages.KPTFILE:
+                self.kptfiles[owner] = kptfiles.of_stream(stream, path)
+        except PackageError as error:
+            self.findings.append(_unreadable(error, path, entry.data))
+            return
+        self.streams[path] = stream
+        self._owned.setdefault(owner, []).append(path)
+        self.findings += _remarks(path, stream)
+
+    def _count_aliases(self, stream: Stream, path: str) -> None:
+        if b"&" not in stream.data or b"*" not in stream.data:
+            return
+        self._aliased += sum(_aliased(document.root) for document in stream.documents)
+        if self._aliased > self._limits.package_nodes:
+            raise PackageError(
+                Place(path),
+                "the aliases of the package's files, up to this one, stand for more than"
+                f" {self._limits.package_nodes} nodes",
+                "Write the values out, or use fewer aliases",
+            )
+
+    def _ignored(self, path: str, owner: str) -> bool:
+        spec = self._ignores[owner]
+        if spec is None or packages.name(path) == packages.KPTFILE:
+            return False
+        inside = path.removeprefix(f"{owner}/") if owner else path
+        return spec.match_file(inside)
+
+
+def missing(value: Value) -> str:
+    """Return what `value` lacks to be a Kubernetes resource; "" if nothing."""
+    if not isinstance(value, dict):
+        return "apiVersion, kind and metadata.name"
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    parts = {
+        "apiVersion": value.get("apiVersion"),
+        "kind": value.get("kind"),
+        "metadata.name": name,
+    }
+    return ", ".join(
+        part for part, inner in parts.items() if not inner or not isinstance(inner, str)
+    )
+
+
+def ref(value: Value) -> ResourceRef:
+    """Return what a resource is called."""
+    if not isinstance(value, dict):
+        return ResourceRef()
+    metadata = value.get("metadata")
+    names = metadata if isinstance(metadata, dict) else {}
+    return ResourceRef(
+        api_version=str(value.get("apiVersion") or ""),
+        kind=str(value.get("kind") or ""),
+        name=str(names.get("name") or ""),
+        namespace=str(names.get("namespace") or ""),
+    )
+
+
+def _resources(path: str, stream: Stream) -> Iterator[Resource]:
+    index = 0
+    for position, document in enumerate(stream.documents):
+        if document.empty:
+            continue
+        if not document.template and not missing(document.value):
+            yield Resource(
+                value=document.value,
+                comments=None,
+                path=path,
+                index=index,
+                origin=(path, position),
+            )
+        index += 1
+
+
+def _aliased(node: Node) -> int:
+    """Return how many nodes the aliases below a node stand for."""
+    if isinstance(node, Alias):
+        return _size(node.value)
+    inner = node.values if isinstance(node, Map) else node.items if isinstance(node, Seq) else ()
+    return sum(_aliased(each) for each in inner)
+
+
+def _size(value: Value) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(_size(each) for each in inner)
+
+
+def _remarks(path: str, stream: Stream) -> Iterator[Finding]:
+    """Point out the documents that no function will see, where that may surprise."""
+    for document in stream.documents:
+        if document.empty:
+            continue
+        place = Place(path, document.start_line)
+        value = document.value
+        if document.template:
+            yield _template(place)
+        elif isinstance(value, dict) and value.get("apiVersion") and value.get("kind"):
+            lacks = missing(value)
+            if lacks:
+                yield Finding(
+                    message=f"{value['kind']} without {lacks}: no function sees it",
+                    severity=Severity.INFO,
+                    place=place,
+                    fix="Give it a name if it is a resource",
+                )
+
+
+def _unreadable(error: PackageError, path: str, data: bytes) -> Finding:
+    if not isinstance(error, TemplateError):
+        return from_error(error)
+    if packages.name(path) != packages.KPTFILE and _is_template(path, data, error.place.line):
+        return _template(error.place)
+    return Finding(
+        message=error.problem.replace("is a template, not YAML", "is not YAML"),
+        severity=Severity.ERROR,
+        place=error.place,
+        fix="Correct the syntax there",
+    )
+
+
+# A line that only makes sense to a template engine: "{{ ... }}" where YAML wants a key or a value.
+_TEMPLATE_LINE = re.compile(rb"\s*(?:- +)?(?:[^\s#:]+: +)?\{\{.*")
+
+
+def _is_template(path: str, data: bytes, line: int | None) -> bool:
+    """Return whether a file that is no YAML is the template of one.
+
+    Judged by the lines around the one where reading ended, so that a file which only
+    quotes templates somewhere does not pass as one when it is broken elsewhere. Files
+    in the `templates` folder of a Helm chart are.
+    """
+    if line is None or "templates" in path.split("/")[:-1]:
+        return True
+    lines = data.split(b"\n")
+    before = next((n for n in range(line - 2, -1, -1) if lines[n].strip()), 0)
+    return any(_TEMPLATE_LINE.match(each) for each in lines[before : line + 1])
+
+
+def _template(place: Place) -> Finding:
+    return Finding(
+        message="this is a template and not YAML, so it is left as it is and no function sees it",
+        severity=Severity.WARNING,
+        place=place,
+        fix="Put what the template makes into the package if it should be checked",
+    )

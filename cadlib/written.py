@@ -1,0 +1,100 @@
+"""The files that differ after a rendering, with nothing changed that need not change."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from cadlib import package as packages
+from cadlib.errors import PackageError, Place
+from cadlib.source import Resource, Source
+from cadlib.yaml import DELETED, Deleted, Stream, Value, append, edit, emit
+from cadlib.yaml import read as read_yaml
+
+
+def changes(source: Source, resources: Sequence[Resource]) -> Mapping[str, bytes | None]:
+    """Return what to write so that the package holds `resources`.
+
+    Args:
+        source: The package as it was given.
+        resources: All its resources, as the functions left them.
+
+    Returns:
+        New bytes by path, None for a file to delete; only what differs, by path.
+
+    Raises:
+        PackageError: A value cannot be written into its file without loss, or a
+            resource lies where no file for it can be.
+    """
+    found = dict(_edits(source, resources))
+    found |= _additions(source, resources, found)
+    return {path: found[path] for path in sorted(found)}
+
+
+def _edits(source: Source, resources: Sequence[Resource]) -> Iterator[tuple[str, bytes | None]]:
+    stayed: dict[str, dict[int, Value]] = {}
+    for each in resources:
+        if each.origin and each.origin[0] == each.path:
+            stayed.setdefault(each.path, {})[each.origin[1]] = each.value
+    for path, stream in source.streams.items():
+        values = stayed.get(path, {})
+        wanted: dict[int, Value | Deleted] = {
+            position: values.get(position, DELETED) for position in source.handed_out(path)
+        }
+        full = [n for n, document in enumerate(stream.documents) if not document.empty]
+        if wanted and all(wanted.get(position) is DELETED for position in full):
+            yield path, None
+            continue
+        data = edit(stream, wanted)
+        if data != stream.data:
+            yield path, data
+
+
+def _additions(
+    source: Source, resources: Sequence[Resource], edits: Mapping[str, bytes | None]
+) -> dict[str, bytes | None]:
+    new: dict[str, list[Resource]] = {}
+    for each in resources:
+        if each.origin is None or each.origin[0] != each.path:
+            new.setdefault(each.path, []).append(each)
+    found: dict[str, bytes | None] = {}
+    for path, added in new.items():
+        _check_path(source, path)
+        added.sort(key=lambda each: -1 if each.index is None else each.index)
+        values = [each.value for each in added]
+        stream = _stream(source, path, edits)
+        found[path] = append(stream, values) if stream else _fresh(values)
+    return found
+
+
+def _stream(source: Source, path: str, edits: Mapping[str, bytes | None]) -> Stream | None:
+    """Return the file to add to, edits done; None if there is none or it was deleted."""
+    if path not in edits:
+        return source.streams.get(path)
+    data = edits[path]
+    return None if data is None else read_yaml(data, path=path)
+
+
+def _fresh(values: Sequence[Value]) -> bytes:
+    return "---\n".join(emit(value) for value in values).encode()
+
+
+def _check_path(source: Source, path: str) -> None:
+    """Refuse a file that would not be read as resources the next time."""
+    problem = next(packages.path_problems(path), None)
+    if problem:
+        raise PackageError(problem.place, problem.message, problem.fix)
+    above = next(
+        (each for each in packages.upwards(packages.folder(path)) if each in source.files), ""
+    )
+    inside = any(packages.within(each, path) and each != path for each in source.files)
+    if above or inside:
+        raise PackageError(
+            Place(path),
+            "a function put a resource where a file and a folder would have one name",
+            "Correct the path annotation that it sets",
+        )
+    unread = path in source.files and path not in source.streams
+    if unread or not path.endswith((".yaml", ".yml")):
+        raise PackageError(
+            Place(path),
+            "a function put a resource into a file that holds none",
+            "Correct the path annotation that it sets: name a .yaml file",
+        )
