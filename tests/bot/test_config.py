@@ -1,0 +1,460 @@
+"""Configuration files: what they mean, and what is said about those that cannot be used."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot import config
+from cadlib.yaml import read as read_yaml
+from lifecycle.access import Role, RoleSource, UserSource
+from lifecycle.policy import (
+    ApproveRule,
+    BrokenPolicy,
+    GuardrailFunction,
+    MergeMethod,
+    Mode,
+    Policy,
+    RenderMode,
+    Root,
+)
+
+SCHEMA = Path(__file__).resolve().parents[2] / "docs/reference/porchbot.schema.json"
+
+WHOLE = """\
+# everything that is supported
+version: 1
+packages:
+  - directory: packages
+    branch: main
+  - directory: ./edge/
+render: check
+guardrails:
+  mutators:
+    - {image: set-labels:v0.2, configMap: {owner: network}}
+  validators:
+    - {image: kubeconform:v0.1, configMap: {strict: "true"}, name: schema}
+    - {image: ghcr.io/acme/gatekeeper:v0.2, mode: warn, fix: "see the platform handbook."}
+access:
+  approve: {require: 2, from: ["role:maintain", "user:Ann"], self: true}
+publish:
+  merge: squash
+"""
+
+MEANT = Policy(
+    version=1,
+    roots=(Root("packages", "main"), Root("edge")),
+    render=RenderMode.CHECK,
+    mutators=(GuardrailFunction(image="set-labels:v0.2", config_map={"owner": "network"}),),
+    validators=(
+        GuardrailFunction(image="kubeconform:v0.1", config_map={"strict": "true"}, name="schema"),
+        GuardrailFunction(
+            image="ghcr.io/acme/gatekeeper:v0.2", mode=Mode.WARN, fix="see the platform handbook"
+        ),
+    ),
+    approve=ApproveRule(2, (RoleSource(Role.MAINTAIN), UserSource("Ann")), self_allowed=True),
+    merge=MergeMethod.SQUASH,
+)
+
+# The example of the design with all its keys; those that do not work yet must say so.
+DESIGNED = """\
+version: 1
+packages:
+  - directory: packages
+    branch: main
+deployment: false
+metadata: {team: network}
+drafts:
+  open_pull_request: true
+render: commit
+guardrails:
+  mutators:
+    - {image: set-labels:v0.2, configMap: {owner: network}}
+  validators:
+    - {image: kubeconform:v0.1, configMap: {strict: "true"}}
+    - {image: gatekeeper:v0.2, mode: warn, fix: "see the platform handbook"}
+functions:
+  allow: ["ghcr.io/kptdev/krm-functions-catalog/*"]
+access:
+  approve: {require: 1, from: [codeowners, "team:network-leads"], self: false}
+  propose: {from: ["role:write"]}
+  configure: {from: ["role:admin"]}
+  delete: {require: 2, from: ["role:admin"]}
+publish:
+  merge: merge
+  checks: [security-scan]
+  release: false
+  oci: null
+upstreams:
+  default: acme/blueprints
+  allow: ["github.com/acme/*"]
+variants: ["variants/*.yaml"]
+"""
+
+
+def said(text: str) -> list[str]:
+    """What is said about a file; [] when it can be used."""
+    found = config.read(text.encode())
+    return [str(p) for p in found.problems] if isinstance(found, BrokenPolicy) else []
+
+
+def test_every_key_of_the_design_that_does_not_work_yet_is_refused_by_name() -> None:
+    """Short-cut refused: ignoring what is not understood, so that a rule silently fails to hold."""
+    later = {
+        5: "deployment", 6: "metadata", 7: "drafts", 16: "functions", 20: "access.propose",
+        21: "access.configure", 22: "access.delete", 25: "publish.checks", 26: "publish.release",
+        27: "publish.oci", 28: "upstreams", 31: "variants",
+    }  # fmt: skip
+    expected = [
+        (line, f".porchbot.yaml:{line}, {key}: {key.rsplit('.')[-1]!r} is not supported yet."
+         " Leave it out for now.")
+        for line, key in later.items()
+    ]  # fmt: skip
+    expected += [
+        (19, f".porchbot.yaml:19, access.approve.from[{at}]: {source!r} is not supported yet."
+         " Name roles and users for now.")
+        for at, source in enumerate(["codeowners", "team:network-leads"])
+    ]  # fmt: skip
+
+    assert said(DESIGNED) == [text for _, text in sorted(expected)]
+
+
+def test_everything_that_is_supported_is_read() -> None:
+    assert config.read(WHOLE.encode()) == MEANT
+    assert config.read(WHOLE.replace("\n", "\r\n").encode("utf-8-sig")) == MEANT
+
+
+NOTHING: dict[str, bytes | None] = {
+    "no file": None,
+    "an empty file": b"",
+    "comments": b"# nothing yet\n",
+    "an empty document": b"---\n",
+    "an empty mapping": b"{}",
+    "every mapping empty": b"guardrails: {}\naccess: {}\npublish: {}\n",
+}
+
+
+@pytest.mark.parametrize("data", NOTHING.values(), ids=NOTHING)
+def test_what_holds_when_nothing_is_said(data: bytes | None) -> None:
+    assert config.read(data) == Policy()
+
+
+BROKEN: dict[str, tuple[str, list[str]]] = {
+    "a misspelt key": (
+        "version: 1\nguardrail: {}\n",
+        [".porchbot.yaml:2, guardrail: the key 'guardrail' is unknown. Did you mean 'guardrails'?"
+         " Leave it out otherwise."],
+    ),
+    "a key in another spelling": (
+        "guardrails:\n  validators:\n  - image: a:v1\n    configmap: {}\n",
+        [".porchbot.yaml:4, guardrails.validators[0].configmap: the key 'configmap' is unknown."
+         " Did you mean 'configMap'? Leave it out otherwise."],
+    ),
+    "a key that is like none": (
+        "publish: {zzz: 1}\n",
+        [".porchbot.yaml:1, publish.zzz: the key 'zzz' is unknown. Leave it out; known are merge."],
+    ),
+    "a file for the parameters, which its author could change": (
+        "guardrails: {mutators: [{image: a, configPath: c.yaml}]}\n",
+        [".porchbot.yaml:1, guardrails.mutators[0].configPath: 'configPath' is not supported yet."
+         " Leave it out for now."],
+    ),
+    "no image": (
+        "guardrails:\n  mutators:\n  - name: a\n",
+        [".porchbot.yaml:3, guardrails.mutators[0].image: the key 'image' is missing. Add it."],
+    ),
+    "an image that is none": (
+        "guardrails: {mutators: [{image: 'a b'}]}\n",
+        [".porchbot.yaml:1, guardrails.mutators[0].image: 'a b' is not an image."
+         " Write a name such as set-labels:v0.2."],
+    ),
+    "a parameter that is not text": (
+        "guardrails:\n  validators:\n  - image: a\n    configMap:\n      strict: true\n",
+        [".porchbot.yaml:5, guardrails.validators[0].configMap.strict: true is not text."
+         " Write text; put a number, true or false in quotes."],
+    ),
+    "a mode of somebody else's": (
+        "guardrails: {validators: [{image: a, mode: audit}]}\n",
+        [".porchbot.yaml:1, guardrails.validators[0].mode: 'audit' is not block or warn."
+         " Write block or warn."],
+    ),
+    "a render mode that YAML reads as a boolean": (
+        "render: yes\n",
+        [".porchbot.yaml:1, render: 'yes' is not commit or check. Write commit or check."],
+    ),
+    "a key without a value": (
+        "render:\n",
+        [".porchbot.yaml:1, render: nothing is not commit or check. Write commit or check."],
+    ),
+    "a mapping without a value": (
+        "access:\n",
+        [".porchbot.yaml:1, access: nothing is not a mapping. Write `key: value` lines below it."],
+    ),
+    "a number in quotes": (
+        'access: {approve: {require: "2"}}\n',
+        [".porchbot.yaml:1, access.approve.require: '2' is not a whole number."
+         " Write a whole number without quotes."],
+    ),
+    "a number that is none": (
+        "access: {approve: {require: true}}\n",
+        [".porchbot.yaml:1, access.approve.require: true is not a whole number."
+         " Write a whole number without quotes."],
+    ),
+    "a negative number": (
+        "access: {approve: {require: -1}}\n",
+        [".porchbot.yaml:1, access.approve.require: -1 is out of range."
+         " Write a whole number of at least 0."],
+    ),
+    "a truth in quotes": (
+        'access: {approve: {self: "false"}}\n',
+        [".porchbot.yaml:1, access.approve.self: 'false' is not true or false."
+         " Write true or false without quotes."],
+    ),
+    "a role without its word": (
+        "access: {approve: {from: [maintain]}}\n",
+        [".porchbot.yaml:1, access.approve.from[0]: 'maintain' names nobody. Write role:maintain."],
+    ),
+    "a role that there is not": (
+        "access: {approve: {from: ['role:none']}}\n",
+        [".porchbot.yaml:1, access.approve.from[0]: 'role:none' names nobody. Write role:<role>,"
+         " the role being one of read, triage, write, maintain, admin, or user:<login>."],
+    ),
+    "a machine": (
+        "access: {approve: {from: ['user:renovate[bot]']}}\n",
+        [".porchbot.yaml:1, access.approve.from[0]: 'user:renovate[bot]' is not a person."
+         " Name people; machines do not approve."],
+    ),
+    "nobody": (
+        "access: {approve: {from: []}}\n",
+        [".porchbot.yaml:1, access.approve.from: it is empty."
+         " Name at least one, or leave the key out."],
+    ),
+    "a list that is none": (
+        "access: {approve: {from: 'role:write'}}\n",
+        [".porchbot.yaml:1, access.approve.from: 'role:write' is not a list."
+         " Write one `- ` line for each item, or [a, b]."],
+    ),
+    "more approvals than people": (
+        "access:\n  approve: {require: 2, from: ['user:ann', 'user:Ann']}\n",
+        [".porchbot.yaml:2, access.approve: 2 people must approve, and `from` names 1."
+         " Name more people, or require fewer."],
+    ),
+    "another version": (
+        "version: 2\n",
+        [".porchbot.yaml:1, version: 2 is out of range. Write a whole number of at most 1."],
+    ),
+    "a folder out of the repository": (
+        "packages:\n- directory: ../other\n",
+        [".porchbot.yaml:2, packages[0].directory: '../other' is not a folder of the repository."
+         " Write its path from the top of the repository, such as packages/net."],
+    ),
+    "a folder of the machine": (
+        "packages: [{directory: /}]\n",
+        [".porchbot.yaml:1, packages[0].directory: '/' is not a folder of the repository."
+         " Write . for all of it."],
+    ),
+    "no folder at all": (
+        "packages: []\n",
+        [".porchbot.yaml:1, packages: it is empty. Name at least one, or leave the key out."],
+    ),
+    "a folder twice": (
+        "packages: [{directory: a}, {directory: a/}]\n",
+        [".porchbot.yaml:1: packages lists 'a' twice. Remove one of the two."],
+    ),
+    "a branch in full spelling": (
+        "packages: [{branch: refs/heads/main}]\n",
+        [".porchbot.yaml:1, packages[0].branch: 'refs/heads/main' is not a branch: it is not the"
+         " name alone. Write its name, such as main."],
+    ),
+    "a branch that git refuses": (
+        "packages: [{branch: a..b}]\n",
+        [".porchbot.yaml:1, packages[0].branch: 'a..b' is not a branch: git allows no '..' in a ref"
+         " name. Write its name, such as main."],
+    ),
+    "a text too long": (
+        f"guardrails: {{validators: [{{image: a, fix: {'x' * 501}}}]}}\n",
+        [".porchbot.yaml:1, guardrails.validators[0].fix: it is too long. Keep it within 500."],
+    ),
+    "a list instead of keys": (
+        "- a\n", [".porchbot.yaml:1: the file is not a mapping. Write `key: value` lines."],
+    ),
+    "two documents": (
+        "version: 1\n---\nversion: 1\n",
+        [".porchbot.yaml:3: the file holds more than one document. Keep the first only."],
+    ),
+    "a template": (
+        "render: {{ .mode }}\n",
+        [".porchbot.yaml:1: a key is not text. Write every key as plain text."],
+    ),
+    "several problems, by line": (
+        "version: 2\nrender: no\npublish: {merge: rebase}\n",
+        [".porchbot.yaml:1, version: 2 is out of range. Write a whole number of at most 1.",
+         ".porchbot.yaml:2, render: 'no' is not commit or check. Write commit or check.",
+         ".porchbot.yaml:3, publish.merge: 'rebase' is not merge or squash."
+         " Write merge or squash."],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), BROKEN.values(), ids=BROKEN)
+def test_what_is_said_about_a_broken_file(text: str, expected: list[str]) -> None:
+    assert said(text) == expected
+
+
+UNREADABLE: dict[str, tuple[bytes, str]] = {
+    "no YAML": (b"version: 1\nrender: [\n", ".porchbot.yaml:"),
+    "no UTF-8": (b"version: 1\n# \xff\n", ".porchbot.yaml:2: "),
+    "a key twice": (b"version: 1\nversion: 1\n", ".porchbot.yaml:2, version: "),
+    "an alias bomb": (
+        b"a: &a [x,x,x,x,x,x,x,x,x]\n"
+        + b"".join(b"%c: &%c [%s]\n" % (n, n, b",".join([b"*%c" % (n - 1)] * 9)) for n in b"bcdef"),
+        ".porchbot.yaml:",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "place"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_file_that_cannot_be_read_breaks_the_policy(data: bytes, place: str) -> None:
+    """Short-cut refused: falling back to what holds without a file."""
+    found = config.read(data)
+
+    assert isinstance(found, BrokenPolicy)
+    assert [str(p).startswith(place) for p in found.problems] == [True]
+
+
+LEDGER = """\
+version: 1
+revisions:
+  net/core:
+    5: {state: withdrawn, reason: wrong peers}
+    v7: {state: deprecated, reason: "use v8"}
+  .:
+    "1": {state: withdrawn, reason: never worked}
+"""
+
+
+def test_the_ledger_keeps_numbers_used() -> None:
+    expected = {"net/core": frozenset({5, 7}), "": frozenset({1})}
+
+    assert config.read_ledger(LEDGER.encode()) == expected
+    assert config.read_ledger(None) == {}
+    assert config.read_ledger(b"# empty\n") == {}
+
+
+BROKEN_LEDGERS: dict[str, tuple[str, str]] = {
+    "a number that is none": (
+        "revisions:\n  net:\n    latest: {state: withdrawn, reason: x}\n",
+        ".porchbot/ledger.yaml:3, revisions.net.latest: 'latest' is not a revision."
+        " Write its number, such as 5.",
+    ),
+    "a second spelling of a package": (
+        "revisions:\n  net/: {}\n",
+        ".porchbot/ledger.yaml:2, revisions.net/: 'net/' is not a package."
+        " Write its path such as net/core, or . for the root.",
+    ),
+    "no reason": (
+        "revisions: {net: {5: {state: withdrawn}}}\n",
+        ".porchbot/ledger.yaml:1, revisions.net.5.reason: the key 'reason' is missing. Add it.",
+    ),
+    "a state that there is not": (
+        "revisions: {net: {5: {state: gone, reason: x}}}\n",
+        ".porchbot/ledger.yaml:1, revisions.net.5.state: 'gone' is not withdrawn or deprecated."
+        " Write withdrawn or deprecated.",
+    ),
+    "what comes later": (
+        "holds: {}\n",
+        ".porchbot/ledger.yaml:1, holds: the key 'holds' is unknown."
+        " Leave it out; known are revisions, version.",
+    ),
+    "an unknown key below": (
+        "revisions: {net: {5: {state: withdrawn, reason: x, by: ann}}}\n",
+        ".porchbot/ledger.yaml:1, revisions.net.5.by: the key 'by' is unknown."
+        " Leave it out; known are reason, state.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), BROKEN_LEDGERS.values(), ids=BROKEN_LEDGERS)
+def test_a_broken_ledger_says_so(text: str, expected: str) -> None:
+    """Short-cut refused: an empty ledger instead, so that a withdrawn number is used again."""
+    found = config.read_ledger(text.encode())
+
+    assert isinstance(found, BrokenPolicy)
+    assert [str(p) for p in found.problems] == [expected]
+
+
+KEYS = st.sampled_from(
+    ["version", "packages", "directory", "branch", "render", "guardrails", "mutators", "validators",
+     "image", "configMap", "mode", "access", "approve", "from", "require", "self", "publish",
+     "merge", "variants", "revisions", "5", "x"]
+)  # fmt: skip
+VALUES: st.SearchStrategy[object] = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-2, 3), st.floats(), st.text(max_size=5),
+              st.sampled_from(["commit", "role:write", "user:ann", "a:v1", "team:x", "."])),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=5)),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
+def test_any_file_is_read_or_refused_with_a_place(value: dict[str, object]) -> None:
+    data = json.dumps(value).encode()
+
+    for found in (config.read(data), config.read_ledger(data)):
+        if isinstance(found, BrokenPolicy):
+            assert found.problems
+            for problem in found.problems:
+                assert problem.place.line == 1
+                assert problem.problem
+                assert problem.fix
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    config.read(data)
+    config.read_ledger(data)
+
+
+# --- the schema -----------------------------------------------------------------------------------
+
+
+def test_the_published_schema_is_the_one_that_is_read_by() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "bot.config"], capture_output=True, check=True, cwd=SCHEMA.parents[2]
+    )
+
+    assert SCHEMA.read_text() == run.stdout.decode(), (
+        "docs/reference/porchbot.schema.json is out of date. Run:"
+        " python -m bot.config > docs/reference/porchbot.schema.json"
+    )
+
+
+def test_the_schema_agrees_with_the_reader() -> None:
+    schema = json.loads(config.schema_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    whole = read_yaml(WHOLE.encode()).documents[0].value
+    designed = read_yaml(DESIGNED.encode()).documents[0].value
+
+    assert list(validator.iter_errors(whole)) == []
+    assert list(validator.iter_errors({})) == []
+    assert list(validator.iter_errors(designed)) != []
+    assert list(validator.iter_errors({"render": "yes"})) != []
+
+
+def test_every_key_of_the_schema_is_explained() -> None:
+    schema = json.loads(config.schema_text())
+    mappings = [schema, *schema["$defs"].values()]
+    silent = [
+        key
+        for mapping in mappings
+        for key, value in mapping["properties"].items()
+        if "description" not in value and "$ref" not in value
+    ]
+
+    assert silent == []
