@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -364,7 +365,7 @@ def _environment(state: State) -> Environment:
         "reactions": views.reactions,
         "pull_word": views.pull_word,
         "ago": ago,
-        "tint": lambda user: sum(user.login.encode()) % _TINTS,
+        "tint": lambda user: zlib.crc32(user.login.encode()) % _TINTS,
         "account": lambda commit: views.author(state, commit),
         "role": lambda repo, user: state.role(repo, user).word,
         "checks_light": lambda pull: views.light(views.checks(state, pull)),
