@@ -1,0 +1,1 @@
+"""The sandbox forge: a small GitHub on a loopback address, for the demo and for tests."""

@@ -1,0 +1,297 @@
+"""Git over smart HTTP: git's own http-backend, started as CGI behind a raw ASGI callable.
+
+Bodies are streamed both ways (a push may be chunked and of any size, bodies may be gzipped:
+http-backend unpacks those itself). What a push changed is made known to the forge before the
+answer ends, so that whoever pushed finds it there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from bot.sandbox.accounts import Accounts, Caller, granted
+from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path, respond
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.faults import Call, Faults, Plan
+from bot.sandbox.git import BareStore
+from bot.sandbox.model import Repository, Role
+from bot.sandbox.state import State
+
+_PATH = re.compile(
+    r"/(?P<owner>[\w.\-\[\]%]+)/(?P<repo>[\w.\-]+?)(?:\.git)?"
+    r"/(?P<rest>info/refs|git-upload-pack|git-receive-pack)"
+)
+_CHUNK = 65_536  # bytes read from git at a time
+_UPDATE_HOOK = """\
+#!/bin/sh
+# Refuses what the forge's branch protection refuses: $SANDBOX_PROTECTED lists the refs.
+for ref in $SANDBOX_PROTECTED; do
+  if [ "$ref" = "$1" ]; then
+    echo "error: GH006: Protected branch update failed for $1." >&2
+    echo "error: Changes must be made through a pull request." >&2
+    exit 1
+  fi
+done
+exit 0
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    method: str
+    path: str
+    rest: str
+    service: str
+    repo: Repository | None
+    caller: Caller
+
+    @property
+    def writes(self) -> bool:
+        """Whether this is a push, or its first step."""
+        return self.service == "git-receive-pack"
+
+
+def is_git(path: str) -> bool:
+    """Whether a path of the web address is one of git's."""
+    return _PATH.fullmatch(path) is not None
+
+
+class GitHttp:
+    """The git door."""
+
+    def __init__(self, state: State, store: BareStore, accounts: Accounts, faults: Faults) -> None:
+        self._state = state
+        self._store = store
+        self._accounts = accounts
+        self._faults = faults
+        self._pushing: dict[int, asyncio.Lock] = {}
+        self._hooks = store.folder / "hooks"
+        self._hooks.mkdir(exist_ok=True)
+        hook = self._hooks / "update"
+        hook.write_text(_UPDATE_HOOK)
+        hook.chmod(0o755)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one of git's requests."""
+        began = time.monotonic()
+        asked, refused = self._enter(scope)
+        plan = self._faults.plan(asked.method, _template(asked), asked.path, asked.caller.name)
+        if plan.delay:
+            await asyncio.sleep(plan.delay)
+        counted = _Counted(send)
+        await self._act(asked, refused, plan, scope, receive, counted)
+        self._faults.record(
+            Call(
+                caller=asked.caller.name,
+                kind="git",
+                method=asked.method,
+                template=_template(asked),
+                path=asked.path,
+                status=counted.status,
+                began=began,
+                seconds=time.monotonic() - began,
+            )
+        )
+
+    async def _act(
+        self,
+        asked: _Asked,
+        refused: RefusedError | None,
+        plan: Plan,
+        scope: Scope,
+        receive: Receive,
+        send: _Counted,
+    ) -> None:
+        for callback in plan.before:
+            await asyncio.to_thread(callback)
+        if plan.failure is not None:
+            body = str(plan.failure.body or "Server Error").encode()
+            await respond(send, plan.failure.status, list(plan.failure.headers.items()), body)
+        elif refused is not None or asked.repo is None:
+            await _refuse(send, refused or RefusedError(404, "Not Found"))
+        elif asked.writes and asked.rest == "git-receive-pack":
+            async with self._pushing.setdefault(asked.repo.id, asyncio.Lock()):
+                await self._backend(asked, asked.repo, plan, scope, receive, send)
+        else:
+            await self._backend(asked, asked.repo, plan, scope, receive, send)
+
+    def _enter(self, scope: Scope) -> tuple[_Asked, RefusedError | None]:
+        path, headers = raw_path(scope), headers_of(scope)
+        match = _PATH.fullmatch(path)
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        rest = match["rest"] if match else ""
+        service = query.get("service", [""])[0] if rest == "info/refs" else rest
+        caller, repo = Caller(), None
+        refused: RefusedError | None = None
+        with self._state.lock:
+            try:
+                caller = self._accounts.caller(headers.get("authorization"))
+                if match is not None:
+                    repo = self._state.repository(match["owner"], match["repo"])
+                    self._allow(caller, repo, service)
+            except RefusedError as no:
+                # Without a name, GitHub asks for one before it says what is not there.
+                refused = no if caller.user is not None else RefusedError(401, "No account given")
+        asked = _Asked(
+            method=scope["method"], path=path, rest=rest, service=service, repo=repo, caller=caller
+        )
+        return asked, refused
+
+    def _allow(self, caller: Caller, repo: Repository, service: str) -> None:
+        writes = service == "git-receive-pack"
+        if caller.token is not None:
+            ids = caller.token.repository_ids
+            covered = repo in caller.token.installation.repositories
+            if not covered or (ids is not None and repo.id not in ids):
+                raise RefusedError(404 if repo.private else 403, "Repository not found.")
+            if not granted(caller.token.permissions, f"contents={'write' if writes else 'read'}"):
+                raise RefusedError(403, "Write access to repository not granted.")
+            return
+        role = self._state.role(repo, caller.user)
+        if role < Role.READ:
+            raise RefusedError(404, "Repository not found.")
+        if writes and role < Role.WRITE:
+            raise RefusedError(403, f"Permission to {repo.full_name}.git denied to {caller.name}.")
+
+    async def _backend(
+        self,
+        asked: _Asked,
+        repo: Repository,
+        plan: Plan,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        process = await asyncio.create_subprocess_exec(
+            "git",
+            "http-backend",
+            env=self._environment(asked, repo, scope),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        feeding = asyncio.create_task(_feed(process, receive))
+        try:
+            last = await _relay(process, send)
+            await process.wait()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+            feeding.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await feeding
+            if asked.writes and asked.rest == "git-receive-pack":
+                await asyncio.to_thread(self._notice, asked, repo)
+        for callback in plan.after:
+            await asyncio.to_thread(callback)
+        await send({"type": "http.response.body", "body": last})
+
+    def _notice(self, asked: _Asked, repo: Repository) -> None:
+        if asked.caller.user is None:
+            return
+        with self._state.lock:
+            self._state.sync_refs(repo, asked.caller.user)
+            self._faults.remember()
+
+    def _environment(self, asked: _Asked, repo: Repository, scope: Scope) -> dict[str, str]:
+        headers = headers_of(scope)
+        made = self._store.environment | {
+            "GIT_PROJECT_ROOT": str(self._store.folder),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "REQUEST_METHOD": asked.method,
+            "PATH_INFO": f"/{self._store.path(repo.id).name}/{asked.rest}",
+            "QUERY_STRING": scope.get("query_string", b"").decode("latin-1"),
+            "CONTENT_TYPE": headers.get("content-type", ""),
+            "REMOTE_USER": asked.caller.name,
+            "REMOTE_ADDR": "127.0.0.1",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+        }
+        for header, variable in (
+            ("content-length", "CONTENT_LENGTH"),
+            ("content-encoding", "HTTP_CONTENT_ENCODING"),
+            ("git-protocol", "GIT_PROTOCOL"),
+        ):
+            if header in headers:
+                made[variable] = headers[header]
+        closed = [f"refs/heads/{b}" for b in repo.protections if not self._state.may_push(repo, b)]
+        if closed and asked.writes:
+            made |= {
+                "SANDBOX_PROTECTED": " ".join(closed),
+                "GIT_CONFIG_COUNT": "1",
+                "GIT_CONFIG_KEY_0": "core.hooksPath",
+                "GIT_CONFIG_VALUE_0": str(Path(os.path.abspath(self._hooks))),
+            }
+        return made
+
+
+class _Counted:
+    """Passes messages on and remembers the status."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self._send(message)
+
+
+def _template(asked: _Asked) -> str:
+    return f"/{{owner}}/{{repo}}.git/{asked.rest}"
+
+
+async def _refuse(send: Send, refused: RefusedError) -> None:
+    headers = [("Content-Type", "text/plain; charset=utf-8")]
+    if refused.status == 401:
+        headers.append(("WWW-Authenticate", 'Basic realm="GitHub"'))
+    await respond(send, refused.status, headers, f"remote: {refused.message}\n".encode())
+
+
+async def _feed(process: asyncio.subprocess.Process, receive: Receive) -> None:
+    """Give git the request's body as it comes."""
+    stdin = process.stdin
+    if stdin is None:
+        return
+    try:
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                break
+            stdin.write(message.get("body", b""))
+            await stdin.drain()
+            if not message.get("more_body"):
+                break
+    except (BrokenPipeError, ConnectionResetError):
+        return  # git has read all it wants
+    finally:
+        stdin.close()
+
+
+async def _relay(process: asyncio.subprocess.Process, send: Send) -> bytes:
+    """Send git's answer as it comes, all but its last piece, which is returned."""
+    stdout = process.stdout
+    if stdout is None:
+        return b""
+    status, headers = 200, []
+    while (line := (await stdout.readline()).strip()) != b"":
+        name, _, value = line.partition(b":")
+        if name.lower() == b"status":
+            status = int(value.split()[0])
+        else:
+            headers.append((name.strip().lower(), value.strip()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    last = b""
+    while piece := await stdout.read(_CHUNK):
+        if last:
+            await send({"type": "http.response.body", "body": last, "more_body": True})
+        last = piece
+    return last

@@ -1,0 +1,581 @@
+"""GitHub's operations on repositories: contents, refs, tags, commits, branches, activity."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from bot.sandbox import git as gitlib
+from bot.sandbox import github_json as basic
+from bot.sandbox import github_pull_json as more
+from bot.sandbox.errors import RefusedError, invalid, not_found, plain
+from bot.sandbox.model import Activity, Repository, Role
+from bot.sandbox.objects import Person, Tag, TreeEntry
+from bot.sandbox.routing import Answer, Request, list_url, page, route
+from bot.sandbox.state import FileChange, node_id
+
+_REPO = "/repos/{owner}/{repo}"
+_LARGEST_INLINE = 1_000_000  # GitHub sends larger files without content
+
+
+@route("GET", _REPO)
+def get_repository(request: Request) -> Answer:
+    """A repository."""
+    token = request.caller.token
+    role = request.state.role(request.repo, request.caller.user)
+    if token is not None and token.permissions.get("contents") == "write":
+        role = max(role, Role.WRITE)
+    return Answer(body=basic.full_repository(request.links, request.repo, role))
+
+
+@route("GET", f"{_REPO}/contents/{{path}}")
+def get_contents(request: Request) -> Answer:
+    """A file, a folder or a link at a path of a commit."""
+    repo, path = request.repo, request.params["path"].strip("/")
+    ref = request.query.get("ref") or repo.default_branch
+    sha = request.state.resolve(repo, ref)
+    if sha is None:
+        raise RefusedError(404, f"No commit found for the ref {ref}")
+    git = request.state.git(repo)
+    entry = gitlib.entry_at(git, sha, path)
+    if entry is None:
+        raise not_found()
+    if entry.kind == "tree":
+        listed = [
+            _content(request, ref, f"{path}/{e.name}".lstrip("/"), e) for e in git.tree(entry.sha)
+        ]
+        return Answer(body=listed)
+    if "raw" in request.headers.get("accept", "") and entry.kind == "blob":
+        return Answer(
+            body=git.blob(entry.sha), media_type="application/vnd.github.raw; charset=utf-8"
+        )
+    return Answer(body=_content(request, ref, path, entry, whole=True))
+
+
+def _content(
+    request: Request, ref: str, path: str, entry: TreeEntry, *, whole: bool = False
+) -> dict[str, Any]:
+    repo, git = request.repo, request.state.git(request.repo)
+    api, html = basic.repo_url(request.links, repo), basic.repo_html(request.links, repo)
+    kinds = {"40000": "dir", "120000": "symlink", "160000": "submodule"}
+    kind = kinds.get(entry.mode, "file")
+    blob = git.blob(entry.sha) if entry.kind == "blob" else b""
+    quoted = quote(path)
+    url = f"{api}/contents/{quoted}?{urlencode({'ref': ref})}"
+    part = "trees" if kind == "dir" else "blobs"
+    place = f"{html}/{'tree' if kind == 'dir' else 'blob'}/{quote(ref)}/{quoted}"
+    made: dict[str, Any] = {
+        "name": path.rsplit("/", 1)[-1],
+        "path": path,
+        "sha": entry.sha,
+        "size": len(blob),
+        "url": url,
+        "html_url": place,
+        "git_url": f"{api}/git/{part}/{entry.sha}",
+        "download_url": f"{html}/raw/{quote(ref)}/{quoted}" if kind == "file" else None,
+        "type": kind,
+        "_links": {"self": url, "git": f"{api}/git/{part}/{entry.sha}", "html": place},
+    }
+    if whole and kind == "symlink":
+        made["target"] = blob.decode(errors="replace")
+    elif whole and kind == "submodule":
+        made["submodule_git_url"] = ""
+    elif whole and len(blob) > _LARGEST_INLINE:
+        made |= {"content": "", "encoding": "none"}
+    elif whole:
+        made |= {"content": base64.encodebytes(blob).decode(), "encoding": "base64"}
+    return made
+
+
+@route("PUT", f"{_REPO}/contents/{{path}}")
+def put_contents(request: Request) -> Answer:
+    """Write a file as one commit; `sha` must name the file that is replaced."""
+    path = request.params["path"]
+    try:
+        content = base64.b64decode(request.required("content"))
+    except binascii.Error:
+        raise plain("content is not valid Base64") from None
+    return _change_file(request, FileChange(path=path, content=content))
+
+
+@route("DELETE", f"{_REPO}/contents/{{path}}")
+def delete_contents(request: Request) -> Answer:
+    """Remove a file as one commit."""
+    return _change_file(request, FileChange(path=request.params["path"], content=None))
+
+
+def _change_file(request: Request, change: FileChange) -> Answer:
+    repo, state = request.repo, request.state
+    branch = request.text("branch") or repo.default_branch
+    tip = repo.branch(branch)
+    if tip is None and repo.refs:
+        raise RefusedError(404, f"Branch {branch} not found")
+    old = gitlib.entry_at(state.git(repo), tip, change.path) if tip else None
+    _check_old(request, change, old)
+    if not state.may_push(repo, branch):
+        raise RefusedError(
+            409, "Could not update file: Changes must be made through a pull request."
+        )
+    commit = state.commit_files(
+        repo,
+        branch,
+        [change],
+        request.required("message"),
+        actor=request.user,
+        author=_person(request, "author"),
+        committer=_person(request, "committer"),
+    )
+    body: dict[str, Any] = {
+        "commit": basic.git_commit(request.links, repo, commit),
+        "content": None,
+    }
+    entry = gitlib.entry_at(state.git(repo), commit.sha, change.path)
+    if entry is not None:
+        body["content"] = _content(request, branch, change.path, entry)
+    return Answer(status=201 if old is None else 200, body=body)
+
+
+def _check_old(request: Request, change: FileChange, old: TreeEntry | None) -> None:
+    sha = request.text("sha")
+    if change.content is None and old is None:
+        raise not_found()
+    if old is not None and sha is None:
+        raise plain('Invalid request.\n\n"sha" wasn\'t supplied.')
+    if old is not None and sha != old.sha:
+        raise RefusedError(409, f"{change.path} does not match {sha}")
+
+
+def _person(request: Request, field: str) -> Person | None:
+    given = request.body().get(field)
+    if not isinstance(given, dict):
+        return None
+    if not given.get("name") or not given.get("email"):
+        raise invalid("Commit", field)
+    when = _time(str(given["date"])) if given.get("date") else request.state.now()
+    return Person(str(given["name"]), str(given["email"]), when)
+
+
+def _time(text: str) -> datetime:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise plain(f"Invalid request.\n\n{text} is not a valid date-time.") from None
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+@route("GET", f"{_REPO}/git/ref/{{ref}}")
+def get_ref(request: Request) -> Answer:
+    """One ref; 404 when it is not there in full."""
+    ref = f"refs/{request.params['ref']}"
+    sha = request.repo.refs.get(ref)
+    if sha is None:
+        raise not_found()
+    return Answer(body=_ref(request, ref, sha))
+
+
+@route("GET", f"{_REPO}/git/matching-refs/{{ref}}")
+def list_matching_refs(request: Request) -> Answer:
+    """Refs that begin with a text; an empty list when none does."""
+    prefix = f"refs/{request.params['ref']}"
+    found = [(r, sha) for r, sha in sorted(request.repo.refs.items()) if r.startswith(prefix)]
+    return page(request, [_ref(request, r, sha) for r, sha in found])
+
+
+@route("POST", f"{_REPO}/git/refs")
+def create_ref(request: Request) -> Answer:
+    """Make a ref."""
+    if not request.repo.refs:
+        raise RefusedError(409, "Git Repository is empty.")
+    ref, sha = request.required("ref"), request.required("sha")
+    request.state.create_ref(request.repo, ref, sha, request.user)
+    body = _ref(request, ref, sha)
+    return Answer(status=201, body=body, headers={"Location": body["url"]})
+
+
+@route("PATCH", f"{_REPO}/git/refs/{{ref}}")
+def update_ref(request: Request) -> Answer:
+    """Move a ref; by force only where asked."""
+    ref, sha = f"refs/{request.params['ref']}", request.required("sha")
+    force = request.body().get("force") is True
+    request.state.force_ref(request.repo, ref, sha, request.user, force=force)
+    return Answer(body=_ref(request, ref, sha))
+
+
+@route("DELETE", f"{_REPO}/git/refs/{{ref}}")
+def delete_ref(request: Request) -> Answer:
+    """Remove a ref."""
+    request.state.delete_ref(request.repo, f"refs/{request.params['ref']}", request.user)
+    return Answer(status=204)
+
+
+def _ref(request: Request, ref: str, sha: str) -> basic.Json:
+    git = request.state.git(request.repo)
+    return basic.git_ref(request.links, request.repo, git, ref, sha)
+
+
+@route("POST", f"{_REPO}/git/tags")
+def create_tag(request: Request) -> Answer:
+    """Write an annotated tag object; no ref points at it yet."""
+    git = request.state.git(request.repo)
+    target, kind = request.required("object"), request.required("type")
+    if git.kind(target) != kind:
+        raise plain("Object does not exist" if git.kind(target) is None else "type is wrong")
+    user = request.user
+    tagger = _person(request, "tagger") or request.state.person(user)
+    tag = Tag(
+        name=request.required("tag"),
+        target=target,
+        kind=kind,
+        tagger=tagger,
+        message=request.required("message"),
+    )
+    body = _tag(request, git.write_tag(tag), tag)
+    return Answer(status=201, body=body, headers={"Location": body["url"]})
+
+
+@route("GET", f"{_REPO}/git/tags/{{tag_sha}}")
+def get_tag(request: Request) -> Answer:
+    """Read an annotated tag object."""
+    git, sha = request.state.git(request.repo), request.params["tag_sha"]
+    if git.kind(sha) != "tag":
+        raise not_found()
+    return Answer(body=_tag(request, sha, git.tag(sha)))
+
+
+def _tag(request: Request, sha: str, tag: Tag) -> basic.Json:
+    url = basic.repo_url(request.links, request.repo)
+    return {
+        "node_id": f"TA_{sha}",
+        "tag": tag.name,
+        "sha": sha,
+        "url": f"{url}/git/tags/{sha}",
+        "message": tag.message,
+        "tagger": basic.git_person(tag.tagger),
+        "object": {
+            "sha": tag.target,
+            "type": tag.kind,
+            "url": f"{url}/git/{tag.kind}s/{tag.target}",
+        },
+        "verification": {
+            "verified": False,
+            "reason": "unsigned",
+            "signature": None,
+            "payload": None,
+            "verified_at": None,
+        },
+    }
+
+
+@route("GET", f"{_REPO}/git/commits/{{commit_sha}}")
+def get_git_commit(request: Request) -> Answer:
+    """A commit as git stores it."""
+    git, sha = request.state.git(request.repo), request.params["commit_sha"]
+    if git.kind(sha) != "commit":
+        raise not_found()
+    return Answer(body=basic.git_commit(request.links, request.repo, git.commit(sha)))
+
+
+@route("GET", f"{_REPO}/commits")
+def list_commits(request: Request) -> Answer:
+    """History from a branch, tag or commit, newest first; `path` keeps those that touch it."""
+    repo, state = request.repo, request.state
+    start = state.resolve(repo, request.query.get("sha") or repo.default_branch)
+    if start is None:
+        raise RefusedError(409, "Git Repository is empty.") if not repo.refs else not_found()
+    git = state.git(repo)
+    path = request.query.get("path")
+    shas = list(gitlib.ancestors(git, start))
+    if path:
+        shas = [sha for sha in shas if _touches(git, sha, path)]
+    author = request.query.get("author")
+    if author:
+        shas = [sha for sha in shas if _by(request, git.commit(sha).author.email, author)]
+    found = page(request, shas)
+    body = [basic.commit(state, request.links, repo, git.commit(sha)) for sha in found.body]
+    return Answer(body=body, headers=found.headers)
+
+
+def _touches(git: gitlib.Git, sha: str, path: str) -> bool:
+    here = gitlib.entry_at(git, sha, path)
+    parents = git.commit(sha).parents
+    if not parents:
+        return here is not None
+    return all(gitlib.entry_at(git, parent, path) != here for parent in parents)
+
+
+def _by(request: Request, email: str, author: str) -> bool:
+    account = request.state.account_of(email)
+    return author == email or (account is not None and account.login.lower() == author.lower())
+
+
+@route("GET", f"{_REPO}/commits/{{commit_sha}}/pulls")
+def list_pulls_of_commit(request: Request) -> Answer:
+    """Pull requests that hold a commit, or that were merged as it."""
+    repo, state, sha = request.repo, request.state, request.params["commit_sha"]
+    git = state.git(repo)
+    if git.kind(sha) != "commit":
+        raise plain(f"No commit found for SHA: {sha}")
+    found = [
+        pull
+        for pull in repo.pulls.values()
+        if (pull.merged and pull.merge_commit_sha == sha)
+        or any(commit.sha == sha for commit in state.pulls.commits(pull))
+    ]
+    return page(request, [more.simple_pull(request.links, pull) for pull in found])
+
+
+@route("GET", f"{_REPO}/compare/{{basehead}}")
+def compare(request: Request) -> Answer:
+    """What `base...head` brings: commits, files, how far apart they are."""
+    repo, state = request.repo, request.state
+    base_name, dots, head_name = request.params["basehead"].partition("...")
+    base, head = _resolve(request, base_name), _resolve(request, head_name)
+    if not dots or base is None or head is None:
+        raise not_found()
+    git = state.git(repo)
+    fork_point = gitlib.merge_base(git, base, head)
+    if fork_point is None:
+        raise not_found()
+    ahead, behind = gitlib.commits_between(git, base, head), gitlib.commits_between(git, head, base)
+    status = {(0, 0): "identical", (1, 0): "ahead", (0, 1): "behind"}.get(
+        (min(1, len(ahead)), min(1, len(behind))), "diverged"
+    )
+    html = f"{basic.repo_html(request.links, repo)}/compare/{base_name}...{head_name}"
+    listed = page(request, ahead)
+
+    def shown(sha: str) -> basic.Json:
+        return basic.commit(state, request.links, repo, git.commit(sha))
+
+    body = {
+        "url": f"{basic.repo_url(request.links, repo)}/compare/{base_name}...{head_name}",
+        "html_url": html,
+        "permalink_url": f"{html}?permalink",
+        "diff_url": f"{html}.diff",
+        "patch_url": f"{html}.patch",
+        "base_commit": shown(base),
+        "merge_base_commit": shown(fork_point),
+        "status": status,
+        "ahead_by": len(ahead),
+        "behind_by": len(behind),
+        "total_commits": len(ahead),
+        "commits": [shown(sha) for sha in listed.body],
+        "files": [more.file(request.links, repo, head, f) for f in git.diff(fork_point, head)][
+            :300
+        ],
+    }
+    return Answer(body=body, headers=listed.headers)
+
+
+def _resolve(request: Request, name: str) -> str | None:
+    owner, colon, branch = name.partition(":")
+    if colon:
+        for pull in request.repo.pulls.values():
+            if pull.head_owner.lower() == owner.lower() and pull.head_ref == branch:
+                return pull.head_sha
+    return request.state.resolve(request.repo, branch if colon else name)
+
+
+@route("GET", f"{_REPO}/branches/{{branch}}/protection")
+def get_protection(request: Request) -> Answer:
+    """Classic protection of a branch; 404 "Branch not protected" without."""
+    repo, branch = request.repo, request.params["branch"]
+    rules = repo.protections.get(branch)
+    if rules is None:
+        raise RefusedError(404, "Branch not protected")
+    url = f"{basic.repo_url(request.links, repo)}/branches/{quote(branch)}/protection"
+    body: dict[str, Any] = {
+        "url": url,
+        "enforce_admins": {"url": f"{url}/enforce_admins", "enabled": True},
+        "required_linear_history": {"enabled": False},
+        "allow_force_pushes": {"enabled": False},
+        "allow_deletions": {"enabled": False},
+    }
+    if rules.required_checks:
+        body["required_status_checks"] = {
+            "url": f"{url}/required_status_checks",
+            "contexts_url": f"{url}/required_status_checks/contexts",
+            "strict": rules.strict,
+            "contexts": [context for context, _ in rules.required_checks],
+            "checks": [{"context": c, "app_id": app} for c, app in rules.required_checks],
+        }
+    if rules.required_reviews:
+        body["required_pull_request_reviews"] = {
+            "url": f"{url}/required_pull_request_reviews",
+            "dismiss_stale_reviews": rules.dismiss_stale,
+            "require_code_owner_reviews": False,
+            "require_last_push_approval": False,
+            "required_approving_review_count": rules.required_reviews,
+        }
+    return Answer(body=body)
+
+
+@route("GET", f"{_REPO}/rules/branches/{{branch}}")
+def get_rules(request: Request) -> Answer:
+    """The rules that hold for a branch, in the form of rulesets; an empty list without."""
+    repo = request.repo
+    rules = repo.protections.get(request.params["branch"])
+    if rules is None:
+        return page(request, [])
+    origin = {
+        "ruleset_source_type": "Repository",
+        "ruleset_source": repo.full_name,
+        "ruleset_id": repo.id,
+    }
+    found: list[dict[str, Any]] = [{"type": "deletion"}, {"type": "non_fast_forward"}]
+    if rules.required_checks:
+        checks = [
+            {"context": c} | ({} if app is None else {"integration_id": app})
+            for c, app in rules.required_checks
+        ]
+        parameters: dict[str, Any] = {
+            "strict_required_status_checks_policy": rules.strict,
+            "do_not_enforce_on_create": False,
+            "required_status_checks": checks,
+        }
+        found.append({"type": "required_status_checks", "parameters": parameters})
+    if rules.required_reviews or not rules.allow_direct_push:
+        parameters = {
+            "required_approving_review_count": rules.required_reviews,
+            "dismiss_stale_reviews_on_push": rules.dismiss_stale,
+            "require_code_owner_review": False,
+            "require_last_push_approval": False,
+            "required_review_thread_resolution": False,
+            "allowed_merge_methods": ["merge", "squash", "rebase"],
+        }
+        found.append({"type": "pull_request", "parameters": parameters})
+    return page(request, [rule | origin for rule in found])
+
+
+@route("GET", f"{_REPO}/branches")
+def list_branches(request: Request) -> Answer:
+    """Branches, by name."""
+    repo = request.repo
+    only = request.query.get("protected")
+    names = [
+        r.removeprefix("refs/heads/") for r in sorted(repo.refs) if r.startswith("refs/heads/")
+    ]
+    if only in ("true", "false"):
+        names = [n for n in names if (n in repo.protections) == (only == "true")]
+    url = basic.repo_url(request.links, repo)
+    return page(
+        request,
+        [
+            {
+                "name": name,
+                "commit": {
+                    "sha": repo.branch(name),
+                    "url": f"{url}/commits/{repo.branch(name)}",
+                },
+                "protected": name in repo.protections,
+            }
+            for name in names
+        ],
+    )
+
+
+@route("GET", f"{_REPO}/branches/{{branch}}")
+def get_branch(request: Request) -> Answer:
+    """A branch and its newest commit."""
+    repo, name = request.repo, request.params["branch"]
+    sha = repo.branch(name)
+    if sha is None:
+        raise RefusedError(404, "Branch not found")
+    url = f"{basic.repo_url(request.links, repo)}/branches/{quote(name)}"
+    rules = repo.protections.get(name)
+    checks = rules.required_checks if rules else ()
+    commit = request.state.git(repo).commit(sha)
+    body = {
+        "name": name,
+        "commit": basic.commit(request.state, request.links, repo, commit),
+        "_links": {
+            "self": url,
+            "html": f"{basic.repo_html(request.links, repo)}/tree/{quote(name)}",
+        },
+        "protected": rules is not None,
+        "protection": {
+            "enabled": rules is not None,
+            "required_status_checks": {
+                "enforcement_level": "everyone" if checks else "off",
+                "contexts": [context for context, _ in checks],
+                "checks": [{"context": c, "app_id": app} for c, app in checks],
+            },
+        },
+        "protection_url": f"{url}/protection",
+    }
+    return Answer(body=body)
+
+
+@route("GET", f"{_REPO}/tags")
+def list_tags(request: Request) -> Answer:
+    """Tags, newest name first, each with the commit behind it."""
+    repo = request.repo
+    url, html = basic.repo_url(request.links, repo), basic.repo_html(request.links, repo)
+    refs = [r for r in sorted(repo.refs, reverse=True) if r.startswith("refs/tags/")]
+    found = page(request, refs)
+    body = []
+    for ref in found.body:
+        name = ref.removeprefix("refs/tags/")
+        sha = request.state.peel(repo, repo.refs[ref])
+        body.append(
+            {
+                "name": name,
+                "commit": {"sha": sha, "url": f"{url}/commits/{sha}"},
+                "zipball_url": f"{html}/zipball/{quote(ref)}",
+                "tarball_url": f"{html}/tarball/{quote(ref)}",
+                "node_id": f"REF_{repo.id}:{ref}",
+            }
+        )
+    return Answer(body=body, headers=found.headers)
+
+
+@route("GET", f"{_REPO}/activity")
+def list_activity(request: Request) -> Answer:
+    """Changes of branches, newest first, page by page with cursors."""
+    repo, query = request.repo, request.query
+    found = [a for a in reversed(repo.activity) if _wanted(a, request)]
+    if query.get("direction") == "asc":
+        found.reverse()
+    cursor = query.get("after")
+    if cursor and cursor.isdigit():
+        place = next((n for n, a in enumerate(found) if a.id == int(cursor)), len(found))
+        found = found[place + 1 :]
+    size = min(int(query.get("per_page", "30") or 30), 100)
+    part = found[:size]
+    headers = {}
+    if len(found) > size:
+        headers["Link"] = f'<{list_url(request, after=str(part[-1].id))}>; rel="next"'
+    return Answer(body=[_activity(request, a) for a in part], headers=headers)
+
+
+def _wanted(activity: Activity, request: Request) -> bool:
+    query = request.query
+    ref, actor, kind = query.get("ref"), query.get("actor"), query.get("activity_type")
+    return (
+        (not ref or activity.ref in (ref, f"refs/heads/{ref}"))
+        and (not actor or activity.actor.login.lower() == actor.lower())
+        and (not kind or activity.kind.value == kind)
+    )
+
+
+def _activity(request: Request, activity: Activity) -> basic.Json:
+    return {
+        "id": activity.id,
+        "node_id": node_id("PSH", activity.id),
+        "before": activity.before,
+        "after": activity.after,
+        "ref": activity.ref,
+        "timestamp": basic.stamp(activity.timestamp),
+        "activity_type": activity.kind.value,
+        "actor": basic.user(request.links, activity.actor),
+    }
+
+
+def commit_of(request: Request, repo: Repository, name: str) -> str:
+    """The commit a `{ref}` of a path names; 422 "No commit found for SHA" when there is none."""
+    sha = request.state.resolve(repo, name)
+    if sha is None:
+        raise plain(f"No commit found for SHA: {name}")
+    return sha

@@ -1,0 +1,390 @@
+"""What the forge remembers: users, repositories, pull requests, reviews, comments, checks.
+
+These records change in place, under the forge's one lock (`State.lock`); everything else about
+the forge is a rule in `state`, `pulls`, `talk` or `checks`. They hold no open file and no git
+process, so that the whole memory can be copied to answer with facts of earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from typing import Any
+
+ZERO = "0" * 40
+"""How git and GitHub write "no object" in a change of a ref."""
+
+
+class Role(IntEnum):
+    """What a user may do in a repository; a greater role includes the lesser."""
+
+    NONE = 0
+    READ = 1
+    TRIAGE = 2
+    WRITE = 3
+    MAINTAIN = 4
+    ADMIN = 5
+
+    @property
+    def word(self) -> str:
+        """The role's name as the forge writes it: `maintain`."""
+        return self.name.lower()
+
+
+class ActivityKind(StrEnum):
+    """How a ref came to change, in GitHub's words."""
+
+    PUSH = "push"
+    FORCE_PUSH = "force_push"
+    BRANCH_DELETION = "branch_deletion"
+    BRANCH_CREATION = "branch_creation"
+    PR_MERGE = "pr_merge"
+
+
+@dataclass(slots=True, eq=False)
+class User:
+    """An account. An App acts through an account of type Bot named `<slug>[bot]`."""
+
+    id: int
+    login: str
+    name: str
+    created_at: datetime
+    app: App | None = None
+
+    @property
+    def email(self) -> str:
+        """The address that the forge writes into commits it makes for this account."""
+        return f"{self.id}+{self.login}@users.noreply.sandbox.example"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class App:
+    """A GitHub App as registered: its key's public half, what it may do and hear."""
+
+    id: int
+    slug: str
+    name: str
+    owner: User
+    client_id: str
+    public_key: str
+    permissions: dict[str, str]
+    events: tuple[str, ...]
+    webhook_url: str | None
+    webhook_secret: str
+    hook_id: int
+    created_at: datetime
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Installation:
+    """An App on an account, for chosen repositories."""
+
+    id: int
+    app: App
+    account: User
+    permissions: dict[str, str]
+    events: tuple[str, ...]
+    created_at: datetime
+    repositories: list[Repository] = field(default_factory=list)
+    suspended_at: datetime | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class InstallationToken:
+    """A token of an installation; worth nothing from `expires_at` on."""
+
+    installation: Installation
+    expires_at: datetime
+    permissions: dict[str, str]
+    repository_ids: tuple[int, ...] | None
+    revoked: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Label:
+    """A label of a repository; pull requests point at it."""
+
+    id: int
+    name: str
+    color: str
+    description: str | None
+
+
+@dataclass(slots=True, eq=False)
+class Reaction:
+    """One user's one emoji on a comment or on a pull request."""
+
+    id: int
+    user: User
+    content: str
+    created_at: datetime
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Comment:
+    """A comment in the conversation of a pull request."""
+
+    id: int
+    pull: Pull
+    user: User
+    body: str
+    created_at: datetime
+    updated_at: datetime
+    reactions: list[Reaction] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Review:
+    """A review; `state` is APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED or PENDING."""
+
+    id: int
+    pull: Pull
+    user: User
+    body: str
+    state: str
+    commit_id: str
+    submitted_at: datetime
+    updated_at: datetime
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class TimelineEvent:
+    """Something that happened to a pull request, for people to read in its conversation."""
+
+    kind: str
+    actor: User
+    at: datetime
+    text: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Pull:
+    """A pull request. `head_sha` and `base_sha` stand still once it is closed.
+
+    `base_sha` is the base branch's tip when the pull request was opened, retargeted or last
+    pushed to: like GitHub's, it does not follow later pushes to the base branch.
+    """
+
+    id: int
+    number: int
+    repo: Repository
+    user: User
+    title: str
+    body: str | None
+    head_repo: Repository | None
+    head_ref: str
+    head_sha: str
+    base_ref: str
+    base_sha: str
+    draft: bool
+    created_at: datetime
+    updated_at: datetime
+    maintainer_can_modify: bool
+    state: str = "open"
+    closed_at: datetime | None = None
+    merged_at: datetime | None = None
+    merged_by: User | None = None
+    merge_commit_sha: str | None = None
+    labels: list[Label] = field(default_factory=list)
+    comments: list[Comment] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    reactions: list[Reaction] = field(default_factory=list)
+    events: list[TimelineEvent] = field(default_factory=list)
+    merge_base: str | None = None
+    mergeable_for: tuple[str, str] | None = None
+    mergeable_reads: int = 0
+    mergeable: bool | None = None
+
+    @property
+    def merged(self) -> bool:
+        """Whether it was merged (a closed one need not be)."""
+        return self.merged_at is not None
+
+    @property
+    def from_fork(self) -> bool:
+        """Whether its head lives in another repository, or in one that is gone."""
+        return self.head_repo is not self.repo
+
+    @property
+    def head_owner(self) -> str:
+        """Login of the head's owner; "unknown" when the fork is gone."""
+        return self.head_repo.owner.login if self.head_repo else "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """A remark of a check run at lines of a file, as the App sent it."""
+
+    path: str
+    start_line: int
+    end_line: int
+    annotation_level: str
+    message: str
+    start_column: int | None = None
+    end_column: int | None = None
+    title: str | None = None
+    raw_details: str | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class CheckSuite:
+    """All check runs of one App on one commit."""
+
+    id: int
+    repo: Repository
+    app: App
+    head_sha: str
+    head_branch: str | None
+    before: str | None
+    created_at: datetime
+    updated_at: datetime
+    runs: list[CheckRun] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class CheckRun:
+    """One check of an App on a commit; once completed it stays so."""
+
+    id: int
+    suite: CheckSuite
+    name: str
+    status: str
+    conclusion: str | None
+    started_at: datetime
+    completed_at: datetime | None
+    details_url: str
+    external_id: str
+    title: str | None = None
+    summary: str | None = None
+    text: str | None = None
+    annotations: list[Annotation] = field(default_factory=list)
+    actions: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def head_sha(self) -> str:
+        """The commit that it speaks of."""
+        return self.suite.head_sha
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Status:
+    """A commit status; the newest for a context counts."""
+
+    id: int
+    sha: str
+    state: str
+    context: str
+    description: str | None
+    target_url: str | None
+    creator: User
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """Rules of one branch.
+
+    Attributes:
+        required_checks: Context, and the id of the App that must have made it (None: anybody).
+        required_reviews: Approving reviews needed from people who may write.
+        dismiss_stale: Whether a push to the head dismisses approving reviews.
+        strict: Whether the head must hold the base's tip.
+        allow_direct_push: Whether git may push to the branch; never by force, never a deletion.
+    """
+
+    required_checks: tuple[tuple[str, int | None], ...] = ()
+    required_reviews: int = 0
+    dismiss_stale: bool = False
+    strict: bool = False
+    allow_direct_push: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """One change of a ref: who, when, from what to what."""
+
+    id: int
+    before: str
+    after: str
+    ref: str
+    timestamp: datetime
+    kind: ActivityKind
+    actor: User
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Repository:
+    """A repository and all that hangs on it.
+
+    `refs` mirrors the bare repository's refs (full name to object id, a tag object's own id for
+    annotated tags); `State` keeps the two equal, so that reading a ref starts no process.
+    """
+
+    id: int
+    owner: User
+    name: str
+    default_branch: str
+    private: bool
+    created_at: datetime
+    updated_at: datetime
+    pushed_at: datetime
+    description: str | None = None
+    parent: Repository | None = None
+    members: dict[str, Role] = field(default_factory=dict)
+    refs: dict[str, str] = field(default_factory=dict)
+    pulls: dict[int, Pull] = field(default_factory=dict)
+    labels: dict[str, Label] = field(default_factory=dict)
+    suites: list[CheckSuite] = field(default_factory=list)
+    statuses: list[Status] = field(default_factory=list)
+    protections: dict[str, Protection] = field(default_factory=dict)
+    activity: list[Activity] = field(default_factory=list)
+
+    @property
+    def full_name(self) -> str:
+        """`owner/name`."""
+        return f"{self.owner.login}/{self.name}"
+
+    def branch(self, name: str) -> str | None:
+        """Tip of a branch, or None."""
+        return self.refs.get(f"refs/heads/{name}")
+
+
+@dataclass(slots=True)
+class Data:
+    """The forge's whole memory; one deep copy of it is one moment of the forge."""
+
+    users: dict[str, User] = field(default_factory=dict)
+    repositories: dict[int, Repository] = field(default_factory=dict)
+    apps: dict[int, App] = field(default_factory=dict)
+    installations: dict[int, Installation] = field(default_factory=dict)
+    user_tokens: dict[str, User] = field(default_factory=dict)
+    installation_tokens: dict[str, InstallationToken] = field(default_factory=dict)
+    last_id: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefChange:
+    """A ref that moved: full name, old and new object id (ZERO for none)."""
+
+    ref: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """Something that webhooks may tell; `extra` holds what the event's payload needs besides.
+
+    Keys of `extra`, by kind: push, create, delete: `change`; pull_request: `pull`, and
+    `before`/`after`, `label` or `changes`; pull_request_review: `review`; issue_comment:
+    `comment`, `changes`; check_run: `run`; check_suite: `suite`; status: `status`;
+    installation: `installation`; installation_repositories: `installation`, `added`.
+    """
+
+    kind: str
+    action: str | None
+    repo: Repository | None
+    sender: User
+    extra: Mapping[str, Any]

@@ -1,0 +1,495 @@
+"""The forge's rules of pull requests: from opening to merge, with reviews and mergeability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bot.sandbox import git as gitlib
+from bot.sandbox import merging
+from bot.sandbox.diffs import FileDiff
+from bot.sandbox.errors import RefusedError, custom, invalid, not_found, plain, unprocessable
+from bot.sandbox.model import (
+    ActivityKind,
+    Pull,
+    RefChange,
+    Repository,
+    Review,
+    Role,
+    TimelineEvent,
+    User,
+)
+from bot.sandbox.objects import Commit
+
+if TYPE_CHECKING:
+    from bot.sandbox.state import State
+
+_REVIEW_STATES = {
+    "APPROVE": "APPROVED",
+    "REQUEST_CHANGES": "CHANGES_REQUESTED",
+    "COMMENT": "COMMENTED",
+}
+
+
+class Pulls:
+    """Pull requests of a forge; the caller holds `State.lock`."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def find(self, repo: Repository, number: int) -> Pull:
+        """A pull request by its number; 404 when there is none."""
+        found = repo.pulls.get(number)
+        if found is None:
+            raise not_found()
+        return found
+
+    def open(
+        self,
+        repo: Repository,
+        user: User,
+        *,
+        title: str,
+        head: str,
+        base: str,
+        body: str | None = None,
+        draft: bool = False,
+        maintainer_can_modify: bool = True,
+    ) -> Pull:
+        """Open a pull request.
+
+        Args:
+            repo: Where it shall be merged.
+            user: Who opens it; needs write access to the head's repository.
+            title: One line.
+            head: `branch`, or `owner:branch` of a fork.
+            base: Branch of `repo`.
+            body: Text, or None.
+            draft: Whether it starts as a draft.
+            maintainer_can_modify: Kept and shown; pushes to forks are not widened by it.
+
+        Raises:
+            RefusedError: 422 for a branch that is not there, no commits, or one open already.
+        """
+        if not title:
+            raise invalid("PullRequest", "title", "missing_field")
+        head_repo, head_ref = self._head(repo, head)
+        head_sha, base_sha = head_repo.branch(head_ref), repo.branch(base)
+        if head_sha is None:
+            raise invalid("PullRequest", "head")
+        if base_sha is None:
+            raise invalid("PullRequest", "base")
+        if self._state.role(head_repo, user) < Role.WRITE and user.app is None:
+            raise RefusedError(403, "Must have push access to the head repository.")
+        self._refuse_double(repo, head_repo, head_ref, base)
+        self._bring(repo, head_repo, head_sha)
+        if gitlib.contains(self._state.git(repo), base_sha, head_sha):
+            raise custom("PullRequest", f"No commits between {base} and {head}")
+        now = self._state.now()
+        pull = Pull(
+            id=self._state.next_id(),
+            number=max(repo.pulls, default=0) + 1,
+            repo=repo,
+            user=user,
+            title=title,
+            body=body,
+            head_repo=head_repo,
+            head_ref=head_ref,
+            head_sha=head_sha,
+            base_ref=base,
+            base_sha=base_sha,
+            draft=draft,
+            created_at=now,
+            updated_at=now,
+            maintainer_can_modify=maintainer_can_modify and head_repo is not repo,
+        )
+        repo.pulls[pull.number] = pull
+        self._publish_head(pull)
+        self._note(pull, user, "opened", "opened this pull request")
+        self._state.emit("pull_request", "opened", repo, user, pull=pull)
+        return pull
+
+    def edit(
+        self,
+        pull: Pull,
+        user: User,
+        *,
+        title: str | None = None,
+        body: str | None = None,
+        base: str | None = None,
+        state: str | None = None,
+    ) -> None:
+        """Change title, text, base or state; None leaves a field as it is."""
+        if pull.user is not user and user.app is None:
+            self._need(pull.repo, user, Role.WRITE)
+        changes: dict[str, object] = {}
+        if title is not None and title != pull.title:
+            changes["title"], pull.title = {"from": pull.title}, title
+        if body is not None and body != pull.body:
+            changes["body"], pull.body = {"from": pull.body or ""}, body
+        if base is not None and base != pull.base_ref:
+            changes["base"] = self._retarget(pull, base)
+        if changes:
+            pull.updated_at = self._state.now()
+            self._state.emit("pull_request", "edited", pull.repo, user, pull=pull, changes=changes)
+        if state == "closed" and pull.state == "open":
+            self.close(pull, user)
+        elif state == "open" and pull.state == "closed":
+            self._reopen(pull, user)
+        elif state not in (None, "open", "closed"):
+            raise invalid("PullRequest", "state")
+
+    def close(self, pull: Pull, user: User) -> None:
+        """Close without merging."""
+        pull.state, pull.closed_at = "closed", self._state.now()
+        pull.updated_at = pull.closed_at
+        self._note(pull, user, "closed", "closed this pull request")
+        self._state.emit("pull_request", "closed", pull.repo, user, pull=pull)
+
+    def set_draft(self, pull: Pull, user: User, draft: bool) -> None:
+        """Turn a pull request into a draft, or a draft into one that is ready."""
+        if pull.user is not user and user.app is None:
+            self._need(pull.repo, user, Role.WRITE)
+        if pull.state != "open":
+            raise unprocessable("Pull request is closed")
+        if pull.draft == draft:
+            return
+        pull.draft, pull.updated_at = draft, self._state.now()
+        action = "converted_to_draft" if draft else "ready_for_review"
+        words = "marked this as a draft" if draft else "marked this as ready for review"
+        self._note(pull, user, action, words)
+        self._state.emit("pull_request", action, pull.repo, user, pull=pull)
+
+    def review(
+        self, pull: Pull, user: User, event: str, body: str, commit_id: str | None = None
+    ) -> Review:
+        """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT."""
+        state = _REVIEW_STATES.get(event)
+        if state is None:
+            raise plain(f"Invalid request.\n\n{event} is not a possible event.")
+        if user is pull.user and state != "COMMENTED":
+            what = "approve" if state == "APPROVED" else "request changes on"
+            raise unprocessable(f"Review Can not {what} your own pull request")
+        if state != "APPROVED" and not body:
+            raise unprocessable("Body can't be blank")
+        now = self._state.now()
+        made = Review(
+            id=self._state.next_id(),
+            pull=pull,
+            user=user,
+            body=body,
+            state=state,
+            commit_id=commit_id or pull.head_sha,
+            submitted_at=now,
+            updated_at=now,
+        )
+        pull.reviews.append(made)
+        pull.updated_at = now
+        self._state.emit("pull_request_review", "submitted", pull.repo, user, review=made)
+        return made
+
+    def dismiss(self, review: Review, user: User, message: str) -> None:
+        """Dismiss an approving or refusing review."""
+        if user.app is None:
+            self._need(review.pull.repo, user, Role.WRITE)
+        if review.state not in ("APPROVED", "CHANGES_REQUESTED"):
+            raise unprocessable(f"Can not dismiss a {review.state.lower()} pull request review")
+        review.state, review.updated_at = "DISMISSED", self._state.now()
+        self._note(review.pull, user, "review_dismissed", f"dismissed a review: {message}")
+        self._state.emit("pull_request_review", "dismissed", review.pull.repo, user, review=review)
+
+    def merge(
+        self,
+        pull: Pull,
+        user: User,
+        *,
+        sha: str | None = None,
+        method: str = "merge",
+        title: str | None = None,
+        message: str | None = None,
+    ) -> str:
+        """Merge; returns the commit that the base branch stands at.
+
+        Raises:
+            RefusedError: 405 where it may not be merged now, 409 where the head is not `sha`.
+        """
+        if method not in ("merge", "squash", "rebase"):
+            raise invalid("PullRequest", "merge_method")
+        base = pull.repo.branch(pull.base_ref)
+        if pull.state != "open" or base is None:
+            raise RefusedError(405, "Pull Request is not mergeable")
+        if sha is not None and sha != pull.head_sha:
+            raise RefusedError(409, "Head branch was modified. Review and try the merge again.")
+        if pull.draft:
+            raise RefusedError(405, "Pull Request is still a draft")
+        if self._state.git(pull.repo).merge_tree(base, pull.head_sha) is None:
+            raise RefusedError(405, "Pull Request is not mergeable")
+        for reason in self.blockers(pull):
+            raise RefusedError(405, reason)
+        merger = merging.Merge(self._state, pull, user, base, title, message)
+        done = merger.perform(method)
+        change = RefChange(ref=f"refs/heads/{pull.base_ref}", before=base, after=done)
+        if not self._state.git(pull.repo).move([change]):
+            raise RefusedError(405, "Base branch was modified. Review and try the merge again.")
+        self._merged(pull, user, done, base)
+        self._state.refs_changed(pull.repo, [change], user, ActivityKind.PR_MERGE)
+        return done
+
+    def update_branch(self, pull: Pull, user: User, expected: str | None) -> None:
+        """Merge the base branch into the head branch."""
+        if expected is not None and expected != pull.head_sha:
+            raise custom("PullRequest", "expected head sha didn't match current head ref.")
+        base, head_repo = pull.repo.branch(pull.base_ref), pull.head_repo
+        if base is None or head_repo is None or pull.state != "open":
+            raise not_found()
+        git = self._state.git(pull.repo)
+        if gitlib.contains(git, pull.head_sha, base):
+            raise plain("There are no new commits on the base branch.")
+        tree = git.merge_tree(pull.head_sha, base)
+        if tree is None:
+            raise plain("merge conflict between base and head")
+        made = git.write_commit(
+            gitlib.NewCommit(
+                tree=tree,
+                parents=(pull.head_sha, base),
+                message=f"Merge branch '{pull.base_ref}' into {pull.head_ref}",
+                author=self._state.person(user),
+                committer=self._state.web_flow(),
+            )
+        )
+        if head_repo is not pull.repo:
+            self._state.git(head_repo).fetch(git, made)
+        self._state.update_ref(head_repo, f"refs/heads/{pull.head_ref}", made, user)
+
+    def mergeable(self, pull: Pull) -> tuple[bool | None, str]:
+        """What a reader is told: `mergeable` and `mergeable_state`.
+
+        The first reading after a change of head or base says (None, "unknown") and starts the
+        search, as on GitHub; `State.null_reads` says how many readings do.
+        """
+        base = pull.repo.branch(pull.base_ref)
+        if pull.state != "open" or base is None:
+            return None, "unknown"
+        self._refresh(pull, base)
+        if pull.mergeable_reads < self._state.null_reads:
+            pull.mergeable_reads += 1
+            return None, "unknown"
+        if not self.test_merge(pull):
+            return False, "dirty"
+        return True, self._mergeable_word(pull)
+
+    def test_merge(self, pull: Pull) -> bool:
+        """Whether head and base merge; makes the test merge commit. Counts no reading."""
+        base = pull.repo.branch(pull.base_ref)
+        if base is None:
+            return False
+        self._refresh(pull, base)
+        if pull.mergeable is None:
+            git = self._state.git(pull.repo)
+            tree = git.merge_tree(base, pull.head_sha)
+            pull.mergeable = tree is not None
+            if tree is not None:
+                pull.merge_commit_sha = git.write_commit(
+                    gitlib.NewCommit(
+                        tree=tree,
+                        parents=(base, pull.head_sha),
+                        message=f"Merge {pull.head_sha} into {base}",
+                        author=self._state.person(pull.user),
+                        committer=self._state.web_flow(),
+                    )
+                )
+        return pull.mergeable
+
+    def blockers(self, pull: Pull) -> list[str]:
+        """What the base branch's protection still misses, in GitHub's words, worst first."""
+        rules = pull.repo.protections.get(pull.base_ref)
+        base = pull.repo.branch(pull.base_ref)
+        if rules is None or base is None:
+            return []
+        reasons = []
+        lacking = rules.required_reviews - len(self._approvals(pull))
+        if lacking > 0:
+            s, are = ("", "is") if lacking == 1 else ("s", "are")
+            reasons.append(
+                f"At least {lacking} approving review{s} {are} required"
+                " by reviewers with write access."
+            )
+        for context, app_id in rules.required_checks:
+            verdict = self._state.checks.verdict(pull.repo, pull.head_sha, context, app_id)
+            if verdict != "good":
+                reasons.append(f'Required status check "{context}" is {verdict}.')
+        if rules.strict and not gitlib.contains(self._state.git(pull.repo), pull.head_sha, base):
+            reasons.append("The head branch is not up to date with the base branch.")
+        return reasons
+
+    def files(self, pull: Pull) -> Sequence[FileDiff]:
+        """Files that the head changes since it left the base branch."""
+        git = self._state.git(pull.repo)
+        return git.diff(self.merge_base(pull), pull.head_sha)
+
+    def commits(self, pull: Pull) -> list[Commit]:
+        """Commits of the pull request, oldest first."""
+        git = self._state.git(pull.repo)
+        base = pull.base_sha if pull.merged else pull.repo.branch(pull.base_ref) or pull.base_sha
+        return [git.commit(sha) for sha in gitlib.commits_between(git, base, pull.head_sha)]
+
+    def merge_base(self, pull: Pull) -> str | None:
+        """The commit where the head left the base; for a merged one, as it was at the merge."""
+        if pull.merged:
+            return pull.merge_base
+        base = pull.repo.branch(pull.base_ref) or pull.base_sha
+        return gitlib.merge_base(self._state.git(pull.repo), base, pull.head_sha)
+
+    def branch_moved(self, repo: Repository, change: RefChange, actor: User) -> None:
+        """Follow a branch that moved or went: heads, then bases."""
+        branch = change.ref.removeprefix("refs/heads/")
+        for target in list(self._state.data.repositories.values()):
+            for pull in list(target.pulls.values()):
+                if pull.state != "open":
+                    continue
+                if pull.head_repo is repo and pull.head_ref == branch:
+                    self._head_moved(pull, change, actor)
+                elif target is repo and pull.base_ref == branch:
+                    self._base_moved(pull, change, actor)
+
+    def _head_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
+        if gitlib.deleted(change):
+            self.close(pull, actor)
+            return
+        if pull.head_repo is not None:
+            self._bring(pull.repo, pull.head_repo, change.after)
+        pull.head_sha, pull.updated_at = change.after, self._state.now()
+        self._publish_head(pull)
+        base = pull.repo.branch(pull.base_ref)
+        pull.base_sha = base or pull.base_sha
+        words = f"pushed {change.after[:7]}"
+        forced = pull.head_repo is not None and self._state.forced(pull.head_repo, change)
+        self._note(pull, actor, "head_ref_force_pushed" if forced else "committed", words)
+        self._state.emit(
+            "pull_request",
+            "synchronize",
+            pull.repo,
+            actor,
+            pull=pull,
+            before=change.before,
+            after=change.after,
+        )
+        self._dismiss_stale(pull, actor)
+        if base and gitlib.contains(self._state.git(pull.repo), base, change.after):
+            self.close(pull, actor)  # a head without commits of its own ends the pull request
+
+    def _base_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
+        if gitlib.deleted(change):
+            self.close(pull, actor)
+            return
+        git = self._state.git(pull.repo)
+        if gitlib.contains(git, change.after, pull.head_sha):
+            landed = merging.landing(git, change.after, pull.head_sha)
+            self._merged(pull, actor, landed, change.before)
+
+    def _merged(self, pull: Pull, user: User, commit: str, base: str) -> None:
+        pull.merge_base = gitlib.merge_base(self._state.git(pull.repo), base, pull.head_sha)
+        pull.base_sha = base
+        pull.state, pull.merge_commit_sha = "closed", commit
+        pull.merged_at = pull.closed_at = pull.updated_at = self._state.now()
+        pull.merged_by = user
+        self._note(pull, user, "merged", f"merged commit {commit[:7]} into {pull.base_ref}")
+        self._state.emit("pull_request", "closed", pull.repo, user, pull=pull)
+
+    def _approvals(self, pull: Pull) -> list[User]:
+        newest: dict[str, Review] = {}
+        for review in pull.reviews:
+            if review.state != "COMMENTED":
+                newest[review.user.login] = review
+        return [
+            r.user
+            for r in newest.values()
+            if r.state == "APPROVED" and self._state.role(pull.repo, r.user) >= Role.WRITE
+        ]
+
+    def _dismiss_stale(self, pull: Pull, actor: User) -> None:
+        rules = pull.repo.protections.get(pull.base_ref)
+        if rules is None or not rules.dismiss_stale:
+            return
+        for review in pull.reviews:
+            if review.state == "APPROVED":
+                review.state, review.updated_at = "DISMISSED", self._state.now()
+                self._state.emit(
+                    "pull_request_review", "dismissed", pull.repo, actor, review=review
+                )
+
+    def _refresh(self, pull: Pull, base: str) -> None:
+        if pull.mergeable_for != (base, pull.head_sha):
+            pull.mergeable_for = (base, pull.head_sha)
+            pull.mergeable, pull.mergeable_reads, pull.merge_commit_sha = None, 0, None
+
+    def _mergeable_word(self, pull: Pull) -> str:
+        if pull.draft:
+            return "draft"
+        reasons = self.blockers(pull)
+        if any("up to date" in reason for reason in reasons):
+            return "behind"
+        if reasons:
+            return "blocked"
+        runs = self._state.checks.runs_on(pull.repo, pull.head_sha)
+        statuses = self._state.checks.statuses_on(pull.repo, pull.head_sha, latest=True)
+        good = all(run.conclusion in ("success", "neutral", "skipped") for run in runs)
+        return "clean" if good and all(s.state == "success" for s in statuses) else "unstable"
+
+    def _reopen(self, pull: Pull, user: User) -> None:
+        tip = pull.head_repo.branch(pull.head_ref) if pull.head_repo else None
+        if pull.merged or tip is None or pull.repo.branch(pull.base_ref) is None:
+            raise custom("PullRequest", "state cannot be changed. The branch is gone.", "state")
+        if pull.head_repo is not None:
+            self._refuse_double(pull.repo, pull.head_repo, pull.head_ref, pull.base_ref)
+        pull.state, pull.closed_at, pull.head_sha = "open", None, tip
+        pull.updated_at = self._state.now()
+        self._note(pull, user, "reopened", "reopened this pull request")
+        self._state.emit("pull_request", "reopened", pull.repo, user, pull=pull)
+
+    def _retarget(self, pull: Pull, base: str) -> dict[str, object]:
+        sha = pull.repo.branch(base)
+        if sha is None:
+            raise invalid("PullRequest", "base")
+        before: dict[str, object] = {
+            "ref": {"from": pull.base_ref},
+            "sha": {"from": pull.base_sha},
+        }
+        pull.base_ref, pull.base_sha = base, sha
+        return before
+
+    def _head(self, repo: Repository, head: str) -> tuple[Repository, str]:
+        owner, colon, branch = head.partition(":")
+        if not colon or owner.lower() == repo.owner.login.lower():
+            return repo, branch or owner
+        for other in self._state.data.repositories.values():
+            kin = other.parent is repo or repo.parent is other
+            if kin and other.owner.login.lower() == owner.lower():
+                return other, branch
+        raise invalid("PullRequest", "head")
+
+    def _refuse_double(
+        self, repo: Repository, head_repo: Repository, head_ref: str, base: str
+    ) -> None:
+        for other in repo.pulls.values():
+            same = other.head_repo is head_repo and other.head_ref == head_ref
+            if same and other.base_ref == base and other.state == "open":
+                raise custom(
+                    "PullRequest",
+                    f"A pull request already exists for {head_repo.owner.login}:{head_ref}.",
+                )
+
+    def _bring(self, repo: Repository, head_repo: Repository, sha: str) -> None:
+        if head_repo is not repo:
+            self._state.git(repo).fetch(self._state.git(head_repo), sha)
+
+    def _publish_head(self, pull: Pull) -> None:
+        self._state.git(pull.repo).point(f"refs/pull/{pull.number}/head", pull.head_sha)
+
+    def _need(self, repo: Repository, user: User, role: Role) -> None:
+        if self._state.role(repo, user) < role:
+            raise RefusedError(403, "Must have admin rights to Repository.")
+
+    def _note(self, pull: Pull, actor: User, kind: str, text: str) -> None:
+        at = self._state.now()
+        pull.events.append(TimelineEvent(kind=kind, actor=actor, at=at, text=text))

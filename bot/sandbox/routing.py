@@ -1,0 +1,246 @@
+"""Finds the handler of a request, and the values it is given; knows no single operation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode
+
+from bot.sandbox.accounts import NEEDS, Accounts, Caller, Need
+from bot.sandbox.errors import RefusedError, not_found, plain
+from bot.sandbox.github_json import Links
+from bot.sandbox.model import App, Repository, User
+from bot.sandbox.state import State
+
+_GREEDY = ("path", "ref", "branch", "basehead")
+"""Parameters that may hold slashes (forge.md 1, "Transport")."""
+
+_MOST_PER_PAGE = 100
+_PER_PAGE = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What is sent back: a JSON value, or bytes of another type, or nothing (None)."""
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    media_type: str = "application/json; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One API request, after it found its operation and its caller.
+
+    Attributes:
+        state: The forge's memory as this request sees it (an older one under a fault).
+        links: Where the forge answers.
+        accounts: Mints tokens.
+        caller: Who asks.
+        method: HTTP method.
+        path: Path below `/api/v3`, still quoted.
+        template: The path as GitHub's description spells it.
+        params: Values of the template's parameters, unquoted.
+        query: Query parameters; the last of a name counts.
+        headers: Request headers, names in small letters.
+        raw: The body's bytes.
+    """
+
+    state: State
+    links: Links
+    accounts: Accounts
+    caller: Caller
+    method: str
+    path: str
+    template: str
+    params: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def repo(self) -> Repository:
+        """The repository of the path; 404 when there is none."""
+        return self.state.repository(self.params["owner"], self.params["repo"])
+
+    @property
+    def user(self) -> User:
+        """The account that acts; 401 for nobody."""
+        if self.caller.user is None:
+            raise RefusedError(401, "Requires authentication")
+        return self.caller.user
+
+    @property
+    def app(self) -> App:
+        """The App that acts; 403 for people."""
+        if self.caller.app is None:
+            raise RefusedError(403, "You must authenticate via a GitHub App.")
+        return self.caller.app
+
+    def number(self, name: str) -> int:
+        """A parameter of the path that is a number; 404 for anything else."""
+        value = self.params[name]
+        if not value.isdigit():
+            raise not_found()
+        return int(value)
+
+    def body(self) -> dict[str, Any]:
+        """The body as a JSON object; empty for no body.
+
+        Raises:
+            RefusedError: 400 for a body that is not JSON, or not an object.
+        """
+        if not self.raw.strip():
+            return {}
+        try:
+            value = json.loads(self.raw)
+        except ValueError:
+            raise RefusedError(400, "Problems parsing JSON") from None
+        if not isinstance(value, dict):
+            raise RefusedError(400, "Body should be a JSON object")
+        return value
+
+    def text(self, name: str) -> str | None:
+        """A field of the body that is text, or None where it is missing or null; else 422."""
+        value = self.body().get(name)
+        if value is not None and not isinstance(value, str):
+            raise plain(f"Invalid request.\n\nFor 'properties/{name}', {value!r} is not a string.")
+        return value
+
+    def required(self, name: str) -> str:
+        """A field of the body that must be there; 422 where it is not."""
+        value = self.text(name)
+        if value is None:
+            raise plain(f'Invalid request.\n\n"{name}" wasn\'t supplied.')
+        return value
+
+
+Handler = Callable[[Request], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An operation: its handler, and how its paths look."""
+
+    method: str
+    template: str
+    handler: Handler
+    pattern: re.Pattern[str]
+    need: Need
+
+
+_ROUTES: dict[str, list[Route]] = {}
+
+
+def route(method: str, template: str) -> Callable[[Handler], Handler]:
+    """Make a function the handler of an operation that `NEEDS` knows.
+
+    Operations are tried in the order they were made known: a template with a greedy parameter
+    in the middle stands before the one it would be swallowed by.
+    """
+
+    def remember(handler: Handler) -> Handler:
+        need = NEEDS[f"{method} {template}"]
+        pattern = re.compile(_regex(template))
+        _ROUTES.setdefault(method, []).append(Route(method, template, handler, pattern, need))
+        return handler
+
+    return remember
+
+
+def routes() -> list[tuple[str, str]]:
+    """All operations: method and template."""
+    return [(r.method, r.template) for found in _ROUTES.values() for r in found]
+
+
+def find(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    """The operation of a path, and its parameters; None when there is none.
+
+    Args:
+        method: HTTP method.
+        path: Path below `/api/v3`, quoted, in the `/repos/{owner}/{repo}` form.
+    """
+    for candidate in _ROUTES.get(method, ()):
+        match = candidate.pattern.fullmatch(path)
+        if match is not None:
+            return candidate, {k: unquote(v or "") for k, v in match.groupdict().items()}
+    return None
+
+
+def named(state: State, path: str) -> str:
+    """The `/repos/{owner}/{repo}` form of a path in the `/repositories/{id}` form."""
+    match = re.match(r"/repositories/(\d+)(?=/|$)", path)
+    if match is None:
+        return path
+    repo = state.data.repositories.get(int(match[1]))
+    if repo is None:
+        raise not_found()
+    return f"/repos/{repo.full_name}{path[match.end() :]}"
+
+
+def query_of(raw: bytes) -> dict[str, str]:
+    """Query parameters; the last of a name counts."""
+    return dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
+
+
+def page(
+    request: Request, items: Sequence[Any], wrap: Callable[[list[Any]], Any] | None = None
+) -> Answer:
+    """One page of a list, with `Link` where there are more.
+
+    Args:
+        request: Its `page` and `per_page` count.
+        items: The whole list.
+        wrap: Makes the body of the page's items, for lists inside an object.
+    """
+    size = min(_number(request.query.get("per_page"), _PER_PAGE), _MOST_PER_PAGE)
+    number = _number(request.query.get("page"), 1)
+    last = max(1, -(-len(items) // size))
+    part = list(items[(number - 1) * size : number * size])
+    headers: dict[str, str] = {}
+    if last > 1:
+        headers["Link"] = _links(request, number, last)
+    return Answer(body=wrap(part) if wrap is not None else part, headers=headers)
+
+
+def _links(request: Request, number: int, last: int) -> str:
+    places = []
+    if number > 1:
+        places += [("prev", min(number - 1, last)), ("first", 1)]
+    if number < last:
+        places += [("next", number + 1), ("last", last)]
+    return ", ".join(
+        f'<{list_url(request, page=str(where))}>; rel="{rel}"' for rel, where in sorted(places)
+    )
+
+
+def list_url(request: Request, **changed: str) -> str:
+    """Address of a list in the `/repositories/{id}` form, its other parameters kept."""
+    path = request.path
+    if request.template.startswith("/repos/{owner}/{repo}"):
+        rest = path.split("/", 4)[4:]
+        path = "/".join([f"/repositories/{request.repo.id}", *rest])
+    return f"{request.links.api}{path}?{urlencode({**request.query, **changed})}"
+
+
+def with_memory(request: Request, state: State) -> Request:
+    """The same request, seeing another memory."""
+    return replace(request, state=state)
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isdigit() and int(text) > 0 else default
+
+
+def _regex(template: str) -> str:
+    def pattern(match: re.Match[str]) -> str:
+        name = match[1]
+        return f"(?P<{name}>{'.+' if name in _GREEDY else '[^/]+'})"
+
+    whole = re.sub(r"\\{(\w+)\\}", pattern, re.escape(template))
+    # The root of a repository's contents has no path at all.
+    return whole.replace("/contents/(?P<path>.+)", "/contents(?:/(?P<path>.*))?")

@@ -1,0 +1,139 @@
+"""Runs the forge on a loopback address: `with Sandbox(folder) as forge: …`."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import uvicorn
+
+from bot.sandbox.accounts import Accounts
+from bot.sandbox.asgi import App, Receive, Scope, Send, raw_path, respond
+from bot.sandbox.faults import Faults
+from bot.sandbox.git import BareStore
+from bot.sandbox.git_http import GitHttp, is_git
+from bot.sandbox.github import Exchange, GitHub
+from bot.sandbox.github_json import Links
+from bot.sandbox.hooks import Hooks
+from bot.sandbox.state import State
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Sandbox:
+    """The whole forge: state, doors, webhooks, faults; serves while it is entered.
+
+    Attributes:
+        state: The forge's rules and memory; hold `state.lock` around what is not set-up.
+        accounts: Mints and reads tokens.
+        faults: What goes wrong, and the log of calls.
+        hooks: Webhooks that were sent; `hooks.idle()` waits for them.
+        api_url: `http://127.0.0.1:PORT/api/v3`, PyGithub's `base_url`.
+        web_url: `http://127.0.0.1:PORT`: pages, and git at `/owner/repo.git`.
+    """
+
+    def __init__(
+        self, folder: Path, *, clock: Callable[[], datetime] = _now, port: int = 0
+    ) -> None:
+        # With its protocol named, asyncio switches off Nagle's delay of 40 ms an answer.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind(("127.0.0.1", port))
+        self.web_url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self.api_url = f"{self.web_url}/api/v3"
+        self.links = Links(api=self.api_url, web=self.web_url)
+        self.store = BareStore(folder / "repositories")
+        self.state = State(self.store, clock)
+        self.accounts = Accounts(self.state)
+        self.faults = Faults(self.state)
+        self.hooks = Hooks(self.state, self.links, self.faults.hooks)
+        self._github = GitHub(self.state, self.links, self.accounts, self.faults)
+        self._git = GitHttp(self.state, self.store, self.accounts, self.faults)
+        self.pages: App | None = None
+        """What answers every other path; 404 without."""
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                self,
+                loop="asyncio",  # it starts processes from a thread that is not the first
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                date_header=True,
+            )
+        )
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="sandbox-forge", daemon=True
+        )
+
+    @property
+    def observers(self) -> list[Callable[[Exchange], None]]:
+        """Called with every API exchange."""
+        return self._github.observers
+
+    @property
+    def webhook_observers(
+        self,
+    ) -> list[Callable[[str, Mapping[str, str], Mapping[str, Any]], None]]:
+        """Called with event, headers and payload of every webhook made."""
+        return self.hooks.observers
+
+    def clone_url(self, owner: str, name: str, login: str = "", token: str = "") -> str:
+        """Where git finds a repository, with credentials where a login is given."""
+        scheme, _, host = self.web_url.partition("://")
+        who = f"{login}:{token}@" if login else ""
+        return f"{scheme}://{who}{host}/{owner}/{name}.git"
+
+    def start(self) -> None:
+        """Begin to serve; returns when requests are answered."""
+        self._thread.start()
+        waiting = threading.Event()
+        while not self._server.started:
+            if not self._thread.is_alive():
+                raise RuntimeError("the forge's server ended before it began")
+            waiting.wait(0.005)
+
+    def stop(self) -> None:
+        """End: no request is answered any more, and no process is left."""
+        self._server.should_exit = True
+        self._server.force_exit = True
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+        self.hooks.close()
+        self.store.close()
+        self._socket.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request at the door it belongs to."""
+        path = raw_path(scope)
+        if path.startswith("/api/"):
+            await self._github(scope, receive, send)
+        elif is_git(path):
+            await self._git(scope, receive, send)
+        elif self.pages is not None:
+            await self.pages(scope, receive, send)
+        else:
+            await respond(send, 404, [("Content-Type", "text/plain")], b"Not Found\n")
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with contextlib.suppress(RuntimeError):
+            self.stop()
