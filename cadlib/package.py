@@ -161,14 +161,14 @@ def problems(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
 def _amounts(files: Files, limits: Limits) -> Iterator[Finding]:
     if len(files) > limits.files:
         yield _error(
-            Place(),
+            Place(KPTFILE),
             f"the package holds {len(files)} files, more than {limits.files}",
             "Split it into smaller packages, or move what is not configuration elsewhere",
         )
     size = sum(len(entry.data) for entry in files.values())
     if size > limits.package_bytes:
         yield _error(
-            Place(),
+            Place(KPTFILE),
             f"the files of the package have {_mib(size)}, more than {_mib(limits.package_bytes)}",
             "Split it into smaller packages, or move what is not configuration elsewhere",
         )

@@ -114,7 +114,8 @@ class Rendered:
         changes: New bytes by path, None for a file to delete; empty when the package
             is its own rendering, and when a mutator failed.
         findings: By file and line; places are relative to the root package, and lines
-            are those of the files as they were given.
+            are those of the files as they were given. Each has a file: the Kptfile for
+            what is about the package at large.
         steps: The functions that ran, in order.
         failed: The rendering could not be carried to its end, or a function failed.
             There is a finding of severity error then.
@@ -298,7 +299,7 @@ class _Rendering:
         problem = kptfiles.config_path_problem(function.config_path)
         path = packages.join(package, posixpath.normpath(function.config_path))
         stream = self._source.streams.get(path)
-        place = replace(function.place, field=_config_field(function))
+        place = replace(_place(function), field=_config_field(function))
         if problem or not stream or packages.owner_of(path, self._source.packages) != package:
             raise PackageError(
                 place,
@@ -337,7 +338,7 @@ class _Rendering:
                 result,
                 image=call.image,
                 package=call.package,
-                calls=function.place,
+                calls=_place(function),
                 source=self._source,
                 resources=resources,
             )
@@ -348,7 +349,7 @@ class _Rendering:
                 Finding(
                     message=f"the function failed: {outcome.error}",
                     severity=Severity.ERROR,
-                    place=function.place,
+                    place=_place(function),
                     function=call.image,
                     fix="Look at what it says, then at its configuration and the resources",
                 )
@@ -379,12 +380,17 @@ class _Rendering:
                 Finding(
                     message=f"the function broke the rules: {error.problem}",
                     severity=Severity.ERROR,
-                    place=function.place,
+                    place=_place(function),
                     function=call.image,
                     fix=error.fix or "Tell the authors of the function",
                 )
             )
             raise _StoppedError from error
+
+
+def _place(function: Function) -> Place:
+    """Return where a function is called: the Kptfile at large for one from configuration."""
+    return function.place if function.place.path else Place(packages.KPTFILE)
 
 
 def _full_image(function: Function) -> str:
@@ -412,7 +418,7 @@ def _unsupported(function: Function) -> Iterator[Finding]:
             name = f"`{key}` with a range of versions" if key == "tag" else f"`{key}`"
             at = f"{function.place.field}.{key}" if function.place.field else key
             yield _error(
-                replace(function.place, field=at),
+                replace(_place(function), field=at),
                 f"{name} of a function is not supported yet",
                 fixes.get(key, "Remove it; functions see all resources of their package"),
             )

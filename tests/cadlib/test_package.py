@@ -169,7 +169,7 @@ def test_too_many_files_is_one_finding() -> None:
         Finding(
             message="the package holds 20001 files, more than 20000",
             severity=Severity.ERROR,
-            place=Place(),
+            place=Place("Kptfile"),
             fix="Split it into smaller packages, or move what is not configuration elsewhere",
         ),
     )
@@ -185,7 +185,7 @@ def test_sizes() -> None:
     ]
     assert problems({"picture.png": big}, limits) == ()
     assert [str(finding) for finding in problems({"a": big, "b": big}, limits)] == [
-        "the package: the files of the package have 6.0 MiB, more than 4.0 MiB."
+        "Kptfile: the files of the package have 6.0 MiB, more than 4.0 MiB."
         " Split it into smaller packages, or move what is not configuration elsewhere."
     ]
 

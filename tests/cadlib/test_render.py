@@ -490,6 +490,21 @@ def test_results_get_file_and_line(about: Mapping[str, object], place: str) -> N
     assert not run.rendered.failed
 
 
+def test_what_a_guardrail_says_about_no_place_is_about_the_package() -> None:
+    """The short-cut is no place at all, which no annotation can be put at."""
+    run = drive(
+        tree(Kptfile=KPTFILE),
+        {"check": failing("exit status 1", {"message": "m"})},
+        validators=[Function(image="check")],
+    )
+
+    assert run.texts == [
+        "error: Kptfile: the function failed: exit status 1."
+        " Look at what it says, then at its configuration and the resources.",
+        "info: Kptfile: m",
+    ]
+
+
 def test_results_inside_the_resource_list_count_too() -> None:
     run = drive(
         tree(Kptfile=pipeline("check"), a_yaml=resource("a")),
@@ -655,7 +670,7 @@ BAD: dict[str, tuple[dict[str, Entry], str]] = {
     ),
     "20,001 files": (
         {**tree(Kptfile=KPTFILE), **{f"{n}.yaml": Entry(b"") for n in range(20_000)}},
-        "error: the package: the package holds 20001 files, more than 20000."
+        "error: Kptfile: the package holds 20001 files, more than 20000."
         " Split it into smaller packages, or move what is not configuration elsewhere.",
     ),
     "a folder named like a revision": (
