@@ -1,6 +1,7 @@
 """Configuration files: what they mean, and what is said about those that cannot be used."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,10 +37,10 @@ packages:
 render: check
 guardrails:
   mutators:
-    - {image: set-labels:v0.2, configMap: {owner: network}}
+    - {image: "set-labels:v0.2", configMap: {owner: network}}
   validators:
-    - {image: kubeconform:v0.1, configMap: {strict: "true"}, name: schema}
-    - {image: ghcr.io/acme/gatekeeper:v0.2, mode: warn, fix: "see the platform handbook."}
+    - {image: "kubeconform:v0.1", configMap: {strict: "true"}, name: schema}
+    - {image: "ghcr.io/acme/gatekeeper:v0.2", mode: warn, fix: "see the platform handbook."}
 access:
   approve: {require: 2, from: ["role:maintain", "user:Ann"], self: true}
 publish:
@@ -96,6 +97,8 @@ upstreams:
 variants: ["variants/*.yaml"]
 """
 
+QUOTED = re.sub(r"image: ([^,}]+)", r'image: "\1"', DESIGNED)
+
 
 def said(text: str) -> list[str]:
     """What is said about a file; [] when it can be used."""
@@ -103,7 +106,20 @@ def said(text: str) -> list[str]:
     return [str(p) for p in found.problems] if isinstance(found, BrokenPolicy) else []
 
 
-def test_every_key_of_the_design_that_does_not_work_yet_is_refused_by_name() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        QUOTED,
+        pytest.param(
+            DESIGNED,
+            marks=pytest.mark.xfail(
+                strict=True, reason="libyaml 0.1.7 refuses `{image: a:v1}`, which YAML 1.2 allows"
+            ),
+        ),
+    ],
+    ids=["images in quotes", "to the letter"],
+)
+def test_every_key_of_the_design_that_does_not_work_yet_is_refused_by_name(text: str) -> None:
     """Short-cut refused: ignoring what is not understood, so that a rule silently fails to hold."""
     later = {
         5: "deployment", 6: "metadata", 7: "drafts", 16: "functions", 20: "access.propose",
@@ -121,7 +137,7 @@ def test_every_key_of_the_design_that_does_not_work_yet_is_refused_by_name() -> 
         for at, source in enumerate(["codeowners", "team:network-leads"])
     ]  # fmt: skip
 
-    assert said(DESIGNED) == [text for _, text in sorted(expected)]
+    assert said(text) == [problem for _, problem in sorted(expected)]
 
 
 def test_everything_that_is_supported_is_read() -> None:
@@ -439,7 +455,7 @@ def test_the_schema_agrees_with_the_reader() -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     whole = read_yaml(WHOLE.encode()).documents[0].value
-    designed = read_yaml(DESIGNED.encode()).documents[0].value
+    designed = read_yaml(QUOTED.encode()).documents[0].value
 
     assert list(validator.iter_errors(whole)) == []
     assert list(validator.iter_errors({})) == []
