@@ -6,12 +6,11 @@ from typing import Final, NoReturn, Self
 
 import grpc
 import grpc.aio
-from google.protobuf.message import DecodeError
-from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from cadlib import resourcelist
 from cadlib.errors import PackageError
+from fnrunner import wire
 from fnrunner.errors import (
     FunctionFailedError,
     FunctionNotFoundError,
@@ -21,12 +20,10 @@ from fnrunner.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.proto import evaluator_pb2, evaluator_pb2_grpc
+from fnrunner.proto import evaluator_pb2
 from fnrunner.results import Result
 from fnrunner.run import Limits, Outcome
-from fnrunner.service import DETAILS_KEY, DETAILS_LIMIT_KEY
 
-_ENVELOPE: Final = 4096  # bytes beside the ResourceList in a message: image name, framing
 _DETAILS: Final = 1024 * 1024  # bytes of results that a failed function may leave
 _GRACE: Final = 1.0  # seconds that the runner has to say itself that time is up
 _FIRST_PAUSE: Final = 0.05  # seconds between tries to reach the runner, doubled each time
@@ -52,7 +49,7 @@ class Client:
         self._limits = limits
         self._patience = patience
         self._channel = grpc.aio.insecure_channel(address, options=_options(limits))
-        self._evaluator = evaluator_pb2_grpc.FunctionEvaluatorStub(self._channel)
+        self._evaluate = wire.evaluator(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 
     async def __aenter__(self) -> Self:
@@ -68,7 +65,7 @@ class Client:
 
     async def close(self) -> None:
         """Drop the connection; calls that run end with RunnerBusyError."""
-        await self._channel.close()
+        await self._channel.close(None)
 
     async def is_ready(self, seconds: float = 1.0) -> bool:
         """Whether the runner says within `seconds` that it serves."""
@@ -99,10 +96,10 @@ class Client:
         end, pause = clock() + self._patience, _FIRST_PAUSE
         while True:
             try:
-                return await self._evaluator.EvaluateFunction(
+                return await self._evaluate(
                     request,
                     timeout=self._limits.seconds + _GRACE,
-                    metadata=((DETAILS_LIMIT_KEY, str(_DETAILS)),),
+                    metadata=((wire.DETAILS_LIMIT_KEY, str(_DETAILS)),),
                 )
             except grpc.aio.AioRpcError as error:
                 if error.code() is not grpc.StatusCode.UNAVAILABLE or clock() + pause > end:
@@ -112,7 +109,7 @@ class Client:
 
     def _failed(self, image: str, error: grpc.aio.AioRpcError) -> Outcome:
         """Return what a failed function left, or raise what kept it from running."""
-        details = _details(error)
+        details = wire.detail(error.trailing_metadata())
         if details is None:
             self._raise(image, error)
         log = details.log.decode(errors="replace")
@@ -139,10 +136,8 @@ class Client:
 
 
 def _options(limits: Limits) -> tuple[tuple[str, int], ...]:
-    size = limits.message_bytes + _ENVELOPE
     return (
-        ("grpc.max_send_message_length", size),
-        ("grpc.max_receive_message_length", size),
+        *wire.sizes(limits),
         ("grpc.max_metadata_size", 2 * _DETAILS),
         ("grpc.absolute_max_metadata_size", 4 * _DETAILS),
         # gRPC waits up to two minutes before it connects anew; a runner is back in a second.
@@ -150,25 +145,6 @@ def _options(limits: Limits) -> tuple[tuple[str, int], ...]:
         ("grpc.min_reconnect_backoff_ms", int(_FIRST_PAUSE * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(_LAST_PAUSE * 1000)),
     )
-
-
-def _details(error: grpc.aio.AioRpcError) -> evaluator_pb2.EvaluateFunctionResponse | None:
-    """Return what a failed function left, or None if the status carries nothing of the kind."""
-    for key, value in error.trailing_metadata():
-        if key == DETAILS_KEY and isinstance(value, bytes):
-            return _response(value)
-    return None
-
-
-def _response(data: bytes) -> evaluator_pb2.EvaluateFunctionResponse | None:
-    response = evaluator_pb2.EvaluateFunctionResponse()
-    try:
-        status = Status.FromString(data)
-        if any(detail.Unpack(response) for detail in status.details):
-            return response
-    except DecodeError:
-        return None  # from somebody else, about something else
-    return None
 
 
 def _results(

@@ -12,18 +12,15 @@ from pathlib import Path
 from typing import Final
 
 import grpc.aio
-from grpc_health.v1 import health_pb2_grpc
 
-from fnrunner import choose
+from fnrunner import choose, wire
 from fnrunner.builtin import PREFIXES
 from fnrunner.errors import RunnerAddressError
-from fnrunner.proto import evaluator_pb2_grpc
 from fnrunner.run import Limits, Runner
 from fnrunner.service import Evaluator, Health
 
 _log = logging.getLogger(__name__)
 
-_ENVELOPE: Final = 4096  # bytes beside the ResourceList in a message: image name, framing
 _GRACE: Final = 5.0  # seconds that running functions have to end
 
 
@@ -62,10 +59,10 @@ async def listening(address: str, runner: Runner, limits: Limits) -> AsyncIterat
     Raises:
         RunnerAddressError: The address cannot be listened on.
     """
-    server = grpc.aio.server(options=_options(limits))
+    # Without so_reuseport a second runner on the same port hears that it is taken.
+    server = grpc.aio.server(options=(*wire.sizes(limits), ("grpc.so_reuseport", 0)))
     health = Health()
-    evaluator_pb2_grpc.add_FunctionEvaluatorServicer_to_server(Evaluator(runner), server)
-    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    wire.serve(server, Evaluator(runner), health)
     bound = _bind(server, address)
     await server.start()
     try:
@@ -74,15 +71,6 @@ async def listening(address: str, runner: Runner, limits: Limits) -> AsyncIterat
         health.end()
         await server.stop(_GRACE)
         _remove(address)
-
-
-def _options(limits: Limits) -> tuple[tuple[str, int], ...]:
-    size = limits.message_bytes + _ENVELOPE
-    return (
-        ("grpc.max_send_message_length", size),
-        ("grpc.max_receive_message_length", size),
-        ("grpc.so_reuseport", 0),  # a second runner on the same port must hear that it is taken
-    )
 
 
 def _bind(server: grpc.aio.Server, address: str) -> str:

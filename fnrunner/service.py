@@ -8,16 +8,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import grpc
 import grpc.aio
-from google.protobuf.any_pb2 import Any as AnyMessage
-from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from fnrunner import results
+from fnrunner import results, wire
 from fnrunner.errors import (
     FunctionFailedError,
     FunctionNotFoundError,
@@ -43,13 +41,9 @@ STATUS: Final[Mapping[type[Exception], grpc.StatusCode]] = MappingProxyType(
     }
 )
 
-# Request metadata: how many bytes of status details the caller can take.
-DETAILS_LIMIT_KEY: Final = "porchbot-details-limit"
-# Trailing metadata in which gRPC carries a google.rpc.Status.
-DETAILS_KEY: Final = "grpc-status-details-bin"
 # gRPC's C core refuses headers from 8 KiB on unless told otherwise; this leaves room for the rest.
 _USUAL_DETAILS: Final = 6 * 1024
-_WRAPPING: Final = 96  # bytes around the response in a status: its type's name, field lengths
+_WRAPPING: Final = 128  # bytes around the response in a status: its type's name, field lengths
 _LONGEST_MESSAGE: Final = 1024  # bytes of a status message, which is a header as well
 
 
@@ -62,9 +56,7 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
     async def EvaluateFunction(  # noqa: N802 - the name on the wire
         self,
         request: evaluator_pb2.EvaluateFunctionRequest,
-        context: grpc.aio.ServicerContext[
-            evaluator_pb2.EvaluateFunctionRequest, evaluator_pb2.EvaluateFunctionResponse
-        ],
+        context: grpc.aio.ServicerContext[Any, Any],
     ) -> evaluator_pb2.EvaluateFunctionResponse:
         """Run one function; end the call with a status if that cannot be done."""
         try:
@@ -73,12 +65,8 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
             code, text = _status(request.image, error)
             await context.abort(code, text)
         if outcome.failed:
-            status = failure(request.image, outcome, _limit(context))
-            await context.abort(
-                grpc.StatusCode.INTERNAL,
-                status.message,
-                ((DETAILS_KEY, status.SerializeToString()),),
-            )
+            message, details = failure(request.image, outcome, _limit(context))
+            await context.abort(grpc.StatusCode.INTERNAL, message, ((wire.DETAILS_KEY, details),))
         return evaluator_pb2.EvaluateFunctionResponse(
             resource_list=outcome.resources, log=outcome.log.encode()
         )
@@ -95,15 +83,15 @@ def _status(image: str, error: Exception) -> tuple[grpc.StatusCode, str]:
     return grpc.StatusCode.INTERNAL, f'function "{image}": the runner has a bug, id {name}'
 
 
-def _limit(context: grpc.aio.ServicerContext[object, object]) -> int:
+def _limit(context: grpc.aio.ServicerContext[Any, Any]) -> int:
     for key, value in context.invocation_metadata() or ():
-        if key == DETAILS_LIMIT_KEY and isinstance(value, str) and value.isdecimal():
+        if key == wire.DETAILS_LIMIT_KEY and isinstance(value, str) and value.isdecimal():
             return int(value)
     return _USUAL_DETAILS
 
 
-def failure(image: str, outcome: Outcome, limit: int) -> Status:
-    """Return the status of a function that ran and failed.
+def failure(image: str, outcome: Outcome, limit: int) -> tuple[str, bytes]:
+    """Return how a function that ran and failed looks on the wire.
 
     Args:
         image: The function, as it was asked for.
@@ -111,19 +99,14 @@ def failure(image: str, outcome: Outcome, limit: int) -> Status:
         limit: How large the status may get, in bytes; at least 1024.
 
     Returns:
-        A status INTERNAL whose one detail is the EvaluateFunctionResponse: whole if it
-        fits, else with results only, else with as many of them as fit and one that
-        says how many are missing.
+        The message, and a google.rpc.Status INTERNAL whose one detail is the
+        EvaluateFunctionResponse: whole if it fits, else with results only, else with
+        as many of them as fit and one that says how many are missing.
     """
     message = f'Failed to execute function "{image}": {_summary(outcome)}'
-    status = Status(
-        code=grpc.StatusCode.INTERNAL.value[0],
-        message=_cut(message, min(_LONGEST_MESSAGE, limit // 4)),
-    )
-    detail = AnyMessage()
-    detail.Pack(_fitting(outcome, limit - status.ByteSize() - _WRAPPING))
-    status.details.append(detail)
-    return status
+    message = _cut(message, min(_LONGEST_MESSAGE, limit // 4))
+    response = _fitting(outcome, limit - len(message.encode()) - _WRAPPING)
+    return message, wire.status(grpc.StatusCode.INTERNAL.value[0], message, response)
 
 
 def _summary(outcome: Outcome) -> str:
@@ -170,7 +153,7 @@ def _cut(text: str, size: int) -> str:
     return f"{data[: max(0, size - 3)].decode(errors='ignore')}..."
 
 
-class Health(health_pb2_grpc.HealthServicer):
+class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # its module has no types
     """gRPC health: every service name is served from start to end, as Porch's runner answers."""
 
     def __init__(self) -> None:

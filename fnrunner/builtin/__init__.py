@@ -14,10 +14,9 @@ from typing import Final
 
 from cadlib.resourcelist import ResourceList
 
-from cadlib import resourcelist
 from cadlib.errors import PackageError
-from fnrunner import results
 from fnrunner.builtin import kubeconform, set_annotations, set_labels, set_namespace
+from fnrunner.builtin.memory import Memory
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.errors import FunctionNotFoundError, ResourcesRefusedError
 from fnrunner.run import Outcome
@@ -36,7 +35,7 @@ class Function:
     """A builtin function.
 
     Attributes:
-        run: What it does; its argument belongs to it.
+        run: What it does. It must not change the values it is given: they are shared.
         tags: Versions of the catalog's function that it behaves like.
     """
 
@@ -79,12 +78,15 @@ class Builtin:
     def __init__(self, prefixes: Sequence[str] = PREFIXES, *, running: int = 4) -> None:
         self._prefixes = tuple(f"{prefix.rstrip('/')}/" for prefix in prefixes)
         self._threads = ThreadPoolExecutor(running, thread_name_prefix="function")
+        self._memory = Memory()
 
     async def run(self, image: str, resources: bytes) -> Outcome:
         """Run it, or raise FunctionNotFoundError or ResourcesRefusedError."""
         function = self.find(image)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, evaluate, image, function, resources)
+        return await loop.run_in_executor(
+            self._threads, evaluate, image, function, resources, self._memory
+        )
 
     def find(self, image: str) -> Function:
         """Return the function that an image name means, or raise FunctionNotFoundError."""
@@ -102,21 +104,25 @@ class Builtin:
         return image
 
 
-def evaluate(image: str, function: Function, resources: bytes) -> Outcome:
+def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -> Outcome:
     """Run a function on a ResourceList (YAML, UTF-8), here and now.
+
+    Args:
+        image: The function, as it was asked for.
+        function: What it means.
+        resources: What it works on.
+        memory: Items read before.
 
     Raises:
         ResourcesRefusedError: `resources` is not a ResourceList.
     """
     try:
-        given = resourcelist.decode(resources)
+        parsed = memory.decode(resources)
     except PackageError as error:
         raise ResourcesRefusedError(image, str(error)) from error
-    found = function.run(given)
+    found = function.run(parsed.resources)
     return Outcome(
-        resources=results.added(
-            resourcelist.encode(found.items, given.config), (*given.results, *found.results)
-        ),
+        resources=memory.encode(parsed, found.items, found.results),
         log=found.log,
         failed=found.failed,
         results=found.results if found.failed else (),

@@ -120,24 +120,55 @@ CONFIGS: dict[str, dict[str, Value]] = {
 
 
 async def measure(address: str, process: subprocess.Popen[bytes]) -> None:
-    """Print the table."""
+    """Print the table: resources never seen before, then such as come again."""
     started = time.perf_counter()
     async with Client(address) as client:
         await client.is_ready(30)
         print(f"runner answers after {time.perf_counter() - started:.2f} s, {memory(process)}")
-        print(f"{'100 resources':<18}{'p50 ms':>9}{'p99 ms':>9}{'calls/s':>9}{'16 clients':>12}")
+        print(f"{'':<24}{'p50 ms':>9}{'p99 ms':>9}{'cpu ms':>9}{'calls/s':>9}{'16 clients':>12}")
         for image, config in CONFIGS.items():
-            requests = [resources(config, f"r{i}") for i in range(CALLS)]
-            await one_by_one(client, image, requests[:10])
-            seconds = await one_by_one(client, image, requests)
-            many = await at_once(address, image, requests)
-            p99 = quantiles(seconds, n=100)[98]
-            print(
-                f"{image:<18}{median(seconds) * 1000:>9.1f}{p99 * 1000:>9.1f}"
-                f"{len(seconds) / sum(seconds):>9.0f}{many:>12.0f}"
-            )
+            await client.run(image, resources(config, "first"))
+            await series(client, address, process, image, config, distinct=CALLS)
+            await series(client, address, process, image, config, distinct=1)
     size = len(resources(CONFIGS["set-namespace"], "r0"))
     print(f"a request has {size / 1000:.0f} kB; the runner has {memory(process)} at the end")
+
+
+async def series(
+    client: Client,
+    address: str,
+    process: subprocess.Popen[bytes],
+    image: str,
+    config: dict[str, Value],
+    *,
+    distinct: int,
+) -> None:
+    """Print one line: `CALLS` calls one by one, and as many from many clients."""
+    name = f"{image}, {'new' if distinct > 1 else 'again'}"
+    requests = [resources(config, f"{name}-{i}") for i in range(distinct)] * (CALLS // distinct)
+    if distinct == 1:
+        await client.run(image, requests[0])
+    before = cpu(process)
+    seconds = await one_by_one(client, image, requests)
+    spent = cpu(process) - before
+    if distinct > 1:
+        requests = [resources(config, f"{name}-many-{i}") for i in range(distinct)]
+    many = await at_once(address, image, requests)
+    p99 = quantiles(seconds, n=100)[98]
+    print(
+        f"{name:<24}{median(seconds) * 1000:>9.1f}{p99 * 1000:>9.1f}{spent / CALLS * 1000:>9.1f}"
+        f"{CALLS / sum(seconds):>9.0f}{many:>12.0f}"
+    )
+
+
+def cpu(process: subprocess.Popen[bytes]) -> float:
+    """Processor seconds that a process has used; 0 where they cannot be told."""
+    try:
+        with open(f"/proc/{process.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(process: subprocess.Popen[bytes]) -> str:

@@ -3,13 +3,14 @@
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
 
 from cadlib import resourcelist
-from fnrunner import choose
+from fnrunner import choose, wire
 from fnrunner.client import Client
 from fnrunner.errors import (
     FunctionFailedError,
@@ -23,6 +24,7 @@ from fnrunner.errors import (
 from fnrunner.proto import evaluator_pb2, evaluator_pb2_grpc
 from fnrunner.run import Limits, Outcome
 from fnrunner.serve import listening
+from fnrunner.service import Health
 from tests.fnrunner.calls import items, values
 from tests.fnrunner.test_service import Fixed, pods
 
@@ -158,9 +160,7 @@ class Porch(evaluator_pb2_grpc.FunctionEvaluatorServicer):
     async def EvaluateFunction(  # noqa: N802 - the name on the wire
         self,
         request: evaluator_pb2.EvaluateFunctionRequest,
-        context: grpc.aio.ServicerContext[
-            evaluator_pb2.EvaluateFunctionRequest, evaluator_pb2.EvaluateFunctionResponse
-        ],
+        context: grpc.aio.ServicerContext[Any, Any],
     ) -> evaluator_pb2.EvaluateFunctionResponse:
         text = f'Failed to execute function "{request.image}": exit status 1 (bad label)'
         await context.abort(grpc.StatusCode.INTERNAL, text)
@@ -169,7 +169,7 @@ class Porch(evaluator_pb2_grpc.FunctionEvaluatorServicer):
 
 async def test_a_failure_told_in_words_only(tmp_path: Path) -> None:
     server = grpc.aio.server()
-    evaluator_pb2_grpc.add_FunctionEvaluatorServicer_to_server(Porch(), server)
+    wire.serve(server, Porch(), Health())
     server.add_insecure_port(f"unix:{tmp_path}/s")
     await server.start()
     async with Client(f"unix:{tmp_path}/s") as client:

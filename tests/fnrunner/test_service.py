@@ -5,23 +5,23 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
-from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 from cadlib import resourcelist
-from fnrunner import choose
+from fnrunner import choose, wire
 from fnrunner.errors import (
     FunctionFailedError,
     FunctionTimeoutError,
     ResourcesRefusedError,
     RunnerBusyError,
 )
-from fnrunner.proto import evaluator_pb2, evaluator_pb2_grpc
+from fnrunner.proto import evaluator_pb2
 from fnrunner.run import Limits, Outcome, Runner
 from fnrunner.serve import listening
 from fnrunner.service import failure
@@ -59,9 +59,8 @@ async def channel(
 async def call(
     opened: grpc.aio.Channel, image: str, resources: bytes = b""
 ) -> evaluator_pb2.EvaluateFunctionResponse:
-    stub = evaluator_pb2_grpc.FunctionEvaluatorStub(opened)
     request = evaluator_pb2.EvaluateFunctionRequest(image=image, resource_list=resources)
-    return await stub.EvaluateFunction(request, timeout=10)
+    return await wire.evaluator(opened)(request, timeout=10)
 
 
 def pods(count: int = 1) -> bytes:
@@ -168,9 +167,10 @@ async def test_a_failed_function_leaves_its_results_in_the_status(tmp_path: Path
     assert error.details() == (
         'Failed to execute function "kubeconform": exit status 1 (got number, want array)'
     )
-    status = rpc_status.from_call(error)
-    response = evaluator_pb2.EvaluateFunctionResponse()
-    assert status.details[0].Unpack(response)
+    anyones: Any = error
+    assert rpc_status.from_call(anyones).message == error.details()
+    response = wire.detail(error.trailing_metadata())
+    assert response is not None
     listed = resourcelist.decode(response.resource_list)
     assert [result["field"] for result in listed.results] == [{"path": "spec.containers"}]
     assert len(listed.items) == 1
@@ -183,8 +183,8 @@ async def test_a_client_with_usual_limits_can_take_any_failure(tmp_path: Path) -
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await call(opened, "kubeconform", pods(500))
     assert caught.value.code() is grpc.StatusCode.INTERNAL
-    response = evaluator_pb2.EvaluateFunctionResponse()
-    assert rpc_status.from_call(caught.value).details[0].Unpack(response)
+    response = wire.detail(caught.value.trailing_metadata())
+    assert response is not None
     results = resourcelist.decode(response.resource_list).results
     assert len(results) > 10
     assert results[-1] == {
@@ -200,10 +200,11 @@ def test_the_status_keeps_within_its_limit(limit: int, count: int) -> None:
         {"message": f"n\u00e4h {i} \U0001f600", "severity": "error"} for i in range(count)
     )
     outcome = Outcome(b"x" * 50 * (count + 1), log="l\u00f6g" * count, failed=True, results=results)
-    status = failure("f", outcome, limit)
-    assert status.ByteSize() <= limit
-    response = evaluator_pb2.EvaluateFunctionResponse()
-    assert Status.FromString(status.SerializeToString()).details[0].Unpack(response)
+    message, status = failure("f", outcome, limit)
+    assert len(status) <= limit
+    assert len(message.encode()) <= 1024
+    response = wire.detail([(wire.DETAILS_KEY, status)])
+    assert response is not None
     if not response.resource_list.startswith(b"x"):
         kept = resourcelist.decode(response.resource_list).results
         assert list(kept[:-1]) == list(results[: len(kept) - 1])
@@ -235,3 +236,9 @@ async def test_watching_health_tells_of_the_end(tmp_path: Path) -> None:
         await asyncio.wait_for(watching, 10)
     serving = health_pb2.HealthCheckResponse
     assert seen == [serving.SERVING, serving.NOT_SERVING]
+
+
+@pytest.mark.parametrize("value", [b"\xff\xff", b"", "text"])
+def test_details_that_are_not_ours_count_as_none(value: bytes | str) -> None:
+    assert wire.detail([("other", b""), (wire.DETAILS_KEY, value)]) is None
+    assert wire.detail(None) is None

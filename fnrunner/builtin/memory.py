@@ -1,0 +1,196 @@
+"""ResourceLists read and written item by item, so that what was seen before is not parsed again.
+
+Reading and writing YAML is nearly all that a call costs. A package goes through several
+functions, and again after each push, and mostly the same resources come back each time. So
+a list is cut into its items by lines, and each item is looked up by its text; what is new
+is parsed, all of it at once. On the way out, items that did not change keep their text.
+
+The cut is only a shortcut: where a list is not laid out as ours are, or a piece cannot be
+read alone (an alias to an anchor in another item, say), the whole list is read as it is.
+"""
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Lock
+from typing import Final, Generic, TypeVar
+
+from cadlib.resourcelist import Item, ResourceList
+
+from cadlib import resourcelist
+from cadlib.errors import PackageError
+from fnrunner import results
+from fnrunner.results import Result
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_HEAD: Final = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n"
+_NO_ITEMS: Final = re.compile(rb"^items: \[\]\n", re.MULTILINE)
+# The items in block style, at the margin: to the next line there that is no item.
+_ITEMS: Final = re.compile(rb"^items:\n((?:(?:- |  ).*\n|\n)*)", re.MULTILINE)
+_ITEM: Final = re.compile(rb"^- ", re.MULTILINE)
+# Perhaps an anchor or an alias: such an item may depend on others and is not remembered.
+_ANCHOR: Final = re.compile(rb"[\s\[{,:?][&*][\w-]")
+
+
+# What became of an item: its text before, and its value, comments and place after.
+_Change = tuple[bytes, str, str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A ResourceList, and the text of each of its items when it was cut.
+
+    Attributes:
+        resources: The list.
+        texts: Text of each item, in order; () when the list was read whole.
+    """
+
+    resources: ResourceList
+    texts: Sequence[bytes]
+
+
+class Memory:
+    """Items by their text, and texts of changed items; the ones used last are kept.
+
+    Items are shared between calls: whoever gets one must not change its value.
+    """
+
+    def __init__(self, limit_bytes: int = 4 * 1024 * 1024) -> None:
+        """Make an empty memory.
+
+        Args:
+            limit_bytes: How much text to remember of either. Parsed, it takes ten to twenty
+                times as much; the default holds some five thousand resources.
+        """
+        self._items: _Recent[bytes, Item] = _Recent(limit_bytes)
+        self._written: _Recent[_Change, bytes] = _Recent(limit_bytes)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much text is remembered, of items or of changed ones, whichever is more."""
+        return max(self._items.used, self._written.used)
+
+    def decode(self, data: bytes) -> Parsed:
+        """Read a ResourceList.
+
+        Raises:
+            PackageError: It is none; the place counts in the whole text.
+        """
+        try:
+            parsed = self._by_items(data)
+        except PackageError:
+            parsed = None  # the whole is read below, and says where in it the fault is
+        return parsed or Parsed(resourcelist.decode(data), ())
+
+    def encode(self, parsed: Parsed, items: Sequence[Item], found: Iterable[Result]) -> bytes:
+        """Write a ResourceList with the configuration of `parsed`, other items, and results.
+
+        Args:
+            parsed: What the items came from; those that are still the same keep their text.
+            items: The items, in order.
+            found: Entries of `results`, after those that `parsed` had.
+        """
+        config = parsed.resources.config
+        everything = (*parsed.resources.results, *found)
+        texts = self._texts(parsed, items)
+        frame = resourcelist.encode((), config)
+        if not texts or not _NO_ITEMS.search(frame):
+            return results.added(resourcelist.encode(items, config), everything)
+        before, after = _NO_ITEMS.split(frame, maxsplit=1)
+        return results.added(b"".join((before, b"items:\n", *texts, after)), everything)
+
+    def _by_items(self, data: bytes) -> Parsed | None:
+        match = _ITEMS.search(data)
+        texts = _cut(match[1]) if match else []
+        if not match or not texts or b"\r" in data:
+            return None
+        frame = resourcelist.decode(data[: match.start()] + b"items: []\n" + data[match.end() :])
+        items = self._items.find(texts)
+        new = [i for i, item in enumerate(items) if item is None]
+        if new:
+            # All at once, and in order: a piece that is no item by itself shows in their number.
+            read = resourcelist.decode(_HEAD + b"".join(texts[i] for i in new)).items
+            if len(read) != len(new):
+                return None
+            for i, item in zip(new, read, strict=True):
+                items[i] = item
+                self._remember(texts[i], item)
+        whole = tuple(item for item in items if item is not None)
+        return Parsed(ResourceList(items=whole, config=frame.config, results=frame.results), texts)
+
+    def _texts(self, parsed: Parsed, items: Sequence[Item]) -> list[bytes]:
+        """Return the text of each item; () when they have none that can be told apart."""
+        before = parsed.resources.items
+        if len(before) != len(items) or len(parsed.texts) != len(items):
+            return []
+        texts: list[bytes | None] = [
+            text if old is new else None
+            for old, new, text in zip(before, items, parsed.texts, strict=True)
+        ]
+        changed = [i for i, text in enumerate(texts) if text is None]
+        keys = [_change(parsed.texts[i], before[i], items[i]) for i in changed]
+        written = self._written.find(keys)
+        new = [n for n, text in enumerate(written) if text is None]
+        if new:
+            match = _ITEMS.search(resourcelist.encode([items[changed[n]] for n in new], None))
+            cut = _cut(match[1]) if match else []
+            if len(cut) != len(new):
+                return []
+            for n, text in zip(new, cut, strict=True):
+                written[n] = text
+                self._written.keep(keys[n], text, len(text))
+                self._remember(text, items[changed[n]])
+        for i, found in zip(changed, written, strict=True):
+            texts[i] = found
+        return [text for text in texts if text is not None]
+
+    def _remember(self, text: bytes, item: Item) -> None:
+        if not _ANCHOR.search(text):
+            self._items.keep(text, item, len(text))
+
+
+class _Recent(Generic[K, V]):
+    """A mapping that forgets what was used longest ago; safe to use from several threads."""
+
+    def __init__(self, limit: int) -> None:
+        self.used = 0
+        self._limit = limit
+        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def find(self, keys: Iterable[K]) -> list[V | None]:
+        with self._lock:
+            return [self._find(key) for key in keys]
+
+    def _find(self, key: K) -> V | None:
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        self._entries.move_to_end(key)
+        return entry[0]
+
+    def keep(self, key: K, value: V, size: int) -> None:
+        with self._lock:
+            if key in self._entries:
+                return
+            self._entries[key] = value, size
+            self.used += size
+            while self.used > self._limit:
+                _, (_, gone) = self._entries.popitem(last=False)
+                self.used -= gone
+
+
+def _change(text: bytes, old: Item, new: Item) -> _Change:
+    comments = "" if new.comments is old.comments else repr(sorted(new.comments.items(), key=repr))
+    return text, json.dumps(new.value), comments, new.path, new.index
+
+
+def _cut(text: bytes) -> list[bytes]:
+    """Return the pieces of a block sequence at the margin, each with its line breaks."""
+    starts = [match.start() for match in _ITEM.finditer(text)]
+    return [text[start:end] for start, end in pairwise([*starts, len(text)])]

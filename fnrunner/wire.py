@@ -1,0 +1,75 @@
+"""The pieces of gRPC that client and server share: sizes, metadata keys, generated code.
+
+The generated code has no types of its own; what is used of it gets them here.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final, cast
+
+import grpc.aio
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import DecodeError
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped] # it comes without types
+from grpc_health.v1 import health_pb2_grpc
+
+from fnrunner.proto import evaluator_pb2_grpc
+from fnrunner.proto.evaluator_pb2 import EvaluateFunctionRequest, EvaluateFunctionResponse
+from fnrunner.run import Limits
+
+# Request metadata: how many bytes of status details the caller can take.
+DETAILS_LIMIT_KEY: Final = "porchbot-details-limit"
+# Trailing metadata in which gRPC carries a google.rpc.Status.
+DETAILS_KEY: Final = "grpc-status-details-bin"
+
+_ENVELOPE: Final = 4096  # bytes beside the ResourceList in a message: image name, framing
+_METHOD: Final = "/evaluator.FunctionEvaluator/EvaluateFunction"
+
+Evaluate = grpc.aio.UnaryUnaryMultiCallable[EvaluateFunctionRequest, EvaluateFunctionResponse]
+
+
+def sizes(limits: Limits) -> tuple[tuple[str, int], ...]:
+    """Return the channel or server options that limit a message both ways."""
+    size = limits.message_bytes + _ENVELOPE
+    return ("grpc.max_send_message_length", size), ("grpc.max_receive_message_length", size)
+
+
+def evaluator(channel: grpc.aio.Channel) -> Evaluate:
+    """Return the call `EvaluateFunction` on a channel."""
+    call = channel.unary_unary(
+        _METHOD,
+        request_serializer=EvaluateFunctionRequest.SerializeToString,
+        response_deserializer=EvaluateFunctionResponse.FromString,
+    )
+    return cast("Evaluate", call)
+
+
+def serve(
+    server: grpc.aio.Server,
+    evaluator: evaluator_pb2_grpc.FunctionEvaluatorServicer,
+    health: Any,  # a HealthServicer, whose module comes without types
+) -> None:
+    """Put both services on a server."""
+    add: Any = evaluator_pb2_grpc.add_FunctionEvaluatorServicer_to_server
+    add(evaluator, server)
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+
+
+def status(code: int, message: str, response: EvaluateFunctionResponse) -> bytes:
+    """Return a google.rpc.Status with a response as its one detail."""
+    detail = AnyMessage()
+    detail.Pack(response)
+    return bytes(Status(code=code, message=message, details=[detail]).SerializeToString())
+
+
+def detail(metadata: Iterable[Any] | None) -> EvaluateFunctionResponse | None:
+    """Return the response in a status's trailing metadata (pairs), or None if there is none.
+
+    Details that are broken or about something else count as none.
+    """
+    found = dict(metadata or ()).get(DETAILS_KEY)
+    response = EvaluateFunctionResponse()
+    try:
+        packed = Status.FromString(found).details if isinstance(found, bytes) else ()
+        return response if any(one.Unpack(response) for one in packed) else None
+    except DecodeError:
+        return None

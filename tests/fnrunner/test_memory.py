@@ -1,0 +1,142 @@
+"""The memory of items: the same answers as without it, whatever the list looks like."""
+
+import copy
+
+import pytest
+from cadlib.resourcelist import ResourceList
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadlib import resourcelist
+from cadlib.errors import PackageError
+from fnrunner.builtin import FUNCTIONS, Function, evaluate
+from fnrunner.builtin.memory import Memory
+from tests.fnrunner.calls import config_map, items, values
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {{name: p{i}}}\n"
+CONFIGS = {
+    "set-namespace": config_map(namespace="staging"),
+    "set-labels": config_map(tier="web"),
+    "set-annotations": config_map(owner="a"),
+    "kubeconform": config_map(strict="true"),
+}
+TEXT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, namespace: old, labels: {x: y}, annotations: {x: y}}
+spec: {selector: {matchLabels: {x: y}}, template: {metadata: {}, spec: {containers: []}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: b}
+subjects: [{kind: ServiceAccount, name: a, namespace: old}]
+"""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_function_changes_what_it_is_given(name: str) -> None:
+    """Short-cut: change the values in place, and with them what the next call remembers."""
+    given_items = items(TEXT)
+    before = copy.deepcopy([item.value for item in given_items])
+    FUNCTIONS[name].run(ResourceList(given_items, values(CONFIGS[name])[0], ()))
+    assert [item.value for item in given_items] == before
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_second_answer_is_the_first(name: str) -> None:
+    memory = Memory()
+    request = resourcelist.encode(items(TEXT), values(CONFIGS[name])[0])
+    first = evaluate(name, FUNCTIONS[name], request, memory)
+    assert evaluate(name, FUNCTIONS[name], request, memory) == first
+    again = evaluate(name, FUNCTIONS[name], first.resources, memory)
+    fresh = evaluate(name, FUNCTIONS[name], first.resources, Memory())
+    assert read(again.resources) == read(fresh.resources)
+
+
+def read(data: bytes) -> tuple[object, ...]:
+    """A list as values."""
+    listed = resourcelist.decode(data)
+    found = [(item.value, dict(item.comments), item.path, item.index) for item in listed.items]
+    return found, listed.config, list(listed.results)
+
+
+HEAD = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
+LISTS = {
+    "ours": f"{HEAD}items:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n",
+    "configuration after the items": (
+        f"{HEAD}items:\n- kind: A\n  apiVersion: v1\nfunctionConfig:\n  kind: C\n"
+    ),
+    "configuration with items of its own": (
+        f"{HEAD}functionConfig:\n  items:\n  - a\nitems:\n- kind: A\n  apiVersion: v1\n"
+    ),
+    "none": f"{HEAD}items: []\n",
+    "missing": HEAD,
+    "null": f"{HEAD}items:\n",
+    "flow": f"{HEAD}items: [{{kind: A}}, {{kind: B}}]\n",
+    "wide": f"{HEAD}items:\n  - kind: A\n    x: 1\n  - kind: B\n",
+    "twice the same": f"{HEAD}items:\n- kind: A\n- kind: A\n",
+    "comment between": f"{HEAD}items:\n- kind: A\n# note\n- kind: B\n",
+    "alias to another item": f"{HEAD}items:\n- kind: A\n  x: &x 1\n- kind: B\n  y: *x\n",
+    "anchor set anew": (
+        f"{HEAD}items:\n- k: &x 1\n- y: *x\n- k: &x 2\n- y: *x\n"
+    ),
+    "text that looks like an item": (
+        f"{HEAD}items:\n- kind: A\n  text: |\n    - kind: B\n\n    items:\n  z: 1\n- kind: B\n"
+    ),
+    "quotes over an item's margin": f'{HEAD}items:\n- kind: A\n  text: "one\n- two"\n- kind: B\n',
+    "carriage returns": f"{HEAD}items:\n- kind: A\n  text: b\n".replace("\n", "\r\n"),
+    "no line break at the end": f"{HEAD}items:\n- kind: A\n- kind: B",
+    "results": f"{HEAD}items:\n- kind: A\nresults:\n- message: old\n",
+    "blank lines": f"{HEAD}items:\n\n- kind: A\n\n- kind: B\n\n",
+    "a document mark": f"---\n{HEAD}items:\n- kind: A\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LISTS.values(), ids=LISTS)
+def test_a_list_is_read_as_without_it(text: str) -> None:
+    """Short-cut: trust the cut."""
+    memory = Memory()
+    data = text.encode()
+    for warm in ("kind: A", "kind: B"):
+        memory.decode(f"{HEAD}items:\n- {warm}\n".encode())
+    for _ in range(2):
+        expected = read(data)
+        parsed = memory.decode(data)
+        listed = parsed.resources
+        found = [(item.value, dict(item.comments), item.path, item.index) for item in listed.items]
+        assert (found, listed.config, list(listed.results)) == expected
+        assert read(memory.encode(parsed, listed.items, ())) == expected
+
+
+@pytest.mark.parametrize("text", ["", "kind: Pod", f"{HEAD}items:\n- kind: A\n  x: [\n- kind: B\n"])
+def test_a_fault_is_placed_in_the_whole_text(text: str) -> None:
+    with pytest.raises(PackageError) as expected:
+        resourcelist.decode(text.encode())
+    with pytest.raises(PackageError) as caught:
+        Memory().decode(text.encode())
+    assert str(caught.value) == str(expected.value)
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=8), st.integers(0, 2000))
+def test_it_forgets_what_was_used_longest_ago(lists: list[list[int]], limit: int) -> None:
+    memory = Memory(limit)
+    for numbers in lists:
+        text = "---\n".join(POD.format(i=i) for i in numbers)
+        data = resourcelist.encode(items(text), None)
+        assert read(data)[0] == [
+            (item.value, dict(item.comments), item.path, item.index)
+            for item in memory.decode(data).resources.items
+        ]
+        assert memory.size_bytes <= limit
+
+
+def test_an_item_seen_before_is_not_read_again() -> None:
+    memory = Memory()
+    first = memory.decode(resourcelist.encode(items(POD.format(i=1)), None))
+    second = memory.decode(resourcelist.encode(items(POD.format(i=1)), values("kind: C")[0]))
+    assert second.resources.items[0] is first.resources.items[0]
+
+
+def test_functions_are_what_the_table_says() -> None:
+    assert set(FUNCTIONS) == set(CONFIGS)
+    assert all(isinstance(function, Function) for function in FUNCTIONS.values())
