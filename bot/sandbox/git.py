@@ -45,6 +45,10 @@ class Git(Protocol):
         """All refs as they stand now: full name to object id."""
         ...
 
+    def default_branch(self) -> str:
+        """The branch that HEAD names, whether it is there or not."""
+        ...
+
     def move(self, changes: Sequence[RefChange]) -> bool:
         """Change refs all together; False, and no change, if one is not at `before`."""
         ...
@@ -105,11 +109,18 @@ class Git(Protocol):
 class GitStore(Protocol):
     """Where repositories are made and found by the forge's id of them."""
 
-    def create(self, repo_id: int, source: Path | None, default_branch: str) -> Git:
-        """Make a repository: empty, or with the branches and tags of a repository or bundle."""
+    def create(self, repo_id: int, source: Path | None, default_branch: str | None) -> Git:
+        """Make a repository.
+
+        Args:
+            repo_id: What it is found by.
+            source: A repository or a bundle, whose branches and tags it gets; a folder that is
+                neither, whose files become one commit; None for an empty repository.
+            default_branch: Its default branch; None for the source's own, or main.
+        """
         ...
 
-    def fork(self, repo_id: int, parent_id: int, default_branch: str) -> Git:
+    def fork(self, repo_id: int, parent_id: int) -> Git:
         """Make a repository with the branches and tags of another one of this store."""
         ...
 
@@ -170,22 +181,24 @@ class BareStore:
         """Folder of a repository."""
         return self.folder / f"{repo_id}.git"
 
-    def create(self, repo_id: int, source: Path | None, default_branch: str) -> Git:
+    def create(self, repo_id: int, source: Path | None, default_branch: str | None) -> Git:
         """Make a repository; see `GitStore`."""
         path = self.path(repo_id)
-        head = f"refs/heads/{default_branch}"
-        if source is None:
-            self._run("init", "--quiet", "--bare", f"--initial-branch={default_branch}", str(path))
-        else:
+        if source is not None and not _is_folder(source):
             self._run("clone", "--quiet", "--mirror", "--", str(source.resolve()), str(path))
-            # A bundle may lack HEAD, and a clone's HEAD is the source's, not ours.
-            (path / "HEAD").write_text(f"ref: {head}\n")
             self._drop_other_refs(path)
-        return self.open(repo_id)
+        else:
+            self._run("init", "--quiet", "--bare", str(path))
+            if source is not None:
+                self._import(path, source.resolve(), default_branch or "main")
+        git = self.open(repo_id)
+        wanted = default_branch or _likely(git)
+        (path / "HEAD").write_text(f"ref: refs/heads/{wanted}\n")
+        return git
 
-    def fork(self, repo_id: int, parent_id: int, default_branch: str) -> Git:
+    def fork(self, repo_id: int, parent_id: int) -> Git:
         """Make a repository from another one; see `GitStore`."""
-        return self.create(repo_id, self.path(parent_id), default_branch)
+        return self.create(repo_id, self.path(parent_id), None)
 
     def open(self, repo_id: int) -> BareGit:
         """The repository made under this id."""
@@ -204,6 +217,21 @@ class BareStore:
         for git in self._open.values():
             git.close()
         self._open.clear()
+
+    def _import(self, path: Path, folder: Path, branch: str) -> None:
+        """Make one commit of a folder's files."""
+        index = {"GIT_DIR": str(path), "GIT_INDEX_FILE": str(path / "import.index")}
+        who = {
+            f"GIT_{role}_{what}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for what, value in (("NAME", "Sandbox"), ("EMAIL", "sandbox@sandbox.example"))
+        }
+        env = self.environment | index | who
+        _run((f"--work-tree={folder}", "add", "--all", "--force", "."), env=env, cwd=folder)
+        tree = _run(("write-tree",), env=env).strip()
+        commit = _run(("commit-tree", "-m", "Begin", tree), env=env).strip()
+        _run(("update-ref", f"refs/heads/{branch}", commit), env=env)
+        (path / "import.index").unlink()
 
     def _drop_other_refs(self, path: Path) -> None:
         listed = self._run("-C", str(path), "for-each-ref", "--format=%(refname)").split()
@@ -242,6 +270,11 @@ class BareGit:
         text = _run(("for-each-ref", "--format=%(objectname) %(refname)"), env=self._env)
         pairs = (line.split(" ", 1) for line in text.splitlines())
         return {name: sha for sha, name in pairs if not name.startswith("refs/pull/")}
+
+    def default_branch(self) -> str:
+        """The branch that HEAD names."""
+        head = (self.path / "HEAD").read_text().strip()
+        return head.removeprefix("ref: refs/heads/")
 
     def move(self, changes: Sequence[RefChange]) -> bool:
         """Change refs in one transaction; see `Git`."""
@@ -503,17 +536,43 @@ def deleted(change: RefChange) -> bool:
     return change.after == ZERO
 
 
-def _run(arguments: Sequence[str], *, env: Mapping[str, str], given: bytes = b"") -> str:
-    return _run_bytes(arguments, env=env, given=given).decode()
+def _is_folder(source: Path) -> bool:
+    """Whether a source is a plain folder: no repository, bare or not, and no bundle."""
+    bare = (source / "HEAD").is_file() and (source / "objects").is_dir()
+    return source.is_dir() and not bare and not (source / ".git").exists()
 
 
-def _run_bytes(arguments: Sequence[str], *, env: Mapping[str, str], given: bytes = b"") -> bytes:
+def _likely(git: BareGit) -> str:
+    """The default branch of a source: its HEAD's, or what is usual, or any that is there."""
+    refs, head = git.refs(), git.default_branch()
+    branches = [r.removeprefix("refs/heads/") for r in refs if r.startswith("refs/heads/")]
+    return next((b for b in (head, "main", "master", *branches) if b in branches), "main")
+
+
+def _run(
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    given: bytes = b"",
+    cwd: Path | None = None,
+) -> str:
+    return _run_bytes(arguments, env=env, given=given, cwd=cwd).decode()
+
+
+def _run_bytes(
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    given: bytes = b"",
+    cwd: Path | None = None,
+) -> bytes:
     done = subprocess.run(  # noqa: S603 - arguments are ours or checked object ids and refs
         ["git", *arguments],  # noqa: S607 - the person's git, found on PATH
         env=env,
         capture_output=True,
         check=False,
         input=given,
+        cwd=cwd,
     )
     if done.returncode != 0:
         raise GitError(f"git {arguments[0]}: {done.stderr.decode(errors='replace').strip()}")

@@ -14,13 +14,14 @@ from typing import Any, Self
 import uvicorn
 
 from bot.sandbox.accounts import Accounts
-from bot.sandbox.asgi import App, Receive, Scope, Send, raw_path, respond
+from bot.sandbox.asgi import App, Receive, Scope, Send, raw_path
 from bot.sandbox.faults import Faults
 from bot.sandbox.git import BareStore
 from bot.sandbox.git_http import GitHttp, is_git
 from bot.sandbox.github import Exchange, GitHub
 from bot.sandbox.github_json import Links
 from bot.sandbox.hooks import Hooks
+from bot.sandbox.pages import Pages
 from bot.sandbox.state import State
 
 
@@ -57,8 +58,7 @@ class Sandbox:
         self.hooks = Hooks(self.state, self.links, self.faults.hooks)
         self._github = GitHub(self.state, self.links, self.accounts, self.faults)
         self._git = GitHttp(self.state, self.store, self.accounts, self.faults)
-        self.pages: App | None = None
-        """What answers every other path; 404 without."""
+        self._pages: App = Pages(self.state).app
         self._server = uvicorn.Server(
             uvicorn.Config(
                 self,
@@ -120,10 +120,8 @@ class Sandbox:
             await self._github(scope, receive, send)
         elif is_git(path):
             await self._git(scope, receive, send)
-        elif self.pages is not None:
-            await self.pages(scope, receive, send)
         else:
-            await respond(send, 404, [("Content-Type", "text/plain")], b"Not Found\n")
+            await self._pages(scope, receive, send)
 
     def __enter__(self) -> Self:
         self.start()

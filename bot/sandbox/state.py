@@ -142,13 +142,14 @@ class State:
         owner: str,
         name: str,
         source: Path | None = None,
-        default_branch: str = "main",
+        default_branch: str | None = None,
         private: bool = False,
     ) -> Repository:
-        """Make a repository, empty or from a repository's or a bundle's branches and tags."""
+        """Make a repository: empty, or from a repository, a bundle or a folder (`GitStore`)."""
         with self.lock:
-            repo = self._new_repository(self.user(owner), name, default_branch, private)
-            repo.refs = self.store.create(repo.id, source, default_branch).refs()
+            repo = self._new_repository(self.user(owner), name, private)
+            git = self.store.create(repo.id, source, default_branch)
+            repo.refs, repo.default_branch = git.refs(), git.default_branch()
             return repo
 
     def delete_repository(self, repo: Repository) -> None:
@@ -173,11 +174,10 @@ class State:
     def fork(self, repo: Repository, login: str, name: str | None = None) -> Repository:
         """Copy a repository to another account; pull requests may come from there."""
         with self.lock:
-            made = self._new_repository(
-                self.user(login), name or repo.name, repo.default_branch, repo.private
-            )
+            made = self._new_repository(self.user(login), name or repo.name, repo.private)
             made.parent = repo
-            made.refs = self.store.fork(made.id, repo.id, repo.default_branch).refs()
+            git = self.store.fork(made.id, repo.id)
+            made.refs, made.default_branch = git.refs(), git.default_branch()
             return made
 
     def protect(
@@ -496,15 +496,13 @@ class State:
         if ref.startswith("refs/heads/") and not self.may_push(repo, branch):
             raise plain("Cannot update this protected ref.")
 
-    def _new_repository(
-        self, owner: User, name: str, default_branch: str, private: bool
-    ) -> Repository:
+    def _new_repository(self, owner: User, name: str, private: bool) -> Repository:
         now = self.now()
         repo = Repository(
             id=self.next_id(),
             owner=owner,
             name=name,
-            default_branch=default_branch,
+            default_branch="main",
             private=private,
             created_at=now,
             updated_at=now,
