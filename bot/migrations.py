@@ -1,0 +1,130 @@
+"""The tables, as the list of steps that make them; a step that was released never changes."""
+
+WORK = """
+-- What hints two wakes bring is put together: name by name, every value once.
+CREATE FUNCTION hint_union(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN other = '{}' OR one @> other THEN one
+    WHEN one = '{}' THEN other
+    ELSE (
+      SELECT jsonb_object_agg(name, list) FROM (
+        SELECT name, jsonb_agg(DISTINCT value) AS list FROM (
+          SELECT key AS name, jsonb_array_elements(value) AS value FROM jsonb_each(one)
+          UNION ALL
+          SELECT key, jsonb_array_elements(value) FROM jsonb_each(other)
+        ) AS both_of_them GROUP BY name
+      ) AS lists
+    )
+  END
+$$;
+
+-- What a look has dealt with goes; what came meanwhile stays.
+CREATE FUNCTION hint_minus(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN one = other THEN '{}'
+    ELSE (
+      SELECT coalesce(jsonb_object_agg(name, list), '{}') FROM (
+        SELECT key AS name, jsonb_agg(element) AS list
+        FROM jsonb_each(one), jsonb_array_elements(value) AS element
+        WHERE NOT coalesce(other -> key @> jsonb_build_array(element), false)
+        GROUP BY key
+      ) AS lists
+    )
+  END
+$$;
+
+CREATE TABLE work (
+  key        text PRIMARY KEY,
+  wanted     bigint NOT NULL DEFAULT 1,            -- raised by each wake
+  seen       bigint NOT NULL DEFAULT 0,            -- the wanted that the last look began with
+  due        timestamptz NOT NULL DEFAULT now(),   -- not before; infinity while nothing is wanted
+  held       timestamptz,                          -- not before, whatever wakes it (Retry-After)
+  lease      timestamptz,                          -- until when a worker has it
+  owner      text,                                 -- which take of which worker
+  tries      int NOT NULL DEFAULT 0,               -- looks in a row that failed
+  priority   int NOT NULL DEFAULT 0,               -- higher first
+  hint       jsonb NOT NULL DEFAULT '{}',          -- what the events said exists
+  last_error text
+) WITH (fillfactor = 50);                          -- room for updates in place
+
+-- Without `due`: its changes would then cost an index entry each.
+CREATE INDEX work_wanted ON work (priority DESC) WHERE wanted > seen;
+"""
+
+TABLES = """
+CREATE TABLE delivery (
+  forge    text NOT NULL,
+  guid     text NOT NULL,
+  received timestamptz NOT NULL DEFAULT now(),
+  times    int NOT NULL DEFAULT 1,                 -- how often it came
+  event    text NOT NULL,
+  action   text NOT NULL,
+  headers  jsonb NOT NULL,                         -- an allow-list only
+  body     bytea NOT NULL,                         -- as received and verified
+  PRIMARY KEY (forge, guid)
+);
+CREATE INDEX delivery_received ON delivery (received);
+
+CREATE TABLE adoption (
+  repository   bigint PRIMARY KEY,                 -- the forge's number
+  full_name    text NOT NULL,
+  installation bigint NOT NULL,
+  adopted      timestamptz NOT NULL,
+  installed    timestamptz NOT NULL,
+  drafts       jsonb NOT NULL                      -- draft branch to commit, as first seen
+);
+
+-- Proposals that wait for their base branch to publish them, in the order in which they asked.
+CREATE TABLE candidate (
+  repository bigint NOT NULL,
+  base       text NOT NULL,
+  proposal   bigint NOT NULL,
+  place      bigint GENERATED ALWAYS AS IDENTITY,
+  PRIMARY KEY (repository, base, proposal)
+);
+
+-- Closed proposals that want nothing any more.
+CREATE TABLE settled (
+  repository bigint NOT NULL,
+  proposal   bigint NOT NULL,
+  PRIMARY KEY (repository, proposal)
+);
+
+-- Merges that the forge refused for a reason that only a changed input can mend.
+CREATE TABLE refusal (
+  repository bigint NOT NULL,
+  proposal   bigint NOT NULL,
+  head       text NOT NULL,
+  base       text NOT NULL,
+  reason     text NOT NULL,
+  PRIMARY KEY (repository, proposal)
+);
+
+CREATE TABLE verdict (
+  digest text PRIMARY KEY,
+  value  bytea NOT NULL,
+  made   timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX verdict_made ON verdict (made);
+
+CREATE TABLE audit (
+  id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at     timestamptz NOT NULL DEFAULT now(),
+  key    text NOT NULL,
+  actor  text NOT NULL,
+  action text NOT NULL,
+  detail jsonb NOT NULL
+);
+CREATE INDEX audit_key ON audit (key, id);
+
+CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'audit: entries are only ever added';
+END
+$$;
+CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+  FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
+"""
+
+STEPS: tuple[str, ...] = (WORK, TABLES)
+"""Applied in order, each once; the database remembers how many."""

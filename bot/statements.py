@@ -1,0 +1,125 @@
+"""The longer statements of `bot/store.py`: waking, taking and finishing work (DESIGN 13).
+
+A row is wanted while `wanted > seen`. A look begins by noting `wanted` and ends by writing that
+into `seen`: a wake in between has raised `wanted` once more, and causes another look.
+"""
+
+from psycopg.sql import SQL, Composable
+
+
+def _wake(due: Composable) -> Composable:
+    return SQL("""
+INSERT INTO work AS w (key, hint, priority, due)
+SELECT key, hint, priority, {due}
+FROM unnest(%(keys)s::text[], %(hints)s::jsonb[], %(priorities)s::int[]) AS g(key, hint, priority)
+ON CONFLICT (key) DO UPDATE SET
+  wanted = w.wanted + 1,
+  due = LEAST(w.due, EXCLUDED.due),
+  hint = hint_union(w.hint, EXCLUDED.hint)
+""").format(due=due)
+
+
+WAKE = _wake(SQL("now() + make_interval(secs => %(after)s)")).as_string()
+
+STORE_DELIVERY = (
+    SQL("""
+WITH stored AS (
+  INSERT INTO delivery AS d (forge, guid, event, action, headers, body)
+  VALUES (%(forge)s, %(guid)s, %(event)s, %(action)s, %(headers)s, %(body)s)
+  ON CONFLICT (forge, guid) DO UPDATE SET times = d.times + 1
+  RETURNING times
+), woken AS (
+  {wake}
+  RETURNING 1
+)
+SELECT times, (SELECT count(*) FROM woken) FROM stored
+""")
+    .format(wake=_wake(SQL("now()")))
+    .as_string()
+)
+
+TAKE = """
+UPDATE work SET owner = %(owner)s, lease = now() + make_interval(secs => %(lease)s)
+WHERE key = (
+  SELECT key FROM work
+  WHERE wanted > seen AND due <= now()
+    AND (lease IS NULL OR lease <= now())
+    AND (held IS NULL OR held <= now())
+  ORDER BY priority DESC, due, key
+  LIMIT 1 FOR UPDATE SKIP LOCKED
+)
+RETURNING key, wanted, hint, tries
+"""
+
+_MINE = SQL("WHERE key = %(key)s AND owner = %(owner)s RETURNING due < 'infinity'")
+"""Only while we still have it; says whether it is still wanted."""
+
+# Wanted meanwhile: again at once, behind those that wait already. Otherwise at rest; or until a
+# time, and then it is still wanted, which `seen` one lower says.
+DONE = (
+    SQL("""
+UPDATE work SET
+  seen = CASE WHEN wanted = %(wanted)s AND %(after)s::float IS NOT NULL
+    THEN %(wanted)s - 1 ELSE %(wanted)s END,
+  due = CASE WHEN wanted > %(wanted)s THEN now()
+    WHEN %(after)s::float IS NULL THEN 'infinity'
+    ELSE now() + make_interval(secs => %(after)s::float) END,
+  hint = hint_minus(hint, %(hint)s),
+  tries = 0, last_error = NULL, held = NULL, owner = NULL, lease = NULL
+{mine}
+""")
+    .format(mine=_MINE)
+    .as_string()
+)
+
+AGAIN = (
+    SQL("""
+UPDATE work SET
+  due = CASE WHEN wanted > %(wanted)s THEN now()
+    ELSE now() + make_interval(secs => %(after)s::float) END,
+  tries = 0, last_error = NULL, held = NULL, owner = NULL, lease = NULL
+{mine}
+""")
+    .format(mine=_MINE)
+    .as_string()
+)
+
+FAILED = (
+    SQL("""
+UPDATE work SET
+  due = CASE WHEN wanted > %(wanted)s THEN now()
+    ELSE now() + make_interval(secs => %(after)s::float) END,
+  held = CASE WHEN %(hold)s THEN now() + make_interval(secs => %(after)s::float) END,
+  tries = tries + 1, last_error = %(error)s, owner = NULL, lease = NULL
+{mine}
+""")
+    .format(mine=_MINE)
+    .as_string()
+)
+
+GIVE_BACK = SQL("UPDATE work SET owner = NULL, lease = NULL {mine}").format(mine=_MINE).as_string()
+
+NEXT_DUE = """
+SELECT extract(epoch FROM min(
+  GREATEST(due, coalesce(held, due), coalesce(lease, due))) - now())
+FROM work WHERE wanted > seen
+"""
+
+QUEUE = """
+SELECT count(*),
+  count(*) FILTER (WHERE due <= now() AND (held IS NULL OR held <= now())
+    AND (lease IS NULL OR lease <= now())),
+  count(*) FILTER (WHERE lease > now()),
+  count(*) FILTER (WHERE tries > 0),
+  coalesce(extract(epoch FROM now() - min(due) FILTER (WHERE due <= now()
+    AND (lease IS NULL OR lease <= now()))), 0)
+FROM work WHERE wanted > seen
+"""
+
+ADOPT = """
+INSERT INTO adoption AS a (repository, full_name, installation, adopted, installed, drafts)
+VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s)
+ON CONFLICT (repository) DO UPDATE
+  SET full_name = EXCLUDED.full_name, installation = EXCLUDED.installation
+RETURNING adopted, installed, installation, drafts
+"""

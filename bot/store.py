@@ -1,0 +1,604 @@
+"""All SQL: the work to do, the deliveries that asked for it, an index and an audit trail.
+
+The database is never the truth about a proposal (DESIGN 1.4): lose it, and the forge, git and our
+signed records say everything again. Every method is one statement, and so one transaction.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Protocol
+
+import psycopg
+from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from bot import statements
+from bot.keys import BaseKey, Key
+from bot.migrations import STEPS
+from bot.tasks import end
+
+Hint = Mapping[str, Sequence[Any]]
+"""What the events said exists: a name, such as "comment", to values, such as comment numbers."""
+
+CHANNEL = "porchbot_work"
+"""Where replicas tell one another that there is work."""
+
+LEASE = 10.0
+"""Seconds that a worker has a key without renewing (DESIGN 13)."""
+
+KEPT_DAYS = 7
+"""Days that a delivery's body is kept, for finding out what happened; GitHub keeps three."""
+
+CONNECTIONS = 10
+"""Most connections of one process: looks hold one for a moment only."""
+
+_MIGRATION_LOCK = 0x706F726368  # "porch": replicas that start at once take turns
+
+
+class StoreError(Exception):
+    """The database cannot be reached now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """One delivery, to be stored.
+
+    Attributes:
+        guid: The forge's id for it; a redelivery has the same.
+        event: Its kind, in the forge's words.
+        action: What happened, in the forge's words; "" when the kind has no actions.
+        headers: Those on the allow-list.
+        body: As received.
+        forge: Which forge.
+    """
+
+    guid: str
+    event: str
+    action: str
+    headers: Mapping[str, str]
+    body: bytes
+    forge: str = "github"
+
+
+class Adopted(Protocol):
+    """What is remembered of a repository; `bot.forge.Repository` is one."""
+
+    @property
+    def id(self) -> int:
+        """The forge's number."""
+
+    @property
+    def full_name(self) -> str:
+        """Such as "acme/blueprints"."""
+
+    @property
+    def installation(self) -> int:
+        """Number of the App's installation."""
+
+    @property
+    def installed_at(self) -> datetime:
+        """When the App was installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What a repository was when the bot first saw it: the baseline (DESIGN 3).
+
+    Attributes:
+        at: When that was.
+        installed_at: When the App was installed.
+        installation: Number of the App's installation.
+        drafts: Draft branches that were there, and where.
+    """
+
+    at: datetime
+    installed_at: datetime
+    installation: int
+    drafts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A key that a worker has taken.
+
+    Attributes:
+        key: Its text.
+        wanted: What to write into `seen` afterwards.
+        hint: What the events said exists.
+        tries: Looks in a row that failed before this one.
+        owner: Who has it: another take, even by the same worker, has another.
+    """
+
+    key: str
+    wanted: int
+    hint: Hint
+    tries: int
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """How much work there is.
+
+    Attributes:
+        waiting: Keys that somebody wants looked at.
+        due: Those that could be taken now.
+        taken: Those that a worker has.
+        failing: Those whose last look failed.
+        oldest: Seconds that the oldest due one has been due.
+    """
+
+    waiting: int
+    due: int
+    taken: int
+    failing: int
+    oldest: float
+
+
+class Store:
+    """The database; used as an asynchronous context.
+
+    Args:
+        url: Its address, for libpq.
+        connections: Most connections.
+    """
+
+    def __init__(self, url: str, connections: int = CONNECTIONS) -> None:
+        self._url = url
+        self._pool: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]] = AsyncConnectionPool(
+            url,
+            min_size=2,
+            max_size=connections,
+            open=False,
+            timeout=5,
+            kwargs={"autocommit": True, "application_name": "porchbot"},
+        )
+        self._woken = asyncio.Event()
+        self._telling: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "Store":
+        await migrate(self._url)
+        await self._pool.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._telling is not None:
+            with suppress(StoreError):
+                await self._telling
+        await self._pool.close()
+
+    async def ready(self) -> bool:
+        """Whether the database answers."""
+        try:
+            await self._ask("SELECT 1")
+        except StoreError:
+            return False
+        return True
+
+    # --- deliveries and wakes ---------------------------------------------------------------------
+
+    async def store_delivery(self, delivery: Delivered, wakes: Mapping[Key, Hint]) -> bool:
+        """Store a delivery and wake its keys, both or neither.
+
+        A repeated delivery is stored once and wakes its keys again: somebody pressed Redeliver.
+
+        Returns:
+            Whether it came for the first time.
+
+        Raises:
+            StoreError: The database cannot be reached; nothing was stored.
+        """
+        keys, hints, priorities = _columns(wakes)
+        row = await self._one(
+            statements.STORE_DELIVERY,
+            {
+                "forge": delivery.forge,
+                "guid": delivery.guid,
+                "event": delivery.event,
+                "action": delivery.action,
+                "headers": Jsonb(dict(delivery.headers)),
+                "body": delivery.body,
+                "keys": keys,
+                "hints": hints,
+                "priorities": priorities,
+            },
+        )
+        if keys:
+            self._tell()
+        return bool(row[0] == 1)
+
+    async def wake(self, key: Key, hint: Hint | None = None, *, after: float = 0) -> None:
+        """Ask for a key to be looked at.
+
+        Args:
+            key: Which one.
+            hint: What is known to exist; put together with what is known already.
+            after: Seconds to wait. An earlier look answers this wake too, and must ask for the
+                next one itself.
+        """
+        await self.wake_all({key: hint or {}}, after=after)
+
+    async def wake_all(self, wakes: Mapping[Key, Hint], *, after: float = 0) -> None:
+        """Ask for several keys to be looked at, in one transaction."""
+        if not wakes:
+            return
+        keys, hints, priorities = _columns(wakes)
+        await self._ask(
+            statements.WAKE,
+            {"keys": keys, "hints": hints, "priorities": priorities, "after": after},
+        )
+        self._tell()
+
+    async def forget_deliveries(self, days: float = KEPT_DAYS) -> int:
+        """Delete deliveries received longer ago; returns how many."""
+        gone = await self._ask(
+            "DELETE FROM delivery WHERE received < now() - make_interval(secs => %(seconds)s)"
+            " RETURNING 1",
+            {"seconds": days * 86400},
+        )
+        return len(gone)
+
+    # --- work -------------------------------------------------------------------------------------
+
+    async def take(self, owner: str, lease: float = LEASE) -> Taken | None:
+        """Take the due key that has waited longest, highest priority first; None when none is due.
+
+        Args:
+            owner: Name of this one take.
+            lease: Seconds until somebody else may take it.
+        """
+        rows = await self._ask(statements.TAKE, {"owner": owner, "lease": lease})
+        for key, wanted, hint, tries in rows:
+            return Taken(key=key, wanted=wanted, hint=hint, tries=tries, owner=owner)
+        return None
+
+    async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
+        """Renew leases; returns the owners who still have theirs."""
+        rows = await self._ask(
+            "UPDATE work SET lease = now() + make_interval(secs => %(lease)s)"
+            " WHERE owner = ANY(%(owners)s) RETURNING owner",
+            {"owners": list(owners), "lease": lease},
+        )
+        return {owner for (owner,) in rows}
+
+    async def done(self, taken: Taken, *, after: float | None = None) -> bool:
+        """The key has settled as of the wake that this look began with.
+
+        A wake that came meanwhile causes another look, at once.
+
+        Args:
+            taken: What was taken.
+            after: Seconds after which to look again anyhow, for what opens by time alone.
+
+        Returns:
+            Whether we still had it; otherwise nothing was written.
+        """
+        return await self._finish(statements.DONE, taken, after=after)
+
+    async def again(self, taken: Taken, after: float) -> bool:
+        """The key has not settled: keep its hint, and look again after so many seconds."""
+        return await self._finish(statements.AGAIN, taken, after=after)
+
+    async def failed(self, taken: Taken, error: str, after: float, *, hold: bool = False) -> bool:
+        """The look failed: look again after so many seconds, or at the next wake.
+
+        Args:
+            taken: What was taken.
+            error: What went wrong, for the operator.
+            after: Seconds.
+            hold: Not even a wake may shorten it: the forge asked for this wait.
+        """
+        return await self._finish(
+            statements.FAILED, taken, after=after, error=error[:2000], hold=hold
+        )
+
+    async def give_back(self, taken: Taken) -> bool:
+        """The look did not happen or was cut short: anybody may take the key now."""
+        kept = await self._finish(statements.GIVE_BACK, taken)
+        self._tell()
+        return kept
+
+    async def next_due(self) -> float | None:
+        """Seconds until the next key may be taken; None when nothing is wanted."""
+        row = await self._one(statements.NEXT_DUE)
+        return None if row[0] is None else max(0.0, float(row[0]))
+
+    async def queue(self) -> Queue:
+        """How much work there is, for the metrics."""
+        waiting, due, taken, failing, oldest = await self._one(statements.QUEUE)
+        return Queue(waiting, due, taken, failing, float(oldest))
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[asyncio.Event]:
+        """An event that is set whenever there may be work, from this process or another.
+
+        A lost connection is made again; meanwhile only this process's own wakes set it.
+        """
+        task = asyncio.create_task(self._listen())
+        try:
+            yield self._woken
+        finally:
+            await end([task])
+
+    # --- the index --------------------------------------------------------------------------------
+
+    async def adoption(self, repository_id: int) -> Adoption | None:
+        """What a repository was when it was first seen; None when it never was."""
+        rows = await self._ask(
+            "SELECT adopted, installed, installation, drafts FROM adoption"
+            " WHERE repository = %(id)s",
+            {"id": repository_id},
+        )
+        return Adoption(*rows[0]) if rows else None
+
+    async def adopt(self, repository: Adopted, at: datetime, drafts: Mapping[str, str]) -> Adoption:
+        """Remember a repository's state as its baseline; the first one to do so counts."""
+        row = await self._one(
+            statements.ADOPT,
+            {
+                "id": repository.id,
+                "name": repository.full_name,
+                "installation": repository.installation,
+                "at": at,
+                "installed": repository.installed_at,
+                "drafts": Jsonb(dict(drafts)),
+            },
+        )
+        return Adoption(*row)
+
+    async def ask_publish(self, repository_id: int, base: str, number: int) -> None:
+        """A proposal's gates hold: put it in its base branch's line, once."""
+        await self._ask(
+            "INSERT INTO candidate (repository, base, proposal) VALUES (%(id)s, %(base)s, %(n)s)"
+            " ON CONFLICT DO NOTHING",
+            {"id": repository_id, "base": base, "n": number},
+        )
+
+    async def asked_publish(self, repository_id: int, base: str) -> tuple[int, ...]:
+        """The proposals in line for a base branch, first come first."""
+        rows = await self._ask(
+            "SELECT proposal FROM candidate WHERE repository = %(id)s AND base = %(base)s"
+            " ORDER BY place",
+            {"id": repository_id, "base": base},
+        )
+        return tuple(number for (number,) in rows)
+
+    async def queued(self, repository_id: int, base: str, number: int) -> bool:
+        """Whether a proposal is in line."""
+        return number in await self.asked_publish(repository_id, base)
+
+    async def published(self, repository_id: int, base: str, number: int) -> None:
+        """Take a proposal out of the line: published, or its gates hold no more."""
+        await self._ask(
+            "DELETE FROM candidate WHERE repository = %(id)s AND base = %(base)s"
+            " AND proposal = %(n)s",
+            {"id": repository_id, "base": base, "n": number},
+        )
+
+    async def settle(self, repository_id: int, number: int) -> None:
+        """A closed proposal wants nothing any more."""
+        await self._ask(
+            "INSERT INTO settled VALUES (%(id)s, %(n)s) ON CONFLICT DO NOTHING",
+            {"id": repository_id, "n": number},
+        )
+
+    async def settled(self, repository_id: int, numbers: Iterable[int]) -> set[int]:
+        """Those of these proposals that want nothing any more."""
+        asked = list(numbers)
+        if not asked:
+            return set()
+        rows = await self._ask(
+            "SELECT proposal FROM settled WHERE repository = %(id)s AND proposal = ANY(%(n)s)",
+            {"id": repository_id, "n": asked},
+        )
+        return {number for (number,) in rows}
+
+    async def refuse(
+        self, repository_id: int, number: int, head: str, base: str, reason: str
+    ) -> None:
+        """Remember why the forge refused to merge this head onto this base."""
+        await self._ask(
+            "INSERT INTO refusal VALUES (%(id)s, %(n)s, %(head)s, %(base)s, %(reason)s)"
+            " ON CONFLICT (repository, proposal) DO UPDATE"
+            " SET head = EXCLUDED.head, base = EXCLUDED.base, reason = EXCLUDED.reason",
+            {"id": repository_id, "n": number, "head": head, "base": base, "reason": reason},
+        )
+
+    async def refusal(self, repository_id: int, number: int, head: str, base: str) -> str:
+        """Why the forge refused to merge this head onto this base; "" when it did not."""
+        rows = await self._ask(
+            "SELECT reason FROM refusal WHERE repository = %(id)s AND proposal = %(n)s"
+            " AND head = %(head)s AND base = %(base)s",
+            {"id": repository_id, "n": number, "head": head, "base": base},
+        )
+        return str(rows[0][0]) if rows else ""
+
+    async def keep_verdict(self, digest: str, value: bytes) -> None:
+        """Keep what was found about a tree; the first answer stays."""
+        await self._ask(
+            "INSERT INTO verdict (digest, value) VALUES (%(digest)s, %(value)s)"
+            " ON CONFLICT DO NOTHING",
+            {"digest": digest, "value": value},
+        )
+
+    async def verdict(self, digest: str) -> bytes | None:
+        """What was found about a tree; None when nobody has looked."""
+        rows = await self._ask(
+            "SELECT value FROM verdict WHERE digest = %(digest)s", {"digest": digest}
+        )
+        return bytes(rows[0][0]) if rows else None
+
+    async def forget_verdicts(
+        self, digests: Iterable[str] = (), *, days: float | None = None
+    ) -> int:
+        """Delete these verdicts, or those made longer ago; returns how many."""
+        if days is None:
+            gone = await self._ask(
+                "DELETE FROM verdict WHERE digest = ANY(%(digests)s) RETURNING 1",
+                {"digests": list(digests)},
+            )
+        else:
+            gone = await self._ask(
+                "DELETE FROM verdict WHERE made < now() - make_interval(secs => %(seconds)s)"
+                " RETURNING 1",
+                {"seconds": days * 86400},
+            )
+        return len(gone)
+
+    # --- the audit trail --------------------------------------------------------------------------
+
+    async def audit(
+        self,
+        key: str,
+        actions: Sequence[str],
+        *,
+        actor: str = "bot",
+        detail: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add entries, one for each action; none is ever changed or deleted."""
+        await self._ask(
+            "INSERT INTO audit (key, actor, action, detail)"
+            " SELECT %(key)s, %(actor)s, action, %(detail)s FROM unnest(%(actions)s::text[])"
+            " WITH ORDINALITY AS given(action, place) ORDER BY place",
+            {"key": key, "actor": actor, "detail": Jsonb(detail or {}), "actions": list(actions)},
+        )
+
+    async def audited(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
+        """The entries of a key, oldest first: when, who, what, detail."""
+        return tuple(
+            await self._ask(
+                "SELECT at, actor, action, detail FROM audit WHERE key = %(key)s ORDER BY id",
+                {"key": key},
+            )
+        )
+
+    # --- the pool ---------------------------------------------------------------------------------
+
+    async def _ask(self, query: str, values: Mapping[str, Any] | None = None) -> list[TupleRow]:
+        try:
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query, values)
+                return await cursor.fetchall() if cursor.description else []
+        except (psycopg.OperationalError, PoolTimeout) as error:
+            raise _unreachable(error) from error
+
+    async def _one(self, query: str, values: Mapping[str, Any] | None = None) -> TupleRow:
+        return (await self._ask(query, values))[0]
+
+    async def _finish(
+        self,
+        query: str,
+        taken: Taken,
+        *,
+        after: float | None = None,
+        error: str = "",
+        hold: bool = False,
+    ) -> bool:
+        rows = await self._ask(
+            query,
+            {
+                "key": taken.key,
+                "owner": taken.owner,
+                "wanted": taken.wanted,
+                "hint": Jsonb(dict(taken.hint)),
+                "after": after,
+                "error": error,
+                "hold": hold,
+            },
+        )
+        if rows and rows[0][0]:
+            self._woken.set()  # whoever waits here has reckoned with our lease
+        return bool(rows)
+
+    def _tell(self) -> None:
+        """Say that there is work: here at once, to other replicas in a moment.
+
+        Not in the transaction of the wake: a NOTIFY there makes commits wait for one another.
+        """
+        self._woken.set()
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._notify())
+
+    async def _notify(self) -> None:
+        await asyncio.sleep(0.002)  # one for all wakes of a burst
+        with suppress(StoreError):  # the others look by themselves every second
+            await self._ask(f"NOTIFY {CHANNEL}")
+
+    async def _listen(self) -> None:
+        while True:
+            with suppress(psycopg.OperationalError):
+                async with await psycopg.AsyncConnection.connect(
+                    self._url, autocommit=True, application_name="porchbot listen"
+                ) as connection:
+                    await connection.execute(f"LISTEN {CHANNEL}")
+                    self._woken.set()  # what was said before we listened
+                    async for _ in connection.notifies():
+                        self._woken.set()
+            await asyncio.sleep(1)
+
+
+async def migrate(url: str) -> int:
+    """Bring the tables up to date; replicas that start at once take turns.
+
+    Returns:
+        How many steps were new.
+
+    Raises:
+        StoreError: The database cannot be reached, or was made by a newer version of the bot.
+    """
+    try:
+        async with await psycopg.AsyncConnection.connect(url) as connection:
+            return await _migrate(connection)
+    except psycopg.OperationalError as error:
+        raise _unreachable(error) from error
+
+
+async def _migrate(connection: psycopg.AsyncConnection[TupleRow]) -> int:
+    await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
+    await connection.execute("CREATE TABLE IF NOT EXISTS migration (step int PRIMARY KEY)")
+    cursor = await connection.execute("SELECT count(*) FROM migration")
+    row = await cursor.fetchone()
+    done = int(row[0]) if row else 0
+    if done > len(STEPS):
+        raise StoreError(
+            f"The database has had {done} migrations and this bot knows {len(STEPS)}: it was made "
+            "by a newer version. Run that version, or another database."
+        )
+    for number, step in enumerate(STEPS[done:], start=done + 1):
+        await connection.execute(step)
+        await connection.execute("INSERT INTO migration VALUES (%s)", [number])
+    return len(STEPS) - done
+
+
+def _unreachable(error: Exception) -> StoreError:
+    # The message of psycopg names host and database, never the password.
+    return StoreError(
+        f"The database cannot be reached: {str(error).strip()}. Start it, or set DATABASE_URL."
+    )
+
+
+def _columns(wakes: Mapping[Key, Hint]) -> tuple[list[str], list[str], list[int]]:
+    """Keys sorted, so that two transactions never wait for each other; their hints; priorities.
+
+    A base branch goes first: publishing is what people wait for, and there are few of them.
+    """
+    ordered = sorted(wakes, key=str)
+    return (
+        [str(key) for key in ordered],
+        [
+            json.dumps({name: list(values) for name, values in wakes[key].items()})
+            for key in ordered
+        ],
+        [int(isinstance(key, BaseKey)) for key in ordered],
+    )

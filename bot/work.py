@@ -1,0 +1,226 @@
+"""The loop that takes work: lease, look, done; who fails waits longer, who is woken goes at once.
+
+The lease is only economy (DESIGN 13): that two looks at one key never harm comes from conditional
+writes at the forge. So a lost lease cancels the look and writes nothing; nobody has to be sure.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from time import monotonic
+
+import structlog
+
+from bot.keys import Key, parse
+from bot.store import LEASE, Hint, Store, StoreError, Taken
+from bot.tasks import end
+
+log = structlog.get_logger()
+
+RENEW = 3.0
+"""Seconds between renewals: two may fail before a lease of ten seconds ends."""
+
+POLL = 1.0
+"""Seconds after which to look for work unasked: what a lost notification costs."""
+
+LONGEST = 15 * 60.0
+"""Seconds between looks at a key that keeps failing (reference/bots.md 6.5)."""
+
+GRACE = 10.0
+"""Seconds that looks may take to end when the bot is told to stop; systemd kills after 90."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A key to look at.
+
+    Attributes:
+        key: Which.
+        hint: What the events that woke it said exists.
+        tries: Looks in a row that failed before this one.
+    """
+
+    key: Key
+    hint: Hint
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Nothing is left to do; `after` says when time alone may change that, in seconds."""
+
+    after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Not settled, and nothing failed: look again after so many seconds, with the same hint."""
+
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The look failed.
+
+    Attributes:
+        reason: For the operator.
+        after: Seconds that the forge asked us to wait, which no wake shortens; None: wait twice
+            as long as the last time, and less when something wakes the key.
+    """
+
+    reason: str
+    after: float | None = None
+
+
+Result = Settled | LookAgain | Failed
+Handler = Callable[[Work], Awaitable[Result]]
+
+
+class Worker:
+    """Takes keys and gives them to a handler, one task a key.
+
+    Args:
+        store: Where the work is.
+        handler: Brings one key to rest. An exception of it counts as `Failed`.
+        name: Of this process, unlike any other's.
+        lease: Seconds that a key is ours without renewing.
+        grace: Seconds that looks may take to end when we are stopped.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        handler: Handler,
+        name: str,
+        *,
+        lease: float = LEASE,
+        grace: float = GRACE,
+    ) -> None:
+        self._store = store
+        self._handler = handler
+        self._name = name
+        self._lease = lease
+        self._grace = grace
+        self._numbers = count(1)
+        self._looks: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self, workers: int = 4) -> None:
+        """Work until cancelled; then let looks end, and give back what does not.
+
+        Args:
+            workers: Most keys at a time.
+        """
+        room = asyncio.Semaphore(workers)
+        renewing = asyncio.create_task(self._renew_all())
+        try:
+            async with self._store.listening() as woken:
+                while True:
+                    await room.acquire()
+                    await self._start(room, woken)
+        finally:
+            await self._stop(renewing)
+
+    @property
+    def busy(self) -> int:
+        """Looks going on."""
+        return len(self._looks)
+
+    async def _start(self, room: asyncio.Semaphore, woken: asyncio.Event) -> None:
+        """Wait for a key, and begin its look; the semaphore is released at its end."""
+        while True:
+            woken.clear()  # before asking: a wake while we ask must not be lost
+            owner = f"{self._name}/{next(self._numbers)}"
+            try:
+                taken = await self._take(owner)
+                wait = POLL if taken else await self._store.next_due()
+            except StoreError as error:
+                log.warning("no database", error=str(error))
+                taken, wait = None, POLL
+            if taken is not None:
+                break
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(POLL, POLL if wait is None else wait + 0.001)):
+                    await woken.wait()
+        self._looks[taken.owner] = task = asyncio.create_task(self._look(taken))
+        task.add_done_callback(lambda _: room.release())
+        task.add_done_callback(lambda _: self._looks.pop(taken.owner, None))
+
+    async def _take(self, owner: str) -> Taken | None:
+        """Take a key; cancelled in the middle, give back what the database gave us."""
+        taking = asyncio.ensure_future(self._store.take(owner, self._lease))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            with suppress(StoreError):
+                taken = await taking
+                if taken is not None:
+                    await self._store.give_back(taken)
+            raise
+
+    async def _look(self, taken: Taken) -> None:
+        begun = monotonic()
+        try:
+            result = await self._handle(taken)
+        except asyncio.CancelledError:
+            with suppress(StoreError):
+                await self._store.give_back(taken)
+            raise
+        try:
+            kept = await self._finish(taken, result)
+        except StoreError as error:
+            log.warning("look not recorded; it is done again", key=taken.key, error=str(error))
+            return
+        said = log.warning if isinstance(result, Failed) else log.info
+        said("look", key=taken.key, result=result, seconds=round(monotonic() - begun, 3), kept=kept)
+
+    async def _handle(self, taken: Taken) -> Result:
+        try:
+            return await self._handler(Work(parse(taken.key), taken.hint, taken.tries))
+        except Exception as error:  # the controller loop: whatever breaks, other keys go on
+            log.exception("look broke", key=taken.key)
+            return Failed(f"{type(error).__name__}: {error}")
+
+    async def _finish(self, taken: Taken, result: Result) -> bool:
+        match result:
+            case Settled(after):
+                return await self._store.done(taken, after=after)
+            case LookAgain(after):
+                return await self._store.again(taken, after)
+            case Failed(reason, after):
+                wait = backoff(taken.tries) if after is None else after
+                return await self._store.failed(taken, reason, wait, hold=after is not None)
+
+    async def _renew_all(self) -> None:
+        """Keep the leases of looks going on; end the looks whose lease somebody else has."""
+        while True:
+            await asyncio.sleep(self._lease * RENEW / LEASE)
+            looks = dict(self._looks)
+            if not looks:
+                continue
+            try:
+                kept = await self._store.renew(list(looks), self._lease)
+            except StoreError:
+                continue  # the lease may outlast this; if not, the key is somebody else's
+            for owner in looks.keys() - kept:
+                if not looks[owner].done():
+                    log.warning("lease lost", owner=owner)
+                    looks[owner].cancel()
+
+    async def _stop(self, renewing: asyncio.Task[None]) -> None:
+        """Take no more; wait a little for looks to end, then give their keys back."""
+        looks = list(self._looks.values())
+        if looks:
+            await asyncio.wait(looks, timeout=self._grace)
+        await end([renewing, *looks])
+
+
+def backoff(tries: int) -> float:
+    """Seconds to wait after a failure that came after `tries` others: 1, 2, 4 … up to 15 minutes.
+
+    Up to a tenth is added, so that keys that failed together are not tried together.
+    """
+    return min(LONGEST, 2.0 ** min(tries, 20)) * (1 + random.random() / 10)  # noqa: S311 (spreads load, guards nothing)

@@ -1,0 +1,373 @@
+"""The database: one transaction for a delivery and its wakes, one row a key, entries only added."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+
+from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
+from bot.postgres import EmbeddedPostgres
+from bot.store import Adoption, Delivered, Hint, Store, StoreError, Taken, migrate
+
+KEY = ProposalKey(1, 1, "drafts/net/core/v1")
+OTHER = PullKey(1, 7)
+BASE = BaseKey(1, "main")
+DELIVERY = Delivered(
+    guid="72d3162e-cc78-11e3-81ab-4c9367dc0958",
+    event="push",
+    action="",
+    headers={"x-github-event": "push"},
+    body=b'{"ref": "refs/heads/main"}',
+)
+
+
+@dataclass(frozen=True)
+class _Repository:
+    id: int = 1
+    full_name: str = "acme/blueprints"
+    installation: int = 3
+    installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+REPOSITORY = _Repository()
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[Store]:
+    async with Store(database_url) as opened:
+        yield opened
+
+
+async def _all(store: Store) -> list[Taken]:
+    """Take everything that is due."""
+    found: list[Taken] = []
+    while (taken := await store.take(f"test/{len(found)}")) is not None:
+        found.append(taken)
+    return found
+
+
+async def _rows(url: str, query: str) -> list[tuple[object, ...]]:
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        return await (await connection.execute(query)).fetchall()
+
+
+async def test_a_delivery_is_stored_with_its_wakes_or_not_at_all(
+    store: Store, database_url: str
+) -> None:
+    """The short-cut is two statements: a kill between them loses the wake of a stored delivery."""
+    broken: dict[Key, Hint] = {KEY: {"comment": [float("nan")]}}  # refused by jsonb
+
+    with pytest.raises(psycopg.DataError, match="invalid input syntax for type json"):
+        await store.store_delivery(DELIVERY, broken)
+
+    assert await _rows(database_url, "SELECT guid FROM delivery") == []
+    assert await _all(store) == []
+
+
+async def test_a_repeated_delivery_is_stored_once_and_wakes_again(
+    store: Store, database_url: str
+) -> None:
+    first = await store.store_delivery(DELIVERY, {KEY: {}})
+    (taken,) = await _all(store)
+    await store.done(taken)
+
+    again = await store.store_delivery(DELIVERY, {KEY: {}})
+
+    assert (first, again) == (True, False)
+    assert [t.key for t in await _all(store)] == [str(KEY)]
+    assert await _rows(database_url, "SELECT guid, times, body FROM delivery") == [
+        (DELIVERY.guid, 2, DELIVERY.body)
+    ]
+
+
+async def test_a_delivery_that_wakes_nothing_is_stored(store: Store, database_url: str) -> None:
+    assert await store.store_delivery(DELIVERY, {})
+    assert await _rows(database_url, "SELECT event FROM delivery") == [("push",)]
+
+
+async def test_wakes_of_one_key_are_one_row_and_their_hints_are_put_together(store: Store) -> None:
+    """The short-cut keeps the last hint: the comment of the first event is then forgotten."""
+    await store.wake(KEY, {"comment": [1], "head": ["aaa"]})
+    await store.wake(KEY, {"comment": [2, 1], "review": [9]})
+    await store.wake(KEY)
+
+    (taken,) = await _all(store)
+
+    assert {name: sorted(values) for name, values in taken.hint.items()} == {
+        "comment": [1, 2],
+        "head": ["aaa"],
+        "review": [9],
+    }
+    assert taken.wanted == 3
+
+
+async def test_a_wake_during_a_look_causes_another_with_what_is_new(store: Store) -> None:
+    """The short-cut deletes the row, or writes `seen = wanted`: the second wake is lost."""
+    await store.wake(KEY, {"comment": [1], "head": ["aaa"]})
+    (taken,) = await _all(store)
+    await store.wake(KEY, {"comment": [2], "head": ["aaa"]})
+
+    assert await store.done(taken)
+
+    (again,) = await _all(store)
+    assert (again.wanted, again.hint) == (2, {"comment": [2]})
+    assert await store.done(again)
+    assert await _all(store) == []
+    assert await store.next_due() is None
+
+
+async def test_looking_again_keeps_the_hint(store: Store) -> None:
+    await store.wake(KEY, {"comment": [1]})
+    (taken,) = await _all(store)
+
+    await store.again(taken, 0.05)
+
+    assert await _all(store) == []
+    await asyncio.sleep(0.06)
+    assert [(t.hint, t.tries) for t in await _all(store)] == [({"comment": [1]}, 0)]
+
+
+async def test_settled_until_a_time(store: Store) -> None:
+    await store.wake(KEY)
+    (taken,) = await _all(store)
+
+    await store.done(taken, after=0.05)
+
+    assert await _all(store) == []
+    due = await store.next_due()
+    assert due is not None
+    assert 0 < due <= 0.05
+    await asyncio.sleep(0.06)
+    (again,) = await _all(store)
+    await store.done(again)
+    assert await store.next_due() is None
+
+
+async def test_a_wake_cuts_a_wait_short_but_not_the_one_the_forge_asked_for(store: Store) -> None:
+    for key in (KEY, OTHER):
+        await store.wake(key)
+    for taken in await _all(store):
+        await store.failed(taken, "busy", 60, hold=taken.key == str(OTHER))
+
+    for key in (KEY, OTHER):
+        await store.wake(key)
+
+    assert [(t.key, t.tries) for t in await _all(store)] == [(str(KEY), 1)]
+
+
+async def test_a_failure_keeps_the_key_wanted(store: Store) -> None:
+    await store.wake(KEY, {"comment": [1]})
+    (taken,) = await _all(store)
+    await store.wake(KEY)
+
+    await store.failed(taken, "broke", 60)
+
+    (again,) = await _all(store)
+    assert (again.tries, again.hint, again.wanted) == (1, {"comment": [1]}, 2)
+
+
+async def test_a_timed_wake_waits_and_another_moves_it_forward(store: Store) -> None:
+    await store.wake(KEY, after=60)
+    assert await _all(store) == []
+
+    await store.wake(KEY)
+    assert [t.key for t in await _all(store)] == [str(KEY)]
+
+
+async def test_a_timed_wake_never_moves_an_earlier_one_back(store: Store) -> None:
+    await store.wake(KEY)
+    await store.wake(KEY, after=60)
+
+    assert [t.key for t in await _all(store)] == [str(KEY)]
+
+
+async def test_who_lost_the_lease_writes_nothing(store: Store) -> None:
+    """The short-cut finishes by key: the look of the other worker is then called done."""
+    await store.wake(KEY)
+    old = await store.take("one", lease=0.0)
+    assert old is not None
+    new = await store.take("two", lease=10)
+    assert new is not None
+
+    assert [
+        await store.done(old),
+        await store.again(old, 1),
+        await store.failed(old, "late", 1),
+        await store.give_back(old),
+    ] == [False] * 4
+    assert await store.renew(["one", "two"]) == {"two"}
+    assert await store.done(new)
+
+
+async def test_base_branches_go_first_then_who_waited_longest(store: Store) -> None:
+    for key in (OTHER, KEY, RepositoryKey(2), BASE):
+        await store.wake(key)
+
+    assert [t.key for t in await _all(store)] == [
+        str(BASE),
+        str(OTHER),
+        str(KEY),
+        str(RepositoryKey(2)),
+    ]
+
+
+async def test_many_wakes_at_once_neither_lock_each_other_nor_get_lost(store: Store) -> None:
+    """The short-cut wakes keys in the order given: two transactions then wait for each other."""
+    keys = [PullKey(1, number) for number in range(20)]
+    begun = time.monotonic()
+    await asyncio.gather(
+        *(
+            store.wake_all({key: {"comment": [n]} for key in (keys if n % 2 else keys[::-1])})
+            for n in range(200)
+        )
+    )
+
+    seconds = time.monotonic() - begun
+    print(f"200 times 20 wakes of shared keys: {4000 / seconds:,.0f} a second")
+    taken = await _all(store)
+    assert {(t.wanted, len(t.hint["comment"])) for t in taken} == {(200, 200)}
+    assert len(taken) == 20
+
+
+async def test_deliveries_a_second(store: Store) -> None:
+    body = json.dumps({"text": "x" * 8000}).encode()
+
+    async def sender(worker: int) -> None:
+        for number in range(100):
+            delivery = Delivered(
+                guid=f"{worker}-{number}", event="push", action="", headers={}, body=body
+            )
+            await store.store_delivery(delivery, {PullKey(worker, number): {"comment": [1]}})
+
+    begun = time.monotonic()
+    await asyncio.gather(*(sender(worker) for worker in range(10)))
+    seconds = time.monotonic() - begun
+
+    print(f"deliveries of 8 KB, each with a wake: {1000 / seconds:,.0f} a second")
+    assert (await store.queue()).due == 1000
+
+
+async def test_the_index(store: Store) -> None:
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    baseline = Adoption(at, REPOSITORY.installed_at, 3, {"drafts/a/v1": "aaa"})
+
+    assert await store.adoption(1) is None
+    assert await store.adopt(REPOSITORY, at, {"drafts/a/v1": "aaa"}) == baseline
+    # The first sight counts, whatever a later one says.
+    assert await store.adopt(REPOSITORY, datetime.now(UTC), {}) == baseline
+    assert await store.adoption(1) == baseline
+
+
+async def test_proposals_stand_in_line_in_the_order_they_asked(store: Store) -> None:
+    for number in (9, 3, 9, 5):
+        await store.ask_publish(1, "main", number)
+    await store.ask_publish(1, "other", 4)
+    await store.published(1, "main", 3)
+
+    assert await store.asked_publish(1, "main") == (9, 5)
+    assert [await store.queued(1, "main", n) for n in (9, 3)] == [True, False]
+
+
+async def test_settled_proposals(store: Store) -> None:
+    for number in (1, 2, 2):
+        await store.settle(1, number)
+
+    assert await store.settled(1, [2, 3]) == {2}
+    assert await store.settled(1, []) == set()
+    assert await store.settled(2, [1, 2]) == set()
+
+
+async def test_a_refusal_counts_for_its_head_and_base_only(store: Store) -> None:
+    await store.refuse(1, 7, "head", "base", "no")
+    await store.refuse(1, 7, "head2", "base", "never")
+
+    assert [
+        await store.refusal(1, 7, head, base)
+        for head, base in (("head2", "base"), ("head", "base"), ("head2", "base2"))
+    ] == ["never", "", ""]
+
+
+async def test_verdicts_are_kept_and_forgotten(store: Store) -> None:
+    await store.keep_verdict("a", b"one")
+    await store.keep_verdict("a", b"two")
+    await store.keep_verdict("b", b"three")
+
+    assert (await store.verdict("a"), await store.verdict("c")) == (b"one", None)
+    assert (await store.forget_verdicts(["a"]), await store.verdict("a")) == (1, None)
+    assert (await store.forget_verdicts(days=1), await store.forget_verdicts(days=0)) == (0, 1)
+
+
+async def test_the_audit_trail_only_grows(store: Store, database_url: str) -> None:
+    """The short-cut trusts the code: anything with the password could then rewrite the past."""
+    await store.audit("key", ["Merge", "Tag"], actor="approver", detail={"head": "aaa"})
+    await store.audit("key", [])
+
+    found = [entry[1:] for entry in await store.audited("key")]
+    assert found == [("approver", "Merge", {"head": "aaa"}), ("approver", "Tag", {"head": "aaa"})]
+    for query in ("DELETE FROM audit", "UPDATE audit SET actor = 'x'", "TRUNCATE audit"):
+        with pytest.raises(psycopg.errors.RaiseException, match="entries are only ever added"):
+            await _rows(database_url, query)
+    assert [entry[1:] for entry in await store.audited("key")] == found
+
+
+async def test_old_deliveries_are_forgotten(store: Store, database_url: str) -> None:
+    await store.store_delivery(DELIVERY, {})
+
+    assert [await store.forget_deliveries(), await store.forget_deliveries(days=0)] == [0, 1]
+    assert await _rows(database_url, "SELECT guid FROM delivery") == []
+
+
+async def test_replicas_that_start_together_migrate_once(database_url: str) -> None:
+    steps = await asyncio.gather(*(migrate(database_url) for _ in range(4)))
+
+    assert sorted(steps) == [0, 0, 0, 2]
+
+
+async def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
+    await migrate(database_url)
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        await connection.execute("INSERT INTO migration VALUES (99)")
+
+    with pytest.raises(
+        StoreError, match=r"had 3 migrations and this bot knows 2.*Run that version"
+    ):
+        await migrate(database_url)
+
+
+async def test_a_dead_database_is_an_error_of_ours_and_passes() -> None:
+    with EmbeddedPostgres() as server:
+        store = Store(server.url)
+        await store.__aenter__()
+        assert await store.ready()
+        server.stop()
+
+        assert not await store.ready()
+        with pytest.raises(StoreError, match=r"cannot be reached: .*\. Start it, or set DATABASE"):
+            await store.store_delivery(DELIVERY, {})
+        await store.__aexit__(None, None, None)
+
+
+async def test_nobody_can_start_without_a_database() -> None:
+    with pytest.raises(StoreError, match="cannot be reached"):
+        await Store("postgresql://postgres@/postgres?host=/nowhere").__aenter__()
+
+
+async def test_another_process_hears_of_a_wake_at_once(database_url: str) -> None:
+    async with (
+        Store(database_url) as here,
+        Store(database_url) as there,
+        there.listening() as woken,
+    ):
+        await asyncio.sleep(0.2)  # its connection is made
+        woken.clear()
+        begun = time.monotonic()
+        await here.wake(KEY)
+        async with asyncio.timeout(2):
+            await woken.wait()
+
+    print(f"another replica hears after {(time.monotonic() - begun) * 1000:.1f} ms")
