@@ -21,6 +21,9 @@ from markupsafe import Markup, escape
 MOST_TEXT = 200_000
 """Characters of one text that are rendered; GitHub accepts 65,536."""
 
+MOST_PATCH = 400_000
+"""Characters of one file's patch that are shown; a longer one is not shown at all."""
+
 _COMMENT = re.compile(r"<!--.*?(-->|\Z)", re.DOTALL)
 _HARMLESS = re.compile(r"</?(details|summary|br|sub|sup)\s*/?>", re.IGNORECASE)
 _MENTION = re.compile(r"(?<![\w@/.])@([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))(?![\w@-])")
@@ -163,7 +166,7 @@ class ShownDiff:
         path: Path after the change.
         old_path: Path before, if it was renamed.
         status: `added`, `removed`, `modified` or `renamed`.
-        lines: The lines; empty for a binary or too large file.
+        lines: The lines; empty for a binary or very large file.
         elsewhere: Annotations at lines that the diff does not show.
     """
 
@@ -211,7 +214,7 @@ def shown_diff(
         if note.path == path:
             here.setdefault(note.line, []).append(note)
     lines = []
-    for line in _lines(patch or ""):
+    for line in _lines(patch if patch is not None and len(patch) <= MOST_PATCH else ""):
         found = here.pop(line.new, []) if line.new is not None else []
         lines.append(
             DiffLine(side=line.side, old=line.old, new=line.new, text=line.text, notes=tuple(found))

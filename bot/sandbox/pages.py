@@ -25,7 +25,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from bot.sandbox import markup, views
-from bot.sandbox.errors import RefusedError, not_found
+from bot.sandbox.errors import GitError, RefusedError, not_found
 from bot.sandbox.model import Comment, Pull, Repository, Review, Role, User
 from bot.sandbox.state import State
 
@@ -34,6 +34,15 @@ COOKIE = "sandbox"
 
 MOST_FORM_BYTES = 400_000
 """A form above this is refused; a comment has at most 65,536 characters."""
+
+_UNITS = (
+    ("year", 31_536_000),
+    ("month", 2_592_000),
+    ("day", 86_400),
+    ("hour", 3600),
+    ("minute", 60),
+)
+"""Units of time that people read, with their seconds."""
 
 _TINTS = 8
 """Colours that avatars have in the style sheet."""
@@ -258,6 +267,9 @@ class Pages:
                     return self._sealed(visit, page(visit))
                 except RefusedError as refused:
                     return self._sealed(visit, self._refusal(visit, refused))
+                except GitError as error:
+                    broken = RefusedError(500, f"git could not read this: {error}")
+                    return self._sealed(visit, self._refusal(visit, broken))
 
         async def endpoint(request: Request) -> Response:
             return await run_in_threadpool(make, request)
@@ -376,7 +388,7 @@ def _environment(state: State) -> Environment:
 def ago(then: datetime, now: datetime) -> str:
     """Say how long ago something was, in one unit."""
     seconds = max(0, int((now - then).total_seconds()))
-    for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+    for unit, size in _UNITS:
         count = seconds // size
         if count:
             return f"{count} {unit}{'s' if count > 1 else ''} ago"

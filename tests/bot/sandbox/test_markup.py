@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.sandbox.markup import Note, Side, markdown, shown_diff
+from bot.sandbox.markup import MOST_PATCH, Note, Side, markdown, shown_diff
 
 PATCH = """@@ -1,3 +1,4 @@ kind: Service
  apiVersion: v1
@@ -95,3 +95,8 @@ class TestDiff:
         assert [line.text for line in diff.lines if line.notes] == ["kind: Service"]
         assert diff.elsewhere == (far,)
         assert diff.notes == 2
+
+    def test_a_very_large_patch_is_not_shown(self) -> None:
+        long = "@@ -0,0 +1 @@\n" + "+x\n" * MOST_PATCH
+        assert shown_diff("a.yaml", long).lines == ()
+        assert shown_diff("logo.png", None).lines == ()

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 
+from bot.sandbox.errors import GitError
 from bot.sandbox.git import BareStore
 from bot.sandbox.model import Happening, Pull
-from bot.sandbox.pages import Pages
+from bot.sandbox.pages import Pages, ago
 from bot.sandbox.state import FileChange, State
 from tests.bot.sandbox.sample import sample
 
@@ -301,6 +303,32 @@ class TestForms:
         browser.send(f"{REPO}/pull/1/explode", 404)
         browser.send(f"{REPO}/pull/1/comment", 403, body="x" * 500_000)
         browser.send(f"{REPO}/pull/1/rerun", 404, run="²")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (-5, "just now"),
+        (59, "just now"),
+        (60, "1 minute ago"),
+        (7_300, "2 hours ago"),
+        (86_400 * 31, "1 month ago"),
+        (86_400 * 900, "2 years ago"),
+    ],
+)
+def test_how_long_ago(seconds: int, told: str) -> None:
+    now = datetime(2026, 3, 2, tzinfo=UTC)
+    assert ago(now - timedelta(seconds=seconds), now) == told
+
+
+def test_what_git_cannot_read_is_a_page_too(
+    browser: Browser, state: State, pull: Pull, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(old: str | None, new: str) -> None:
+        raise GitError(f"{old}..{new} is gone")
+
+    monkeypatch.setattr(state.git(pull.repo), "diff", broken)
+    assert "is gone" in browser.see(f"{REPO}/commit/{pull.head_sha}", 500)
 
 
 def test_conflict_and_fork(browser: Browser, state: State, pull: Pull) -> None:
