@@ -379,8 +379,8 @@ class _Reader:
                     raise self._misfit(value, str(shape), at)
 
     def _misfit(self, value: Value, wanted: str, at: FieldPath) -> PackageError:
-        kinds = {dict: "a mapping", list: "a list"}
-        found = kinds.get(type(value), "a single value")
+        found = "a mapping" if isinstance(value, dict) else "a single value"
+        found = "a list" if isinstance(value, list) else found
         return self._error(at, f"this is {found}, and kpt wants {wanted}", f"Write {wanted} here")
 
     def _unknown(self, key: str, shape: Mapping[str, object], at: FieldPath) -> PackageError:

@@ -39,8 +39,9 @@ def finding(
     path = inside(package, bare.place.path) if bare.place.path else ""
     resource = _resource(resources, path, _index(result), bare.resource)
     if resource is None:
-        known = path is not None and path in source.files
-        return replace(bare, place=replace(bare.place, path=path) if known else calls)
+        if path is None or path not in source.files:
+            return replace(bare, place=calls)
+        return replace(bare, place=replace(bare.place, path=path))
     document = source.document(resource)
     line = document.line(_field(bare.place.field)) if document else None
     at = resource.origin[0] if resource.origin else resource.path

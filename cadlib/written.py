@@ -58,9 +58,12 @@ def _additions(
     for path, added in new.items():
         _check_path(source, path)
         added.sort(key=lambda each: -1 if each.index is None else each.index)
-        values = [each.value for each in added]
         stream = _stream(source, path, edits)
-        found[path] = append(stream, values) if stream else _fresh(values)
+        if stream:
+            found[path] = append(stream, [each.value for each in added])
+        else:
+            texts = (emit(each.value, comments=source.comments(each)) for each in added)
+            found[path] = "---\n".join(texts).encode()
     return found
 
 
@@ -70,10 +73,6 @@ def _stream(source: Source, path: str, edits: Mapping[str, bytes | None]) -> Str
         return source.streams.get(path)
     data = edits[path]
     return None if data is None else read_yaml(data, path=path)
-
-
-def _fresh(values: Sequence[Value]) -> bytes:
-    return "---\n".join(emit(value) for value in values).encode()
 
 
 def _check_path(source: Source, path: str) -> None:
