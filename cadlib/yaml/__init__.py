@@ -1,0 +1,27 @@
+"""YAML without loss: read values, write differences back into the same text."""
+
+from cadlib.yaml.edit import DELETED, Deleted, append, edit
+from cadlib.yaml.emit import Style, emit
+from cadlib.yaml.fields import FieldPath, field_text, parse_field
+from cadlib.yaml.parse import Stream, read
+from cadlib.yaml.tree import Document, TemplateError, Value, same
+from cadlib.yaml.walk import EditError
+
+__all__ = [
+    "DELETED",
+    "Deleted",
+    "Document",
+    "EditError",
+    "FieldPath",
+    "Stream",
+    "Style",
+    "TemplateError",
+    "Value",
+    "append",
+    "edit",
+    "emit",
+    "field_text",
+    "parse_field",
+    "read",
+    "same",
+]

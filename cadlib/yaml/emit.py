@@ -1,0 +1,150 @@
+"""Fresh text for values that are not in a file yet.
+
+Rules:
+- Block style; a list under a key starts at the key's own column unless its neighbours
+  are indented; empty collections are `{}` and `[]`; text of several lines becomes a
+  literal block; nothing is ever wrapped or sorted.
+- Same value, same text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from cadlib.yaml.fields import FieldPath
+from cadlib.yaml.scalars import inline, literal, plain
+from cadlib.yaml.tree import Value
+
+_NO_COMMENTS: Mapping[FieldPath, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How new text shall look.
+
+    Attributes:
+        step: Columns by which a mapping inside a mapping is indented, 1 or more.
+        compact: A list under a key starts at the key's column, not `step` further in.
+    """
+
+    step: int = 2
+    compact: bool = True
+
+
+DEFAULT_STYLE = Style()
+
+
+def emit(
+    value: Value,
+    *,
+    style: Style = DEFAULT_STYLE,
+    comments: Mapping[FieldPath, str] = _NO_COMMENTS,
+) -> str:
+    """Return the text of a whole new document, without markers, with a final newline.
+
+    Args:
+        value: Its value.
+        style: How it shall look.
+        comments: Line comments with their "#", by field.
+    """
+    return "\n".join([*block(value, 0, style=style, comments=comments), ""])
+
+
+def block(
+    value: Value,
+    indent: int,
+    *,
+    style: Style = DEFAULT_STYLE,
+    comments: Mapping[FieldPath, str] = _NO_COMMENTS,
+) -> list[str]:
+    """Return the lines of a value, each indented by `indent` spaces, without line ends."""
+    writer = _Writer(style, comments)
+    pad = " " * indent
+    if isinstance(value, dict | list) and value:
+        writer.collection(pad, value, indent, () if comments else None)
+    else:
+        writer.lines.append(pad + flow(value))
+    return writer.lines
+
+
+def entry(key: str, value: Value, indent: int, *, style: Style = DEFAULT_STYLE) -> list[str]:
+    """Return the lines of one key with its value, indented by `indent` spaces."""
+    return block({key: value}, indent, style=style)
+
+
+def flow(value: Value, *, json: bool = False, inside: bool = False) -> str:
+    """Return a value on one line, collections in braces and brackets.
+
+    Args:
+        value: Any value.
+        json: Put every key and text in double quotes.
+        inside: The text will stand inside braces or brackets already.
+    """
+    if isinstance(value, dict):
+        parts = (
+            f"{flow(key, json=json, inside=True)}: {flow(item, json=json, inside=True)}"
+            for key, item in value.items()
+        )
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(flow(item, json=json, inside=True) for item in value) + "]"
+    return inline(value, style='"' if json else "", flow=inside)
+
+
+class _Writer:
+    """Collects the lines of one node. A path of None means that there are no comments."""
+
+    __slots__ = ("_comments", "_style", "lines")
+
+    def __init__(self, style: Style, comments: Mapping[FieldPath, str]) -> None:
+        self._style = style
+        self._comments = comments
+        self.lines: list[str] = []
+
+    def collection(
+        self,
+        lead: str,
+        value: "dict[str, Value] | list[Value]",
+        indent: int,
+        path: FieldPath | None,
+    ) -> None:
+        """Write a collection that is not empty; `lead` opens its first line."""
+        pad = " " * indent
+        if isinstance(value, dict):
+            for key, item in value.items():
+                name = key if plain(key) else inline(key)
+                self._node(f"{lead}{name}:", item, indent, None if path is None else (*path, key))
+                lead = pad
+            return
+        for index, item in enumerate(value):
+            here = None if path is None else (*path, index)
+            if item and isinstance(item, dict | list):
+                self.collection(lead + "- ", item, indent + 2, here)
+            else:
+                self._node(lead + "-", item, indent, here)
+            lead = pad
+
+    def _node(self, lead: str, value: Value, indent: int, path: FieldPath | None) -> None:
+        """Write what follows a key or a dash."""
+        comment = self._comments.get(path) if path is not None else None
+        tail = f" {comment}" if comment else ""
+        if isinstance(value, str):
+            if plain(value):
+                self.lines.append(f"{lead} {value}{tail}")
+            else:
+                self._text(lead, value, indent, tail)
+        elif value and isinstance(value, dict | list):
+            self.lines.append(lead + tail)
+            flat = self._style.compact and isinstance(value, list)
+            inner = indent if flat else indent + self._style.step
+            self.collection(" " * inner, value, inner, path)
+        else:
+            self.lines.append(f"{lead} {flow(value)}{tail}")
+
+    def _text(self, lead: str, value: str, indent: int, tail: str) -> None:
+        lines = literal(value, indent + self._style.step) if "\n" in value else None
+        if lines is None:
+            self.lines.append(f"{lead} {inline(value)}{tail}")
+        else:
+            self.lines.append(f"{lead} {lines[0]}{tail}")
+            self.lines.extend(lines[1:])

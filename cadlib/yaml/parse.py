@@ -1,0 +1,317 @@
+"""From bytes to documents: the C parser's events, made into nodes, within limits.
+
+Rules: see `cadlib.yaml.tree`. What cannot be read is refused with file, line, problem
+and fix; nothing is guessed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from _ruamel_yaml import CParser
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+from ruamel.yaml.reader import ReaderError
+
+from cadlib.errors import PackageError, Place
+from cadlib.limits import DEFAULT, Limits
+from cadlib.yaml.scalars import resolve
+from cadlib.yaml.tree import (
+    Alias,
+    Document,
+    Map,
+    Node,
+    Scalar,
+    Seq,
+    TemplateError,
+    Text,
+    Value,
+    is_merge,
+    key_text,
+)
+
+_BOM = "\ufeff"
+_TAG = "tag:yaml.org,2002:"
+_RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
+
+
+@dataclass(frozen=True)  # no slots: the lazy part lives in the instance dictionary
+class Stream:
+    """One file.
+
+    Attributes:
+        source: Its text.
+        documents: Every document in order, those with nothing but comments too.
+    """
+
+    source: Text
+    documents: tuple[Document, ...]
+
+    @cached_property
+    def data(self) -> bytes:
+        """The file, byte for byte as it was read."""
+        return ((_BOM if self.source.bom else "") + self.source.text).encode()
+
+
+def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
+    """Read a file of YAML (or JSON, which is YAML).
+
+    Args:
+        data: The file, UTF-8 with or without byte order mark.
+        path: Its name, for messages.
+        limits: `file_bytes`, `depth` and `nodes` apply.
+
+    Raises:
+        TemplateError: It is no YAML and holds "{{".
+        PackageError: It is not UTF-8, no YAML, or has a duplicate key or an alias of
+            nothing; it is too large, too deep, or its aliases stand for too much.
+    """
+    if len(data) > limits.file_bytes:
+        raise PackageError(
+            Place(path),
+            f"the file has {len(data)} bytes, more than the {limits.file_bytes} that are read",
+            "Split it into smaller files",
+        )
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise PackageError(
+            Place(path, data.count(b"\n", 0, error.start) + 1),
+            f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8",
+            "Save the file as UTF-8",
+        ) from error
+    source = Text(path, text.removeprefix(_BOM), bom=text.startswith(_BOM))
+    reader = _Reader(source, limits)
+    try:
+        stream = Stream(source, reader.documents())
+    except MarkedYAMLError as error:
+        position = error.problem_mark.index if error.problem_mark else 0
+        reason = ", ".join(part for part in (error.context, error.problem) if part)
+        raise _no_yaml(source, source.line(position), reason) from error
+    except ReaderError as error:
+        # This position counts bytes of UTF-8, unlike those of marks.
+        line = source.text.encode().count(b"\n", 0, error.position) + 1
+        reason = f"{error.reason} (U+{error.character:04X})"
+        raise _no_yaml(source, line, reason) from error
+    except YAMLError as error:
+        raise _no_yaml(source, None, str(error)) from error
+    stream.__dict__["data"] = data  # what the lazy attribute would compute
+    return stream
+
+
+def _no_yaml(source: Text, line: int | None, reason: str) -> PackageError:
+    place = Place(source.path, line)
+    if "{{" in source.text:
+        return TemplateError(
+            place,
+            f"the file is a template, not YAML: {reason}",
+            "Leave it out with .krmignore if functions shall not see it",
+        )
+    return PackageError(place, f"the file is not YAML: {reason}", "Correct the syntax there")
+
+
+class _Reader:
+    """Builds the nodes of one file; holds the parser and what anchors stand for."""
+
+    __slots__ = (
+        "_added",
+        "_anchors",
+        "_limits",
+        "_next",
+        "_nodes",
+        "_source",
+        "_template",
+        "_text",
+    )
+
+    def __init__(self, source: Text, limits: Limits) -> None:
+        self._source = source
+        self._text = source.text
+        self._limits = limits
+        self._next: Callable[[], Event] = CParser(source.text).get_event
+        self._anchors: dict[str, tuple[Node, int]] = {}
+        self._nodes = 0
+        self._added = 0
+        self._template = False
+
+    def documents(self) -> tuple[Document, ...]:
+        """Read to the end of the file."""
+        found: list[Document] = []
+        index = 0
+        while not isinstance(event := self._next(), StreamEndEvent):
+            if not isinstance(event, DocumentStartEvent):
+                continue  # the start of the stream
+            self._anchors.clear()
+            self._template = False
+            root = self._node(self._next(), 0)
+            end = self._next()
+            assert isinstance(end, DocumentEndEvent)  # noqa: S101 - the parser's grammar
+            empty = isinstance(root, Scalar) and root.start == root.end
+            found.append(
+                Document(
+                    value=None if self._template else root.value,
+                    empty=empty,
+                    template=self._template,
+                    index=None if empty else index,
+                    source=self._source,
+                    root=root,
+                    start=event.start_mark.index,
+                    end=end.end_mark.index,
+                    explicit=bool(event.explicit),
+                )
+            )
+            index += not empty
+        return tuple(found)
+
+    def _node(self, event: Event, depth: int) -> Node:
+        self._nodes += 1
+        if type(event) is ScalarEvent:
+            return self._scalar(event)
+        if depth >= self._limits.depth and type(event) is not AliasEvent:
+            raise self._refuse(
+                event.start_mark.index,
+                f"mappings and lists lie more than {self._limits.depth} deep",
+                "Make the document flatter",
+            )
+        if type(event) is MappingStartEvent:
+            return self._map(event, depth + 1)
+        if type(event) is SequenceStartEvent:
+            return self._seq(event, depth + 1)
+        assert isinstance(event, AliasEvent)  # noqa: S101 - nothing else is left
+        return self._alias(event)
+
+    def _scalar(self, event: ScalarEvent) -> Scalar:
+        raw: str = event.value
+        style: str = event.style or ""
+        start: int = event.start_mark.index
+        end: int = event.end_mark.index
+        value: Value = raw
+        if event.implicit[0] or event.tag in _RESOLVED_TAGS:
+            value = resolve(raw)
+        if style in ("|", ">"):
+            end = self._block_end(start, end)
+        anchor: str | None = event.anchor
+        node = Scalar(start, end, value, raw, style, anchor)
+        if anchor is not None:
+            self._anchors[anchor] = (node, 1)
+        return node
+
+    def _block_end(self, start: int, end: int) -> int:
+        """Leave out blank lines after a block scalar unless "+" makes them content."""
+        text = self._text
+        header = text[start : text.find("\n", start) % (end + 1)]
+        if "+" in header.split("#")[0]:
+            return end
+        return start + len(text[start:end].rstrip("\r\n"))
+
+    def _map(self, event: MappingStartEvent, depth: int) -> Map:
+        before = self._nodes
+        value: dict[str, Value] = {}
+        keys: list[Scalar | Alias] = []
+        nodes: list[Node] = []
+        merges: list[Node] = []
+        following = self._next
+        while type(event_ := following()) is not MappingEndEvent:
+            key = self._node(event_, depth)
+            node = self._node(following(), depth)
+            if isinstance(key, Map | Seq) or isinstance(key.value, dict | list):
+                self._template = True
+                continue
+            keys.append(key)
+            nodes.append(node)
+            if is_merge(key):
+                merges.append(node)
+                continue
+            name = key_text(key)
+            if name in value:
+                raise self._duplicate(name, key.start, keys)
+            value[name] = node.value
+        for node in merges:
+            self._merge(node, value)
+        end = event_.end_mark.index if event.flow_style else nodes[-1].end if nodes else 0
+        made = Map(
+            event.start_mark.index, end, value, tuple(keys), tuple(nodes),
+            bool(event.flow_style), event.anchor,
+        )  # fmt: skip
+        if made.anchor is not None:
+            self._anchors[made.anchor] = (made, self._nodes - before + 1)
+        return made
+
+    def _seq(self, event: SequenceStartEvent, depth: int) -> Seq:
+        before = self._nodes
+        items: list[Node] = []
+        following = self._next
+        while type(event_ := following()) is not SequenceEndEvent:
+            items.append(self._node(event_, depth))
+        end = event_.end_mark.index if event.flow_style else items[-1].end
+        made = Seq(
+            event.start_mark.index, end, [item.value for item in items], tuple(items),
+            bool(event.flow_style), event.anchor,
+        )  # fmt: skip
+        if made.anchor is not None:
+            self._anchors[made.anchor] = (made, self._nodes - before + 1)
+        return made
+
+    def _alias(self, event: AliasEvent) -> Alias:
+        start = event.start_mark.index
+        known = self._anchors.get(event.anchor)
+        if known is None:
+            raise self._refuse(
+                start,
+                f"*{event.anchor} stands for nothing before it",
+                f"Write &{event.anchor} before the value that is meant",
+            )
+        target, size = known
+        self._nodes += size
+        self._added += size
+        if self._added > self._limits.nodes:
+            raise self._refuse(
+                start,
+                f"the aliases of this file stand for more than {self._limits.nodes} nodes",
+                "Write the values out, or use fewer aliases",
+            )
+        return Alias(start, event.end_mark.index, _copy(target.value), target)
+
+    def _merge(self, node: Node, into: dict[str, Value]) -> None:
+        """Add what a merge key stands for; what is there already wins."""
+        sources = node.value if isinstance(node.value, list) else [node.value]
+        for source in sources:
+            if not isinstance(source, dict):
+                raise self._refuse(
+                    node.start,
+                    "the merge key << names something that is not a mapping",
+                    "Name a mapping, or a list of mappings",
+                )
+            for key, value in source.items():
+                into.setdefault(key, _copy(value))
+
+    def _duplicate(self, name: str, start: int, keys: list[Scalar | Alias]) -> PackageError:
+        first = next(key for key in keys if key_text(key) == name)
+        line = self._source.line(first.start)
+        return PackageError(
+            Place(self._source.path, self._source.line(start), name),
+            f"the key {name!r} stands in this mapping twice, first on line {line}",
+            "Remove one of the two",
+        )
+
+    def _refuse(self, position: int, problem: str, fix: str) -> PackageError:
+        return PackageError(Place(self._source.path, self._source.line(position)), problem, fix)
+
+
+def _copy(value: Value) -> Value:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value

@@ -1,0 +1,72 @@
+"""Another value for a scalar that is there, in the style it has."""
+
+import re
+
+from cadlib.yaml.scalars import Atom, inline, literal
+from cadlib.yaml.tree import Scalar, content_start
+
+_HEADER = re.compile(r"[|>]([0-9+-]*)([^\r\n]*)")
+
+
+def scalar_text(
+    text: str,
+    node: Scalar,
+    wanted: Atom,
+    *,
+    indent: int,
+    step: int,
+    flow: bool,
+    json: bool,
+    root: bool,
+) -> tuple[str, int]:
+    """Return the new text for a scalar's content, and where the old content ends.
+
+    Args:
+        text: The file's text.
+        node: The scalar.
+        wanted: Its new value.
+        indent: Column of its key or dash.
+        step: Columns by which a new block scalar is indented.
+        flow: It stands inside braces or brackets.
+        json: Text around it is in double quotes.
+        root: It is a whole document.
+    """
+    if isinstance(wanted, str) and not flow and not root:
+        if node.style in ("|", ">"):
+            found = _block(text, node, wanted, indent=indent, step=step)
+            if found is not None:
+                return found, node.end
+        elif "\n" in wanted and node.style == "":
+            lines = literal(wanted, indent + step)
+            if lines is not None:
+                return "\n".join(lines), node.end
+    style = node.style if node.style in ("'", '"') else ""
+    return inline(wanted, style='"' if json else style, flow=flow), node.end
+
+
+def _block(text: str, node: Scalar, wanted: str, *, indent: int, step: int) -> str | None:
+    """Write a block scalar anew, with the margin and the header it has."""
+    start = content_start(text, node)
+    header = _HEADER.match(text, start)
+    if header is None:
+        return None
+    digits = "".join(character for character in header[1] if character.isdigit())
+    margin = _margin(text[header.end() : node.end]) or indent + step
+    if digits:
+        margin = indent + int(digits)
+    lines = literal(wanted, margin, hinted=bool(digits), keep="+" in header[1])
+    if lines is None:
+        return None
+    keep = "\n" if lines[0].endswith("+") else ""
+    # One line folds to itself; several would need blank lines between them.
+    mark = node.style if len(lines) == 2 else "|"  # a header and one line
+    first = mark + digits + lines[0][1:] + header[2]
+    return "\n".join([first, *lines[1:]]) + keep
+
+
+def _margin(body: str) -> int:
+    """Return the indentation of a block scalar's first line with text; 0 without one."""
+    for line in body.split("\n"):
+        if line.strip():
+            return len(line) - len(line.lstrip(" "))
+    return 0

@@ -1,0 +1,261 @@
+r"""Reading YAML: plain values, and the spans of text they were read from.
+
+Rules:
+- The C parser of ruamel.yaml gives events with marks. A mark counts code points from
+  the start of the text without its byte order mark, which is therefore kept aside.
+- Only "\n" ends a line, as people and git see it; the parser counts U+2028 and others.
+- A block collection ends with its last child, not where the parser noticed its end,
+  after the comments that follow it. A block scalar ends with its last line of content.
+- Aliases and merge keys are written out in values; every alias gets its own copy.
+- A document with a key that is not a scalar is a template (`a: {{ .x }}` parses, as a
+  mapping whose key is a mapping): it has no value and is never edited.
+"""
+
+import bisect
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias, Union
+
+from cadlib.errors import PackageError
+from cadlib.yaml.fields import FieldPath
+
+Value: TypeAlias = Union["dict[str, Value]", "list[Value]", str, int, float, bool, None]
+
+_PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*[ \t]+)*")
+_COMMENT = re.compile(r"[ \t]+(#[^\r\n]*)")
+_COMMENT_IN_FLOW = re.compile(r"[ \t]*,?[ \t]+(#[^\r\n]*)")
+_COMMENT_AFTER_KEY = re.compile(r"[ \t]*:(?:[ \t]+[&!]\S*)*[ \t]+(#[^\r\n]*)")
+_COMMENT_IN_HEADER = re.compile(r"[|>][0-9+-]*[ \t]+(#[^\r\n]*)")
+
+
+class TemplateError(PackageError):
+    """A file is no YAML because it is a template (it holds "{{")."""
+
+
+class Scalar(NamedTuple):
+    """One scalar; `start` includes its anchor and tag, `end` is exclusive.
+
+    `raw` is its text after unquoting and folding; `style` is "", "'", '"', "|" or ">".
+    A value that is not there (`a:`) has no width.
+    """
+
+    start: int
+    end: int
+    value: Value
+    raw: str
+    style: str
+    anchor: str | None
+
+
+class Map(NamedTuple):
+    """One mapping: `keys[i]` belongs to `values[i]`; merge keys are among them."""
+
+    start: int
+    end: int
+    value: dict[str, Value]
+    keys: "tuple[Scalar | Alias, ...]"
+    values: "tuple[Node, ...]"
+    flow: bool
+    anchor: str | None
+
+    def at(self, key: str) -> "tuple[Scalar | Alias, Node] | None":
+        """Return the key and the value written for it here; None if not here."""
+        for name, node in zip(self.keys, self.values, strict=True):
+            if key_text(name) == key and not is_merge(name):
+                return name, node
+        return None
+
+
+class Seq(NamedTuple):
+    """One list."""
+
+    start: int
+    end: int
+    value: list[Value]
+    items: "tuple[Node, ...]"
+    flow: bool
+    anchor: str | None
+
+
+class Alias(NamedTuple):
+    """`*name`, standing for `target`."""
+
+    start: int
+    end: int
+    value: Value
+    target: "Node"
+
+
+Node: TypeAlias = Scalar | Map | Seq | Alias
+
+
+def key_text(key: "Scalar | Alias") -> str:
+    """Return a key as it counts in values: its text, so `80:` and `"80":` are one key."""
+    return key.raw if isinstance(key, Scalar) else str(key.value)
+
+
+def is_merge(key: "Scalar | Alias") -> bool:
+    """Say whether a key is the merge key `<<`."""
+    return isinstance(key, Scalar) and key.raw == "<<" and key.style == ""
+
+
+def same(left: Value, right: Value) -> bool:
+    """Compare values as a reader of YAML sees them.
+
+    Unlike `==` it keeps true apart from 1; `1` and `1.0` are the same number, and so
+    is NaN with itself. The order of keys does not count.
+    """
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict)
+            and left.keys() == right.keys()
+            and all(same(value, right[key]) for key, value in left.items())
+        )
+    if isinstance(left, list):
+        return (
+            isinstance(right, list)
+            and len(left) == len(right)
+            and all(same(item, right[index]) for index, item in enumerate(left))
+        )
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
+        return math.isnan(right)
+    return left == right
+
+
+# No slots in the two classes below: their lazy parts live in the instance dictionary.
+@dataclass(frozen=True)
+class Text:
+    """The text of a file, without its byte order mark, and where its lines begin."""
+
+    path: str
+    text: str
+    bom: bool
+
+    @cached_property
+    def _breaks(self) -> list[int]:
+        return [match.start() for match in re.finditer("\n", self.text)]
+
+    def line(self, position: int) -> int:
+        """Return the line, from 1, of a position."""
+        return bisect.bisect_left(self._breaks, position) + 1
+
+    def line_start(self, position: int) -> int:
+        """Return where the line of a position begins."""
+        return self.text.rfind("\n", 0, position) + 1
+
+    def next_line(self, position: int) -> int:
+        """Return where the next line begins; the end of the text on the last line."""
+        found = self.text.find("\n", position)
+        return len(self.text) if found < 0 else found + 1
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document of a file.
+
+    Attributes:
+        value: Its value; None for an empty document and for a template.
+        empty: It holds no node at all, comments at most.
+        template: It has a key that is not a scalar, and passes untouched.
+        index: Position among the documents that are not empty, as kpt counts; None
+            for an empty one.
+        source: The file's text.
+        root: Its outermost node; a scalar of no width if it is empty.
+        start: Where it begins: at its directives or "---", or at its first node.
+        end: Where it ends: after its "...", or before the next document.
+        explicit: It begins with "---".
+    """
+
+    value: Value
+    empty: bool
+    template: bool
+    index: int | None
+    source: Text
+    root: Node
+    start: int
+    end: int
+    explicit: bool
+
+    @property
+    def start_line(self) -> int:
+        """The line of its first node, from 1."""
+        return self.source.line(self.root.start)
+
+    def line(self, field: FieldPath) -> int | None:
+        """Return the line, from 1, where a field stands.
+
+        That is the line of its key, or of the item in a list; of the nearest parent
+        that exists where the field does not. None for an empty document.
+        """
+        if self.empty:
+            return None
+        place, node = self.root.start, self.root
+        for step in field:
+            found = _child(node, step)
+            if found is None:
+                break
+            place, node = found
+        return self.source.line(place)
+
+    @cached_property
+    def comments(self) -> Mapping[FieldPath, str]:
+        """Line comments, from "#" to the end of the line, by the field they follow.
+
+        A comment after a key that opens a block belongs to that key's field.
+        """
+        text = self.source.text
+        if self.empty or self.template or text.find("#", self.root.start, self.end) < 0:
+            return MappingProxyType({})
+        found: dict[FieldPath, str] = {}
+        for path, position, pattern in _places(self.root, (), text, flow=False):
+            match = pattern.match(text, position)
+            if match:
+                found.setdefault(path, match[1])
+        return MappingProxyType(found)
+
+
+def _child(node: Node, step: str | int) -> tuple[int, Node] | None:
+    while isinstance(node, Alias):
+        node = node.target
+    if isinstance(node, Map) and isinstance(step, str):
+        found = node.at(step)
+        return (found[0].start, found[1]) if found else None
+    if isinstance(node, Seq) and isinstance(step, int) and 0 <= step < len(node.items):
+        return node.items[step].start, node.items[step]
+    return None
+
+
+def content_start(text: str, node: Node) -> int:
+    """Return where a node begins behind its anchor and tag."""
+    match = _PROPERTIES.match(text, node.start, max(node.end, node.start))
+    return match.end() if match else node.start
+
+
+def _places(
+    node: Node, path: FieldPath, text: str, *, flow: bool
+) -> Iterator[tuple[FieldPath, int, re.Pattern[str]]]:
+    """Yield where a line comment of each field may begin, and what it looks like there."""
+    if isinstance(node, Map):
+        for key, value in zip(node.keys, node.values, strict=True):
+            here = (*path, key_text(key))
+            if is_block(value):
+                yield here, key.end, _COMMENT_AFTER_KEY
+            yield from _places(value, here, text, flow=flow or node.flow)
+    elif isinstance(node, Seq):
+        for index, item in enumerate(node.items):
+            yield from _places(item, (*path, index), text, flow=flow or node.flow)
+    if isinstance(node, Scalar) and node.style in ("|", ">"):
+        yield path, content_start(text, node), _COMMENT_IN_HEADER
+    elif not is_block(node):
+        yield path, node.end, _COMMENT_IN_FLOW if flow else _COMMENT
+
+
+def is_block(node: Node) -> bool:
+    """Say whether a node is a mapping or list in block style, on lines of its own."""
+    return isinstance(node, Map | Seq) and not node.flow
