@@ -1,0 +1,369 @@
+"""GitHub's webhooks: bytes in, one verified value out: which keys to look at again. Pure.
+
+The signature is checked on the raw body before anything in it is parsed, and only fields in use are
+read. What an event says is used for two things: which keys it wakes, and what it says exists (the
+hint), so that a look that sees less is known to be too early. Nothing is decided here. What we caused
+ourselves wakes nothing, a merge excepted: looking again after our own actions is the loop's business
+(DESIGN 13).
+
+| Event | wakes |
+| --- | --- |
+| push, create, delete of a branch | its draft or proposal; outside `drafts/` the base branch of that name too; for the default branch all that is open |
+| the same of a tag | the repository |
+| pull request, review, thread | its head branch; merged: the base branch and all that is open |
+| comment on a pull request | the pull request by its number: the event has no head |
+| check or status of others ended, Re-run | the proposals at that commit |
+| merge group | the base branch |
+| repository renamed …, rule or member changed | the repository |
+| installation changed | rediscovery |
+
+Source: https://docs.github.com/webhooks/webhook-events-and-payloads
+"""  # noqa: E501 (a table)
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from bot.keys import (
+    BaseKey,
+    CommitKey,
+    InstallationsKey,
+    Key,
+    ProposalKey,
+    PullKey,
+    RepositoryKey,
+)
+
+JSONObject = Mapping[str, Any]
+
+Hint = Mapping[str, Sequence[Any]]
+"""What an event says exists, name to values: `head` (commit), `comment`, `review`, `number` (a pull
+request that matters even if it is closed), `rerun` (the delivery in which Re-run was pressed)."""
+
+KEPT_HEADERS = frozenset(
+    {
+        "content-type",
+        "user-agent",
+        "x-github-delivery",
+        "x-github-enterprise-host",
+        "x-github-enterprise-version",
+        "x-github-event",
+        "x-github-hook-id",
+        "x-github-hook-installation-target-id",
+        "x-github-hook-installation-target-type",
+    }
+)
+"""Headers that are stored: an allow-list, since a forge once put secrets into a header
+(peers.md trap 16)."""
+
+UNHEARD = frozenset(
+    {
+        "assigned",
+        "unassigned",
+        "locked",
+        "unlocked",
+        "milestoned",
+        "demilestoned",
+        "review_requested",
+        "review_request_removed",
+    }
+)
+"""What happens to a pull request and changes nothing that a decision knows."""
+
+NEW_HEAD = frozenset({"opened", "reopened", "synchronize"})
+"""Actions after which the head must be there; later it may be gone with its branch."""
+
+RERUN = frozenset({"rerequested", "requested_action"})
+"""What a press on a button of a check is called."""
+
+
+class WebhookError(Exception):
+    """A delivery cannot be taken.
+
+    Attributes:
+        status: HTTP status for the answer.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One verified delivery.
+
+    Attributes:
+        id: GitHub's GUID; a redelivery has the same.
+        event: Such as "pull_request".
+        action: Such as "opened"; "" for events without one.
+        repository_id: Number of the repository; None for events of the App itself.
+        repository: Its full name; "" likewise.
+        installation_id: Number of the App's installation; None when it does not say.
+        sender: Login of who caused it; "" when it does not say.
+        sender_is_bot: That is an App.
+        headers: Those on the allow-list.
+        wakes: Key to what the event said exists; empty for what concerns nobody.
+    """
+
+    id: str
+    event: str
+    action: str
+    repository_id: int | None
+    repository: str
+    installation_id: int | None
+    sender: str
+    sender_is_bot: bool
+    headers: Mapping[str, str]
+    wakes: Mapping[Key, Hint]
+
+
+def read_delivery(
+    headers: Mapping[str, str], body: bytes, secrets: Sequence[bytes], app_login: str = ""
+) -> Delivery:
+    """Check one delivery and say what to look at again.
+
+    Args:
+        headers: Request headers, names in lower case.
+        body: Request body, byte for byte as received.
+        secrets: Those set on the webhook, several while one is being replaced; at least one.
+        app_login: Our own login, such as "porchbot[bot]"; "" while it is not known.
+
+    Raises:
+        WebhookError: The signature is missing or wrong (401), or it is no delivery (400, 415).
+        ValueError: There is no secret.
+
+    Source:
+        https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
+    """
+    _verify(headers.get("x-hub-signature-256", ""), body, secrets)
+    guid = _header(headers, "x-github-delivery")
+    event = _header(headers, "x-github-event")
+    payload = _parse(headers.get("content-type", ""), body)
+    try:
+        return _delivery(guid, event, payload, headers, app_login)
+    except (KeyError, TypeError, AttributeError) as error:
+        # GitHub marks it as failed, and it can be redelivered once we read it.
+        raise WebhookError(
+            400,
+            f"A {event} delivery lacks a field that is needed, or has another kind there: {error}."
+            " Report this to the makers of the bot.",
+        ) from error
+
+
+def _verify(signature: str, body: bytes, secrets: Sequence[bytes]) -> None:
+    if not secrets or not all(secrets):
+        raise ValueError("read_delivery needs a secret, and none may be empty")
+    given = signature.encode("utf-8", "replace")
+    wanted = [b"sha256=" + hmac.digest(s, body, hashlib.sha256).hex().encode() for s in secrets]
+    # Each is compared, whichever fits, so that the time taken says nothing.
+    if sum(hmac.compare_digest(given, one) for one in wanted) == 0:
+        raise WebhookError(
+            401,
+            f"X-Hub-Signature-256 {'does not match' if signature else 'is missing'}. Set one secret"
+            " in both the App's webhook and PORCHBOT_WEBHOOK_SECRETS.",
+        )
+
+
+def _header(headers: Mapping[str, str], name: str) -> str:
+    value = headers.get(name, "")
+    if not 0 < len(value) <= 100 or not value.isascii() or not value.isprintable():
+        raise WebhookError(400, f"{name} is missing or no short text: not GitHub's.")
+    return value
+
+
+def _parse(content_type: str, body: bytes) -> JSONObject:
+    kind = content_type.partition(";")[0].strip().lower()
+    try:
+        if kind == "application/x-www-form-urlencoded":
+            payload = json.loads(parse_qs(body.decode())["payload"][0])
+        elif kind in {"application/json", ""}:
+            payload = json.loads(body)
+        else:
+            raise WebhookError(415, f"The content type is {kind}. Choose application/json.")
+    except (ValueError, KeyError, RecursionError) as error:
+        raise WebhookError(400, "The body is no JSON. It was signed, so report this.") from error
+    if not isinstance(payload, dict):
+        raise WebhookError(400, "The body is no JSON object. It was signed, so report this.")
+    return payload
+
+
+def _delivery(
+    guid: str, event: str, payload: JSONObject, headers: Mapping[str, str], app_login: str
+) -> Delivery:
+    sender = payload.get("sender") or {}
+    login, is_bot = sender.get("login", ""), sender.get("type") == "Bot"
+    repository = payload.get("repository") or {}
+    # A login alone could be a person's who took the name; the type could not.
+    ours = bool(app_login) and is_bot and login == app_login
+    silent = ours and not (event == "pull_request" and _merged(payload))
+    return Delivery(
+        id=guid,
+        event=event,
+        action=payload.get("action") or "",
+        repository_id=repository.get("id"),
+        repository=repository.get("full_name", ""),
+        installation_id=(payload.get("installation") or {}).get("id"),
+        sender=login,
+        sender_is_bot=is_bot,
+        headers={name: value for name, value in headers.items() if name in KEPT_HEADERS},
+        wakes={} if silent else dict(_wakes(guid, event, payload)),
+    )
+
+
+Wakes = Iterable[tuple[Key, Hint]]
+
+
+def _wakes(guid: str, event: str, payload: JSONObject) -> Wakes:
+    """Which keys a delivery wakes; an event that is not in the table wakes none."""
+    if event in {"check_run", "check_suite"}:
+        return _check(guid, event, payload)
+    reader = _READERS.get(event)
+    return reader(payload) if reader else ()
+
+
+def _id(payload: JSONObject) -> int:
+    number = payload["repository"]["id"]
+    if not isinstance(number, int):
+        raise TypeError("repository.id is no number")
+    return number
+
+
+def _push(payload: JSONObject) -> Wakes:
+    ref = payload["ref"]
+    if not ref.startswith("refs/heads/"):
+        return _whole(payload)
+    hint = {} if payload.get("deleted") else {"head": [payload["after"]]}
+    return _branch(payload, ref.removeprefix("refs/heads/"), hint)
+
+
+def _ref(payload: JSONObject) -> Wakes:
+    """Of `create` and `delete`, which spell the ref in short and its kind apart."""
+    if payload["ref_type"] != "branch":
+        return _whole(payload)
+    return _branch(payload, payload["ref"], {})
+
+
+def _branch(payload: JSONObject, branch: str, hint: Hint) -> Wakes:
+    repository = _id(payload)
+    yield ProposalKey(repository, repository, branch), hint
+    if not branch.startswith("drafts/"):
+        yield BaseKey(repository, branch), {}
+    if branch == payload["repository"]["default_branch"]:
+        yield RepositoryKey(repository), {}
+
+
+def _pull_request(payload: JSONObject) -> Wakes:
+    if payload["action"] in UNHEARD:
+        return
+    pull = payload["pull_request"]
+    yield _head(payload, {"head": [pull["head"]["sha"]]} if payload["action"] in NEW_HEAD else {})
+    if _merged(payload):
+        yield BaseKey(_id(payload), pull["base"]["ref"]), {}
+        # Others may be outdated by it; and the push of our own merge wakes nothing.
+        yield RepositoryKey(_id(payload)), {}
+
+
+def _merged(payload: JSONObject) -> bool:
+    return payload.get("action") == "closed" and payload["pull_request"].get("merged") is True
+
+
+def _review(payload: JSONObject) -> Wakes:
+    return [_head(payload, {"review": [payload["review"]["id"]]})]
+
+
+def _thread(payload: JSONObject) -> Wakes:
+    return [_head(payload, {})]
+
+
+def _head(payload: JSONObject, hint: Hint) -> tuple[Key, Hint]:
+    """The head branch of a pull request; by its number once the fork is gone."""
+    pull = payload["pull_request"]
+    head, numbered = pull["head"], {**hint, "number": [pull["number"]]}
+    if head.get("repo") is None:
+        return PullKey(_id(payload), pull["number"]), numbered
+    return ProposalKey(_id(payload), head["repo"]["id"], head["ref"]), numbered
+
+
+def _comment(payload: JSONObject) -> Wakes:
+    issue = payload["issue"]
+    if not issue.get("pull_request"):
+        return
+    hint = {} if payload["action"] == "deleted" else {"comment": [payload["comment"]["id"]]}
+    yield PullKey(_id(payload), issue["number"]), hint
+
+
+def _check(guid: str, event: str, payload: JSONObject) -> Wakes:
+    """A check of others ended, or somebody pressed Re-run on one of ours.
+
+    Each press counts: the delivery tells it from the next, and is the same when redelivered.
+    """
+    if payload["action"] not in {*RERUN, "completed"}:
+        return []
+    hint = {"rerun": [guid]} if payload["action"] in RERUN else {}
+    check, repository = payload[event], _id(payload)
+    pulls: list[tuple[Key, Hint]] = [
+        (ProposalKey(repository, pull["head"]["repo"]["id"], pull["head"]["ref"]), hint)
+        for pull in check.get("pull_requests") or []
+        if pull["base"]["repo"]["id"] == repository
+    ]
+    if pulls:
+        return pulls
+    suite = check["check_suite"] if event == "check_run" else check
+    if suite.get("head_branch"):
+        return [(ProposalKey(repository, repository, suite["head_branch"]), hint)]
+    # For a fork GitHub names neither the branch nor the pull requests.
+    return [(CommitKey(repository, check["head_sha"]), hint)]
+
+
+def _status(payload: JSONObject) -> Wakes:
+    repository, sha = _id(payload), payload["sha"]
+    # `branches` holds every branch that contains the commit; those that end in it are meant.
+    ending = [b["name"] for b in payload.get("branches") or [] if b["commit"]["sha"] == sha]
+    if not ending:
+        return [(CommitKey(repository, sha), {})]
+    return [(ProposalKey(repository, repository, branch), {}) for branch in ending]
+
+
+def _merge_group(payload: JSONObject) -> Wakes:
+    branch = payload["merge_group"]["base_ref"].removeprefix("refs/heads/")
+    return [(BaseKey(_id(payload), branch), {})]
+
+
+def _repository(payload: JSONObject) -> Wakes:
+    yield InstallationsKey(), {}
+    if payload["action"] != "deleted":
+        yield RepositoryKey(_id(payload)), {}
+
+
+def _whole(payload: JSONObject) -> Wakes:
+    """Everything in a repository; nothing for what an organization has."""
+    return [(RepositoryKey(_id(payload)), {})] if payload.get("repository") else []
+
+
+def _installations(_: JSONObject) -> Wakes:
+    return [(InstallationsKey(), {})]
+
+
+_READERS: Mapping[str, Callable[[JSONObject], Wakes]] = {
+    "push": _push,
+    "create": _ref,
+    "delete": _ref,
+    "pull_request": _pull_request,
+    "pull_request_review": _review,
+    "pull_request_review_comment": _thread,
+    "pull_request_review_thread": _thread,
+    "issue_comment": _comment,
+    "status": _status,
+    "merge_group": _merge_group,
+    "repository": _repository,
+    "branch_protection_rule": _whole,
+    "repository_ruleset": _whole,
+    "member": _whole,
+    "installation": _installations,
+    "installation_repositories": _installations,
+}
