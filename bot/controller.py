@@ -58,6 +58,9 @@ MOST_ROUNDS = 12
 STALE_WAITS = (1.0, 2.0, 4.0, 8.0)
 """Seconds between looks while the forge does not show what is known to exist (DESIGN 4)."""
 
+RUNNER_WAIT = 15.0
+"""Seconds before functions that could not be run are tried again: runners come back."""
+
 BUSY_WAIT = 1.0
 """Seconds before a merge is tried again after "Base branch was modified"."""
 
@@ -171,10 +174,6 @@ class Controller:
             case keys.BaseKey(repository, branch):
                 return await self._publish(await self._room(repository), branch)
 
-    def forget(self, repository_id: int) -> None:
-        """Read a repository's name and state afresh at the next key."""
-        self._rooms.pop(repository_id, None)
-
     # --- one proposal ---
 
     async def _settle(self, room: _Room, key: keys.ProposalKey, hint: Hint) -> float | None:
@@ -189,6 +188,8 @@ class Controller:
             rerun = False
             if not actions:
                 await self._close(room, looked.facts)
+                if any(v.broken for p in looked.facts.open for v in p.verdicts):
+                    return RUNNER_WAIT
                 return self._waits_for_hint(room, name, looked, hint)
             if self._is_stale(room, actions):
                 return self._wait(room, name)

@@ -149,7 +149,7 @@ class GitHubApp:
         """A token of an installation, renewed before it ends; for threads."""
         with self._lock:
             token, ends = self._tokens.get(installation, ("", datetime.min.replace(tzinfo=UTC)))
-            if ends - RENEW_BEFORE > datetime.now(UTC):
+            if ends > datetime.now(UTC) + RENEW_BEFORE:
                 return token
             path = f"/app/installations/{installation}/access_tokens"
             with _errors("mint a token"), self._app.client() as client:

@@ -412,9 +412,14 @@ class Looker:
         origin = git.merge_base(head, base) or Sha("")
         judge_at = _judging_commit(git, base, origin, head) if merged else base
         policy = config.read(git.blob(judge_at, CONFIG))
+        ledger = config.read_ledger(git.blob(base, LEDGER))
+        if isinstance(ledger, BrokenPolicy):
+            # Without the ledger the next number cannot be told: nothing is published.
+            policy, ledger = ledger, {}
         touched = self._touched(
             git,
             policy,
+            ledger,
             base_ref,
             head=head,
             base=base,
@@ -429,13 +434,17 @@ class Looker:
             merged or head,
             touched,
             policy,
-            _configuration(git, head, origin),
+            (
+                *_configuration(git, head, origin),
+                *names.problems([t.package for t in touched if t.head_tree]),
+            ),
         )
 
     def _touched(
         self,
         git: Snapshot,
         policy: Policy | BrokenPolicy,
+        ledger: Mapping[str, frozenset[int]],
         base_ref: str,
         *,
         head: Sha,
@@ -447,7 +456,6 @@ class Looker:
         """Packages whose tree differs from the merge base's; paths alone say nothing."""
         known = policy if isinstance(policy, Policy) else Policy()
         tags = [ref for ref in git.refs() if ref.startswith("refs/tags/")]
-        ledger = config.read_ledger(git.blob(base, LEDGER))
         default = self.repository.default_branch
         found = set(git.packages(head)) | (set(git.packages(origin)) if origin else set())
         released = names.units(found, known, base_ref, default, tags)

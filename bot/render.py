@@ -18,7 +18,7 @@ from cadlib import diff, render
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.limits import DEFAULT, Limits
-from cadlib.package import Files, join, refused
+from cadlib.package import Files, join
 from fnrunner.client import Client
 from fnrunner.errors import FunctionError, RunnerBrokenError, RunnerBusyError
 from lifecycle.facts import Verdict
@@ -99,7 +99,7 @@ class Judge:
         return Verdict(
             package=package,
             changes={join(package, path): data for path, data in rendered.changes.items()},
-            findings=(*refused([package]), *(_placed(f, package) for f in softened)),
+            findings=tuple(_placed(finding, package) for finding in softened),
             functions=rendered.calls,
             versions={step.image: step.source for step in rendered.steps},
             diff=tuple(changed),
@@ -171,5 +171,6 @@ def _placed(finding: Finding, package: str) -> Finding:
 
 
 def _digest(package: str, tree: str, origin: str, policy: Policy) -> str:
-    rest = json.dumps([package, origin, policy.digest])
+    fixes = [f.fix for f in (*policy.mutators, *policy.validators)]
+    rest = json.dumps([package, origin, policy.digest, fixes])
     return f"{tree}:{hashlib.sha256(rest.encode()).hexdigest()}"

@@ -1,7 +1,9 @@
 """The command `porchbot`: one module a group of commands, nothing but reading arguments here."""
 
 import asyncio
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -13,12 +15,15 @@ def main() -> None:
     """The life of kpt packages inside an ordinary GitHub repository."""
 
 
-@main.command()
-@click.option(
+_UNTIL = click.option(
     "--until-stdin-closes",
     is_flag=True,
-    help="End when standard input closes, so that no bot outlives what started it.",
+    help="End when standard input closes, so that it does not outlive what started it.",
 )
+
+
+@main.command()
+@_UNTIL
 def serve(until_stdin_closes: bool) -> None:
     """Run the bot: webhooks, workers, sweeps. Settings come from the environment."""
     from bot.serve import run  # heavy, and not needed for --help
@@ -33,11 +38,28 @@ def serve(until_stdin_closes: bool) -> None:
     show_default=True,
     help="host:port, or unix:/path of a socket.",
 )
-def runner(listen: str) -> None:
+@_UNTIL
+def runner(listen: str, until_stdin_closes: bool) -> None:
     """Run the function runner: Porch's gRPC service, with the builtin functions."""
+    from fnrunner.errors import RunnerAddressError
+
+    try:
+        asyncio.run(_run_functions(listen, until_stdin_closes=until_stdin_closes))
+    except RunnerAddressError as error:
+        raise click.ClickException(str(error)) from error
+
+
+async def _run_functions(listen: str, *, until_stdin_closes: bool) -> None:
     from fnrunner.serve import serve as serve_functions
 
-    asyncio.run(serve_functions(listen))
+    serving = asyncio.ensure_future(serve_functions(listen))
+    if until_stdin_closes:
+        # A read that ends means that whoever holds the other end is gone, however it went.
+        asyncio.get_running_loop().add_reader(
+            sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 4096) or serving.cancel()
+        )
+    with suppress(asyncio.CancelledError):
+        await serving
 
 
 _REPO = click.option(
@@ -69,7 +91,3 @@ def demo(repo: Path | None, leave: bool) -> None:
     from bot.cli.demo import run
 
     sys.exit(run(repo, leave=leave))
-
-
-if __name__ == "__main__":
-    main()

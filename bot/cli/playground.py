@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -104,7 +105,7 @@ class Playground:
         self._children: dict[str, subprocess.Popen[str]] = {}
         self._info: dict[str, Any] = {}
         self._environment: dict[str, str] = {}
-        self._postgres: EmbeddedPostgres | None = None
+        self._stack = ExitStack()
         self._ending = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
 
@@ -138,8 +139,7 @@ class Playground:
                 raise PlaygroundError(f"the forge ended ({forge.returncode}); see {self._log}")
 
     def _start(self) -> None:
-        self._postgres = EmbeddedPostgres(self._folder / "postgres")
-        url = self._postgres.start()
+        url = self._stack.enter_context(EmbeddedPostgres()).url
         key, secret, port = _private_key(), secrets.token_hex(20), _free_port()
         source = self._source()
         ready = self._start_forge(key, secret, port, source)
@@ -176,12 +176,36 @@ class Playground:
 
     def _source(self) -> Path:
         if self._repo is not None:
-            return self._repo.resolve()
+            return self._as_repository(self._repo.resolve())
         beside = Path(bot.__file__).resolve().parent
         for folder in (beside / "_examples", beside.parent / "examples"):
             if folder.is_dir():
-                return folder
+                return self._as_repository(folder)
         raise PlaygroundError("the examples are not installed. Name a repository with --repo")
+
+    def _as_repository(self, source: Path) -> Path:
+        """A bundle or repository as it is; a plain folder as the first commit of a new one."""
+        if source.is_file() or (source / ".git").exists() or (source / "HEAD").is_file():
+            return source
+        work = self._folder / "source"
+        shutil.copytree(source, work, symlinks=True)
+        who = ["-c", "user.name=owner", "-c", "user.email=owner@users.example"]
+        for arguments in (
+            ["init", "--quiet", "--initial-branch=main"],
+            ["add", "--all", "--force"],
+            [*who, "commit", "--quiet", "--message", "Begin"],
+        ):
+            done = subprocess.run(  # noqa: S603 (our own arguments)
+                ["git", *arguments],  # noqa: S607 (the user's git, by PATH)
+                cwd=work,
+                env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                raise PlaygroundError(f"git {arguments[0]} of {source}: {done.stderr.strip()}")
+        return work
 
     def _start_forge(
         self, key: rsa.RSAPrivateKey, secret: str, port: int, source: Path
@@ -194,7 +218,7 @@ class Playground:
             "repositories": [
                 {
                     "owner": "acme",
-                    "name": _name(source) if self._repo else "blueprints",
+                    "name": _name(self._repo) if self._repo else "blueprints",
                     "source": str(source),
                     "members": dict(USERS),
                 }
@@ -294,8 +318,7 @@ class Playground:
             child = self._children.get(name)
             if child is not None:
                 _stop(child)
-        if self._postgres is not None:
-            self._postgres.stop()
+        self._stack.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -1,0 +1,31 @@
+"""What is measured, in Prometheus' terms."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from bot.store import Queue
+
+DELIVERIES = Counter("porchbot_deliveries", "Webhook deliveries by outcome.", ["outcome"])
+ACCEPT_SECONDS = Histogram(
+    "porchbot_delivery_accept_seconds",
+    "From the first byte of a delivery to its 202.",
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5),
+)
+LOOK_SECONDS = Histogram(
+    "porchbot_look_seconds",
+    "One key from taken to rest.",
+    ["kind"],
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
+)
+ACTIONS = Counter("porchbot_actions", "Actions carried out, by kind.", ["kind"])
+
+_QUEUE = Gauge("porchbot_work", "Keys by state.", ["state"])
+_OLDEST = Gauge("porchbot_work_oldest_seconds", "How long the oldest due key has been due.")
+
+
+def show(queue: Queue) -> None:
+    """Set the gauges of the queue."""
+    _QUEUE.labels("waiting").set(queue.waiting)
+    _QUEUE.labels("due").set(queue.due)
+    _QUEUE.labels("taken").set(queue.taken)
+    _QUEUE.labels("failing").set(queue.failing)
+    _OLDEST.set(queue.oldest)

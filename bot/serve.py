@@ -1,0 +1,214 @@
+"""Builds the bot out of its parts and runs it: database, runner, workers, sweeps, web."""
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import structlog
+import uvicorn
+from starlette.applications import Starlette
+
+from bot import keys, logs, web
+from bot.controller import Controller
+from bot.git import Mirrors
+from bot.github import GitHubApp
+from bot.postgres import EmbeddedPostgres
+from bot.render import Judge
+from bot.settings import Settings, SettingsError
+from bot.store import Store, StoreError
+from bot.work import Worker
+from fnrunner.client import Client
+from lifecycle import records
+
+log = structlog.get_logger()
+
+RUNNER_START = 30.0
+"""Seconds for our own runner to answer; it takes about half a second."""
+
+
+def run(*, until_stdin_closes: bool) -> int:
+    """Run the bot until a signal ends it.
+
+    Returns:
+        0 after a signal, 1 when it could not be started.
+    """
+    try:
+        settings = Settings.from_env(os.environ)
+    except SettingsError as error:
+        print(f"porchbot serve: {error}", file=sys.stderr)  # noqa: T201 (a command line)
+        return 1
+    logs.configure([s.decode(errors="replace") for s in settings.webhook_secrets])
+    try:
+        asyncio.run(_until_told(settings, until_stdin_closes=until_stdin_closes))
+    except (StoreError, OSError) as error:
+        print(f"porchbot serve: {error}", file=sys.stderr)  # noqa: T201 (a command line)
+        return 1
+    return 0
+
+
+async def _until_told(settings: Settings, *, until_stdin_closes: bool) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    if until_stdin_closes:
+        loop.add_reader(sys.stdin.fileno(), lambda: _closed(loop, stop))
+    async with running(settings) as address:
+        log.info("bot listens", address=address)
+        await stop.wait()
+        log.info("bot ends")
+
+
+def _closed(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        loop.remove_reader(sys.stdin.fileno())
+        stop.set()
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[str]:
+    """The whole bot inside the block; gives the address it listens on.
+
+    Everything it starts ends with the block: the runner, the embedded database, all tasks.
+    """
+    async with AsyncExitStack() as stack:
+        url = settings.database_url
+        if not url:
+            postgres = await stack.enter_async_context(
+                EmbeddedPostgres(settings.state / "postgres")
+            )
+            url = postgres.url
+        store = await stack.enter_async_context(Store(url))
+        address = settings.runner_address or await stack.enter_async_context(_own_runner())
+        client = await stack.enter_async_context(Client(address))
+        app = GitHubApp(settings.github_api_url, settings.github_app_id, settings.private_key)
+        stack.callback(app.close)
+        controller = Controller(
+            app,
+            Mirrors(settings.state / "mirrors"),
+            Judge(client),
+            store,
+            [records.derive_key(key.encode()) for key in settings.private_keys],
+            settings.instance,
+        )
+        worker = Worker(store, controller.work, f"{os.getpid()}-{secrets.token_hex(4)}")
+        await stack.enter_async_context(_task(worker.run(settings.workers)))
+        await stack.enter_async_context(_task(_sweep(store, settings)))
+        application = web.app(settings, store, client, app.identity)
+        yield await stack.enter_async_context(_listening(application, settings))
+
+
+@asynccontextmanager
+async def _task(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Run something beside the block, and end it with the block."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _sweep(store: Store, settings: Settings) -> None:
+    """Wake everything, at the start and then from time to time: what no webhook told is found."""
+    while True:
+        try:
+            await store.wake(keys.InstallationsKey())
+            await store.forget_deliveries()
+            await store.forget_verdicts(days=30)
+        except StoreError as error:
+            log.warning("sweep put off", error=str(error))
+        await asyncio.sleep(settings.sweep_interval)
+
+
+@asynccontextmanager
+async def _own_runner() -> AsyncIterator[str]:
+    """Start `porchbot runner` on a Unix socket, and again when it dies; end it with the block."""
+    with tempfile.TemporaryDirectory(prefix="porchbot-runner-") as folder:
+        address = f"unix:{Path(folder) / 'runner.sock'}"
+        process = await _start_runner(address)
+        try:
+            async with _task(_keep(process, address)), Client(address) as client:
+                if not await client.is_ready(RUNNER_START):
+                    raise OSError(f"the function runner did not start within {RUNNER_START} s")
+                yield address
+        finally:
+            await process.end()
+
+
+class _Runner:
+    """The runner's process, which may be another after it died."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def end(self) -> None:
+        """Stop it and wait for it."""
+        with suppress(ProcessLookupError):
+            self.process.terminate()
+        await self.process.wait()
+
+
+async def _start_runner(address: str) -> _Runner:
+    return _Runner(await _spawn(address))
+
+
+async def _spawn(address: str) -> asyncio.subprocess.Process:
+    """The runner ends by itself when the pipe to its standard input closes: also after kill -9."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot.cli", "runner", "--listen", address, "--until-stdin-closes"),
+        stdin=asyncio.subprocess.PIPE,
+    )
+
+
+async def _keep(runner: _Runner, address: str) -> None:
+    while True:
+        await runner.process.wait()
+        log.error(
+            "the function runner ended; it is started again", status=runner.process.returncode
+        )
+        await asyncio.sleep(0.2)
+        runner.process = await _spawn(address)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to us: the order of ending matters."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+@asynccontextmanager
+async def _listening(application: Starlette, settings: Settings) -> AsyncIterator[str]:
+    server = _Server(
+        uvicorn.Config(
+            application,
+            host=settings.host,
+            port=settings.port,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=5,
+        )
+    )
+    task = asyncio.create_task(server.serve())
+    while not server.started:
+        if task.done():
+            task.result()
+            raise OSError(f"cannot listen on {settings.host}:{settings.port}")
+        await asyncio.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://{settings.host}:{port}"
+    finally:
+        server.should_exit = True
+        await task

@@ -1,0 +1,178 @@
+"""What an operator sets: one class, read once from the environment.
+
+A setting exists only where two operators need different values; anything else is a constant beside
+the code that uses it. Secrets never show in `repr`.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+
+class SettingsError(Exception):
+    """The environment cannot be used; every problem at once."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The operator's settings.
+
+    Attributes:
+        database_url: DATABASE_URL, for libpq; "" for the embedded server.
+        host: From PORCHBOT_LISTEN, `host:port`; default 127.0.0.1.
+        port: From PORCHBOT_LISTEN; default 8080; 0 takes a free one.
+        github_app_id: PORCHBOT_GITHUB_APP_ID, the App's number or client id.
+        private_key: PORCHBOT_GITHUB_PRIVATE_KEY, or the file that PORCHBOT_GITHUB_PRIVATE_KEY_FILE
+            names; PEM.
+        older_keys: The PEM files that PORCHBOT_GITHUB_OLDER_KEY_FILES names, with commas between:
+            records that these made still count (DESIGN 7).
+        webhook_secrets: PORCHBOT_WEBHOOK_SECRETS, with commas between, or a line each in the file
+            that PORCHBOT_WEBHOOK_SECRETS_FILE names. Several, for rotation; at least one.
+        github_api_url: PORCHBOT_GITHUB_API_URL; default GitHub's own.
+        github_web_url: PORCHBOT_GITHUB_WEB_URL; default GitHub's own.
+        runner_address: PORCHBOT_RUNNER_ADDRESS, `host:port` or `unix:/path`; "" starts our own.
+        state: PORCHBOT_STATE, a folder for mirrors and the embedded database; default below the
+            system's temporary folder: all of it can be made again.
+        workers: PORCHBOT_WORKERS, keys looked at at a time; default 4.
+        sweep_interval: PORCHBOT_SWEEP_SECONDS between sweeps; default 900 (bots.md 6.6).
+        instance: PORCHBOT_INSTANCE, the bot's name in its markers, which tells two bots on one
+            repository apart; default "porchbot".
+    """
+
+    database_url: str = field(default="", repr=False)
+    host: str = "127.0.0.1"
+    port: int = 8080
+    github_app_id: str
+    private_key: str = field(repr=False)
+    older_keys: tuple[str, ...] = field(default=(), repr=False)
+    webhook_secrets: tuple[bytes, ...] = field(repr=False)
+    github_api_url: str = "https://api.github.com"
+    github_web_url: str = "https://github.com"
+    runner_address: str = ""
+    state: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "porchbot")
+    workers: int = 4
+    sweep_interval: float = 900.0
+    instance: str = "porchbot"
+
+    @property
+    def private_keys(self) -> tuple[str, ...]:
+        """The current key and older ones, newest first."""
+        return (self.private_key, *self.older_keys)
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> "Settings":
+        """Read the environment.
+
+        Raises:
+            SettingsError: Something is missing or wrong; all of it is named.
+        """
+        read = _Reading(environ)
+        host, port = read.address("PORCHBOT_LISTEN", "127.0.0.1:8080")
+        settings = cls(
+            database_url=environ.get("DATABASE_URL", ""),
+            host=host,
+            port=port,
+            github_app_id=read.needed("PORCHBOT_GITHUB_APP_ID", "Give the App's number"),
+            private_key=read.key(),
+            older_keys=read.older_keys(),
+            webhook_secrets=read.secrets(),
+            github_api_url=read.url("PORCHBOT_GITHUB_API_URL", "https://api.github.com"),
+            github_web_url=read.url("PORCHBOT_GITHUB_WEB_URL", "https://github.com"),
+            runner_address=environ.get("PORCHBOT_RUNNER_ADDRESS", ""),
+            state=Path(
+                environ.get("PORCHBOT_STATE") or str(Path(tempfile.gettempdir()) / "porchbot")
+            ),
+            workers=int(read.number("PORCHBOT_WORKERS", 4, least=1, most=64)),
+            sweep_interval=read.number("PORCHBOT_SWEEP_SECONDS", 900, least=1, most=86_400),
+            instance=environ.get("PORCHBOT_INSTANCE") or "porchbot",
+        )
+        if read.problems:
+            raise SettingsError(read.problems)
+        return settings
+
+
+class _Reading:
+    """Reads one variable after another and gathers what is wrong."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.problems: list[str] = []
+
+    def needed(self, name: str, fix: str) -> str:
+        """A variable that must be there."""
+        value = self._environ.get(name, "").strip()
+        if not value:
+            self.problems.append(f"{name} is not set. {fix}.")
+        return value
+
+    def key(self) -> str:
+        """The App's private key."""
+        if text := self._environ.get("PORCHBOT_GITHUB_PRIVATE_KEY", ""):
+            return self._pem("PORCHBOT_GITHUB_PRIVATE_KEY", text)
+        name = "PORCHBOT_GITHUB_PRIVATE_KEY_FILE"
+        path = self.needed(name, "Name the PEM file that GitHub let you download")
+        return self._pem(name, self._file(name, path)) if path else ""
+
+    def older_keys(self) -> tuple[str, ...]:
+        """Keys that were replaced."""
+        name = "PORCHBOT_GITHUB_OLDER_KEY_FILES"
+        paths = [p.strip() for p in self._environ.get(name, "").split(",") if p.strip()]
+        return tuple(self._pem(name, self._file(name, path)) for path in paths)
+
+    def secrets(self) -> tuple[bytes, ...]:
+        """The webhook's secrets: without one anybody could wake us with anything."""
+        name = "PORCHBOT_WEBHOOK_SECRETS"
+        if path := self._environ.get(f"{name}_FILE", ""):
+            given = self._file(f"{name}_FILE", path).splitlines()
+        else:
+            given = self._environ.get(name, "").split(",")
+        found = tuple(s.strip().encode() for s in given if s.strip())
+        if not found:
+            self.problems.append(f"{name} is not set. Give the secret of the App's webhook.")
+        return found
+
+    def url(self, name: str, default: str) -> str:
+        """An address for HTTP, without a slash at its end."""
+        value = self._environ.get(name, "").strip() or default
+        if urlsplit(value).scheme not in {"http", "https"} or not urlsplit(value).netloc:
+            self.problems.append(f"{name} is {value!r}. Give an address such as {default}.")
+        return value.rstrip("/")
+
+    def address(self, name: str, default: str) -> tuple[str, int]:
+        """Host and port."""
+        value = self._environ.get(name, "").strip() or default
+        host, _, port = value.rpartition(":")
+        if not host or not port.isdigit() or int(port) > 65_535:
+            self.problems.append(f"{name} is {value!r}. Give host:port, such as {default}.")
+            return default.rsplit(":", 1)[0], 0
+        return host, int(port)
+
+    def number(self, name: str, default: float, *, least: float, most: float) -> float:
+        """A number within bounds."""
+        text = self._environ.get(name, "").strip() or str(default)
+        try:
+            value = float(text)
+        except ValueError:
+            value = least - 1
+        if not least <= value <= most:
+            self.problems.append(f"{name} is {text!r}. Give a number from {least} to {most}.")
+            return default
+        return value
+
+    def _file(self, name: str, path: str) -> str:
+        try:
+            return Path(path).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            self.problems.append(f"{name}: {path} cannot be read ({error}). Name a file of ours.")
+            return ""
+
+    def _pem(self, name: str, text: str) -> str:
+        if text and "-----BEGIN" not in text:
+            self.problems.append(f"{name} is no PEM. Give the file that GitHub let you download.")
+        return text

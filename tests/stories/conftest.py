@@ -1,0 +1,61 @@
+"""One database server and one function runner for all stories; a world for each."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from bot import logs
+from bot.postgres import EmbeddedPostgres, create_database, drop_database
+from tests.contract.watch import watched
+from tests.stories.world import World, world
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    """The database server."""
+    with EmbeddedPostgres() as server:
+        yield server
+
+
+@pytest.fixture
+async def database_url(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
+    """An empty database."""
+    name = f"story_{uuid4().hex}"
+    yield await create_database(postgres.url, name)
+    await drop_database(postgres.url, name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _logs() -> None:
+    """Logs as the bot writes them, for stories that fail."""
+    logs.configure()
+
+
+@pytest.fixture(scope="session")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A function runner on a socket."""
+    address = f"unix:{tmp_path_factory.mktemp('runner') / 'runner.sock'}"
+    command = [sys.executable, "-m", "bot.cli", "runner", "--listen", address]
+    process = subprocess.Popen(command)
+    yield address
+    process.terminate()
+    process.wait()
+
+
+@pytest.fixture
+def stage(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
+    """A world whose bot is not started yet; every answer of its forge is validated."""
+    with world(tmp_path, database_url, runner) as made, watched(made.forge):
+        yield made
+
+
+@pytest.fixture
+def play(stage: World) -> World:
+    """A world with its bot running."""
+    stage.start_bot()
+    stage.rests()
+    return stage

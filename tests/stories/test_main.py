@@ -1,0 +1,154 @@
+"""The main job, end to end: from a pushed draft to tagged revisions."""
+
+import time
+
+from tests.stories.people import wait_for
+from tests.stories.world import World, package, resized
+
+BAD = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: router
+spec:
+  replicas: two # a word where a number belongs
+  selector:
+    matchLabels: {app: router}
+  template:
+    metadata:
+      labels: {app: router}
+    spec:
+      containers:
+        - name: router
+          image: router
+"""
+
+
+def test_from_a_pushed_draft_to_v2(play: World) -> None:
+    """The demo's story; fails on any fixed result, since each step is caused by a person."""
+    author, approver = play.author, play.approver
+    author.pushes("drafts/net/core/first", {**package("net/core"), "net/core/router.yaml": BAD})
+
+    pull = author.pull_of("drafts/net/core/first")
+    failed = author.waits_for_check(pull.number, "porchbot/validate", "failure")
+
+    assert pull.draft
+    assert author.pull(pull.number).get_commits().totalCount == 2  # one render commit
+    notes = [(n.path, n.start_line) for n in failed.get_annotations()]
+    assert ("net/core/router.yaml", 8) in notes  # two lines further: a label was added above
+    router = author.repository.get_contents(
+        "net/core/router.yaml", ref="drafts/net/core/first"
+    ).decoded_content.decode()
+    assert "owner: network" in router
+    assert "replicas: two # a word where a number belongs" in router
+
+    author.pushes(
+        "drafts/net/core/first",
+        {"net/core/router.yaml": router.replace("replicas: two", "replicas: 2")},
+    )
+    author.waits_for_check(pull.number, "porchbot/validate", "success")
+    author.says(pull.number, "/propose")
+    wait_for("the proposal", lambda: not author.pull(pull.number).draft or None)
+
+    play.outsider.says(pull.number, "/approve")
+    refusal = author.waits_for_answer(pull.number, "@outsider")
+    assert "`/approve` refused: it takes maintain access, and you have read access." in refusal
+    assert author.tags() == {}
+
+    said = approver.says(pull.number, "/approve")
+    target = author.waits_for_tag("net/core/v1")
+    play.rests()
+
+    merged = author.pull(pull.number)
+    assert merged.merged
+    assert target == merged.merge_commit_sha
+    assert approver.reactions(pull.number, said) == {"rocket"}
+    assert "Published net/core v1" in author.summary(pull.number)
+    assert not [b for b in author.repository.get_branches() if b.name.startswith("drafts/")]
+    message = author.repository.get_commit(target).commit.message
+    assert 'kpt:{"package":"net/core","workspaceName":"first","revision":"1"}' in message
+    ref = author.repository.get_git_ref("tags/net/core/v1")
+    assert ref.object.type == "tag"
+    tag = author.repository.get_git_tag(ref.object.sha)
+    assert "Approved-by: approver" in tag.message
+
+    second = play.proposes("drafts/net/core/second", resized("net/core", 2))
+    approver.says(second, "/approve")
+
+    assert author.waits_for_tag("net/core/v2") != target
+
+
+def test_a_pull_request_without_packages_has_one_check_and_no_comment(play: World) -> None:
+    """Fails when every check is required to say something: others would wait for ever."""
+    play.author.pushes("topic", {"README.md": "words\n"})
+    pull = play.author.repository.create_pull(base="main", head="topic", title="Words", body="")
+
+    run = play.author.waits_for_check(pull.number, "porchbot/publish", "success")
+    play.rests()
+
+    assert run.output.title == "No package is touched"
+    assert set(play.author.checks(pull.head.sha)) == {"porchbot/publish"}
+    assert play.author.repository.get_issue(pull.number).comments == 0
+
+
+def test_several_packages_in_one_proposal_are_tagged_each(play: World) -> None:
+    """Fails when a branch name decides which package is published."""
+    number = play.proposes("drafts/net/core/w", {**package("net/core"), **package("apps/shop")})
+    play.approver.says(number, "/approve")
+
+    core, shop = (play.author.waits_for_tag(t) for t in ("net/core/v1", "apps/shop/v1"))
+    assert core == shop == play.author.pull(number).merge_commit_sha
+
+
+def test_a_look_that_changes_nothing_makes_at_most_eight_calls(play: World) -> None:
+    """Fails when a look asks for everything: rate limits are what bots die of."""
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    play.approver.reviews(number, "COMMENT")
+    play.author.says(number, "/hold")
+    play.rests()
+    play.approver.says(number, "/approve")
+    play.author.waits_for_answer(number, "@approver")
+    play.rests()
+    mark = play.forge.faults.mark()
+
+    head = play.repository.id
+    play.database(
+        "UPDATE work SET wanted = wanted + 1, due = now()"
+        f" WHERE key = 'github:{head}:proposal:{head}:drafts/net/core/w'"
+    )
+    play.database("NOTIFY porchbot_work")
+    time.sleep(0.3)
+    play.rests()
+
+    counts = play.forge.faults.counts("porchbot[bot]", since=mark)
+    print("\nA look that changes nothing:", sum(counts.values()), dict(counts))
+    assert 0 < sum(counts.values()) <= 8
+
+
+def test_from_push_to_checks_takes_at_most_twenty_calls(play: World) -> None:
+    """Fails when each step looks at everything again."""
+    files = {
+        **package("net/core"),
+        "net/core/extra.yaml": "kind: A\napiVersion: v1\nmetadata:\n  name: a\n",
+    }
+    mark = play.forge.faults.mark()
+    began = time.monotonic()
+    play.author.pushes("drafts/net/core/w", files)
+    pushed = time.monotonic()
+    pull = play.author.pull_of("drafts/net/core/w")
+    play.author.waits_for_check(pull.number, "porchbot/publish", None)
+    play.author.waits_for_check(pull.number, "porchbot/render", "success")
+    done = time.monotonic()
+
+    calls = play.forge.faults.calls("porchbot[bot]", since=mark)
+    last = max(
+        i for i, call in enumerate(calls) if "check-runs" in call.template and call.method != "GET"
+    )
+    counts = [call.name for call in calls[: last + 1]]
+    print(
+        f"\nPush to checks: {len(counts)} calls, {done - pushed:.2f} s after a push of "
+        f"{pushed - began:.2f} s"
+    )
+    for name in sorted(set(counts)):
+        print(f"  {counts.count(name)} {name}")
+    assert len(counts) <= 20

@@ -1,0 +1,329 @@
+"""The stage of the stories: the sandbox forge, the bot and its runner, joined by real HTTP."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bot.sandbox.serve import Sandbox
+from bot.serve import running
+from bot.settings import Settings
+from tests.stories.people import Person, wait_for
+
+APP_ID = 1001
+SECRET = "a secret of the stories"  # noqa: S105 (of a test)
+ROLES = {"author": "write", "approver": "maintain", "outsider": "read", "owner": "admin"}
+
+CONFIG = """\
+version: 1
+guardrails:
+  mutators:
+    - image: set-labels:v0.2
+      configMap: {owner: network}
+  validators:
+    - image: kubeconform:v0.1
+      configMap: {strict: "true"}
+access:
+  approve: {require: 1, from: ["role:maintain"]}
+"""
+
+KPTFILE = """\
+apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: NAME
+  annotations:
+    config.kubernetes.io/local-config: "true"
+"""
+
+CONFIGMAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: NAME # kept
+  labels:
+    owner: network
+data:
+  size: "1"
+"""
+
+
+def package(path: str, **files: str) -> dict[str, str]:
+    """The files of a small package that is its own rendering."""
+    name = path.rsplit("/", 1)[-1]
+    return {
+        f"{path}/Kptfile": KPTFILE.replace("NAME", name),
+        f"{path}/settings.yaml": CONFIGMAP.replace("NAME", name),
+        **{f"{path}/{file}": text for file, text in files.items()},
+    }
+
+
+def resized(path: str, size: int | str) -> dict[str, str]:
+    """The package's file with another value."""
+    name = path.rsplit("/", 1)[-1]
+    text = CONFIGMAP.replace("NAME", name).replace('"1"', f'"{size}"')
+    return {f"{path}/settings.yaml": text}
+
+
+def keys() -> tuple[str, str]:
+    """A private key for the App and its public half, as PEM."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return private.decode(), public.decode()
+
+
+@dataclass
+class World:
+    """One repository on one forge, with people and a bot that can be started and stopped."""
+
+    forge: Sandbox
+    repository: Any
+    app: Any
+    people: Mapping[str, Person]
+    environment: dict[str, str]
+    port: int
+    _loop: asyncio.AbstractEventLoop | None = None
+    _stop: asyncio.Event | None = None
+    _thread: threading.Thread | None = None
+    _failed: list[BaseException] = field(default_factory=list)
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def author(self) -> Person:
+        """Somebody with write access."""
+        return self.people["author"]
+
+    @property
+    def approver(self) -> Person:
+        """Somebody who maintains."""
+        return self.people["approver"]
+
+    @property
+    def outsider(self) -> Person:
+        """Somebody who can read."""
+        return self.people["outsider"]
+
+    @property
+    def owner(self) -> Person:
+        """The admin."""
+        return self.people["owner"]
+
+    # --- the bot ---
+
+    def start_bot(self) -> None:
+        """Run the bot in a thread of this process."""
+        ready = threading.Event()
+        settings = Settings.from_env(self.environment)
+
+        async def live() -> None:
+            self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+            async with running(settings):
+                ready.set()
+                await self._stop.wait()
+
+        def run() -> None:
+            try:
+                asyncio.run(live())
+            except BaseException as error:  # shown by the story that needed it
+                self._failed.append(error)
+            finally:
+                ready.set()
+
+        self._thread = threading.Thread(target=run, name="bot", daemon=True)
+        self._thread.start()
+        ready.wait(60)
+        assert not self._failed, self._failed
+
+    def stop_bot(self) -> None:
+        """End the bot in order, if it runs."""
+        if self._loop and self._stop and self._thread and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(30)
+        self._thread = None
+        if self._process is not None:
+            self.kill_bot()
+        assert not self._failed, self._failed
+
+    def start_bot_process(self) -> None:
+        """Run the bot as a process of its own, that can be killed."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_for("the bot to be ready", self._ready)
+
+    def kill_bot(self) -> None:
+        """End the bot's process as `kill -9` does."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process = None
+
+    def _ready(self) -> bool | None:
+        import httpx
+
+        try:
+            answer = httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=2)
+        except httpx.HTTPError:
+            return None
+        return answer.status_code == 200 or None
+
+    # --- rest ---
+
+    def rests(self, seconds: float = 30) -> None:
+        """Wait until no webhook is under way and no key has work that is due."""
+        import psycopg
+
+        def quiet() -> bool | None:
+            self.forge.hooks.idle()
+            with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
+                row = db.execute(
+                    "SELECT count(*) FROM work WHERE wanted > seen"
+                    " AND (due < now() + interval '1 second' OR owner IS NOT NULL)"
+                ).fetchone()
+            return bool(row and row[0] == 0) or None
+
+        calm = 0
+        while calm < 2:
+            wait_for("the bot to rest", quiet, seconds)
+            calm += 1
+
+    def sweep(self) -> None:
+        """Wake everything, as the timer does."""
+        import psycopg
+
+        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
+            db.execute(
+                "INSERT INTO work (key) VALUES ('github:app:installations')"
+                " ON CONFLICT (key) DO UPDATE SET wanted = work.wanted + 1, due = now()"
+            )
+            db.execute("NOTIFY porchbot_work")
+
+    def proposes(self, branch: str, files: Mapping[str, str], **push: Any) -> int:
+        """The author pushes a draft, waits for its checks and proposes it; its number."""
+        self.author.pushes(branch, files, **push)
+        pull = self.author.pull_of(branch)
+        self.author.waits_for_check(pull.number, "porchbot/validate", "success")
+        self.author.says(pull.number, "/propose")
+        wait_for("the proposal", lambda: not self.author.pull(pull.number).draft or None)
+        self.rests()
+        return int(pull.number)
+
+    def database(self, query: str) -> list[tuple[Any, ...]]:
+        """Ask the bot's database."""
+        import psycopg
+
+        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
+            return list(db.execute(query.encode()))
+
+
+@contextmanager
+def world(
+    folder: Path, database_url: str, runner: str, *, config: str | None = CONFIG
+) -> Iterator[World]:
+    """A repository with one published-to-be package on main, and no bot yet.
+
+    Args:
+        folder: For everything on disk.
+        database_url: An empty database.
+        runner: Address of a function runner.
+        config: `.porchbot.yaml`; None for none.
+    """
+    private, public = keys()
+    source = _source(folder / "source", config)
+    with Sandbox(folder / "forge") as forge:
+        for login in ROLES:
+            forge.state.add_user(login)
+        forge.state.add_user("acme")
+        repository = forge.state.add_repository("acme", "blueprints", source)
+        for login, role in ROLES.items():
+            forge.state.add_member(repository, login, role)
+        port = _free_port()
+        app = forge.state.register_app(
+            "porchbot",
+            public,
+            owner="acme",
+            app_id=APP_ID,
+            webhook_url=f"http://127.0.0.1:{port}/webhooks/github",
+            webhook_secret=SECRET,
+        )
+        forge.state.install(app, repository)
+        people = {
+            login: Person(
+                login,
+                forge.state.token(login),
+                forge.api_url,
+                forge.clone_url("acme", "blueprints"),
+                "acme/blueprints",
+                folder / "people" / login,
+            )
+            for login in ROLES
+        }
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "DATABASE_URL": database_url,
+            "PORCHBOT_LISTEN": f"127.0.0.1:{port}",
+            "PORCHBOT_GITHUB_APP_ID": str(APP_ID),
+            "PORCHBOT_GITHUB_PRIVATE_KEY": private,
+            "PORCHBOT_WEBHOOK_SECRETS": SECRET,
+            "PORCHBOT_GITHUB_API_URL": forge.api_url,
+            "PORCHBOT_GITHUB_WEB_URL": forge.web_url,
+            "PORCHBOT_RUNNER_ADDRESS": runner,
+            "PORCHBOT_STATE": str(folder / "state"),
+        }
+        made = World(forge, repository, app, people, environment, port)
+        try:
+            yield made
+        finally:
+            made.stop_bot()
+
+
+def _source(folder: Path, config: str | None) -> Path:
+    """A bare repository whose main branch has a package and a configuration."""
+    folder.mkdir(parents=True)
+    files = package("net/edge")
+    if config is not None:
+        files[".porchbot.yaml"] = config
+    for path, text in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    who = ["-c", "user.name=owner", "-c", "user.email=owner@users.example"]
+    for arguments in (
+        ["init", "--quiet", "--initial-branch=main"],
+        ["add", "--all"],
+        [*who, "commit", "--quiet", "--message", "Begin"],
+    ):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
