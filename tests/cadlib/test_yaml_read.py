@@ -57,7 +57,7 @@ def test_scalars_are_read_as_kubectl_reads_them(text: str) -> None:
     found = value(f"a: {text}\n")
 
     assert found == {"a": SCALARS[text]}
-    assert type(found["a"]) is type(SCALARS[text])  # type: ignore[index,call-overload]  # a mapping
+    assert type(found["a"]) is type(SCALARS[text])
 
 
 def test_nan_is_the_same_as_nan_and_true_is_not_1() -> None:
@@ -81,7 +81,7 @@ def test_aliases_and_merge_keys_are_written_out() -> None:
         "c": {"x": 1, "y": 3},
         "d": {"x": 9, "y": 2},
     }
-    assert found["a"] is not found["b"]  # type: ignore[index,call-overload]  # a mapping
+    assert found["a"] is not found["b"]
 
 
 def test_every_document_is_there_and_only_filled_ones_are_counted() -> None:

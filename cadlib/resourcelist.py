@@ -1,0 +1,247 @@
+"""The wire form: what a function is sent and what it sends back.
+
+Rules:
+- `config.kubernetes.io/v1`, kind ResourceList; the older v1beta1 and v1alpha1 are read too.
+- Items carry their line comments, and where they lie: path and index, in today's
+  annotations (`internal.config.kubernetes.io/…`) and in the older ones, which both go
+  when a list is read. `annotations` and `metadata` that are empty then go too, as in kpt.
+- A function may have changed only one of the two; the changed one counts.
+- No ids are sent: file and index tell resources apart.
+- Same list, same bytes.
+
+Source: the KRM functions specification (kubernetes-sigs/kustomize,
+cmd/config/docs/api-conventions/functions-spec.md); kyaml `kioutil`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from cadlib.errors import PackageError, Place
+from cadlib.limits import DEFAULT
+from cadlib.yaml import FieldPath, Value, emit, field_text
+from cadlib.yaml import read as read_yaml
+
+API_VERSION = "config.kubernetes.io/v1"
+KIND = "ResourceList"
+
+_VERSIONS = (
+    API_VERSION,
+    "config.kubernetes.io/v1beta1",
+    "config.kubernetes.io/v1alpha1",
+)
+_INTERNAL = "internal.config.kubernetes.io/"
+_LEGACY = "config.kubernetes.io/"
+_LEGACY_ANNOTATIONS = frozenset((f"{_LEGACY}path", f"{_LEGACY}index", "config.k8s.io/id"))
+# A list is a package's resources together, each two levels further in.
+_LIMITS = replace(DEFAULT, file_bytes=DEFAULT.package_bytes, depth=DEFAULT.depth + 2)
+_NO_COMMENTS: Mapping[FieldPath, str] = MappingProxyType({})
+_FIX = "Correct what the function writes"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One resource of a list.
+
+    Attributes:
+        value: The resource, without the annotations that say where it lies.
+        comments: Its line comments with their "#", by field.
+        path: Its file, relative to the package; "" if none is given.
+        index: Its position among the documents of that file that are not empty; None if
+            none is given.
+    """
+
+    value: Value
+    comments: Mapping[FieldPath, str] = field(default_factory=lambda: _NO_COMMENTS)
+    path: str = ""
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceList:
+    """What a function works on.
+
+    Attributes:
+        items: The resources, in order.
+        config: `functionConfig`; None if there is none.
+        results: What it reported, as it wrote it.
+    """
+
+    items: tuple[Item, ...]
+    config: Value = None
+    results: tuple[Mapping[str, Value], ...] = ()
+
+
+def encode(items: Sequence[Item], config: Value = None) -> bytes:
+    """Return a ResourceList as YAML in block style, UTF-8, ended by a line break.
+
+    Args:
+        items: The resources. One that is no mapping, or whose metadata is none, goes
+            without its path.
+        config: The function's configuration; None leaves it out.
+    """
+    values: list[Value] = [_placed(item) for item in items]
+    comments: dict[FieldPath, str] = {
+        ("items", position, *path): text
+        for position, item in enumerate(items)
+        for path, text in item.comments.items()
+        if path
+    }
+    whole: dict[str, Value] = {"apiVersion": API_VERSION, "kind": KIND, "items": values}
+    if config is not None:
+        whole["functionConfig"] = config
+    return emit(whole, comments=comments).encode()
+
+
+def _placed(item: Item) -> Value:
+    """Return a resource with the annotations that say where it lies."""
+    if not isinstance(item.value, dict):
+        return item.value
+    places: dict[str, Value] = {}
+    if item.path:
+        places |= {f"{_INTERNAL}path": item.path, f"{_LEGACY}path": item.path}
+    if item.index is not None:
+        index = str(item.index)
+        places |= {f"{_INTERNAL}index": index, f"{_LEGACY}index": index}
+    metadata = item.value.get("metadata")
+    metadata = {} if metadata is None else metadata
+    if not places or not isinstance(metadata, dict):
+        return item.value
+    annotations = metadata.get("annotations")
+    annotations = {} if annotations is None else annotations
+    if not isinstance(annotations, dict):
+        return item.value
+    return {**item.value, "metadata": {**metadata, "annotations": {**annotations, **places}}}
+
+
+def decode(data: bytes, sent: Collection[tuple[str, int | None]] = ()) -> ResourceList:
+    """Read a ResourceList.
+
+    Args:
+        data: YAML or JSON, UTF-8.
+        sent: Path and index of the resources that the function was given. They decide
+            which annotation it changed where the two kinds differ; without them
+            today's kind counts.
+
+    Raises:
+        PackageError: It is no ResourceList of a version we know, an item is no mapping,
+            an index is no number, or a resource was moved to two places at once.
+    """
+    documents = [each for each in read_yaml(data, limits=_LIMITS).documents if not each.empty]
+    if len(documents) != 1:
+        raise _refuse("", f"there are {len(documents)} documents instead of one ResourceList")
+    whole = documents[0].value
+    if not isinstance(whole, dict) or whole.get("kind") != KIND:
+        kind = whole.get("kind") if isinstance(whole, dict) else None
+        raise _refuse("kind", f"the kind is {kind!r}, not {KIND!r}")
+    if whole.get("apiVersion") not in _VERSIONS:
+        version = whole.get("apiVersion")
+        raise _refuse("apiVersion", f"the version is {version!r}, not {API_VERSION!r}")
+    values = _list(whole, "items")
+    comments = _by_item(documents[0].comments)
+    known = frozenset(sent)
+    return ResourceList(
+        items=tuple(
+            _item(value, position, comments.get(position, _NO_COMMENTS), known)
+            for position, value in enumerate(values)
+        ),
+        config=whole.get("functionConfig"),
+        results=tuple(_result(each) for each in _list(whole, "results")),
+    )
+
+
+def _list(whole: dict[str, Value], key: str) -> list[Value]:
+    found = whole.get(key)
+    if found is not None and not isinstance(found, list):
+        raise _refuse(key, f"{key} is no list")
+    return found or []
+
+
+def _by_item(comments: Mapping[FieldPath, str]) -> dict[int, dict[FieldPath, str]]:
+    found: dict[int, dict[FieldPath, str]] = {}
+    for path, text in comments.items():
+        match path:
+            case ("items", int(position), *rest) if rest and not _is_place(rest):
+                found.setdefault(position, {})[tuple(rest)] = text
+    return found
+
+
+def _is_place(path: Sequence[str | int]) -> bool:
+    return len(path) > 2 and path[:2] == ["metadata", "annotations"] and _reserved(str(path[2]))
+
+
+def _reserved(key: str) -> bool:
+    return key in _LEGACY_ANNOTATIONS or key.startswith(_INTERNAL)
+
+
+def _item(
+    value: Value,
+    position: int,
+    comments: Mapping[FieldPath, str],
+    sent: frozenset[tuple[str, int | None]],
+) -> Item:
+    if not isinstance(value, dict):
+        raise _refuse(f"items[{position}]", "the item is no mapping")
+    metadata = value.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(annotations, dict):
+        return Item(value, comments)
+    kept = {key: each for key, each in annotations.items() if not _reserved(key)}
+    if len(kept) == len(annotations):
+        return Item(value, comments)
+    path, index = _place(annotations, position, sent)
+    return Item(_without_places(value, metadata, kept), comments, path, index)
+
+
+def _without_places(
+    value: dict[str, Value], metadata: dict[str, Value], kept: dict[str, Value]
+) -> Value:
+    bare = {**metadata, "annotations": kept}
+    if not kept:
+        del bare["annotations"]
+    if bare:
+        return {**value, "metadata": bare}
+    return {key: each for key, each in value.items() if key != "metadata"}
+
+
+def _place(
+    annotations: Mapping[str, Value], position: int, sent: frozenset[tuple[str, int | None]]
+) -> tuple[str, int | None]:
+    """Return path and index, from whichever kind of annotation the function changed."""
+    now = _read_place(annotations, _INTERNAL, position)
+    legacy = _read_place(annotations, _LEGACY, position)
+    merged = (now[0] or legacy[0], legacy[1] if now[1] is None else now[1])
+    older = (legacy[0] or now[0], now[1] if legacy[1] is None else legacy[1])
+    if merged == older or not sent or older in sent:
+        return merged
+    if merged in sent:
+        return older
+    raise _refuse(
+        f"items[{position}]",
+        f"two kinds of annotations place it at {_shown(merged)} and at {_shown(older)}",
+    )
+
+
+def _shown(place: tuple[str, int | None]) -> str:
+    path, index = place
+    return f"{path!r}, index {'unset' if index is None else index}"
+
+
+def _read_place(
+    annotations: Mapping[str, Value], prefix: str, position: int
+) -> tuple[str, int | None]:
+    path = annotations.get(f"{prefix}path")
+    index = annotations.get(f"{prefix}index")
+    text = "" if index is None else str(index)
+    if text and not (text.isascii() and text.isdigit() and len(text) < 10):
+        name = field_text(("items", position, "metadata", "annotations", f"{prefix}index"))
+        raise _refuse(name, f"the index {text!r} is no whole number")
+    return "" if path is None else str(path), int(text) if text else None
+
+
+def _result(value: Value) -> Mapping[str, Value]:
+    return value if isinstance(value, dict) else {"message": value, "severity": "error"}
+
+
+def _refuse(field_: str, problem: str) -> PackageError:
+    return PackageError(Place(field=field_), problem, _FIX)
