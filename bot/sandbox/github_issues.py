@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 from bot.sandbox import github_pull_json as more
@@ -201,7 +202,9 @@ def _labels(request: Request, pull: Pull) -> Answer:
 
 
 def _given(request: Request) -> list[str]:
-    return _names(request.body().get("labels", []))
+    # GitHub takes a bare list too, which is what PyGithub sends.
+    bare = request.raw.lstrip().startswith(b"[")
+    return _names(json.loads(request.raw) if bare else request.body().get("labels", []))
 
 
 def _names(given: object) -> list[str]:
