@@ -64,15 +64,14 @@ class Change:
             name = "/".join(filter(None, (self.resource.namespace, self.resource.name)))
             parts.append(f"{self.resource.kind} {name}")
         parts += [self.field] if self.field else []
-        match self.old, self.new:
-            case None, None:
-                parts.append(self.kind)
-            case None, str(new):
-                parts.append(f"added {_short(new)}")
-            case str(old), None:
-                parts.append(f"removed {_short(old)}")
-            case str(old), str(new):
-                parts.append(f"{_short(old)} -> {_short(new)}")
+        if self.old is not None and self.new is not None:
+            parts.append(f"{_short(self.old)} -> {_short(self.new)}")
+        elif self.old is not None:
+            parts.append(f"removed {_short(self.old)}")
+        elif self.new is not None:
+            parts.append(f"added {_short(self.new)}")
+        else:
+            parts.append(self.kind)
         return ": ".join(parts)
 
 
@@ -93,10 +92,12 @@ def changes(old: Files, new: Files, limits: Limits = DEFAULT) -> tuple[Change, .
     both = {path: pair for path, pair in read.items() if None not in pair}
     before = [each for pair in both.values() for each in pair[0] or ()]
     after = [each for pair in both.values() for each in pair[1] or ()]
-    found: list[Change] = []
-    for was, now in _pairs(before, after):
+    pairs, removed = _paired(before, after)
+    found = [Change(path=was.path, kind=ChangeKind.REMOVED, resource=was.ref) for was in removed]
+    for was, now in pairs:
         found += _compared(was, now)
-    told = {change.path for change in found} | _moved_from(before, after)
+    told = {change.path for change in found}
+    told |= {was.path for was, now in pairs if was and was.path != now.path}
     for path in paths:
         found += _whole_file(path, old.get(path), new.get(path), told=path in told)
     return tuple(sorted(found, key=lambda change: change.path))
@@ -125,40 +126,34 @@ def _read(path: str, files: Files, limits: Limits) -> list[_Resource] | None:
     ]
 
 
-def _pairs(
+def _paired(
     before: Sequence[_Resource], after: Sequence[_Resource]
-) -> Iterator[tuple[_Resource | None, _Resource | None]]:
-    """Pair resources of one name: in one file first, then wherever they went."""
+) -> tuple[list[tuple[_Resource | None, _Resource]], list[_Resource]]:
+    """Pair resources of one name: in one file first, then wherever they went.
+
+    Returns:
+        Those that are there now, each with what it was; and those that are gone.
+    """
     in_file: dict[object, list[_Resource]] = defaultdict(list)
     for was in before:
         in_file[was.path, was.ref].append(was)
-    pairs: list[tuple[_Resource | None, _Resource]] = []
-    for now in after:
-        there = in_file[now.path, now.ref]
-        pairs.append((there.pop(0) if there else None, now))
+    there = [in_file[now.path, now.ref] for now in after]
+    pairs = [(left.pop(0) if left else None, now) for left, now in zip(there, after, strict=True)]
     elsewhere: dict[ResourceRef, list[_Resource]] = defaultdict(list)
     for left in in_file.values():
         for was in left:
             elsewhere[was.ref].append(was)
-    for was_or_none, now in pairs:
-        left = elsewhere[now.ref] if was_or_none is None else []
-        yield (left.pop(0) if left else was_or_none), now
-    for left in elsewhere.values():
-        for was in left:
-            yield was, None
+    found: list[tuple[_Resource | None, _Resource]] = []
+    for before_or_none, now in pairs:
+        left = [] if before_or_none else elsewhere[now.ref]
+        found.append((left.pop(0) if left else before_or_none, now))
+    return found, [was for left in elsewhere.values() for was in left]
 
 
-def _moved_from(before: Sequence[_Resource], after: Sequence[_Resource]) -> set[str]:
-    """Return the files all of whose resources are told of under another file."""
-    return {was.path for was, now in _pairs(before, after) if was and now and was.path != now.path}
-
-
-def _compared(was: _Resource | None, now: _Resource | None) -> Iterator[Change]:
-    if was is None and now is not None:
+def _compared(was: _Resource | None, now: _Resource) -> Iterator[Change]:
+    if was is None:
         yield Change(path=now.path, kind=ChangeKind.ADDED, resource=now.ref)
-    elif now is None and was is not None:
-        yield Change(path=was.path, kind=ChangeKind.REMOVED, resource=was.ref)
-    elif was is not None and now is not None:
+    else:
         if was.path != now.path:
             yield Change(
                 path=now.path,

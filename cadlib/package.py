@@ -111,6 +111,11 @@ def join(package: str, path: str) -> str:
     return f"{package}/{path}" if package else path
 
 
+def relative(package: str, path: str) -> str:
+    """Return `path`, which lies in `package`, as relative to it."""
+    return path.removeprefix(f"{package}/") if package else path
+
+
 def is_resource_file(path: str) -> bool:
     """Return whether kpt reads resources from a file of this name."""
     return name(path) == KPTFILE or path.endswith(_RESOURCE_ENDINGS)

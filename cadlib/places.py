@@ -9,10 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cadlib import package as packages
-from cadlib.errors import PackageError, Place
+from cadlib.errors import Place
 from cadlib.findings import Finding, ResourceRef, from_result
 from cadlib.source import Resource, Source
 from cadlib.yaml import FieldPath, parse_field
+
+# Longer than any field of a real resource; numbers in it stay short enough to be read.
+_LONGEST_FIELD = 1_000
 
 
 def finding(
@@ -92,15 +95,14 @@ def _fits(ref: ResourceRef, wanted: ResourceRef) -> bool:
 def _index(result: object) -> int:
     file = result.get("file") if isinstance(result, Mapping) else None
     index = file.get("index") if isinstance(file, Mapping) else None
-    return int(str(index)) if str(index).isdecimal() else 0
+    return index if isinstance(index, int) else 0
 
 
 def _field(text: str) -> FieldPath:
     """Read a field as functions write it: dotted, with a dot in front, or a JSON pointer."""
+    if len(text) > _LONGEST_FIELD:
+        return ()
     if text.startswith("/"):
         parts = (part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
         return tuple(int(part) if part.isdecimal() else part for part in parts)
-    try:
-        return parse_field(text.removeprefix("$").removeprefix("."))
-    except PackageError:
-        return ()  # no field that we can read; the line of the resource will do
+    return parse_field(text)

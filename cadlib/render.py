@@ -270,8 +270,8 @@ class _Rendering:
             Item(
                 value=resource.value,
                 comments=self._source.comments(resource),
-                path=resource.path.removeprefix(f"{package}/") if package else resource.path,
-                index=resource.index or 0,
+                path=packages.relative(package, resource.path),
+                index=resource.index,
             )
             for resource in resources
         ]
@@ -373,7 +373,8 @@ class _Rendering:
         try:
             if not outcome.resources:
                 raise PackageError(Place(), "it returned no resources", "")
-            items = decode(outcome.resources).items
+            lay = {(packages.relative(call.package, each.path), each.index) for each in sent}
+            items = decode(outcome.resources, lay).items
             return matched(items, sent, call.package)
         except PackageError as error:
             self._findings.append(

@@ -87,11 +87,10 @@ def _resource(item: Item, before: Resource | None, package: str) -> Resource:
 def _with_empty(value: Value, before: Value) -> Value:
     """Keep an empty `annotations` that was there: taking ours out again loses it."""
     now, was = _metadata(value), _metadata(before)
-    if "annotations" not in was or was["annotations"] or now.get("annotations"):
-        return value
-    if not isinstance(value, dict):
-        return value
-    return {**value, "metadata": {**now, "annotations": was["annotations"]}}
+    lost = "annotations" in was and not was["annotations"] and not now.get("annotations")
+    if lost and isinstance(value, dict):
+        return {**value, "metadata": {**now, "annotations": was["annotations"]}}
+    return value
 
 
 def _metadata(value: Value) -> dict[str, Value]:

@@ -153,8 +153,7 @@ class Source:
         spec = self._ignores[owner]
         if spec is None or packages.name(path) == packages.KPTFILE:
             return False
-        inside = path.removeprefix(f"{owner}/") if owner else path
-        return spec.match_file(inside)
+        return spec.match_file(packages.relative(owner, path))
 
 
 def missing(value: Value) -> str:
@@ -175,13 +174,12 @@ def missing(value: Value) -> str:
 
 def ref(value: Value) -> ResourceRef:
     """Return what a resource is called."""
-    if not isinstance(value, dict):
-        return ResourceRef()
-    metadata = value.get("metadata")
+    whole = value if isinstance(value, dict) else {}
+    metadata = whole.get("metadata")
     names = metadata if isinstance(metadata, dict) else {}
     return ResourceRef(
-        api_version=str(value.get("apiVersion") or ""),
-        kind=str(value.get("kind") or ""),
+        api_version=str(whole.get("apiVersion") or ""),
+        kind=str(whole.get("kind") or ""),
         name=str(names.get("name") or ""),
         namespace=str(names.get("namespace") or ""),
     )

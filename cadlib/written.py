@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cadlib import package as packages
 from cadlib.errors import PackageError, Place
 from cadlib.source import Resource, Source
-from cadlib.yaml import DELETED, Deleted, Stream, Value, append, edit, emit
+from cadlib.yaml import DELETED, Deleted, Stream, Value, append, edit, emit, same
 from cadlib.yaml import read as read_yaml
 
 
@@ -38,13 +38,18 @@ def _edits(source: Source, resources: Sequence[Resource]) -> Iterator[tuple[str,
         wanted: dict[int, Value | Deleted] = {
             position: values.get(position, DELETED) for position in source.handed_out(path)
         }
-        full = [n for n, document in enumerate(stream.documents) if not document.empty]
-        if wanted and all(wanted.get(position) is DELETED for position in full):
-            yield path, None
+        documents = stream.documents
+        if all(_stays(wanted[position], documents[position].value) for position in wanted):
             continue
-        data = edit(stream, wanted)
-        if data != stream.data:
-            yield path, data
+        full = [n for n, document in enumerate(documents) if not document.empty]
+        if all(wanted.get(position) is DELETED for position in full):
+            yield path, None
+        else:
+            yield path, edit(stream, wanted)
+
+
+def _stays(wanted: Value | Deleted, value: Value) -> bool:
+    return not isinstance(wanted, Deleted) and same(wanted, value)
 
 
 def _additions(

@@ -114,6 +114,19 @@ ROWS: dict[str, tuple[Files, Files, list[str]]] = {
         {"run.sh": Entry(b"x", "100755")},
         ["run.sh: mode: 100644 -> 100755"],
     ),
+    "the mode and the text of a file": (
+        {"run.sh": Entry(b"x", "100644")},
+        {"run.sh": Entry(b"y", "100755")},
+        ["run.sh: mode: 100644 -> 100755", "run.sh: changed"],
+    ),
+    "a list of secrets that goes": (
+        files(
+            a_yaml="apiVersion: v1\nkind: List\nmetadata: {name: l}\n"
+            "items: [{kind: Secret, data: {a: hunter2}}]\n"
+        ),
+        files(a_yaml="apiVersion: v1\nkind: List\nmetadata: {name: l}\n"),
+        ['a.yaml: List l: items: removed [{"kind": "Secret", "data": "(hidden)"}]'],
+    ),
     "a long value": (
         files(a_yaml=CART),
         files(a_yaml=CART.replace("cart:v1", "c" * 100)),

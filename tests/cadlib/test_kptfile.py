@@ -37,6 +37,22 @@ def test_config_map_values_are_the_text_in_the_file() -> None:
     }
 
 
+def test_config_map_values_behind_aliases_and_merge_keys() -> None:
+    functions = read(
+        HEAD
+        + "pipeline:\n  mutators:\n  - image: a\n    configMap: &c\n      tag: 1.10\n"
+        + "  - image: a\n    configMap: *c\n"
+        + "  - image: a\n    configMap:\n      <<: *c\n      b: c\n"
+    ).mutators
+
+    assert [function.config_map for function in functions] == [
+        {"tag": "1.10"},
+        {"tag": "1.10"},
+        # what a merge key brings in is known as a value only
+        {"tag": "1.1", "b": "c"},
+    ]
+
+
 def test_everything_is_read() -> None:
     text = """\
 apiVersion: kpt.dev/v1
@@ -176,6 +192,19 @@ REFUSED: dict[str, tuple[str, str]] = {
         PIPE + "  - image: {a: b}\n",
         "Kptfile:7, pipeline.mutators[0].image: this is a mapping, and kpt wants a text."
         " Write a text here.",
+    ),
+    "a text where a list should be": (
+        PIPE.rstrip() + " a\n",
+        "Kptfile:6, pipeline.mutators: this is a single value, and kpt wants a list.",
+    ),
+    "a list where keys with texts should be": (
+        HEAD + "  labels: [a]\n",
+        "Kptfile:5, metadata.labels: this is a list, and kpt wants keys with texts.",
+    ),
+    "a text where a number should be": (
+        HEAD + "status: {renderStatus: {mutationSteps: [{exitCode: none}]}}\n",
+        "Kptfile:5, status.renderStatus.mutationSteps[0].exitCode:"
+        " this is a single value, and kpt wants a number.",
     ),
     "a nested configMap": (
         PIPE + "  - image: a\n    configMap:\n      x: [1]\n",

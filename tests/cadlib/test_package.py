@@ -67,6 +67,7 @@ def test_a_file_belongs_to_the_innermost_package() -> None:
 def test_subpackages_are_the_direct_ones() -> None:
     packages = ("", "a", "a/b/c", "a/b/c/d", "b", "ab")
 
+    assert subpackages(["a", "b"]) == {"a": (), "b": ()}
     assert subpackages(packages) == {
         "": ("a", "ab", "b"),
         "a": ("a/b/c",),
@@ -105,6 +106,7 @@ FILE = Entry(b"")
 LINKS: dict[str, tuple[Files, str]] = {
     "inside": ({"a/l": link("../b/c.yaml")}, ""),
     "to the root itself": ({"a/l": link("..")}, ""),
+    "with needless parts": ({"l": link("./a//b/")}, ""),
     "to nothing": ({"l": link("gone")}, ""),
     "above the root": ({"a/l": link("../../x")}, "out of the package, at '../../x'"),
     "absolute": ({"l": link("/etc/passwd")}, "out of the package, at '/etc/passwd'"),
@@ -194,6 +196,12 @@ def test_a_submodule_is_refused() -> None:
     assert [str(finding) for finding in problems({"lib": Entry(b"", "160000")})] == [
         "lib: this is a submodule: its files are not part of this repository."
         " Copy its files into the package and remove the submodule."
+    ]
+
+
+def test_a_mode_that_git_does_not_have() -> None:
+    assert [str(finding) for finding in problems({"a": Entry(b"", "040000")})] == [
+        "a: git mode '040000' is none of file, symlink, submodule. Remove it."
     ]
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from cadlib.resourcelist import Item, ResourceList, decode, encode
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from cadlib.findings import Severity
 from cadlib.limits import Limits
 from cadlib.package import Entry, Files
 from cadlib.render import Call, Function, Outcome, Rendered, render
+from cadlib.resourcelist import Item, ResourceList, decode, encode
 from cadlib.returned import matched
 from cadlib.yaml import Value, read
 from tests.cadlib import real
@@ -222,6 +222,53 @@ def drop(*names: str) -> Behaviour:
     return lambda given: [item for item in given.items if named(item) not in names]
 
 
+def test_a_file_that_loses_one_resource_and_gains_another() -> None:
+    run = drive(
+        tree(Kptfile=pipeline("swap"), a_yaml=resource("a") + "---\n" + resource("b")),
+        {
+            "swap": lambda given: [
+                *(item for item in given.items if named(item) != "a"),
+                Item(value=NEW, comments={}, path="a.yaml", index=2),
+            ]
+        },
+    )
+
+    data = run.rendered.changes["a.yaml"] or b""
+    assert [each.value for each in read(data).documents] == [
+        read(resource("b").encode()).documents[0].value,
+        NEW,
+    ]
+
+
+def test_empty_annotations_stay() -> None:
+    """The short-cut is to take out our annotations and then what looks left over."""
+
+    def tidy(given: ResourceList) -> Sequence[Item]:
+        return [replace(item, value=_without_annotations(item.value)) for item in given.items]
+
+    text = resource("a", "  annotations: {}\nspec: 1\n")
+
+    assert drive(tree(Kptfile=pipeline("tidy"), a_yaml=text), {"tidy": tidy}).rendered.changes == {}
+
+
+def _without_annotations(value: Value) -> Value:
+    whole: Any = value
+    metadata = {key: inner for key, inner in whole["metadata"].items() if key != "annotations"}
+    return {**whole, "metadata": metadata}
+
+
+def test_a_validator_may_speak_of_what_a_mutator_made() -> None:
+    run = drive(
+        tree(Kptfile=pipeline("make", validators=["check"])),
+        {
+            "make": lambda given: [*given.items, Item(value=NEW, comments={}, path="", index=None)],
+            "check": saying({"message": "m", "resourceRef": {"kind": "A", "name": "n"}}),
+        },
+    )
+
+    assert run.texts == ["info: a_n.yaml: m"]
+
+
 def test_removed_resources_leave_their_file_and_an_empty_file_goes() -> None:
     """The short-cut is to write an empty file, or to drop the comments of those that stay."""
     run = drive(
@@ -263,6 +310,20 @@ def test_a_resource_that_moves_leaves_its_old_file() -> None:
 
     assert run.texts == []
     assert run.rendered.changes == {"b.yaml": None, "db/b.yaml": resource("b").encode()}
+
+
+def test_a_resource_may_be_moved_by_the_older_annotation_alone() -> None:
+    """The short-cut is to read one kind of annotation; older functions know the other."""
+
+    def move(given: ResourceList) -> Outcome:
+        data = encode(given.items).replace(
+            b" config.kubernetes.io/path: b.yaml", b" config.kubernetes.io/path: c.yaml"
+        )
+        return Outcome(resources=data)
+
+    run = drive(tree(Kptfile=pipeline("move"), b_yaml=resource("b")), {"move": move})
+
+    assert run.rendered.changes == {"b.yaml": None, "c.yaml": resource("b").encode()}
 
 
 def test_a_resource_that_lost_its_path_stays_where_it_was() -> None:
@@ -459,6 +520,18 @@ ABOUT: dict[str, tuple[Mapping[str, object], str]] = {
         "sub/two.yaml:11",
     ),
     "nothing: where the function is called": ({}, "sub/Kptfile:7, pipeline.validators[0]"),
+    "a resource without a name": (
+        {"resourceRef": {"kind": "Thing"}},
+        "sub/Kptfile:7, pipeline.validators[0]",
+    ),
+    "a field that nobody can read": (
+        {"file": {"path": "two.yaml"}, "field": {"path": "[" + "1" * 5000 + "]"}},
+        "sub/two.yaml:2, [" + "1" * 5000 + "]",
+    ),
+    "a position that is no number": (
+        {"file": {"path": "two.yaml", "index": "x"}},
+        "sub/two.yaml:2",
+    ),
     "a resource that is not there": (
         {"resourceRef": {"kind": "Thing", "name": "three"}},
         "sub/Kptfile:7, pipeline.validators[0]",
@@ -816,9 +889,19 @@ def test_templates_pass_untouched_with_a_warning(text: str) -> None:
         {"l": put("metadata", "labels", value={"a": "b"})},
     )
 
-    assert [each[:40].split(":")[0:2] for each in run.texts] == [["warning", " chart/t.yaml"]]
+    assert [each.split(":")[0:2] for each in run.texts] == [["warning", " chart/t.yaml"]]
     assert sorted(run.rendered.changes) == ["Kptfile", "a.yaml"]
     assert not run.rendered.failed
+
+
+def test_any_template_in_the_folder_of_a_chart_is_one() -> None:
+    text = "a: '{{ .x }}'\n\n\nb: {\nc: d\n"
+    run = drive(tree(Kptfile=KPTFILE, c__templates__t_yaml=text, t_yaml=text))
+
+    assert [each.split(",")[0] for each in run.texts] == [
+        "warning: c/templates/t.yaml:6: this is a template and not YAML",
+        "error: t.yaml:6: the file is not YAML: while parsing a flow mapping",
+    ]
 
 
 def test_what_is_no_resource_passes_untouched() -> None:
