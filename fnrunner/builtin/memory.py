@@ -13,16 +13,18 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
-from cadlib.resourcelist import Item, ResourceList
-
-from cadlib import resourcelist
+from cadlib import resourcelist, yaml
 from cadlib.errors import PackageError
+from cadlib.limits import DEFAULT
+from cadlib.resourcelist import Item, ResourceList
+from cadlib.yaml import Value
 from fnrunner import results
+from fnrunner.builtin import resource
 from fnrunner.results import Result
 
 K = TypeVar("K")
@@ -33,12 +35,17 @@ _NO_ITEMS: Final = re.compile(rb"^items: \[\]\n", re.MULTILINE)
 # The items in block style, at the margin: to the next line there that is no item.
 _ITEMS: Final = re.compile(rb"^items:\n((?:(?:- |  ).*\n|\n)*)", re.MULTILINE)
 _ITEM: Final = re.compile(rb"^- ", re.MULTILINE)
+_NOTE: Final = re.compile(
+    rb"internal\.config\.kubernetes\.io/(?!path\b|index\b)[\w.-]+|config\.k8s\.io/id"
+)
+# A list is a package's resources together, each two levels further in.
+_LIMITS: Final = replace(DEFAULT, file_bytes=DEFAULT.package_bytes, depth=DEFAULT.depth + 2)
 # Perhaps an anchor or an alias: such an item may depend on others and is not remembered.
 _ANCHOR: Final = re.compile(rb"[\s\[{,:?][&*][\w-]")
 
 
 # What became of an item: its text before, and its value, comments and place after.
-_Change = tuple[bytes, str, str, str, int]
+_Change = tuple[bytes, str, str, str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class Memory:
             parsed = self._by_items(data)
         except PackageError:
             parsed = None  # the whole is read below, and says where in it the fault is
-        return parsed or Parsed(resourcelist.decode(data), ())
+        return parsed or Parsed(_read(data), ())
 
     def encode(self, parsed: Parsed, items: Sequence[Item], found: Iterable[Result]) -> bytes:
         """Write a ResourceList with the configuration of `parsed`, other items, and results.
@@ -109,12 +116,12 @@ class Memory:
         texts = _cut(match[1]) if match else []
         if not match or not texts or b"\r" in data:
             return None
-        frame = resourcelist.decode(data[: match.start()] + b"items: []\n" + data[match.end() :])
+        frame = _read(data[: match.start()] + b"items: []\n" + data[match.end() :])
         items = self._items.find(texts)
         new = [i for i, item in enumerate(items) if item is None]
         if new:
             # All at once, and in order: a piece that is no item by itself shows in their number.
-            read = resourcelist.decode(_HEAD + b"".join(texts[i] for i in new)).items
+            read = _read(_HEAD + b"".join(texts[i] for i in new)).items
             if len(read) != len(new):
                 return None
             for i, item in zip(new, read, strict=True):
@@ -183,6 +190,30 @@ class _Recent(Generic[K, V]):
             while self.used > self._limit:
                 _, (_, gone) = self._entries.popitem(last=False)
                 self.used -= gone
+
+
+def _read(data: bytes) -> ResourceList:
+    """Read a ResourceList whose items keep what kpt notes in their annotations.
+
+    A function must hand back kpt's notes (package-path, id, indentation of lists), by which
+    kpt knows where a resource belongs. Only path and index have a place in an `Item`.
+    """
+    listed = resourcelist.decode(data)
+    if not _NOTE.search(data):
+        return listed
+    whole = next(doc for doc in yaml.read(data, limits=_LIMITS).documents if not doc.empty)
+    raw = resource.items(resource.field(whole.value, "items"))
+    items = (_with_notes(item, value) for item, value in zip(listed.items, raw, strict=True))
+    return replace(listed, items=tuple(items))
+
+
+def _with_notes(item: Item, raw: Value) -> Item:
+    annotations = resource.mapping(resource.field(raw, "metadata", "annotations"))
+    value = item.value
+    for key, note in annotations.items():
+        if _NOTE.fullmatch(key.encode()):
+            value = resource.with_field(value, ("metadata", "annotations", key), note)
+    return item if value is item.value else replace(item, value=value)
 
 
 def _change(text: bytes, old: Item, new: Item) -> _Change:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
-
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.resource import Path, ShapeError
@@ -153,7 +152,7 @@ def _set(items: Sequence[Item], annotations: Mapping[str, str], specs: Sequence[
             for spec in specs:
                 if spec.means(value):
                     value, paths = _annotate(value, spec.path, annotations, create=spec.create)
-                    found |= {(item.path, item.index, field_text(path)) for path in paths}
+                    found |= {(item.path, item.index or 0, field_text(path)) for path in paths}
         except ShapeError as error:
             field = field_text(error.path)
             problem = f"cannot set annotations: {field or 'the resource'} must be a mapping"

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cadlib.resourcelist import Item
-
 from fnrunner.builtin import resource
 from fnrunner.results import Result
 
@@ -60,6 +59,6 @@ def at(item: Item, message: str, severity: str, field: str) -> Result:
     return entry
 
 
-def file(path: str, index: int) -> dict[str, object]:
-    """Return the `file` of a result; like the catalog's, without an index of 0."""
+def file(path: str, index: int | None) -> dict[str, object]:
+    """Return the `file` of a result; like the catalog's, without an index of 0 (or unknown)."""
     return {"path": path, "index": index} if index else {"path": path}

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cadlib.resourcelist import Item, ResourceList
 
+from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import Builtin, resource
 from tests.fnrunner.calls import call, call_items, values
@@ -65,7 +65,7 @@ def in_package(case: dict[str, Any], step: dict[str, Any]) -> bool:
 
 def steps(case: dict[str, Any]) -> list[dict[str, Any]]:
     kptfile = values(case["input"]["Kptfile"])[0]
-    pipeline: Any = resource.mapping(resource.field(kptfile, "pipeline"))
+    pipeline: Any = resource.field(kptfile, "pipeline") or {}
     return [*(pipeline.get("mutators") or ()), *(pipeline.get("validators") or ())]
 
 
@@ -93,7 +93,8 @@ def tree_items(tree: dict[str, Any]) -> tuple[Item, ...]:
 
 def config(step: dict[str, Any], items: tuple[Item, ...]) -> Value:
     if path := step.get("configPath"):
-        return next(item.value for item in items if item.path == path)
+        found: Value = next(item.value for item in items if item.path == path)
+        return found
     if step.get("configMap") is None:
         return None
     return {
@@ -136,7 +137,7 @@ def test_package(case: dict[str, Any]) -> None:
         assert shown(items) == shown(tree_items(case["expected"]))
 
 
-def shown(items: tuple[Item, ...]) -> list[tuple[str, int, str]]:
+def shown(items: tuple[Item, ...]) -> list[tuple[str, int | None, str]]:
     """Items with the order of their keys; a Kptfile, which kpt writes anew, without."""
     return [(item.path, item.index, text(item.value)) for item in items]
 

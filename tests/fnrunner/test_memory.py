@@ -1,14 +1,15 @@
 """The memory of items: the same answers as without it, whatever the list looks like."""
 
 import copy
+from typing import Any
 
 import pytest
-from cadlib.resourcelist import ResourceList
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadlib import resourcelist
+from cadlib import resourcelist, yaml
 from cadlib.errors import PackageError
+from cadlib.resourcelist import ResourceList
 from fnrunner.builtin import FUNCTIONS, Function, evaluate
 from fnrunner.builtin.memory import Memory
 from tests.fnrunner.calls import config_map, items, values
@@ -140,3 +141,43 @@ def test_an_item_seen_before_is_not_read_again() -> None:
 def test_functions_are_what_the_table_says() -> None:
     assert set(FUNCTIONS) == set(CONFIGS)
     assert all(isinstance(function, Function) for function in FUNCTIONS.values())
+
+
+NOTED = f"""{HEAD}items:
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: a
+    annotations:
+      internal.config.kubernetes.io/package-path: shop/db
+      internal.config.kubernetes.io/path: pod.yaml
+      internal.config.kubernetes.io/index: "3"
+      internal.config.kubernetes.io/id: "7"
+      internal.config.kubernetes.io/seqindent: wide
+      config.k8s.io/id: "7"
+- apiVersion: v1
+  kind: Pod
+  metadata: {{name: b}}
+functionConfig: {{apiVersion: v1, kind: ConfigMap, data: {{tier: web}}}}
+"""
+
+
+def test_kpts_notes_come_back() -> None:
+    """Short-cut: hand back what the wire form of our own client knows, path and index."""
+    memory = Memory()
+    for _ in range(2):
+        outcome = evaluate("set-labels", FUNCTIONS["set-labels"], NOTED.encode(), memory)
+        whole: Any = yaml.read(outcome.resources).documents[0].value
+        first, second = (item["metadata"] for item in whole["items"])
+        assert first["labels"] == second["labels"] == {"tier": "web"}
+        assert first["annotations"] == {
+            "internal.config.kubernetes.io/package-path": "shop/db",
+            "internal.config.kubernetes.io/path": "pod.yaml",
+            "config.kubernetes.io/path": "pod.yaml",
+            "internal.config.kubernetes.io/index": "3",
+            "config.kubernetes.io/index": "3",
+            "internal.config.kubernetes.io/id": "7",
+            "internal.config.kubernetes.io/seqindent": "wide",
+            "config.k8s.io/id": "7",
+        }
+        assert "annotations" not in second
