@@ -291,7 +291,7 @@ def _head(payload: JSONObject, hint: Hint) -> tuple[Key, Hint]:
 
 def _comment(payload: JSONObject) -> Wakes:
     issue = payload["issue"]
-    if not issue.get("pull_request"):
+    if issue.get("pull_request") is None:
         return
     hint = {} if payload["action"] == "deleted" else {"comment": [payload["comment"]["id"]]}
     yield PullKey(_id(payload), issue["number"]), hint

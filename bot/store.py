@@ -156,7 +156,7 @@ class Store:
             min_size=2,
             max_size=connections,
             open=False,
-            timeout=5,
+            timeout=2,  # GitHub waits ten seconds for an answer
             kwargs={"autocommit": True, "application_name": "porchbot"},
         )
         self._woken = asyncio.Event()

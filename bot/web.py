@@ -1,7 +1,9 @@
 """The bot's HTTP door: webhooks in, health and metrics out."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -12,10 +14,9 @@ from starlette.routing import Route
 
 from bot import metrics
 from bot.forge import ForgeBusyError, ForgeRefusedError
-from bot.github_events import WebhookError, read_delivery
+from bot.github_events import Delivery, WebhookError, read_delivery
 from bot.settings import Settings
 from bot.store import Delivered, Store, StoreError
-from fnrunner.client import Client
 
 log = structlog.get_logger()
 
@@ -25,23 +26,32 @@ BODY_LIMIT = 25 * 1024 * 1024
 Identity = Callable[[], Awaitable[tuple[str, int]]]
 
 
+class Runner(Protocol):
+    """The function runner, as far as this door asks."""
+
+    async def is_ready(self) -> bool:
+        """Whether it answers."""
+
+
 class Door:
     """Takes requests.
 
     Args:
         settings: For the webhook's secrets.
         store: Where deliveries and wakes go.
-        runner: The function runner, for readiness.
-        identity: Our own login at the forge.
+        runner: For readiness.
+        identity: Asks the forge for our own login.
     """
 
     def __init__(
-        self, settings: Settings, store: Store, runner: Client, identity: Identity
+        self, settings: Settings, store: Store, runner: Runner, identity: Identity
     ) -> None:
         self._secrets = settings.webhook_secrets
         self._store = store
         self._runner = runner
         self._identity = identity
+        self._login = ""
+        self._learning: asyncio.Task[None] | None = None
 
     async def webhook(self, request: Request) -> Response:
         """Verify, store and wake in one transaction, answer; the work is done elsewhere."""
@@ -49,15 +59,8 @@ class Door:
         try:
             body = await _body(request)
             headers = {name.lower(): value for name, value in request.headers.items()}
-            delivery = read_delivery(headers, body, self._secrets, await self._login())
-            delivered = Delivered(
-                guid=delivery.id,
-                event=delivery.event,
-                action=delivery.action,
-                headers=delivery.headers,
-                body=body,
-            )
-            await self._store.store_delivery(delivered, delivery.wakes)
+            delivery = read_delivery(headers, body, self._secrets, self._login)
+            await self._store.store_delivery(_delivered(delivery, body), delivery.wakes)
         except WebhookError as error:
             log.warning("webhook refused", status=error.status, reason=str(error))
             metrics.DELIVERIES.labels("refused").inc()
@@ -69,6 +72,7 @@ class Door:
             return JSONResponse({"message": "The bot has no database now."}, 503)
         except ClientDisconnect:
             return Response(status_code=400)
+        self._learn_login()
         metrics.DELIVERIES.labels("accepted").inc()
         metrics.ACCEPT_SECONDS.observe(time.perf_counter() - began)
         return Response(status_code=202)
@@ -79,10 +83,10 @@ class Door:
 
     async def readyz(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
         """Deliveries can be taken and functions run."""
-        database = await self._store.ready()
-        runner = await self._runner.is_ready()
-        state = {"database": database, "runner": runner}
-        return JSONResponse(state, 200 if all(state.values()) else 503)
+        database, runner = await asyncio.gather(self._store.ready(), self._runner.is_ready())
+        return JSONResponse(
+            {"database": database, "runner": runner}, 200 if database and runner else 503
+        )
 
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
         """For Prometheus."""
@@ -92,12 +96,29 @@ class Door:
             log.warning("metrics without the queue", reason=str(error))
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
-    async def _login(self) -> str:
-        """Our login; unknown while the forge is away, and then our own events wake us too."""
+    def _learn_login(self) -> None:
+        """Ask who we are, beside the answer and only once somebody has shown the secret.
+
+        Until it is known our own events wake us too, which costs a look and harms nothing.
+        """
+        if not self._login and (self._learning is None or self._learning.done()):
+            self._learning = asyncio.create_task(self._ask_login())
+
+    async def _ask_login(self) -> None:
         try:
-            return (await self._identity())[0]
-        except (ForgeBusyError, ForgeRefusedError):
-            return ""
+            self._login, _ = await self._identity()
+        except (ForgeBusyError, ForgeRefusedError) as error:
+            log.warning("own login not known", reason=str(error))
+
+
+def _delivered(delivery: Delivery, body: bytes) -> Delivered:
+    return Delivered(
+        guid=delivery.id,
+        event=delivery.event,
+        action=delivery.action,
+        headers=delivery.headers,
+        body=body,
+    )
 
 
 async def _body(request: Request) -> bytes:
@@ -112,7 +133,7 @@ async def _body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def app(settings: Settings, store: Store, runner: Client, identity: Identity) -> Starlette:
+def app(settings: Settings, store: Store, runner: Runner, identity: Identity) -> Starlette:
     """The ASGI application."""
     door = Door(settings, store, runner, identity)
     return Starlette(

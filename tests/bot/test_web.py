@@ -1,0 +1,269 @@
+"""The door: what is not signed stays outside, what is accepted is stored, whatever else is down."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import httpx
+import psycopg
+import pytest
+
+from bot import web
+from bot.forge import ForgeBusyError
+from bot.keys import PullKey
+from bot.postgres import EmbeddedPostgres
+from bot.settings import Settings
+from bot.store import Store
+
+SECRET = b"a secret that is long enough"
+SETTINGS = Settings(github_app_id="1", private_key="key", webhook_secrets=(b"another", SECRET))
+PATH = "/webhooks/github"
+
+
+class _Runner:
+    def __init__(self, *, ready: bool = True) -> None:
+        self.ready = ready
+
+    async def is_ready(self) -> bool:
+        return self.ready
+
+
+class _Forge:
+    """Says who we are; slow or away on demand."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.seconds = 0.0
+        self.away = False
+
+    async def identity(self) -> tuple[str, int]:
+        self.asked += 1
+        await asyncio.sleep(self.seconds)
+        if self.away:
+            raise ForgeBusyError("read the App", "it is away")
+        return "porchbot[bot]", 1
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[Store]:
+    async with Store(database_url) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def client(
+    store: Store, *, runner: _Runner | None = None, forge: _Forge | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    application = web.app(SETTINGS, store, runner or _Runner(), (forge or _Forge()).identity)
+    transport = httpx.ASGITransport(app=application)
+    async with httpx.AsyncClient(transport=transport, base_url="http://bot") as opened:
+        yield opened
+
+
+def _comment(number: int = 7, sender: str = "author", kind: str = "User") -> bytes:
+    # Spelled oddly: the signature is over these bytes, not over what they mean.
+    return (
+        b'{ "action":"created",\r\n"sender":'
+        + json.dumps({"login": sender, "type": kind}).encode()
+        + b',"repository":{"id":1,"full_name":"acme/blueprints","default_branch":"main"},'
+        + b'"issue":{"number":%d,"pull_request":{}},"comment":{"id":31,"body":"\\u002fapprove"}}'
+        % number
+    )
+
+
+def _headers(body: bytes, **more: str) -> dict[str, str]:
+    return {
+        "X-GitHub-Event": "issue_comment",
+        "X-GitHub-Delivery": str(uuid4()),
+        "X-Hub-Signature-256": "sha256=" + hmac.new(SECRET, body, hashlib.sha256).hexdigest(),
+        "Content-Type": "application/json",
+        **more,
+    }
+
+
+async def _stored(url: str) -> list[tuple[str, bytes]]:
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        rows = await connection.execute("SELECT event, body FROM delivery ORDER BY received")
+        return [(event, bytes(body)) for event, body in await rows.fetchall()]
+
+
+async def test_a_wrong_signature_stays_outside(store: Store, database_url: str) -> None:
+    """The short-cut stores first and checks while working: anybody can then fill the database."""
+    body = _comment()
+    async with client(store) as bot:
+        wrong = await bot.post(
+            PATH,
+            content=body,
+            headers=_headers(body, **{"X-Hub-Signature-256": "sha256=" + "0" * 64}),
+        )
+        none = await bot.post(
+            PATH, content=body, headers={**_headers(body), "X-Hub-Signature-256": ""}
+        )
+        other = await bot.post(PATH, content=body + b" ", headers=_headers(body))
+
+    assert [r.status_code for r in (wrong, none, other)] == [401] * 3
+    assert "Set one secret in both" in wrong.json()["message"]
+    assert await _stored(database_url) == []
+    assert await store.take("test") is None
+
+
+async def test_a_signed_delivery_is_stored_as_it_came_and_wakes(
+    store: Store, database_url: str
+) -> None:
+    body = _comment()
+    async with client(store) as bot:
+        answer = await bot.post(PATH, content=body, headers=_headers(body))
+
+    assert (answer.status_code, answer.content) == (202, b"")
+    assert await _stored(database_url) == [("issue_comment", body)]
+    taken = await store.take("test")
+    assert taken is not None
+    assert (taken.key, taken.hint) == (str(PullKey(1, 7)), {"comment": [31]})
+
+
+async def test_a_redelivery_wakes_again(store: Store, database_url: str) -> None:
+    """The short-cut drops a known id: Redeliver, a person's last resort, then does nothing."""
+    body = _comment()
+    headers = _headers(body)
+    async with client(store) as bot:
+        for _ in range(2):
+            assert (await bot.post(PATH, content=body, headers=headers)).status_code == 202
+            taken = await store.take("test")
+            assert taken is not None
+            await store.done(taken)
+
+    assert len(await _stored(database_url)) == 1
+
+
+async def test_without_a_database_the_forge_is_told_to_keep_it() -> None:
+    with EmbeddedPostgres() as server:
+        async with Store(server.url) as store, client(store) as bot:
+            server.stop()
+            body = _comment()
+            answer = await bot.post(PATH, content=body, headers=_headers(body))
+            ready = await bot.get("/readyz")
+            alive = await bot.get("/healthz")
+            figures = await bot.get("/metrics")
+
+    assert (answer.status_code, answer.json()) == (503, {"message": "The bot has no database now."})
+    assert (ready.status_code, ready.json()) == (503, {"database": False, "runner": True})
+    assert (alive.status_code, figures.status_code) == (200, 200)
+
+
+async def test_what_is_too_large_is_refused_before_it_is_all_there(
+    store: Store, database_url: str
+) -> None:
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while sent < 10 * web.BODY_LIMIT:
+            sent += 1 << 20
+            yield b" " * (1 << 20)
+
+    async with client(store) as bot:
+        answer = await bot.post(PATH, content=endless(), headers=_headers(b""))
+
+    assert answer.status_code == 413
+    assert await _stored(database_url) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "status"),
+    [
+        (b"{", {}, 400),
+        (b"{}", {"Content-Type": "text/plain"}, 415),
+        (b"{}", {"X-GitHub-Event": ""}, 400),
+    ],
+)
+async def test_what_is_no_delivery_is_refused(
+    store: Store, content: bytes, more: dict[str, str], status: int
+) -> None:
+    async with client(store) as bot:
+        answer = await bot.post(PATH, content=content, headers=_headers(content, **more))
+
+    assert answer.status_code == status
+
+
+async def test_a_webhook_is_posted(store: Store) -> None:
+    async with client(store) as bot:
+        assert (await bot.get(PATH)).status_code == 405
+
+
+async def test_our_own_events_wake_nothing_once_we_know_our_name(store: Store) -> None:
+    forge = _Forge()
+    body, ours = _comment(1), _comment(2, "porchbot[bot]", "Bot")
+    async with client(store, forge=forge) as bot:
+        for content in (body, ours, ours):
+            await bot.post(PATH, content=content, headers=_headers(content))
+            await asyncio.sleep(0)
+
+    taken = await store.take("test")
+    assert taken is not None
+    assert taken.key == str(PullKey(1, 1))
+    assert await store.take("test") is None
+    assert forge.asked == 1
+
+
+async def test_a_forge_that_is_slow_or_away_keeps_no_delivery_waiting(store: Store) -> None:
+    """The short-cut asks the forge for our name first: it waits ten seconds for us, we for it."""
+    forge = _Forge()
+    forge.seconds = 0.3
+    forge.away = True
+    async with client(store, forge=forge) as bot:
+        body = _comment()
+        begun = time.monotonic()
+        unsigned = await bot.post(
+            PATH, content=body, headers={**_headers(body), "X-Hub-Signature-256": ""}
+        )
+        asked = forge.asked
+        answer = await bot.post(PATH, content=body, headers=_headers(body))
+        seconds = time.monotonic() - begun
+        await asyncio.sleep(0.4)
+        forge.away = False
+        await bot.post(PATH, content=body, headers=_headers(body))
+        await asyncio.sleep(0.4)
+
+    assert (unsigned.status_code, asked) == (401, 0)
+    assert answer.status_code == 202
+    assert seconds < 0.3
+    assert forge.asked == 2
+
+
+async def test_ready_when_deliveries_can_be_taken_and_functions_run(store: Store) -> None:
+    async with client(store, runner=_Runner(ready=False)) as bot:
+        without = await bot.get("/readyz")
+    async with client(store) as bot:
+        with_all = await bot.get("/readyz")
+
+    assert (without.status_code, without.json()) == (503, {"database": True, "runner": False})
+    assert (with_all.status_code, with_all.json()) == (200, {"database": True, "runner": True})
+
+
+async def test_the_metrics_count_deliveries_and_show_the_queue(store: Store) -> None:
+    await store.wake(PullKey(1, 1))
+    async with client(store) as bot:
+        body = _comment()
+        await bot.post(PATH, content=body, headers=_headers(body))
+        text = (await bot.get("/metrics")).text
+
+    assert 'porchbot_deliveries_total{outcome="accepted"}' in text
+    assert 'porchbot_work{state="due"} 2.0' in text
+
+
+async def test_how_long_a_delivery_takes(store: Store) -> None:
+    seconds: list[float] = []
+    async with client(store) as bot:
+        for number in range(200):
+            body = _comment(number % 20)
+            begun = time.perf_counter()
+            await bot.post(PATH, content=body, headers=_headers(body))
+            seconds.append(time.perf_counter() - begun)
+
+    seconds.sort()
+    print(f"delivery accepted: p50 {seconds[100] * 1e3:.1f} ms, p99 {seconds[198] * 1e3:.1f} ms")
