@@ -449,7 +449,7 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
         parts.append(memory.rejected + ".")
     parts.append(_packages(proposal))
     parts += _changes(proposal)
-    found = [f for v in proposal.verdicts for f in v.findings]
+    found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
     found += proposal.configuration
     if found and proposal.stage is not Stage.PUBLISHED:
         parts.append("**Findings**\n\n" + findings(sorted(found, key=_severity_first)))

@@ -236,7 +236,13 @@ class World:
         import psycopg
 
         with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
-            return list(db.execute(query.encode()))
+            cursor = db.execute(query.encode())
+            return list(cursor) if cursor.description else []
+
+    def wake(self, key: str) -> None:
+        """Wake one key, as a webhook does."""
+        self.database(f"UPDATE work SET wanted = wanted + 1, due = now() WHERE key = '{key}'")
+        self.database("NOTIFY porchbot_work")
 
 
 @contextmanager
