@@ -35,8 +35,8 @@ from cadlib.findings import Finding, Severity, from_error, order
 from cadlib.kptfile import Function
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Files
-from cadlib.resourcelist import Item, decode, encode
-from cadlib.returned import matched
+from cadlib.resourcelist import Item, encode
+from cadlib.returned import Answer, answered
 from cadlib.source import Resource, Source, missing
 from cadlib.yaml import Value
 
@@ -252,15 +252,15 @@ class _Rendering:
         for index, function in enumerate(mutators):
             call = self._call(package, function, f"mutators[{index}]", source, resources)
             outcome = yield call
-            self._note(call, function, outcome, resources)
-            if outcome.error:
+            answer = self._answer(call, function, outcome, resources, mutates=True)
+            if not answer.ok:
                 raise _StoppedError
-            resources = self._returned(call, function, outcome, resources)
+            resources = answer.resources
         for index, function in enumerate(validators):
             call = self._call(package, function, f"validators[{index}]", source, resources)
             outcome = yield call
-            self._note(call, function, outcome, resources)
-            self._failed = self._failed or bool(outcome.error)
+            answer = self._answer(call, function, outcome, resources, mutates=False)
+            self._failed = self._failed or not answer.ok
         return resources
 
     def _call(
@@ -323,16 +323,20 @@ class _Rendering:
         now = (each.value for each in resources or () if each.origin and each.origin[0] == path)
         return next(now, documents[0].value)
 
-    def _note(
-        self, call: Call, function: Function, outcome: Outcome, resources: list[Resource]
-    ) -> None:
-        """Take down what a function said, and that it ran."""
-        results: Sequence[object] = outcome.results
-        if not results and outcome.resources:
-            try:
-                results = decode(outcome.resources).results
-            except PackageError:
-                results = ()  # `_returned` says so, for those whose resources matter
+    def _answer(
+        self,
+        call: Call,
+        function: Function,
+        outcome: Outcome,
+        sent: list[Resource],
+        *,
+        mutates: bool,
+    ) -> Answer:
+        """Read an outcome; take down what the function said, and that it ran."""
+        answer = Answer(resources=sent)
+        if outcome.resources != call.resources:  # else it changed nothing and said nothing
+            answer = answered(outcome.resources, sent, call.package, mutates=mutates)
+        results = outcome.results or answer.results
         found = [
             places.finding(
                 result,
@@ -340,20 +344,17 @@ class _Rendering:
                 package=call.package,
                 calls=_place(function),
                 source=self._source,
-                resources=resources,
+                resources=sent,
             )
             for result in results
         ]
-        if outcome.error and all(each.severity is not Severity.ERROR for each in found):
-            found.append(
-                Finding(
-                    message=f"the function failed: {outcome.error}",
-                    severity=Severity.ERROR,
-                    place=_place(function),
-                    function=call.image,
-                    fix="Look at what it says, then at its configuration and the resources",
-                )
-            )
+        if outcome.error:
+            complained = any(each.severity is Severity.ERROR for each in found)
+            answer = replace(answer, problem=None, ok=False)
+            if not complained:
+                found.append(_failure(call, function, outcome.error))
+        elif answer.problem:
+            found.append(_breach(call, function, answer.problem))
         self._findings += found
         self._steps.append(
             Step(
@@ -362,31 +363,30 @@ class _Rendering:
                 step=call.step,
                 source=call.source,
                 results=len(results),
-                ok=not outcome.error,
+                ok=answer.ok,
             )
         )
+        return answer
 
-    def _returned(
-        self, call: Call, function: Function, outcome: Outcome, sent: list[Resource]
-    ) -> list[Resource]:
-        """Read what a mutator returned; the resources keep what they were read from."""
-        try:
-            if not outcome.resources:
-                raise PackageError(Place(), "it returned no resources", "")
-            lay = {(packages.relative(call.package, each.path), each.index) for each in sent}
-            items = decode(outcome.resources, lay).items
-            return matched(items, sent, call.package)
-        except PackageError as error:
-            self._findings.append(
-                Finding(
-                    message=f"the function broke the rules: {error.problem}",
-                    severity=Severity.ERROR,
-                    place=_place(function),
-                    function=call.image,
-                    fix=error.fix or "Tell the authors of the function",
-                )
-            )
-            raise _StoppedError from error
+
+def _failure(call: Call, function: Function, error: str) -> Finding:
+    return Finding(
+        message=f"the function failed: {error}",
+        severity=Severity.ERROR,
+        place=_place(function),
+        function=call.image,
+        fix="Look at what it says, then at its configuration and the resources",
+    )
+
+
+def _breach(call: Call, function: Function, problem: PackageError) -> Finding:
+    return Finding(
+        message=f"the function broke the rules: {problem.problem}",
+        severity=Severity.ERROR,
+        place=_place(function),
+        function=call.image,
+        fix=problem.fix,
+    )
 
 
 def _place(function: Function) -> Place:

@@ -4,14 +4,62 @@ Source: kptdev/kpt, pkg/fn/runtime/runner.go (path invariants) and kyaml's
 `DefaultPathAnnotation`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cadlib import package as packages
 from cadlib.errors import PackageError, Place
 from cadlib.places import inside
-from cadlib.resourcelist import Item
+from cadlib.resourcelist import Item, decode
 from cadlib.source import Resource, missing, ref
 from cadlib.yaml import Value
+
+_FIX = "Tell the authors of the function"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a function returned.
+
+    Attributes:
+        resources: The resources now; those that it was given where it may not change
+            them or where something is wrong with what it returned.
+        results: Its `results`, as it wrote them.
+        problem: What is wrong with the answer itself, or None.
+        ok: Whether the rendering may rely on it.
+    """
+
+    resources: list[Resource]
+    results: Sequence[Mapping[str, object]] = ()
+    problem: PackageError | None = None
+    ok: bool = True
+
+
+def answered(data: bytes | None, sent: list[Resource], package: str, *, mutates: bool) -> Answer:
+    """Read what a function returned.
+
+    Args:
+        data: The ResourceList that came back; None or empty if none did.
+        sent: What it was given.
+        package: The package whose pipeline it is part of; paths are relative to it.
+        mutates: Whether what it made of the resources counts.
+
+    Returns:
+        An answer with a problem where the function broke the rules. A validator whose
+        answer cannot be read has a problem too: its findings may be lost.
+    """
+    if not data:
+        problem = PackageError(Place(), "it returned no resources", _FIX)
+        return Answer(resources=sent, problem=problem, ok=False)
+    lay = {(packages.relative(package, each.path), each.index) for each in sent}
+    results: Sequence[Mapping[str, object]] = ()
+    try:
+        answer = decode(data, lay)
+        results = answer.results
+        resources = matched(answer.items, sent, package) if mutates else sent
+    except PackageError as error:
+        return Answer(resources=sent, results=results, problem=error, ok=False)
+    return Answer(resources=resources, results=results)
 
 
 def matched(items: Sequence[Item], sent: Sequence[Resource], package: str) -> list[Resource]:
@@ -63,7 +111,7 @@ def _resource(item: Item, before: Resource | None, package: str) -> Resource:
         raise PackageError(
             Place(item.path),
             f"a resource that it returned has no {lacks}",
-            "Tell the authors of the function",
+            _FIX,
         )
     if before is not None and not item.path:
         path: str | None = before.path

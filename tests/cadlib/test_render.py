@@ -670,6 +670,43 @@ def test_a_function_that_breaks_the_rules(behaviour: Behaviour, problem: str) ->
     assert len(run.calls) == 1
 
 
+GARBLED: dict[str, Behaviour] = {
+    "nothing": BROKEN["nothing"][0],
+    "no resource list": BROKEN["no resource list"][0],
+    "no YAML": BROKEN["no YAML"][0],
+}
+
+
+@pytest.mark.parametrize("behaviour", GARBLED.values(), ids=GARBLED)
+def test_a_validator_whose_answer_cannot_be_read_has_not_passed(behaviour: Behaviour) -> None:
+    """The short-cut is to look for results, find none, and let the package through."""
+    run = drive(tree(Kptfile=pipeline(validators=["bad", "next"])), {"bad": behaviour})
+
+    assert run.rendered.failed
+    assert len(run.texts) == 1
+    assert run.texts[0].startswith(
+        "error: Kptfile:7, pipeline.validators[0]: the function broke the rules: "
+    )
+    assert len(run.calls) == 2
+
+
+def test_what_a_function_said_is_kept_when_it_breaks_the_rules() -> None:
+    run = drive(
+        tree(Kptfile=pipeline("bad")),
+        {
+            "bad": lambda given: Outcome(  # noqa: ARG005 - a behaviour's signature
+                resources=encode([]) + b"results:\n- message: hello\n"
+            )
+        },
+    )
+
+    assert [each.rpartition("]: ")[2] for each in run.texts] == [
+        "the function broke the rules: it added or removed 'Kptfile'."
+        " A package is made or removed by hand; keep its Kptfile in the function's output.",
+        "hello",
+    ]
+
+
 PLACED: dict[str, tuple[str, str]] = {
     "a text file": (
         "README.md",
