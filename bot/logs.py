@@ -31,8 +31,10 @@ def configure(secrets: Iterable[str] = ()) -> None:
         secrets: Texts that must never be written.
     """
     redact = Redactor(secrets)
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
-    logging.getLogger().addFilter(redact.filter)
+    handler = logging.StreamHandler(sys.stderr)
+    # At the handler: a filter of the root logger does not see what other loggers pass up to it.
+    handler.setFormatter(_Formatter(redact))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -58,11 +60,6 @@ class Redactor:
         """Clean every value of an event; newlines would start a line of their own."""
         return {key: self._clean(value) for key, value in event.items()}
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Clean a line of the standard library's logging."""
-        record.msg, record.args = self.text(record.getMessage()), ()
-        return True
-
     def text(self, text: str) -> str:
         """The text without secrets."""
         for secret in self._secrets:
@@ -73,3 +70,14 @@ class Redactor:
         if isinstance(value, int | float | bool) or value is None:
             return value
         return self.text(str(value)).replace("\n", "\\n")
+
+
+class _Formatter(logging.Formatter):
+    """Lines of libraries, tracebacks included, without secrets."""
+
+    def __init__(self, redact: Redactor) -> None:
+        super().__init__("%(levelname)s %(name)s %(message)s")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact.text(super().format(record)).replace("\n", "\\n")

@@ -11,6 +11,7 @@ own start loosens every private folder above them and leaves the server running 
 """
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -40,6 +41,9 @@ INSTALL = "pginstall18"
 
 SYSTEM_USER = "pgserver"
 """Who runs the server when we are root, as PostgreSQL refuses to; the wheel's own name for it."""
+
+STANDS_FOR = "stands-for"
+"""File beside data that were moved: the folder that was asked for."""
 
 START = 60.0
 """Seconds until a start counts as failed: it takes about one; replaying a log takes longer."""
@@ -184,6 +188,7 @@ class EmbeddedPostgres:
             "log": f"{home}/log",
             "remove": remove,
             "patience": self._patience,
+            "stands_for": str(self._folder or home),
         }
 
     def _wait_until_ready(self, keeper: "subprocess.Popen[bytes]") -> None:
@@ -315,8 +320,25 @@ def _home(folder: Path | None, user: _User | None) -> Path:
     home = base / name
     home.mkdir(mode=0o711, exist_ok=True)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _given(home, user)
     (folder / "moved").write_text(f"{home}\n", encoding="utf-8")
-    return _given(home, user)
+    (home / STANDS_FOR).write_text(f"{folder}\n", encoding="utf-8")
+    _remove_orphans(base)
+    return home
+
+
+def _remove_orphans(base: Path) -> None:
+    """Delete what stood in for folders that are gone, such as those of earlier demos and tests."""
+    for home in base.glob("porchbot-pg-*"):
+        try:
+            stands_for = Path((home / STANDS_FOR).read_text(encoding="utf-8").strip())
+            if stands_for.exists() or home.lstat().st_uid != (home / "data").lstat().st_uid:
+                continue
+            with (home / "lock").open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(home, ignore_errors=True)
+        except OSError:
+            continue  # not one of these, or its server still runs
 
 
 def _given(home: Path, user: _User | None) -> Path:

@@ -41,6 +41,7 @@ class Order(TypedDict):
         log: File that takes their output.
         remove: Folders to delete afterwards.
         patience: Seconds to wait for a server that still has the folder.
+        stands_for: Folder that was asked for: if it is gone at the end, so are the data.
     """
 
     initialise: list[str]
@@ -52,6 +53,7 @@ class Order(TypedDict):
     log: str
     remove: list[str]
     patience: float
+    stands_for: str
 
 
 def keep(order: Order) -> int:
@@ -73,7 +75,8 @@ def keep(order: Order) -> int:
         if status:
             print(_last_words(order["log"]), flush=True)  # noqa: T201 (for whoever started us)
         # Before the lock is given up: nobody may start in what is being deleted.
-        for folder in order["remove"]:
+        orphaned = [] if os.path.exists(order["stands_for"]) else [os.path.dirname(order["lock"])]
+        for folder in [*order["remove"], *orphaned]:
             shutil.rmtree(folder, ignore_errors=True)
     return status
 

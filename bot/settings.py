@@ -4,7 +4,6 @@ A setting exists only where two operators need different values; anything else i
 the code that uses it. Secrets never show in `repr`.
 """
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,8 +36,9 @@ class Settings:
         github_api_url: PORCHBOT_GITHUB_API_URL; default GitHub's own.
         github_web_url: PORCHBOT_GITHUB_WEB_URL; default GitHub's own.
         runner_address: PORCHBOT_RUNNER_ADDRESS, `host:port` or `unix:/path`; "" starts our own.
-        state: PORCHBOT_STATE, a folder for mirrors and the embedded database; default below the
-            system's temporary folder: all of it can be made again.
+        state: PORCHBOT_STATE, a folder for mirrors and the embedded database, all of which can be
+            made again; default `porchbot` below XDG_STATE_HOME or ~/.local/state, never a shared
+            temporary folder, where others could have made it first.
         workers: PORCHBOT_WORKERS, keys looked at at a time; default 4.
         sweep_interval: PORCHBOT_SWEEP_SECONDS between sweeps; default 900 (bots.md 6.6).
         instance: PORCHBOT_INSTANCE, the bot's name in its markers, which tells two bots on one
@@ -55,7 +55,7 @@ class Settings:
     github_api_url: str = "https://api.github.com"
     github_web_url: str = "https://github.com"
     runner_address: str = ""
-    state: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "porchbot")
+    state: Path = field(default_factory=lambda: _state({}))
     workers: int = 4
     sweep_interval: float = 900.0
     instance: str = "porchbot"
@@ -85,9 +85,7 @@ class Settings:
             github_api_url=read.url("PORCHBOT_GITHUB_API_URL", "https://api.github.com"),
             github_web_url=read.url("PORCHBOT_GITHUB_WEB_URL", "https://github.com"),
             runner_address=environ.get("PORCHBOT_RUNNER_ADDRESS", ""),
-            state=Path(
-                environ.get("PORCHBOT_STATE") or str(Path(tempfile.gettempdir()) / "porchbot")
-            ),
+            state=_state(environ),
             workers=int(read.number("PORCHBOT_WORKERS", 4, least=1, most=64)),
             sweep_interval=read.number("PORCHBOT_SWEEP_SECONDS", 900, least=1, most=86_400),
             instance=environ.get("PORCHBOT_INSTANCE") or "porchbot",
@@ -95,6 +93,14 @@ class Settings:
         if read.problems:
             raise SettingsError(read.problems)
         return settings
+
+
+def _state(environ: Mapping[str, str]) -> Path:
+    """Folder for what we keep between runs."""
+    if given := environ.get("PORCHBOT_STATE"):
+        return Path(given).absolute()
+    base = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "porchbot"
 
 
 class _Reading:
@@ -151,7 +157,7 @@ class _Reading:
         if not host or not port.isdigit() or int(port) > 65_535:
             self.problems.append(f"{name} is {value!r}. Give host:port, such as {default}.")
             return default.rsplit(":", 1)[0], 0
-        return host, int(port)
+        return host.removeprefix("[").removesuffix("]"), int(port)
 
     def number(self, name: str, default: float, *, least: float, most: float) -> float:
         """A number within bounds."""

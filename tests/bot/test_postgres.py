@@ -169,6 +169,24 @@ def test_no_mode_of_a_private_folder_changes(private: Path) -> None:
 
 
 @AS_ROOT
+def test_what_was_moved_goes_with_the_folder_it_stands_for(private: Path, start: Start) -> None:
+    """The short-cut leaves forty megabytes below the temporary folder after each demo."""
+    process, pid, home, _ = start(private / "gone while it ran")
+    shutil.rmtree(private / "gone while it ran")
+    process.kill()
+    assert _gone_within(pid, 10)
+
+    with EmbeddedPostgres(private / "gone later") as server:
+        later = server.home
+    shutil.rmtree(private / "gone later")
+    with EmbeddedPostgres(private / "next", keep=False) as server:
+        assert server.home is not None
+        assert not home.exists()
+        assert later is not None
+        assert not later.exists()
+
+
+@AS_ROOT
 def test_programs_below_a_private_folder_are_copied(
     private: Path, folder: Path, start: Start
 ) -> None:

@@ -1,0 +1,129 @@
+"""Settings: read once, every problem at once, and no secret in what is printed."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.settings import Settings, SettingsError
+
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
+LEAST = {
+    "PORCHBOT_GITHUB_APP_ID": "Iv1.abc",
+    "PORCHBOT_GITHUB_PRIVATE_KEY": PEM,
+    "PORCHBOT_WEBHOOK_SECRETS": "first secret",
+    "XDG_STATE_HOME": "/var/state",
+}
+
+
+def test_without_a_webhook_secret_there_is_no_start() -> None:
+    """The short-cut starts without and accepts everything, as Atlantis does."""
+    for given in ({}, {"PORCHBOT_WEBHOOK_SECRETS": " , "}):
+        environ = {k: v for k, v in LEAST.items() if k != "PORCHBOT_WEBHOOK_SECRETS"} | given
+
+        with pytest.raises(SettingsError, match=r"PORCHBOT_WEBHOOK_SECRETS is not set\. Give"):
+            Settings.from_env(environ)
+
+
+def test_every_problem_is_named_at_once(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.pem"
+
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env(
+            {
+                "PORCHBOT_LISTEN": "8080",
+                "PORCHBOT_GITHUB_PRIVATE_KEY_FILE": str(missing),
+                "PORCHBOT_GITHUB_API_URL": "api.github.com",
+                "PORCHBOT_WORKERS": "many",
+                "PORCHBOT_SWEEP_SECONDS": "0",
+            }
+        )
+
+    assert [problem.split(" ")[0].rstrip(":") for problem in caught.value.problems] == [
+        "PORCHBOT_LISTEN",
+        "PORCHBOT_GITHUB_APP_ID",
+        "PORCHBOT_GITHUB_PRIVATE_KEY_FILE",
+        "PORCHBOT_WEBHOOK_SECRETS",
+        "PORCHBOT_GITHUB_API_URL",
+        "PORCHBOT_WORKERS",
+        "PORCHBOT_SWEEP_SECONDS",
+    ]
+
+
+def test_defaults() -> None:
+    settings = Settings.from_env(LEAST)
+
+    assert settings == Settings(
+        github_app_id="Iv1.abc",
+        private_key=PEM,
+        webhook_secrets=(b"first secret",),
+        state=Path("/var/state/porchbot"),
+    )
+    assert (settings.host, settings.port, settings.database_url) == ("127.0.0.1", 8080, "")
+    assert (settings.github_api_url, settings.github_web_url) == (
+        "https://api.github.com",
+        "https://github.com",
+    )
+    assert (settings.workers, settings.sweep_interval, settings.runner_address) == (4, 900, "")
+
+
+def test_everything_given(tmp_path: Path) -> None:
+    key, older, secrets = tmp_path / "key.pem", tmp_path / "older.pem", tmp_path / "secrets"
+    key.write_text(PEM)
+    older.write_text(PEM.replace("MIIE", "MIIF"))
+    secrets.write_text("new secret\n\nold, secret\n")
+
+    settings = Settings.from_env(
+        {
+            "DATABASE_URL": "postgresql://bot:password@db/porchbot",
+            "PORCHBOT_LISTEN": "[::1]:0",
+            "PORCHBOT_GITHUB_APP_ID": "7",
+            "PORCHBOT_GITHUB_PRIVATE_KEY_FILE": str(key),
+            "PORCHBOT_GITHUB_OLDER_KEY_FILES": f"{older}, ",
+            "PORCHBOT_WEBHOOK_SECRETS_FILE": str(secrets),
+            "PORCHBOT_GITHUB_API_URL": "http://127.0.0.1:3000/api/v3/",
+            "PORCHBOT_GITHUB_WEB_URL": "http://127.0.0.1:3000/",
+            "PORCHBOT_RUNNER_ADDRESS": "unix:/run/runner.sock",
+            "PORCHBOT_STATE": str(tmp_path / "state"),
+            "PORCHBOT_WORKERS": "8",
+            "PORCHBOT_SWEEP_SECONDS": "2.5",
+            "PORCHBOT_INSTANCE": "second",
+        }
+    )
+
+    assert settings == Settings(
+        database_url="postgresql://bot:password@db/porchbot",
+        host="::1",
+        port=0,
+        github_app_id="7",
+        private_key=PEM,
+        older_keys=(PEM.replace("MIIE", "MIIF"),),
+        webhook_secrets=(b"new secret", b"old, secret"),
+        github_api_url="http://127.0.0.1:3000/api/v3",
+        github_web_url="http://127.0.0.1:3000",
+        runner_address="unix:/run/runner.sock",
+        state=tmp_path / "state",
+        workers=8,
+        sweep_interval=2.5,
+        instance="second",
+    )
+    assert settings.private_keys == (settings.private_key, *settings.older_keys)
+
+
+def test_no_secret_is_printed() -> None:
+    settings = Settings.from_env({**LEAST, "DATABASE_URL": "postgresql://bot:password@db/porchbot"})
+
+    for secret in ("password", "MIIE", "first secret"):
+        assert secret not in repr(settings)
+
+
+def test_a_key_that_is_none_is_named_without_its_text() -> None:
+    with pytest.raises(SettingsError, match="PORCHBOT_GITHUB_PRIVATE_KEY is no PEM") as caught:
+        Settings.from_env({**LEAST, "PORCHBOT_GITHUB_PRIVATE_KEY": "swordfish"})
+
+    assert "swordfish" not in str(caught.value)
+
+
+def test_state_is_never_in_a_folder_that_others_could_have_made_first() -> None:
+    environ = {k: v for k, v in LEAST.items() if k != "XDG_STATE_HOME"}
+
+    assert Settings.from_env(environ).state == Path.home() / ".local" / "state" / "porchbot"
