@@ -19,6 +19,7 @@ from typing import Any
 
 from bot.sandbox import (
     github_apps,
+    github_branches,
     github_checks,
     github_commits,
     github_issues,
@@ -36,6 +37,7 @@ from bot.sandbox.state import State
 
 OPERATIONS = (
     github_apps,
+    github_branches,
     github_checks,
     github_commits,
     github_issues,

@@ -169,7 +169,7 @@ def _status(state: State, links: Links, happening: Happening) -> Json:
 def _installation(_state: State, links: Links, happening: Happening) -> Json:
     installation = happening.extra["installation"]
     made: Json = {"installation": basic.installation(links, installation)}
-    if happening.action == "created":
+    if happening.action in ("created", "deleted"):
         made["repositories"] = [_short(repo) for repo in installation.repositories]
         made["requester"] = None
     return made

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from bot.sandbox.git import Git
+from bot.sandbox.git_protocol import Git
 from bot.sandbox.model import App, Installation, Repository, Role, User
 from bot.sandbox.objects import Commit, Person
 from bot.sandbox.state import State, node_id

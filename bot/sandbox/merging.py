@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.sandbox import git as gitlib
 from bot.sandbox.errors import GitError, RefusedError
-from bot.sandbox.git import Git, NewCommit
+from bot.sandbox.git_protocol import Git, NewCommit
 from bot.sandbox.model import Pull, User
 
 if TYPE_CHECKING:

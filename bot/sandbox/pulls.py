@@ -9,6 +9,7 @@ from bot.sandbox import git as gitlib
 from bot.sandbox import merging
 from bot.sandbox.diffs import FileDiff
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found, plain, unprocessable
+from bot.sandbox.git_protocol import NewCommit
 from bot.sandbox.model import (
     ActivityKind,
     Pull,
@@ -249,7 +250,7 @@ class Pulls:
         if tree is None:
             raise plain("merge conflict between base and head")
         made = git.write_commit(
-            gitlib.NewCommit(
+            NewCommit(
                 tree=tree,
                 parents=(pull.head_sha, base),
                 message=f"Merge branch '{pull.base_ref}' into {pull.head_ref}",
@@ -290,7 +291,7 @@ class Pulls:
             pull.mergeable = tree is not None
             if tree is not None:
                 pull.merge_commit_sha = git.write_commit(
-                    gitlib.NewCommit(
+                    NewCommit(
                         tree=tree,
                         parents=(base, pull.head_sha),
                         message=f"Merge {pull.head_sha} into {base}",

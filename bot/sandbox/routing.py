@@ -221,7 +221,7 @@ def _links(request: Request, number: int, last: int) -> str:
 def list_url(request: Request, **changed: str) -> str:
     """Address of a list in the `/repositories/{id}` form, its other parameters kept."""
     path = request.path
-    if request.template.startswith("/repos/{owner}/{repo}"):
+    if path.startswith("/repos/"):  # a link that was followed has the other form already
         rest = path.split("/", 4)[4:]
         path = "/".join([f"/repositories/{request.repo.id}", *rest])
     return f"{request.links.api}{path}?{urlencode({**request.query, **changed})}"

@@ -24,8 +24,8 @@ from typing import Any
 
 from bot.sandbox import git as gitlib
 from bot.sandbox.checks import Checks
-from bot.sandbox.errors import RefusedError, invalid, not_found, plain
-from bot.sandbox.git import Git, GitStore, NewCommit
+from bot.sandbox.errors import RefusedError, not_found
+from bot.sandbox.git_protocol import Git, GitStore, NewCommit
 from bot.sandbox.model import (
     ZERO,
     Activity,
@@ -290,6 +290,16 @@ class State:
             action = "suspend" if suspended else "unsuspend"
             self.emit("installation", action, None, installation.account, installation=installation)
 
+    def uninstall(self, installation: Installation) -> None:
+        """Take an installation away; its tokens are worth nothing from then on."""
+        with self.lock:
+            account = installation.account
+            self.emit("installation", "deleted", None, account, installation=installation)
+            del self.data.installations[installation.id]
+            for token in self.data.installation_tokens.values():
+                if token.installation is installation:
+                    token.revoked = True
+
     # Looking things up.
 
     def user(self, login: str) -> User:
@@ -454,48 +464,6 @@ class State:
         """The forge itself as committer, as GitHub signs commits of its web pages."""
         return gitlib.person("GitHub", "noreply@sandbox.example", self.now())
 
-    def create_ref(self, repo: Repository, ref: str, sha: str, actor: User) -> None:
-        """Make a ref as `POST /git/refs` does.
-
-        Raises:
-            RefusedError: 422 for a malformed name, an object that is not there, a ref that is.
-        """
-        if ref.count("/") < 2 or not ref.startswith("refs/"):
-            raise plain("Reference name must start with 'refs/' and contain at least two slashes.")
-        if ref in repo.refs:
-            raise plain("Reference already exists")
-        if self.git(repo).kind(sha) is None:
-            raise plain("Object does not exist")
-        if any(r.startswith(ref + "/") or ref.startswith(r + "/") for r in repo.refs):
-            raise plain("Reference already exists")  # a name cannot be a folder of names too
-        if not _well_formed(ref):
-            raise invalid("Reference", "ref")
-        self.update_ref(repo, ref, sha, actor)
-
-    def force_ref(self, repo: Repository, ref: str, sha: str, actor: User, *, force: bool) -> None:
-        """Move a ref as `PATCH /git/refs` does; 422 as there."""
-        if ref not in repo.refs:
-            raise plain("Reference does not exist")
-        git = self.git(repo)
-        if git.kind(sha) is None:
-            raise plain("Object does not exist")
-        if not force and not gitlib.contains(git, self.peel(repo, sha), repo.refs[ref]):
-            raise plain("Update is not a fast forward")
-        self._guard(repo, ref)
-        self.update_ref(repo, ref, sha, actor)
-
-    def delete_ref(self, repo: Repository, ref: str, actor: User) -> None:
-        """Remove a ref as `DELETE /git/refs` does; 422 as there."""
-        if ref not in repo.refs:
-            raise plain("Reference does not exist")
-        self._guard(repo, ref)
-        self.update_ref(repo, ref, ZERO, actor)
-
-    def _guard(self, repo: Repository, ref: str) -> None:
-        branch = ref.removeprefix("refs/heads/")
-        if ref.startswith("refs/heads/") and not self.may_push(repo, branch):
-            raise plain("Cannot update this protected ref.")
-
     def _new_repository(self, owner: User, name: str, private: bool) -> Repository:
         now = self.now()
         repo = Repository(
@@ -558,15 +526,3 @@ def node_id(prefix: str, number: int) -> str:
     """A global id as GraphQL takes it: `PR_kwDO…`, the same for the same thing for ever."""
     packed = base64.urlsafe_b64encode(number.to_bytes(8, "big")).decode().rstrip("=")
     return f"{prefix}_kwDO{packed}"
-
-
-def _well_formed(ref: str) -> bool:
-    bad = (" ", "~", "^", ":", "?", "*", "[", "\\", "..", "@{", "//")
-    ends = (".", "/", ".lock")
-    parts = ref.split("/")
-    return (
-        not any(mark in ref for mark in bad)
-        and not ref.endswith(ends)
-        and not any(part.startswith(".") or part.endswith(".lock") or not part for part in parts)
-        and ref.isprintable()
-    )

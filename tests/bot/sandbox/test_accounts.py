@@ -136,6 +136,10 @@ def test_a_suspended_installation_gets_nothing(world: World, api: Api) -> None:
     assert world.hooks()[-1].name == "installation.suspend"
     world.state.suspend(installation, suspended=False)
     assert api("GET", REPO, token).status_code == 200
+    world.state.uninstall(installation)
+    assert api("GET", REPO, token).status_code == 401
+    assert world.hooks()[-1].name == "installation.deleted"
+    assert api("POST", url, world.jwt(), json={}).status_code == 404
 
 
 def test_a_private_repository_is_not_there_for_others(world: World, api: Api) -> None:

@@ -54,6 +54,7 @@ def test_annotations_come_fifty_at_a_time_and_add_up(world: World, pull: Pull) -
     )
     run.edit(conclusion="failure", output={**output, "annotations": [note(51), note(52)]})
     assert run.output.annotations_count == 52
+    assert bot.get_check_run(run.id).conclusion == "failure"
     lines = [a.start_line for a in run.get_annotations()]
     assert lines == list(range(1, 53))
 
@@ -160,6 +161,15 @@ def test_an_app_may_not_touch_the_runs_of_another(world: World, pull: Pull) -> N
 
 
 def test_statuses(world: World, pull: Pull, api: Api) -> None:
+    listener = world.state.register_app(
+        "listener",
+        world.app.public_key,
+        owner="owner",
+        permissions={"statuses": "read"},
+        events=["status"],
+        webhook_url=world.received.url,
+    )
+    world.state.install(listener, world.repo)
     seen = world.repository("author").get_commit(pull.head_sha)
     assert (seen.get_combined_status().state, seen.get_combined_status().total_count) == (
         "pending",
@@ -169,6 +179,12 @@ def test_statuses(world: World, pull: Pull, api: Api) -> None:
     seen.create_status("success", context="ci", description="Done")
     combined = seen.get_combined_status()
     assert (combined.state, combined.total_count) == ("success", 1)
+    told = [h.payload for h in world.hooks() if h.name == "status"]
+    assert [(t["state"], t["sha"]) for t in told] == [
+        ("pending", pull.head_sha),
+        ("success", pull.head_sha),
+    ]
+    assert [b["name"] for b in told[0]["branches"]] == ["drafts/net"]
     listed = api("GET", f"/repos/owner/catalog/commits/{pull.head_sha}/statuses").json()
     assert [s["state"] for s in listed] == ["success", "pending"]
     with pytest.raises(GithubException) as caught:

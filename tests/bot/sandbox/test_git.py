@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from bot.sandbox import git as gitlib
 from bot.sandbox import objects
 from bot.sandbox.errors import GitError
-from bot.sandbox.git import BareGit, BareStore, NewCommit
+from bot.sandbox.git import BareGit, BareStore
+from bot.sandbox.git_protocol import NewCommit
 from bot.sandbox.model import ZERO, RefChange
 from bot.sandbox.objects import Person, Tag, TreeEntry
 from tests.bot.sandbox.world import Git

@@ -1,0 +1,209 @@
+"""GitHub's operations on branches, their protection, tags, and the activity log."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from bot.sandbox import github_json as basic
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.model import Activity
+from bot.sandbox.routing import Answer, Request, list_url, page, route
+from bot.sandbox.state import node_id
+
+_REPO = "/repos/{owner}/{repo}"
+
+
+@route("GET", f"{_REPO}/branches/{{branch}}/protection")
+def get_protection(request: Request) -> Answer:
+    """Classic protection of a branch; 404 "Branch not protected" without."""
+    repo, branch = request.repo, request.params["branch"]
+    rules = repo.protections.get(branch)
+    if rules is None:
+        raise RefusedError(404, "Branch not protected")
+    url = f"{basic.repo_url(request.links, repo)}/branches/{quote(branch)}/protection"
+    body: dict[str, Any] = {
+        "url": url,
+        "enforce_admins": {"url": f"{url}/enforce_admins", "enabled": True},
+        "required_linear_history": {"enabled": False},
+        "allow_force_pushes": {"enabled": False},
+        "allow_deletions": {"enabled": False},
+    }
+    if rules.required_checks:
+        body["required_status_checks"] = {
+            "url": f"{url}/required_status_checks",
+            "contexts_url": f"{url}/required_status_checks/contexts",
+            "strict": rules.strict,
+            "contexts": [context for context, _ in rules.required_checks],
+            "checks": [{"context": c, "app_id": app} for c, app in rules.required_checks],
+        }
+    if rules.required_reviews:
+        body["required_pull_request_reviews"] = {
+            "url": f"{url}/required_pull_request_reviews",
+            "dismiss_stale_reviews": rules.dismiss_stale,
+            "require_code_owner_reviews": False,
+            "require_last_push_approval": False,
+            "required_approving_review_count": rules.required_reviews,
+        }
+    return Answer(body=body)
+
+
+@route("GET", f"{_REPO}/rules/branches/{{branch}}")
+def get_rules(request: Request) -> Answer:
+    """The rules that hold for a branch, in the form of rulesets; an empty list without."""
+    repo = request.repo
+    rules = repo.protections.get(request.params["branch"])
+    if rules is None:
+        return page(request, [])
+    origin = {
+        "ruleset_source_type": "Repository",
+        "ruleset_source": repo.full_name,
+        "ruleset_id": repo.id,
+    }
+    found: list[dict[str, Any]] = [{"type": "deletion"}, {"type": "non_fast_forward"}]
+    if rules.required_checks:
+        checks = [
+            {"context": c} | ({} if app is None else {"integration_id": app})
+            for c, app in rules.required_checks
+        ]
+        parameters: dict[str, Any] = {
+            "strict_required_status_checks_policy": rules.strict,
+            "do_not_enforce_on_create": False,
+            "required_status_checks": checks,
+        }
+        found.append({"type": "required_status_checks", "parameters": parameters})
+    if rules.required_reviews or not rules.allow_direct_push:
+        parameters = {
+            "required_approving_review_count": rules.required_reviews,
+            "dismiss_stale_reviews_on_push": rules.dismiss_stale,
+            "require_code_owner_review": False,
+            "require_last_push_approval": False,
+            "required_review_thread_resolution": False,
+            "allowed_merge_methods": ["merge", "squash", "rebase"],
+        }
+        found.append({"type": "pull_request", "parameters": parameters})
+    return page(request, [rule | origin for rule in found])
+
+
+@route("GET", f"{_REPO}/branches")
+def list_branches(request: Request) -> Answer:
+    """Branches, by name."""
+    repo = request.repo
+    only = request.query.get("protected")
+    names = [
+        r.removeprefix("refs/heads/") for r in sorted(repo.refs) if r.startswith("refs/heads/")
+    ]
+    if only in ("true", "false"):
+        names = [n for n in names if (n in repo.protections) == (only == "true")]
+    url = basic.repo_url(request.links, repo)
+    return page(
+        request,
+        [
+            {
+                "name": name,
+                "commit": {
+                    "sha": repo.branch(name),
+                    "url": f"{url}/commits/{repo.branch(name)}",
+                },
+                "protected": name in repo.protections,
+            }
+            for name in names
+        ],
+    )
+
+
+@route("GET", f"{_REPO}/branches/{{branch}}")
+def get_branch(request: Request) -> Answer:
+    """A branch and its newest commit."""
+    repo, name = request.repo, request.params["branch"]
+    sha = repo.branch(name)
+    if sha is None:
+        raise RefusedError(404, "Branch not found")
+    url = f"{basic.repo_url(request.links, repo)}/branches/{quote(name)}"
+    rules = repo.protections.get(name)
+    checks = rules.required_checks if rules else ()
+    commit = request.state.git(repo).commit(sha)
+    body = {
+        "name": name,
+        "commit": basic.commit(request.state, request.links, repo, commit),
+        "_links": {
+            "self": url,
+            "html": f"{basic.repo_html(request.links, repo)}/tree/{quote(name)}",
+        },
+        "protected": rules is not None,
+        "protection": {
+            "enabled": rules is not None,
+            "required_status_checks": {
+                "enforcement_level": "everyone" if checks else "off",
+                "contexts": [context for context, _ in checks],
+                "checks": [{"context": c, "app_id": app} for c, app in checks],
+            },
+        },
+        "protection_url": f"{url}/protection",
+    }
+    return Answer(body=body)
+
+
+@route("GET", f"{_REPO}/tags")
+def list_tags(request: Request) -> Answer:
+    """Tags, newest name first, each with the commit behind it."""
+    repo = request.repo
+    url, html = basic.repo_url(request.links, repo), basic.repo_html(request.links, repo)
+    refs = [r for r in sorted(repo.refs, reverse=True) if r.startswith("refs/tags/")]
+    found = page(request, refs)
+    body = []
+    for ref in found.body:
+        name = ref.removeprefix("refs/tags/")
+        sha = request.state.peel(repo, repo.refs[ref])
+        body.append(
+            {
+                "name": name,
+                "commit": {"sha": sha, "url": f"{url}/commits/{sha}"},
+                "zipball_url": f"{html}/zipball/{quote(ref)}",
+                "tarball_url": f"{html}/tarball/{quote(ref)}",
+                "node_id": f"REF_{repo.id}:{ref}",
+            }
+        )
+    return Answer(body=body, headers=found.headers)
+
+
+@route("GET", f"{_REPO}/activity")
+def list_activity(request: Request) -> Answer:
+    """Changes of branches, newest first, page by page with cursors."""
+    repo, query = request.repo, request.query
+    found = [a for a in reversed(repo.activity) if _wanted(a, request)]
+    if query.get("direction") == "asc":
+        found.reverse()
+    cursor = query.get("after")
+    if cursor and cursor.isdigit():
+        place = next((n for n, a in enumerate(found) if a.id == int(cursor)), len(found))
+        found = found[place + 1 :]
+    size = min(int(query.get("per_page", "30") or 30), 100)
+    part = found[:size]
+    headers = {}
+    if len(found) > size:
+        headers["Link"] = f'<{list_url(request, after=str(part[-1].id))}>; rel="next"'
+    return Answer(body=[_activity(request, a) for a in part], headers=headers)
+
+
+def _wanted(activity: Activity, request: Request) -> bool:
+    query = request.query
+    ref, actor, kind = query.get("ref"), query.get("actor"), query.get("activity_type")
+    return (
+        (not ref or activity.ref in (ref, f"refs/heads/{ref}"))
+        and (not actor or activity.actor.login.lower() == actor.lower())
+        and (not kind or activity.kind.value == kind)
+    )
+
+
+def _activity(request: Request, activity: Activity) -> basic.Json:
+    return {
+        "id": activity.id,
+        "node_id": node_id("PSH", activity.id),
+        "before": activity.before,
+        "after": activity.after,
+        "ref": activity.ref,
+        "timestamp": basic.stamp(activity.timestamp),
+        "activity_type": activity.kind.value,
+        "actor": basic.user(request.links, activity.actor),
+    }
