@@ -29,6 +29,8 @@ def test_links_between_pages_name_the_repository_by_its_number(world: World, api
     assert {'rel="prev"', 'rel="first"', 'rel="next"', 'rel="last"'} <= set(
         second.headers["link"].replace(",", ";").replace("; ", ";").split(";")
     )
+    # A link that is followed gives links of the same form, so that the third page is found too.
+    assert f'<{base}?{query}&page=3>; rel="next"' in second.headers["link"]
     assert "link" not in api("GET", f"{REPO}/branches").headers
     assert len(api("GET", f"{REPO}/branches", params={"per_page": 1000}).json()) == 6
     assert [b.name for b in world.repository("author").get_branches()][-1] == "main"
