@@ -32,9 +32,10 @@ V = TypeVar("V")
 
 _HEAD: Final = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n"
 _NO_ITEMS: Final = re.compile(rb"^items: \[\]\n", re.MULTILINE)
-# The items in block style, at the margin: to the next line there that is no item.
-_ITEMS: Final = re.compile(rb"^items:\n((?:(?:- |  ).*\n|\n)*)", re.MULTILINE)
+# The items in block style, with their dashes at the margin, end at the next line there.
+_ITEMS: Final = re.compile(rb"^items:\n", re.MULTILINE)
 _ITEM: Final = re.compile(rb"^- ", re.MULTILINE)
+_END: Final = re.compile(rb"^(?!- |  |\n)", re.MULTILINE)
 _NOTE: Final = re.compile(
     rb"internal\.config\.kubernetes\.io/(?!path\b|index\b)[\w.-]+|config\.k8s\.io/id"
 )
@@ -112,11 +113,10 @@ class Memory:
         return results.added(b"".join((before, b"items:\n", *texts, after)), everything)
 
     def _by_items(self, data: bytes) -> Parsed | None:
-        match = _ITEMS.search(data)
-        texts = _cut(match[1]) if match else []
-        if not match or not texts or b"\r" in data:
+        before, texts, after = _cut(data)
+        if not texts or b"\r" in data:
             return None
-        frame = _read(data[: match.start()] + b"items: []\n" + data[match.end() :])
+        frame = _read(b"%bitems: []\n%b" % (before, after))
         items = self._items.find(texts)
         new = [i for i, item in enumerate(items) if item is None]
         if new:
@@ -144,13 +144,12 @@ class Memory:
         written = self._written.find(keys)
         new = [n for n, text in enumerate(written) if text is None]
         if new:
-            match = _ITEMS.search(resourcelist.encode([items[changed[n]] for n in new], None))
-            cut = _cut(match[1]) if match else []
+            _, cut, _ = _cut(resourcelist.encode([items[changed[n]] for n in new], None))
             if len(cut) != len(new):
                 return []
             for n, text in zip(new, cut, strict=True):
                 written[n] = text
-                self._written.keep(keys[n], text, len(text))
+                self._written.keep(keys[n], text, 3 * len(text))  # before, value and after
                 self._remember(text, items[changed[n]])
         for i, found in zip(changed, written, strict=True):
             texts[i] = found
@@ -221,7 +220,20 @@ def _change(text: bytes, old: Item, new: Item) -> _Change:
     return text, json.dumps(new.value), comments, new.path, new.index
 
 
-def _cut(text: bytes) -> list[bytes]:
-    """Return the pieces of a block sequence at the margin, each with its line breaks."""
-    starts = [match.start() for match in _ITEM.finditer(text)]
-    return [text[start:end] for start, end in pairwise([*starts, len(text)])]
+def _cut(data: bytes) -> tuple[bytes, list[bytes], bytes]:
+    """Return what stands before the items, the items with their line breaks, and what follows.
+
+    There are no items when they are not in block style at the margin.
+    """
+    match = _ITEMS.search(data)
+    if match is None:
+        return data, [], b""
+    begin = match.end()
+    after = _END.search(data, begin)
+    end = after.start() if after else len(data)
+    starts = [item.start() for item in _ITEM.finditer(data, begin, end)]
+    return (
+        data[: match.start()],
+        [data[start:stop] for start, stop in pairwise([*starts, end])],
+        data[end:],
+    )

@@ -1,6 +1,7 @@
 """The memory of items: the same answers as without it, whatever the list looks like."""
 
 import copy
+import time
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from cadlib import resourcelist, yaml
 from cadlib.errors import PackageError
 from cadlib.resourcelist import ResourceList
 from fnrunner.builtin import FUNCTIONS, Function, evaluate
-from fnrunner.builtin.memory import Memory
+from fnrunner.builtin import memory as memory_module
+from fnrunner.builtin.memory import Memory, _cut
 from tests.fnrunner.calls import config_map, items, values
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {{name: p{i}}}\n"
@@ -181,3 +183,43 @@ def test_kpts_notes_come_back() -> None:
             "config.k8s.io/id": "7",
         }
         assert "annotations" not in second
+
+
+def test_the_next_function_finds_what_the_one_before_wrote(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Short-cut: remember what comes in only; a pipeline then parses all at every step."""
+    memory = Memory()
+    request = resourcelist.encode(items(TEXT), values(CONFIGS["set-namespace"])[0])
+    first = evaluate("set-namespace", FUNCTIONS["set-namespace"], request, memory)
+    between = resourcelist.decode(first.resources)  # as a client does between two steps
+    request = resourcelist.encode(between.items, values(CONFIGS["set-labels"])[0])
+    read_now: list[int] = []
+
+    def spy(data: bytes) -> ResourceList:
+        listed = resourcelist.decode(data)
+        read_now.append(len(listed.items))
+        return listed
+
+    monkeypatch.setattr(memory_module, "_read", spy)
+    found = memory.decode(request).resources.items
+    assert [item.value for item in found] == [item.value for item in between.items]
+    assert read_now == [0]  # the configuration, and no item
+
+
+LINES = 6 * 1024 * 1024
+HUGE = {
+    "blank lines": b"items:\n" + b"\n" * LINES,
+    "many items": b"items:\n" + b"- a\n" * (LINES // 4),
+    "many beginnings": b"items:\n" * (LINES // 7),
+    "no line break": b"items:\n- " + b"x" * LINES,
+}
+
+
+@pytest.mark.parametrize("data", HUGE.values(), ids=HUGE)
+def test_a_list_as_large_as_a_message_may_be_is_cut_in_time_and_space(data: bytes) -> None:
+    """Short-cut: one pattern for all items, which keeps a note for every line."""
+    started = time.process_time()
+    before, texts, after = _cut(data)
+    assert len(before) + len(b"items:\n") + sum(map(len, texts)) + len(after) <= len(data)
+    assert time.process_time() - started < 2
