@@ -164,7 +164,6 @@ class _Sender:
     def __init__(self, log: list[Sent]) -> None:
         self._log = log
         self._queue: queue.Queue[Delivery | None] = queue.Queue()
-        self._connections: dict[str, http.client.HTTPConnection] = {}
         self._thread = threading.Thread(target=self._run, name="sandbox-hooks", daemon=True)
         self._thread.start()
 
@@ -190,26 +189,19 @@ class _Sender:
             seconds = time.monotonic() - began
             self._log.append(Sent(delivery=delivery, status=status, seconds=seconds))
             self._queue.task_done()
-        for connection in self._connections.values():
-            connection.close()
 
     def _send(self, delivery: Delivery) -> int:
         parts = urlsplit(delivery.url)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
-        # A connection kept open may be dead by now: then one fresh one is tried.
-        for _ in range(2):
-            fresh = parts.netloc not in self._connections
-            try:
-                connection = self._connections.setdefault(
-                    parts.netloc, http.client.HTTPConnection(parts.netloc, timeout=_TIMEOUT)
-                )
-                connection.request("POST", path or "/", delivery.body, delivery.headers)
-                answer = connection.getresponse()
-                answer.read()
-            except (OSError, http.client.HTTPException):
-                self._connections.pop(parts.netloc).close()
-                if fresh:
-                    return 0
-            else:
-                return answer.status
-        return 0
+        # A connection for each: one kept open may be dead, and a second try would be a
+        # delivery that GitHub never makes.
+        connection = http.client.HTTPConnection(parts.netloc, timeout=_TIMEOUT)
+        try:
+            connection.request("POST", path or "/", delivery.body, delivery.headers)
+            answer = connection.getresponse()
+            answer.read()
+        except (OSError, http.client.HTTPException):
+            return 0
+        finally:
+            connection.close()
+        return answer.status

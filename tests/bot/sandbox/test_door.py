@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+import pytest
 
-from bot.sandbox.model import Pull
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.model import Pull, RefChange
 from tests.bot.sandbox.world import World
 
 Api = Callable[..., httpx.Response]
@@ -106,3 +109,53 @@ def test_an_answer_takes_a_few_milliseconds(api: Api, pull: Pull) -> None:
     each = (time.perf_counter() - began) / 20 * 1000
     print(f"GET pull: {each:.1f} ms")
     assert each < 30, "with two busy cores; alone it is about 2 ms"
+
+
+def test_many_at_once_do_not_get_in_each_others_way(world: World, api: Api, pull: Pull) -> None:
+    """Fails on a forge that reads and writes its memory without one lock."""
+    token = world.token("approver")
+
+    def comment(number: int) -> int:
+        body = {"body": str(number)}
+        return api("POST", f"{REPO}/issues/1/comments", token, json=body).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(comment, range(40))) == [201] * 40
+    assert sorted(int(c.body) for c in pull.comments) == list(range(40))
+    assert len({c.id for c in pull.comments}) == 40
+
+
+def test_of_two_merges_at_once_one_is_refused(world: World, api: Api, pull: Pull) -> None:
+    token, sha = world.token("approver"), pull.head_sha
+
+    def merge(_: int) -> int:
+        url = f"{REPO}/pulls/{pull.number}/merge"
+        return api("PUT", url, token, json={"sha": sha}).status_code
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(merge, range(2))) == [200, 405]
+    assert [e.kind for e in pull.events].count("merged") == 1
+
+
+def test_a_push_at_the_time_of_a_merge_loses_or_wins_whole(world: World, pull: Pull) -> None:
+    """Fails on a merge that believes the forge's memory of the base, not git's own ref."""
+    seen: list[int] = []
+
+    def merge() -> None:
+        with world.state.lock, pytest.raises(RefusedError) as refused:
+            world.state.pulls.merge(pull, world.state.user("approver"))
+        seen.append(refused.value.status)
+
+    git = world.clone("owner")
+    sha = git.write("x", "1")
+    disk = world.state.git(world.repo)
+    before = world.repo.refs["refs/heads/main"]
+    git.run("push", "--quiet", "origin", "HEAD:refs/heads/carrier")
+    assert disk.move([RefChange(ref="refs/heads/main", before=before, after=sha)])
+    merge()
+    assert seen == [405]
+    assert pull.state == "open"
+    with world.state.lock:
+        world.state.sync_refs(world.repo, world.state.user("owner"))
+        world.state.pulls.merge(pull, world.state.user("approver"))
+    assert pull.merged
