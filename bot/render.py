@@ -17,6 +17,7 @@ from bot.git import Snapshot
 from cadlib import diff, render
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
+from cadlib.kptfile import resolve_image
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Files, join
 from fnrunner.client import Client
@@ -155,7 +156,7 @@ def _function(guardrail: GuardrailFunction) -> render.Function:
 def _soften(finding: Finding, policy: Policy) -> Finding:
     """What a guardrail in mode `warn` finds is shown and does not block; its `fix` is added."""
     for guardrail in (*policy.mutators, *policy.validators):
-        if finding.function == guardrail.image:
+        if finding.function == resolve_image(guardrail.image):
             severity = finding.severity
             if guardrail.mode is Mode.WARN and severity is Severity.ERROR:
                 severity = Severity.WARNING

@@ -516,7 +516,8 @@ def _next(facts: Facts, proposal: Proposal, judgement: "Judgement") -> str:
                 " again, or push to it and open a new pull request."
             )
         case _ if judgement.open:
-            gate = judgement.open[0]
+            # What blocks before what merely waits: approving what is not valid helps nobody.
+            gate = next((g for g in judgement.open if g.state == "blocked"), judgement.open[0])
             return f"**Next:** {gate.wanted} — {gate.who}."
         case _:
             return ""
