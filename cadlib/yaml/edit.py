@@ -51,10 +51,11 @@ def edit(stream: Stream, wanted: Mapping[int, Value | Deleted], *, write: Entry 
     """
     patch = Patch(stream.source)
     expected: list[Value] = []
+    gone: set[int] = set()
     for position, document in enumerate(stream.documents):
         value = wanted.get(position, document.value)
         if isinstance(value, Deleted):
-            _delete_document(patch, stream.documents, position)
+            gone.add(position)
             continue
         expected.append(value)
         if same(value, document.value):
@@ -67,7 +68,8 @@ def edit(stream: Stream, wanted: Mapping[int, Value | Deleted], *, write: Entry 
                 "Change the file by hand",
             )
         Editor(document, patch, write).node(document.root, value, (), ROOT)
-    return _checked(stream, patch, expected)
+    _delete_documents(patch, stream.documents, gone)
+    return _checked(stream, patch, expected) if patch.edits else stream.data
 
 
 def append(stream: Stream, values: Sequence[Value]) -> bytes:
@@ -86,42 +88,49 @@ def append(stream: Stream, values: Sequence[Value]) -> bytes:
             parts.append("---" + newline)
         parts.append(emit(value, style=style).replace("\n", newline))
         open_end = False
-    return (("\ufeff" if stream.source.bom else "") + "".join(parts)).encode()
+    return _encoded(stream, "".join(parts))
 
 
 def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> bytes:
     """Apply the edits, read the result, and compare it with what was wanted."""
-    source = stream.source
-    try:
-        text = patch.apply()
-        if text == source.text:
-            return stream.data
-        data = (("\ufeff" if source.bom else "") + text).encode()
-        found = [document.value for document in read(data, path=source.path).documents]
-    except (PackageError, ValueError) as error:
-        raise EditError(
-            Place(source.path), f"the change does not fit into the text ({error})", _BY_HAND
-        ) from error
-    if len(found) != len(expected) or not all(map(same, found, expected)):
-        raise EditError(
-            Place(source.path), "the edited text would not have the wanted value", _BY_HAND
-        )
-    return data
+    place = Place(stream.source.path)
+    for complete in (False, True):
+        try:
+            data = _encoded(stream, patch.apply(complete=complete))
+            found = read(data, path=place.path).documents
+        except (PackageError, ValueError) as error:
+            problem = f"the change does not fit into the text ({error})"
+            raise EditError(place, problem, _BY_HAND) from error
+        if len(found) == len(expected) and all(
+            same(document.value, value) for document, value in zip(found, expected, strict=True)
+        ):
+            return data
+    raise EditError(place, "the edited text would not have the wanted value", _BY_HAND)
+
+
+def _encoded(stream: Stream, text: str) -> bytes:
+    return (("\ufeff" if stream.source.bom else "") + text).encode()
 
 
 _BY_HAND = "Make this change by hand"
 
 
-def _delete_document(patch: Patch, documents: tuple[Document, ...], position: int) -> None:
-    document = documents[position]
-    following = documents[position + 1] if position + 1 < len(documents) else None
-    text = patch.text
-    end = following.start if following else len(text)
-    if document.explicit:
+def _delete_documents(patch: Patch, documents: tuple[Document, ...], gone: set[int]) -> None:
+    """Take documents out, each from its mark to the next one's."""
+    starts = [*(document.start for document in documents), len(patch.text)]
+    for position in sorted(gone):
+        document = documents[position]
         start = patch.line_start(document.start)
-    else:
-        start = head(patch, patch.line_start(document.root.start))
-        rest = text[end : patch.line_end(end)]
-        if following and rest.rstrip() == "---" and not text[:start].strip():
-            end = patch.after(end)
-    patch.delete(start, end)
+        if not document.explicit:  # the first of the file, without a mark
+            start = head(patch, patch.line_start(document.root.start))
+            kept = next((each for n, each in enumerate(documents) if n not in gone), None)
+            if kept and not kept.empty and not patch.text[:start].strip():
+                _drop_mark(patch, kept.start)
+        patch.delete(start, starts[position + 1])
+
+
+def _drop_mark(patch: Patch, start: int) -> None:
+    """Take out the mark that separated a document from those before, which are gone."""
+    end = patch.line_end(start)
+    if patch.text[start:end].rstrip() == "---":
+        patch.delete(start, patch.after(end))

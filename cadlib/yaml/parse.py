@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from _ruamel_yaml import CParser
+from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
@@ -44,6 +45,10 @@ from cadlib.yaml.tree import (
 _BOM = "\ufeff"
 _TAG = "tag:yaml.org,2002:"
 _RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
+
+
+_PYTHON_LIMIT = 262_144
+"""Code points that the parser in Python is given: it takes about 10 s for a megabyte."""
 
 
 @dataclass(frozen=True)  # no slots: the lazy part lives in the instance dictionary
@@ -92,9 +97,8 @@ def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
             "Save the file as UTF-8",
         ) from error
     source = Text(path, text.removeprefix(_BOM), bom=text.startswith(_BOM))
-    reader = _Reader(source, limits)
     try:
-        stream = Stream(source, reader.documents())
+        stream = Stream(source, _documents(source, limits))
     except MarkedYAMLError as error:
         position = error.problem_mark.index if error.problem_mark else 0
         reason = ", ".join(part for part in (error.context, error.problem) if part)
@@ -108,6 +112,24 @@ def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
         raise _no_yaml(source, None, str(error)) from error
     stream.__dict__["data"] = data  # what the lazy attribute would compute
     return stream
+
+
+def _documents(source: Text, limits: Limits) -> tuple[Document, ...]:
+    """Read with the C parser, and what it refuses once more with the one in Python.
+
+    ruamel's libyaml is older than the rule that a plain scalar in flow style may hold a colon:
+    it refuses `[--listen=:8080]`, which every Kubernetes tool reads.
+    """
+    try:
+        return _Reader(source, limits, CParser(source.text).get_event).documents()
+    except MarkedYAMLError as error:
+        if "{{" in source.text or len(source.text) > _PYTHON_LIMIT:
+            raise
+        events = YAML(typ="safe", pure=True).parse(source.text)
+        try:
+            return _Reader(source, limits, lambda: next(events)).documents()
+        except MarkedYAMLError:
+            raise error from None  # one wording for what no parser reads
 
 
 def _no_yaml(source: Text, line: int | None, reason: str) -> PackageError:
@@ -135,11 +157,11 @@ class _Reader:
         "_text",
     )
 
-    def __init__(self, source: Text, limits: Limits) -> None:
+    def __init__(self, source: Text, limits: Limits, events: Callable[[], Event]) -> None:
         self._source = source
         self._text = source.text
         self._limits = limits
-        self._next: Callable[[], Event] = CParser(source.text).get_event
+        self._next = events
         self._anchors: dict[str, tuple[Node, int]] = {}
         self._nodes = 0
         self._added = 0

@@ -13,22 +13,23 @@ class Patch:
     """The edits of one file; positions are those of the original text.
 
     Attributes:
+        edits: Start, end, number and text of each edit so far.
         text: The original text, with a final newline even where the file has none.
     """
 
-    __slots__ = ("_completed", "_edits", "newline", "text")
+    __slots__ = ("_completed", "edits", "newline", "text")
 
     def __init__(self, source: Text) -> None:
         self.newline = "\r\n" if "\r\n" in source.text else "\n"
         self._completed = bool(source.text) and not source.text.endswith("\n")
         self.text = source.text + self.newline if self._completed else source.text
-        self._edits: list[tuple[int, int, int, str]] = []
+        self.edits: list[tuple[int, int, int, str]] = []
 
     def replace(self, start: int, end: int, text: str) -> None:
         """Replace a span; its line ends become those of the place."""
         if "\n" in text and self._newline_at(start) == "\r\n":
             text = text.replace("\n", "\r\n")
-        self._edits.append((start, end, len(self._edits), text))
+        self.edits.append((start, end, len(self.edits), text))
 
     def delete(self, start: int, end: int) -> None:
         """Take a span out."""
@@ -70,21 +71,25 @@ class Patch:
         """Return the column of a position, from 0."""
         return position - self.line_start(position)
 
-    def apply(self) -> str:
+    def apply(self, *, complete: bool = False) -> str:
         """Return the edited text.
+
+        Args:
+            complete: End it with a newline even if the file did not: a block scalar
+                at its end may need one.
 
         Raises:
             ValueError: Two edits overlap.
         """
         parts: list[str] = []
         done = 0
-        for start, end, _, text in sorted(self._edits):
+        for start, end, _, text in sorted(self.edits):
             if start < done:
                 raise ValueError("two edits of one file overlap")
             parts += (self.text[done:start], text)
             done = end
         edited = "".join((*parts, self.text[done:]))
-        return _without_final_newline(edited) if self._completed else edited
+        return _without_final_newline(edited) if self._completed and not complete else edited
 
 
 def _without_final_newline(text: str) -> str:

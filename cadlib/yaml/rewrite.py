@@ -6,6 +6,7 @@ from cadlib.yaml.scalars import Atom, inline, literal
 from cadlib.yaml.tree import Scalar, content_start
 
 _HEADER = re.compile(r"[|>]([0-9+-]*)([^\r\n]*)")
+_COMMENT = re.compile(r"[ \t]+#[^\r\n]*")
 
 
 def scalar_text(
@@ -39,9 +40,16 @@ def scalar_text(
         elif "\n" in wanted and node.style == "":
             lines = literal(wanted, indent + step)
             if lines is not None:
-                return "\n".join(lines), node.end
+                # A comment on the line moves up to the header; below it would be text.
+                comment = _COMMENT.match(text, node.end)
+                head = lines[0] + (comment[0] if comment else "")
+                return "\n".join([head, *lines[1:]]), comment.end() if comment else node.end
     style = node.style if node.style in ("'", '"') else ""
-    return inline(wanted, style='"' if json else style, flow=flow), node.end
+    kept = ""
+    if node.style in ("|", ">"):
+        header = _HEADER.match(text, content_start(text, node))
+        kept = header[2].rstrip() if header else ""
+    return inline(wanted, style='"' if json else style, flow=flow) + kept, node.end
 
 
 def _block(text: str, node: Scalar, wanted: str, *, indent: int, step: int) -> str | None:

@@ -320,7 +320,7 @@ class Editor:
             )  # fmt: skip
         else:
             text, end = flow(wanted, json=slot.json, inside=slot.flow), node.end
-        if start == end:
+        if start == node.end:
             if slot.after is not None and ":" not in patch.text[slot.after : start]:
                 text = ": " + text
             elif not patch.text[:start].endswith(" "):
@@ -334,11 +334,12 @@ class Editor:
         patch = self._patch
         style = style_at(self._document, slot.parent or node)
         if slot.after is None:  # behind a dash, or at the root
-            at = slot.column + 2 if slot.column >= 0 else 0
-            text = "\n".join(self._lines(wanted, at, style)).lstrip(" ")
             start = content_start(patch.text, node)
+            at = patch.column(start) if node.end > node.start else slot.column + 2
+            first, *rest = self._lines(wanted, at, style)
             gap = "" if slot.column < 0 or patch.text[:start].endswith((" ", "\n")) else " "
-            patch.replace(start, node.end, gap + text)
+            patch.replace(start, node.end, gap + first.lstrip(" "))
+            patch.insert_lines(patch.after(node.end), rest)
             return
         flat = style.compact and isinstance(wanted, list)
         lines = self._lines(wanted, slot.column if flat else slot.column + style.step, style)

@@ -230,15 +230,15 @@ def test_a_resource_moved_to_two_places_is_refused() -> None:
 
 
 def test_50_resources_go_there_and_back_in_25_ms() -> None:
-    """Measured as the best of ten; the bound is for a machine that is not busy elsewhere."""
+    """Measured as the best of ten; by processor time."""
     items = [item(DEPLOYMENT, f"folder/{number}.yaml") for number in range(50)]
     best = min(_seconds(items) for _ in range(10))
 
     print(f"50 resources, {len(encode(items))} bytes: encode and decode in {best * 1000:.1f} ms")
-    assert best < 0.1
+    assert best < 0.025
 
 
 def _seconds(items: list[Item]) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     decode(encode(items))
-    return time.perf_counter() - start
+    return time.process_time() - start

@@ -1,0 +1,109 @@
+"""Every YAML file of the real packages: read, kept to the byte, edited by its own lines only."""
+
+import copy
+import difflib
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from cadlib.yaml import Stream, Value, edit, read
+from cadlib.yaml.emit import entry
+from tests.cadlib.real import packages
+
+
+def files() -> Iterator[tuple[str, str, bytes]]:
+    """Package, path and bytes of each file that a reader of packages would read."""
+    for package, entries in packages().items():
+        for path, found in entries.items():
+            if path.endswith((".yaml", ".yml", "Kptfile")) and found.mode != "120000":
+                yield package, path, found.data
+
+
+def test_no_change_same_bytes() -> None:
+    """The short-cut normalises what it reads."""
+    count = size = 0
+    start = time.perf_counter()
+    for _, path, data in files():
+        stream = read(data, path=path)
+        assert edit(stream, {n: each.value for n, each in enumerate(stream.documents)}) == data
+        count, size = count + 1, size + len(data)
+    seconds = time.perf_counter() - start
+
+    print(f"{count} files, {size / 1e6:.1f} MB, in {seconds:.2f} s; all bytes kept")
+    assert count > 800
+
+
+def test_setting_one_label_changes_the_lines_that_had_to_change() -> None:
+    """Short-cuts: dump the document; or be one line off at comments, `{}` and blank lines."""
+    changed: Counter[str] = Counter()
+    necessary: Counter[str] = Counter()
+    for package, path, data in files():
+        stream = read(data, path=path)
+        wanted, lines = _labelled(stream)
+        edited = edit(stream, wanted, write=_one_scalar)
+        found = _changed_lines(data, edited)
+        assert found == lines, f"{package}/{path}"
+        changed[package] += found
+        necessary[package] += lines
+
+    for package in sorted(changed):
+        print(f"{package}: {changed[package]} lines changed, {necessary[package]} had to")
+    print(f"all: {changed.total()} lines changed, {necessary.total()} had to")
+    assert changed == necessary
+    assert necessary.total() > 1000
+
+
+def _labelled(stream: Stream) -> tuple[dict[int, Value], int]:
+    """The value of each resource with one more label, and how many lines that takes."""
+    wanted: dict[int, Value] = {}
+    lines = 0
+    for position, document in enumerate(stream.documents):
+        value = copy.deepcopy(document.value)
+        if not isinstance(value, dict) or "kind" not in value:
+            continue
+        inner = value
+        for key in ("metadata", "labels"):
+            found = inner.get(key)
+            if not isinstance(found, dict) or not found:
+                lines += 1  # the line of a mapping that opens
+                found = inner[key] = {}
+            inner = found
+        inner["porch.example/tested"] = "yes"
+        wanted[position] = value
+        lines += 1  # the label
+    return wanted, lines
+
+
+def _one_scalar(key: str, value: Value, indent: int, **_: object) -> list[str]:
+    """Write a key, and refuse the text of more than one node with a value of its own."""
+    inner = value
+    while isinstance(inner, dict):
+        assert len(inner) == 1, f"{key}: this is more than the one node that was added"
+        (inner,) = inner.values()
+    assert not isinstance(inner, list)
+    return entry(key, value, indent)
+
+
+def _changed_lines(old: bytes, new: bytes) -> int:
+    # Without their "\n": a last line that gets one stays the same line.
+    matcher = difflib.SequenceMatcher(None, old.split(b"\n"), new.split(b"\n"), autojunk=False)
+    return sum(
+        max(old_end - old_start, new_end - new_start)
+        for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes()
+        if tag != "equal"
+    )
+
+
+def test_a_file_of_1_mb_is_read_within_a_second() -> None:
+    """The largest file there, by processor time, the best of three; usually a tenth of that."""
+    _, path, data = max(files(), key=lambda each: len(each[2]))
+    seconds = min(_seconds(data, path) for _ in range(3))
+
+    print(f"{len(data) / 1e6:.2f} MB read in {seconds * 1000:.0f} ms")
+    assert seconds < 1
+
+
+def _seconds(data: bytes, path: str) -> float:
+    start = time.process_time()
+    assert read(data, path=path).documents
+    return time.process_time() - start
