@@ -58,10 +58,12 @@ class Need:
             the App itself may call, "user" where an installation may not, "app" where only
             an installation may.
         role: Least role of a user in the repository.
+        apps_only: Whether no user may, whatever the role.
     """
 
     app: str = "metadata=read"
     role: Role = Role.READ
+    apps_only: bool = False
 
 
 _READ, _TRIAGE, _WRITE = Role.READ, Role.TRIAGE, Role.WRITE
@@ -153,12 +155,12 @@ NEEDS: dict[str, Need] = {
             "GET /labels": Need(_TALK_READ),
             "POST /labels": Need(_TALK_WRITE, _WRITE),
             "GET /labels/{name}": Need(_TALK_READ),
-            "POST /check-runs": Need("checks=write", _WRITE),
+            "POST /check-runs": Need("checks=write", apps_only=True),
             "GET /check-runs/{check_run_id}": Need("checks=read"),
-            "PATCH /check-runs/{check_run_id}": Need("checks=write", _WRITE),
+            "PATCH /check-runs/{check_run_id}": Need("checks=write", apps_only=True),
             "GET /check-runs/{check_run_id}/annotations": Need("checks=read"),
             "POST /check-runs/{check_run_id}/rerequest": Need("checks=write", _WRITE),
-            "POST /check-suites": Need("checks=write", _WRITE),
+            "POST /check-suites": Need("checks=write", apps_only=True),
             "GET /check-suites/{check_suite_id}": Need("checks=read"),
             "GET /check-suites/{check_suite_id}/check-runs": Need("checks=read"),
             "POST /check-suites/{check_suite_id}/rerequest": Need("checks=write", _WRITE),
@@ -266,7 +268,7 @@ class Accounts:
             if need.app == "user" and caller.user is None:
                 raise RefusedError(401, "Requires authentication")
             return
-        if need.app == "checks=write":
+        if need.apps_only:
             raise RefusedError(403, "You must authenticate via a GitHub App.")
         if self._state.role(repo, caller.user) < need.role:
             if caller.user is None:

@@ -149,13 +149,18 @@ class Checks:
         return found
 
     def rerequest(self, run: CheckRun, user: User) -> None:
-        """Ask the App to run one check again; only that App hears of it."""
+        """Ask the App to run one check again; only that App hears of it.
+
+        The run stands as it was; its suite is queued again, as GitHub's description says.
+        """
         if run.status != "completed":
             raise RefusedError(422, "This check run is not yet completed")
+        run.suite.rerequested = True
         self._state.emit("check_run", "rerequested", run.suite.repo, user, run=run)
 
     def rerequest_suite(self, suite: CheckSuite, user: User) -> None:
         """Ask the App to run a whole suite again; only that App hears of it."""
+        suite.rerequested = True
         self._state.emit("check_suite", "rerequested", suite.repo, user, suite=suite)
 
     def pushed(self, repo: Repository, change: RefChange, actor: User) -> None:
@@ -285,6 +290,7 @@ class Checks:
             run.completed_at = wish.completed_at or run.completed_at or self._state.now()
         elif wish.status is not None:
             run.status = wish.status
+        run.suite.rerequested = False
         run.suite.updated_at = self._state.now()
 
     def _completed(self, run: CheckRun) -> None:
@@ -304,7 +310,7 @@ def suite_verdict(suite: CheckSuite) -> tuple[str, str | None]:
     newest: dict[str, CheckRun] = {}
     for run in sorted(suite.runs, key=lambda run: -run.id):
         newest.setdefault(run.name, run)
-    if not newest:
+    if suite.rerequested or not newest:
         return "queued", None
     if any(run.status != "completed" for run in newest.values()):
         started = any(run.status != "queued" for run in newest.values())

@@ -230,7 +230,10 @@ class Annotation:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class CheckSuite:
-    """All check runs of one App on one commit."""
+    """All check runs of one App on one commit.
+
+    `rerequested` holds from the wish for another run until the App answers with one.
+    """
 
     id: int
     repo: Repository
@@ -241,6 +244,7 @@ class CheckSuite:
     created_at: datetime
     updated_at: datetime
     runs: list[CheckRun] = field(default_factory=list)
+    rerequested: bool = False
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -103,12 +103,12 @@ def test_what_a_run_may_not_be(world: World, pull: Pull, api: Api, wrong: dict[s
 def test_runs_are_told_and_asked_for_again(world: World, pull: Pull, api: Api) -> None:
     run = world.bot().create_check_run("v", pull.head_sha, status="in_progress")
     url = f"{RUNS}/{run.id}/rerequest"
-    assert api("POST", url, world.token("author")).status_code == 403, "only the App may, by API"
-    early = api("POST", url, world.installation_token())
-    assert early.status_code == 422
+    assert api("POST", url, world.token("outsider")).status_code == 403
+    assert api("POST", url, world.token("author")).status_code == 422, "it is not completed yet"
     run.edit(conclusion="failure")
-    answer = api("POST", url, world.installation_token())
+    answer = api("POST", url, world.token("author"))
     assert (answer.status_code, answer.json()) == (201, {})
+    assert world.bot().get_check_run(run.id).status == "completed"
     with world.state.lock:
         made = world.state.checks.find(world.repo, run.id)
         world.state.checks.rerequest_suite(made.suite, world.state.user("author"))
@@ -122,11 +122,11 @@ def test_runs_are_told_and_asked_for_again(world: World, pull: Pull, api: Api) -
     ]
     assert world.hooks()[-1].payload["sender"]["login"] == "author"
     suite = world.bot().get_check_suite(made.suite.id)
-    assert (suite.status, suite.conclusion, suite.head_branch) == (
-        "completed",
-        "failure",
-        "drafts/net",
-    )
+    assert (suite.status, suite.conclusion) == ("queued", None), "it waits for another run"
+    run.edit(output={"title": "Still", "summary": "wrong"})
+    suite = world.bot().get_check_suite(made.suite.id)
+    assert (suite.status, suite.conclusion) == ("completed", "failure")
+    assert suite.head_branch == "drafts/net"
     assert suite.rerequest()
     assert [r.id for r in suite.get_check_runs()] == [run.id]
     assert [p.number for p in suite.pull_requests] == [1]
