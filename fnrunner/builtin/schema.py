@@ -2,7 +2,7 @@
 
 It owns the schema files of the `kubernetes-validate` distribution and how they are read.
 Those files use few keywords of JSON Schema, so each schema becomes one closure per node:
-fifty times as fast as a general validator, which every render waits for. A keyword that is
+twenty times as fast as a general validator (17 microseconds for a Deployment). A keyword that is
 not known here stops the compilation; a test compiles every schema of every version, and
 another holds the errors found against those of `jsonschema`.
 
