@@ -27,7 +27,7 @@ from typing import Generic, TypeVar
 
 import git as gitpython
 from git.exc import GitError
-from git.objects.fun import tree_entries_from_data, tree_to_stream
+from git.objects.fun import tree_entries_from_data
 from gitdb import IStream
 from gitdb.exc import BadName, BadObject, ODBError
 
@@ -41,8 +41,11 @@ T = TypeVar("T")
 NETWORK_TIMEOUT = 120
 """Seconds for one fetch or push: every network call has an end (peers.md 4, 14)."""
 
-ABSENT = "0" * 40
-"""What a lease says for a ref that must not exist."""
+REBUILD = 3600.0
+"""Seconds between two times that a mirror is fetched anew: if once did not help, more will not."""
+
+MOST_DEEP = 100
+"""Folders within folders: the deepest real package has 9, and Python's stack ends at 1000."""
 
 _TREE, _LINK, _SUBMODULE = 0o040000, 0o120000, 0o160000
 
@@ -144,6 +147,8 @@ class Mirror:
         self.url = url
         self._lock = threading.Lock()
         self._begun = 0.0
+        self._broken = False
+        self._rebuilt = -REBUILD
 
     def fetch(self, token: str) -> None:
         """Bring branches and tags up to date.
@@ -159,6 +164,9 @@ class Mirror:
             if self._begun >= asked:
                 return
             begun = time.monotonic()
+            if self._broken and begun - self._rebuilt > REBUILD:
+                shutil.rmtree(self.folder, ignore_errors=True)
+                self._broken, self._rebuilt = False, begun
             refs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
             try:
                 self._fetch(token, ["--prune", "--", self.url, *refs])
@@ -168,6 +176,7 @@ class Mirror:
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self._fetch(token, ["--prune", "--", self.url, *refs])
             self._begun = begun
+            os.utime(self.folder)  # last used now, for `Mirrors.trim`
 
     def fetch_proposal(self, token: str, number: int) -> None:
         """Fetch a pull request's head: of a fork, or of a branch that is gone.
@@ -181,7 +190,11 @@ class Mirror:
 
     def open(self) -> "Snapshot":
         """Open the mirror for reading; close it after use."""
-        return Snapshot(self.folder)
+        return Snapshot(self.folder, self._found_broken)
+
+    def _found_broken(self) -> None:
+        """What a commit in the mirror is made of cannot be read: the next fetch begins anew."""
+        self._broken = True
 
     def push(self, token: str, updates: Sequence[RefUpdate]) -> Pushed:
         """Move all these refs, or none.
@@ -232,7 +245,7 @@ class Mirror:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """One fetch at a time, in this process and among processes."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._lock, self.folder.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -256,10 +269,15 @@ class Snapshot:
 
     The one `git cat-file` process behind it is used under a lock: read from several threads at once
     it gives wrong bytes (DESIGN 3).
+
+    Args:
+        folder: The mirror.
+        broken: Called when what a commit is made of cannot be read.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, broken: Callable[[], None] = lambda: None) -> None:
         self._folder = folder
+        self._broken = broken
         self._repo = gitpython.Repo(folder)
         self._lock = threading.Lock()
         self._refs: dict[str, tuple[Sha, Sha]] | None = None
@@ -287,7 +305,8 @@ class Snapshot:
                 self._folder, ["for-each-ref", f"--format={fields}", "refs/heads", "refs/tags"]
             )
             self._refs = {}
-            for line in listed.stdout.splitlines():
+            # Not splitlines(): a ref may hold U+2028, which that takes for the end of a line.
+            for line in filter(None, listed.stdout.split("\n")):
                 ref, sha, peeled = line.split("\0")
                 self._refs[ref] = (Sha(sha), Sha(peeled or sha))
         return self._refs
@@ -311,10 +330,14 @@ class Snapshot:
         Raises:
             MissingObjectError: It is not in the mirror.
         """
-        return _parse_commit(Sha(sha), self._read(sha))
+        return _parse_commit(Sha(sha), self._read(sha, part=False))
 
     def merge_base(self, one: str, other: str) -> Sha | None:
-        """The best common ancestor; None when the histories have nothing in common."""
+        """The best common ancestor; None when the histories have nothing in common.
+
+        Raises:
+            MissingObjectError: One of them is not in the mirror.
+        """
         if one == other:
             return Sha(one)
         found = _merge_base(self._folder, one, other)
@@ -404,6 +427,7 @@ class Snapshot:
             message: Makes the text from the new tree's id.
         """
         tree = self._write_tree(self.commit(parent).tree, _nested(changes))
+        tree = tree or self._store("tree", b"")
         text = (
             f"tree {tree}\nparent {parent}\nauthor {who.at(when)}\ncommitter {who.at(when)}\n\n"
         ) + message(tree)
@@ -414,33 +438,46 @@ class Snapshot:
         body = f"object {target}\ntype commit\ntag {name}\ntagger {who.at(when)}\n\n{text}"
         return Sha(self._store("tag", body.encode()))
 
-    def _read(self, sha: str) -> bytes:
+    def _read(self, sha: str, *, part: bool = True) -> bytes:
+        """An object; `part` of a commit that is there, so that it must be there too."""
         try:
             with self._lock:
                 return bytes(self._repo.odb.stream(bytes.fromhex(sha)).read())
         except (ValueError, BadObject, BadName, ODBError, GitError) as error:
+            if part:
+                self._broken()
             raise MissingObjectError(f"object {sha} is not in the mirror") from error
 
     def _size(self, sha: str) -> int:
-        with self._lock:
-            return int(self._repo.odb.info(bytes.fromhex(sha)).size)
+        try:
+            with self._lock:
+                return int(self._repo.odb.info(bytes.fromhex(sha)).size)
+        except (ValueError, BadObject, BadName, ODBError, GitError) as error:
+            self._broken()
+            raise MissingObjectError(f"object {sha} is not in the mirror") from error
 
     def _entries(self, tree: str) -> tuple[tuple[str, int, str], ...]:
         return _ENTRIES.get_or(tree, lambda: _parse_tree(self._read(tree)))
 
-    def _packages(self, tree: str) -> tuple[str, ...]:
-        return _PACKAGES.get_or(tree, lambda: self._find_packages(tree))
+    def _packages(self, tree: str, depth: int = 0) -> tuple[str, ...]:
+        if depth > MOST_DEEP:
+            return ()
+        return _PACKAGES.get_or(tree, lambda: self._find_packages(tree, depth))
 
-    def _find_packages(self, tree: str) -> tuple[str, ...]:
+    def _find_packages(self, tree: str, depth: int) -> tuple[str, ...]:
         found: list[str] = []
         for sha, mode, name in self._entries(tree):
             if name == "Kptfile" and mode != _TREE:
                 found.append("")
             elif mode == _TREE:
-                found += [f"{name}/{sub}" if sub else name for sub in self._packages(sha)]
+                below = self._packages(sha, depth + 1)
+                found += [f"{name}/{sub}" if sub else name for sub in below]
         return tuple(found)
 
     def _walk(self, tree: str, under: str, limit: int) -> list[tuple[str, str, int]]:
+        if under.count("/") > MOST_DEEP:
+            place = Place("/".join(under.split("/")[:3]))
+            raise _too_much(place, f"folders are nested more than {MOST_DEEP} deep")
         found: list[tuple[str, str, int]] = []
         for sha, mode, name in self._entries(tree):
             path = f"{under}{name}"
@@ -469,11 +506,11 @@ class Snapshot:
                 entries[name] = (self._store("blob", change), mode)
         if not entries:
             return ""
-        # Git sorts folders as if their names ended in a slash.
-        ordered = sorted(entries.items(), key=lambda e: e[0] + ("/" if e[1][1] == _TREE else ""))
-        stream = BytesIO()
-        tree_to_stream([(bytes.fromhex(s), m, n) for n, (s, m) in ordered], stream.write)
-        return self._store("tree", stream.getvalue())
+        # By bytes, folders as if their names ended in a slash; names need not be UTF-8.
+        named = ((n.encode("utf-8", "surrogateescape"), s, m) for n, (s, m) in entries.items())
+        ordered = sorted(named, key=lambda e: e[0] + (b"/" if e[2] == _TREE else b""))
+        lines = (b"%o %s\0%s" % (mode, name, bytes.fromhex(sha)) for name, sha, mode in ordered)
+        return self._store("tree", b"".join(lines))
 
     def _store(self, kind: str, data: bytes) -> str:
         with self._lock:
@@ -537,10 +574,13 @@ class Mirrors:
         for _, size, folder in sorted(sizes):
             if total <= self._most:
                 break
-            shutil.rmtree(folder, ignore_errors=True)
-            number = int(folder.stem)
-            self._mirrors.pop(number, None)
-            removed.append(number)
+            with folder.with_suffix(".lock").open("w") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue  # being fetched: in use after all
+                shutil.rmtree(folder, ignore_errors=True)
+            removed.append(int(folder.stem))
             total -= size
         return removed
 
@@ -550,10 +590,16 @@ def _too_much(place: Place, problem: str) -> PackageError:
     return PackageError(place, problem, fix)
 
 
+_NOT_NAMES = frozenset({"", ".", "..", ".git"})
+"""What no part of a path may be; checked where packages are read, and here once more."""
+
+
 def _nested(changes: Mapping[str, bytes | None]) -> _Changes:
     nested: _Changes = {}
     for path, data in changes.items():
         *folders, name = path.split("/")
+        if any(part.lower() in _NOT_NAMES for part in (*folders, name)):
+            raise ValueError(f"{path!r}: git holds no such path")
         here = nested
         for folder in folders:
             below = here.setdefault(folder, {})
@@ -585,8 +631,10 @@ def _parse_commit(sha: Sha, data: bytes) -> Commit:
 
 @lru_cache(maxsize=4096)
 def _merge_base(folder: Path, one: str, other: str) -> str:
-    """Never changes for two commits that are there."""
+    """Never changes for two commits that are there; what raises is not kept."""
     done = _run(folder, ["merge-base", one, other])
+    if done.returncode > 1:
+        raise MissingObjectError(f"{one} or {other} is not in the mirror: {_reason(done.stderr)}")
     return done.stdout.strip()
 
 
@@ -596,6 +644,15 @@ def _authorised(url: str, token: str) -> dict[str, str]:
         return {}
     secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
     return {f"http.{url}.extraHeader": f"Authorization: Basic {secret}"}
+
+
+_KEPT = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+    *("HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"),
+)
+"""How the operator's network is reached: all that git is given of our environment."""
 
 
 def _run(
@@ -619,9 +676,7 @@ def _run(
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_CONFIG_COUNT": str(len(configuration)),
     }
-    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"):
-        if name in os.environ:
-            settings[name] = os.environ[name]
+    settings |= {name: os.environ[name] for name in _KEPT if name in os.environ}
     for index, (key, value) in enumerate(configuration.items()):
         settings[f"GIT_CONFIG_KEY_{index}"] = key
         settings[f"GIT_CONFIG_VALUE_{index}"] = value
@@ -642,7 +697,7 @@ def _run(
 
 def _reason(text: str) -> str:
     """The line of git's output that says why; it never holds a token, since no URL does."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
     telling = [
         line
         for line in lines

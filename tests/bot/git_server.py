@@ -1,0 +1,182 @@
+"""A bare repository behind git's own HTTP backend, for tests of what speaks to one.
+
+It is no forge: it knows one token, and does as it is told for the next requests.
+"""
+
+import base64
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+TOKEN = "ghs_the_token"
+
+
+class Remote:
+    """The repository at the other end, changed by plain git.
+
+    Attributes:
+        folder: The bare repository.
+        url: Its address.
+        failing: Status that requests are answered with; 0 while they are served.
+        requests: Paths asked for.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = ""
+        self.failing = 0
+        self.requests: list[str] = []
+        self.git("init", "--quiet", "--bare", "--initial-branch=main", ".")
+        self.git("config", "http.receivepack", "true")
+        self.git("config", "uploadpack.allowAnySHA1InWant", "true")
+
+    def git(self, *arguments: str, data: bytes = b"") -> str:
+        """Run git in the repository; returns what it said."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.folder,
+            input=data,
+            capture_output=True,
+            check=True,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.folder),
+                "GIT_CONFIG_NOSYSTEM": "1",
+                **{
+                    f"GIT_{who}_{what}": value
+                    for who in ("AUTHOR", "COMMITTER")
+                    for what, value in (("NAME", "author"), ("EMAIL", "author@forge.example"))
+                },
+            },
+        )
+        return done.stdout.decode("utf-8", "surrogateescape").strip()
+
+    def commit(
+        self, files: dict[str, bytes | str], *parents: str, ref: str = "", message: str = "change"
+    ) -> str:
+        """Write a commit with exactly these files, and move a ref to it.
+
+        Args:
+            files: Path to bytes; a text is the mode and id of an entry, such as a submodule's.
+            parents: Of the commit.
+            ref: Full name of the ref to move.
+            message: Of the commit.
+        """
+        lines = []
+        for path, data in files.items():
+            if isinstance(data, bytes):
+                blob = self.git("hash-object", "-w", "--stdin", data=data)
+                lines.append(f"100644 {blob}\t{path}")
+            else:
+                lines.append(f"{data}\t{path}")
+        index = {"GIT_INDEX_FILE": str(self.folder / "test-index")}
+        Path(index["GIT_INDEX_FILE"]).unlink(missing_ok=True)
+        spelled = "".join(f"{line}\0" for line in lines).encode("utf-8", "surrogateescape")
+        command = ["git", "update-index", "--add", "-z", "--index-info"]
+        environment = {**os.environ, **index, "GIT_DIR": str(self.folder)}
+        subprocess.run(command, input=spelled, check=True, env=environment, cwd=self.folder)
+        tree = subprocess.run(
+            ["git", "write-tree"], check=True, env=environment, cwd=self.folder, capture_output=True
+        )
+        before = [word for parent in parents for word in ("-p", parent)]
+        sha = self.git("commit-tree", tree.stdout.decode().strip(), *before, data=message.encode())
+        if ref:
+            self.git("update-ref", ref, sha)
+        return sha
+
+    def refs(self) -> dict[str, str]:
+        """Every ref and the object it names."""
+        lines = self.git("for-each-ref", "--format=%(refname) %(objectname)").split("\n")
+        return {name: sha for name, _, sha in (line.partition(" ") for line in lines if line)}
+
+    def hook(self, script: str) -> None:
+        """Make pushes run this before they are accepted."""
+        path = self.folder / "hooks" / "pre-receive"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+
+@contextmanager
+def serve(folder: Path) -> Iterator[Remote]:
+    """A new, empty repository over HTTP."""
+    remote = Remote(folder)
+    wanted = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+        def do_GET(self) -> None:
+            self._serve()
+
+        def do_POST(self) -> None:
+            self._serve()
+
+        def _serve(self) -> None:
+            remote.requests.append(f"{self.command} {self.path}")
+            if remote.failing:
+                self.send_error(remote.failing)
+                return
+            if self.headers.get("Authorization") != f"Basic {wanted}":
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", "Basic realm=x")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            path, _, query = self.path.partition("?")
+            done = subprocess.run(
+                ["git", "http-backend"],
+                input=self._body(),
+                capture_output=True,
+                check=True,
+                env={
+                    "PATH": os.environ["PATH"],
+                    "GIT_PROJECT_ROOT": str(folder.parent),
+                    "GIT_HTTP_EXPORT_ALL": "1",
+                    "GIT_CONFIG_NOSYSTEM": "1",
+                    "HOME": str(folder),
+                    "PATH_INFO": path,
+                    "QUERY_STRING": query,
+                    "REQUEST_METHOD": self.command,
+                    "REMOTE_USER": "bot",
+                    "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                    "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+                    "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+                },
+            )
+            head, _, body = done.stdout.partition(b"\r\n\r\n")
+            fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+            self.send_response(int(fields.pop("Status", "200").split()[0]))
+            for name, value in fields.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _body(self) -> bytes:
+            if self.headers.get("Transfer-Encoding") != "chunked":
+                return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body = b""
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+            return body
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    remote.url = f"http://127.0.0.1:{server.server_port}/{folder.name}"
+    try:
+        yield remote
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
