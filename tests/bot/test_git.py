@@ -1,4 +1,4 @@
-"""Git: mirrors follow and heal, objects are read as they are, refs move from where they were seen."""
+"""Git: mirrors follow and heal, objects are read as they are, refs move from where they were."""
 
 import os
 import shutil
