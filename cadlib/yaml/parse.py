@@ -7,9 +7,9 @@ and fix; nothing is guessed.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from _ruamel_yaml import CParser
-from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
@@ -24,6 +24,8 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 from ruamel.yaml.reader import ReaderError
+from yaml.cyaml import CParser as NewerParser
+from yaml.error import YAMLError as NewerError
 
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, Limits
@@ -45,10 +47,6 @@ from cadlib.yaml.tree import (
 _BOM = "\ufeff"
 _TAG = "tag:yaml.org,2002:"
 _RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
-
-
-_PYTHON_LIMIT = 262_144
-"""Code points that the parser in Python is given: it takes about 10 s for a megabyte."""
 
 
 @dataclass(frozen=True)  # no slots: the lazy part lives in the instance dictionary
@@ -115,21 +113,48 @@ def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
 
 
 def _documents(source: Text, limits: Limits) -> tuple[Document, ...]:
-    """Read with the C parser, and what it refuses once more with the one in Python.
+    """Read with ruamel's C parser, and what it refuses once more with PyYAML's.
 
-    ruamel's libyaml is older than the rule that a plain scalar in flow style may hold a colon:
-    it refuses `[--listen=:8080]`, which every Kubernetes tool reads.
+    ruamel's libyaml (0.1.7) is older than the rule that a plain scalar in flow style may hold a
+    colon: it refuses `[--listen=:8080]`, which every Kubernetes tool reads. PyYAML brings 0.2.5;
+    its marks mean the same. Its classes are others, so its events are copied: too slow for all.
     """
     try:
         return _Reader(source, limits, CParser(source.text).get_event).documents()
     except MarkedYAMLError as error:
-        if "{{" in source.text or len(source.text) > _PYTHON_LIMIT:
-            raise
-        events = YAML(typ="safe", pure=True).parse(source.text)
+        newer = NewerParser(source.text)
         try:
-            return _Reader(source, limits, lambda: next(events)).documents()
-        except MarkedYAMLError:
+            return _Reader(source, limits, lambda: _copied(newer.get_event())).documents()
+        except NewerError:
             raise error from None  # one wording for what no parser reads
+
+
+def _copied(event: Any) -> Event:
+    """PyYAML's event as ruamel's class of the same name."""
+    marks = {"start_mark": event.start_mark, "end_mark": event.end_mark}
+    match type(event).__name__:
+        case "ScalarEvent":
+            return ScalarEvent(
+                event.anchor, event.tag, event.implicit, event.value, style=event.style, **marks
+            )
+        case "AliasEvent":
+            return AliasEvent(event.anchor, **marks)
+        case "MappingStartEvent" | "SequenceStartEvent" as name:
+            kind = MappingStartEvent if name == "MappingStartEvent" else SequenceStartEvent
+            return kind(
+                event.anchor, event.tag, event.implicit, flow_style=event.flow_style, **marks
+            )
+        case "DocumentStartEvent":
+            return DocumentStartEvent(explicit=event.explicit, **marks)
+        case name:
+            kinds: dict[str, type[Event]] = {
+                "MappingEndEvent": MappingEndEvent,
+                "SequenceEndEvent": SequenceEndEvent,
+                "DocumentEndEvent": DocumentEndEvent,
+                "StreamEndEvent": StreamEndEvent,
+            }
+            other: Event = kinds.get(name, Event)(**marks)
+            return other
 
 
 def _no_yaml(source: Text, line: int | None, reason: str) -> PackageError:

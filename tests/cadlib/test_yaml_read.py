@@ -6,7 +6,7 @@ import pytest
 
 from cadlib.errors import PackageError
 from cadlib.limits import Limits
-from cadlib.yaml import FieldPath, TemplateError, Value, field_text, parse_field, read, same
+from cadlib.yaml import FieldPath, TemplateError, Value, edit, field_text, parse_field, read, same
 
 
 def test_the_c_parser_is_there() -> None:
@@ -292,3 +292,21 @@ OTHER_FIELDS: dict[str, FieldPath] = {
 @pytest.mark.parametrize("text", OTHER_FIELDS)
 def test_field_names_of_functions_are_understood(text: str) -> None:
     assert parse_field(text) == OTHER_FIELDS[text]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("args: [--listen=:8080] # c\n", ["--listen=:8080"]),
+        ("args: [curl, http://x:80/y]\n", ["curl", "http://x:80/y"]),
+        ("args: {image: a:v1}\n", {"image": "a:v1"}),
+    ],
+    ids=["an argument", "an address", "an image"],
+)
+def test_a_colon_in_a_plain_scalar_of_flow_style(text: str, value: Value) -> None:
+    """Fails on ruamel's C parser alone: libyaml 0.1.7 calls these files broken."""
+    stream = read(text.encode())
+    (document,) = stream.documents
+
+    assert document.value == {"args": value}
+    assert edit(stream, {0: {"args": value, "b": 1}}) == f"{text}b: 1\n".encode()
