@@ -193,6 +193,7 @@ class Controller:
                 return self._waits_for_hint(room, name, looked, hint)
             if self._is_stale(room, actions):
                 return self._wait(room, name)
+            room.stale.pop(name, None)  # there is news: what follows may be shown late once more
             outcome = await self._do(room, name, actions, looked)
             if outcome is Outcome.WAIT:
                 return BUSY_WAIT
@@ -291,6 +292,7 @@ class Controller:
                 break
             if self._is_stale(room, actions):
                 return self._wait(room, f"{key}#{pull.number}")
+            room.stale.pop(f"{key}#{pull.number}", None)
             outcome = await self._do(room, str(key), actions, looked)
             if outcome is Outcome.WAIT:
                 return BUSY_WAIT
