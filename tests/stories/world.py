@@ -17,9 +17,17 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bot.sandbox.serve import Sandbox
 from bot.serve import running
 from bot.settings import Settings
+from cadlib import yaml
 from tests.stories.people import Person, wait_for
 
 APP_ID = 1001
+MANIFEST: dict[str, Any] = (
+    yaml.read(  # type: ignore[assignment] # a mapping, or all fails
+        (Path(__file__).resolve().parents[2] / "app-manifest.yml").read_bytes()
+    )
+    .documents[0]
+    .value
+)
 SECRET = "a secret of the stories"  # noqa: S105 (of a test)
 ROLES = {"author": "write", "approver": "maintain", "outsider": "read", "owner": "admin"}
 
@@ -272,6 +280,9 @@ def world(
             public,
             owner="acme",
             app_id=APP_ID,
+            # Least permissions: a story fails where the manifest grants too little.
+            permissions=MANIFEST["default_permissions"],
+            events=MANIFEST["default_events"],
             webhook_url=f"http://127.0.0.1:{port}/webhooks/github",
             webhook_secret=SECRET,
         )

@@ -1,0 +1,70 @@
+"""The App's manifest against what the bot does: nothing missing, nothing spare.
+
+Every story runs with the manifest's permissions and events, so that too little fails where it is
+needed. This one does everything that the bot can do, and says what was never used.
+"""
+
+from bot.sandbox.accounts import NEEDS, granted
+from tests.stories.people import wait_for
+from tests.stories.test_main import BAD
+from tests.stories.world import MANIFEST, World, package
+
+GIT_NEEDS = {"git-upload-pack": "contents=read", "git-receive-pack": "contents=write"}
+
+EVENT_NEEDS = {"issue_comment": "issues=read"}
+"""Events that a permission stands for beside calls (bots.md 2.1)."""
+
+
+def test_the_manifest_asks_for_what_is_used_and_no_more(stage: World) -> None:
+    """Fails when a permission is kept because it might be of use one day."""
+    stage.forge.state.protect(
+        stage.repository, "main", [("security-scan", None)], allow_direct_push=True
+    )
+    woken: set[str] = set()
+    stage.forge.webhook_observers.append(lambda event, _headers, _payload: woken.add(event))
+    stage.start_bot()
+    stage.rests()
+    author, approver = stage.author, stage.approver
+
+    author.pushes("drafts/net/core/w", {**package("net/core"), "net/core/router.yaml": BAD})
+    pull = author.pull_of("drafts/net/core/w")
+    author.waits_for_check(pull.number, "porchbot/validate", "failure")
+    author.pushes("drafts/net/core/w", {"net/core/router.yaml": None})
+    author.waits_for_check(pull.number, "porchbot/validate", "success")
+    author.says(pull.number, "/propose")
+    wait_for("the proposal", lambda: not author.pull(pull.number).draft or None)
+    author.says(pull.number, "/reject not yet")
+    wait_for("the draft", lambda: author.pull(pull.number).draft or None)
+    author.says(pull.number, "/propose")
+    wait_for("the proposal", lambda: not author.pull(pull.number).draft or None)
+    author.waits_for_summary(pull.number, "security-scan")
+    approver.reviews(pull.number)
+    head = author.pull(pull.number).head.sha
+    stage.owner.repository.get_commit(head).create_status("success", context="security-scan")
+    author.waits_for_tag("net/core/v1")
+    stage.rests()
+
+    permissions = dict(MANIFEST["default_permissions"])
+    needs = {EVENT_NEEDS[event] for event in woken if event in EVENT_NEEDS}
+    for call in stage.forge.faults.calls("porchbot[bot]"):
+        if call.kind == "git":
+            needs |= {need for path, need in GIT_NEEDS.items() if call.path.endswith(path)}
+        elif call.name in NEEDS:
+            needs.add(NEEDS[call.name].app)
+    needs = {need for need in needs if "=" in need}
+    print("\nNeeds of the calls and events:", *sorted(needs), sep="\n  ")
+
+    assert all(granted(permissions, need) for need in needs)
+    spare = [
+        f"{name}: {level}"
+        for name, level in permissions.items()
+        if all(granted(_less(permissions, name), need) for need in needs)
+    ]
+    assert spare == []
+    assert set(MANIFEST["default_events"]) <= woken
+
+
+def _less(permissions: dict[str, str], name: str) -> dict[str, str]:
+    """The permissions with one taken down a step."""
+    less = {other: level for other, level in permissions.items() if other != name}
+    return {**less, name: "read"} if permissions[name] == "write" else less
