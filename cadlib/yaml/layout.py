@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from cadlib.yaml.emit import Style
-from cadlib.yaml.tree import Document, Map, Node, Seq, Text, content_start, is_block
+from cadlib.yaml.tree import Document, Map, Node, Seq, Text, is_block
 
 
 def style_at(document: Document, parent: Node) -> Style:
@@ -24,11 +24,8 @@ def column(source: Text, node: Node) -> int:
     """Return the column of a block collection's keys or dashes, from 0."""
     if isinstance(node, Map) and node.keys:
         position = node.keys[0].start
-    elif isinstance(node, Seq) and node.items:
-        begin = content_start(source.text, node)
-        position = max(begin, source.text.rfind("-", begin, max(node.items[0].start, begin + 1)))
-        if node.start == begin:
-            position = begin
+    elif isinstance(node, Seq) and source.text[node.start] != "-":  # behind an anchor or a tag
+        position = source.text.rfind("-", node.start, node.items[0].start)
     else:
         position = node.start
     return position - source.line_start(position)

@@ -6,11 +6,10 @@ and fix; nothing is guessed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from _ruamel_yaml import CParser
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     DocumentEndEvent,
@@ -49,22 +48,19 @@ _TAG = "tag:yaml.org,2002:"
 _RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
 
 
-@dataclass(frozen=True)  # no slots: the lazy part lives in the instance dictionary
+@dataclass(frozen=True, slots=True)
 class Stream:
     """One file.
 
     Attributes:
+        data: The file, byte for byte as it was read.
         source: Its text.
         documents: Every document in order, those with nothing but comments too.
     """
 
+    data: bytes
     source: Text
     documents: tuple[Document, ...]
-
-    @cached_property
-    def data(self) -> bytes:
-        """The file, byte for byte as it was read."""
-        return ((_BOM if self.source.bom else "") + self.source.text).encode()
 
 
 def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
@@ -96,7 +92,7 @@ def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
         ) from error
     source = Text(path, text.removeprefix(_BOM), bom=text.startswith(_BOM))
     try:
-        stream = Stream(source, _documents(source, limits))
+        return Stream(data, source, _documents(source, limits))
     except MarkedYAMLError as error:
         position = error.problem_mark.index if error.problem_mark else 0
         reason = ", ".join(part for part in (error.context, error.problem) if part)
@@ -106,10 +102,6 @@ def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
         line = source.text.encode().count(b"\n", 0, error.position) + 1
         reason = f"{error.reason} (U+{error.character:04X})"
         raise _no_yaml(source, line, reason) from error
-    except YAMLError as error:
-        raise _no_yaml(source, None, str(error)) from error
-    stream.__dict__["data"] = data  # what the lazy attribute would compute
-    return stream
 
 
 def _documents(source: Text, limits: Limits) -> tuple[Document, ...]:
@@ -157,7 +149,7 @@ def _copied(event: Any) -> Event:
             return other
 
 
-def _no_yaml(source: Text, line: int | None, reason: str) -> PackageError:
+def _no_yaml(source: Text, line: int, reason: str) -> PackageError:
     place = Place(source.path, line)
     if "{{" in source.text:
         return TemplateError(

@@ -17,12 +17,12 @@ class Patch:
         text: The original text, with a final newline even where the file has none.
     """
 
-    __slots__ = ("_completed", "edits", "newline", "text")
+    __slots__ = ("_completed", "edits", "text")
 
     def __init__(self, source: Text) -> None:
-        self.newline = "\r\n" if "\r\n" in source.text else "\n"
+        newline = "\r\n" if "\r\n" in source.text else "\n"
         self._completed = bool(source.text) and not source.text.endswith("\n")
-        self.text = source.text + self.newline if self._completed else source.text
+        self.text = source.text + newline if self._completed else source.text
         self.edits: list[tuple[int, int, int, str]] = []
 
     def replace(self, start: int, end: int, text: str) -> None:

@@ -5,7 +5,7 @@ import re
 from cadlib.yaml.scalars import Atom, inline, literal
 from cadlib.yaml.tree import Scalar, content_start
 
-_HEADER = re.compile(r"[|>]([0-9+-]*)([^\r\n]*)")
+_HEADER = re.compile(r"[|>]?([0-9+-]*)([^\r\n]*)")  # matches everywhere
 _COMMENT = re.compile(r"[ \t]+#[^\r\n]*")
 
 
@@ -47,17 +47,13 @@ def scalar_text(
     style = node.style if node.style in ("'", '"') else ""
     kept = ""
     if node.style in ("|", ">"):
-        header = _HEADER.match(text, content_start(text, node))
-        kept = header[2].rstrip() if header else ""
+        kept = _header(text, node)[2].rstrip()
     return inline(wanted, style='"' if json else style, flow=flow) + kept, node.end
 
 
 def _block(text: str, node: Scalar, wanted: str, *, indent: int, step: int) -> str | None:
     """Write a block scalar anew, with the margin and the header it has."""
-    start = content_start(text, node)
-    header = _HEADER.match(text, start)
-    if header is None:
-        return None
+    header = _header(text, node)
     digits = "".join(character for character in header[1] if character.isdigit())
     margin = _margin(text[header.end() : node.end]) or indent + step
     if digits:
@@ -70,6 +66,12 @@ def _block(text: str, node: Scalar, wanted: str, *, indent: int, step: int) -> s
     mark = node.style if len(lines) == 2 else "|"  # a header and one line
     first = mark + digits + lines[0][1:] + header[2]
     return "\n".join([first, *lines[1:]]) + keep
+
+
+def _header(text: str, node: Scalar) -> re.Match[str]:
+    found = _HEADER.match(text, content_start(text, node))
+    assert found is not None  # noqa: S101 - the pattern matches everywhere
+    return found
 
 
 def _margin(body: str) -> int:

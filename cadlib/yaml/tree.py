@@ -149,11 +149,6 @@ class Text:
         """Return where the line of a position begins."""
         return self.text.rfind("\n", 0, position) + 1
 
-    def next_line(self, position: int) -> int:
-        """Return where the next line begins; the end of the text on the last line."""
-        found = self.text.find("\n", position)
-        return len(self.text) if found < 0 else found + 1
-
 
 @dataclass(frozen=True)
 class Document:

@@ -267,7 +267,7 @@ class Editor:
     def _resize(self, node: Seq, wanted: list[Value], field: FieldPath, slot: Slot) -> None:
         """Write new items behind the last one; other changes of length are refused."""
         old = len(node.items)
-        if len(wanted) < old or not same(node.value, wanted[:old]) or self._meant:
+        if len(wanted) < old or not same(node.value, wanted[:old]):
             raise self._refuse(
                 node, field,
                 f"a list of {old} items would get {len(wanted)}, which is not supported yet",

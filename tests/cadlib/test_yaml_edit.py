@@ -8,6 +8,7 @@ import pytest
 from cadlib.errors import Place
 from cadlib.yaml import DELETED, EditError, FieldPath, Value, append, edit, emit, parse_field, read
 from cadlib.yaml.emit import entry
+from cadlib.yaml.patch import Patch
 
 REMOVE: Final = object()
 
@@ -115,6 +116,12 @@ SCALARS: dict[str, tuple[str, Changes, str]] = {
         {"a": "x\nz\n"},
         "a: | # c\n  x\n  z\n",
     ),
+    "a block without text gets some": (
+        "a: |-\n\nb: >\nc: |\n  x\n\n",
+        {"a": "x\ny", "b": "z\n", "c": ""},
+        'a: |-\n  x\n  y\n\nb: >\n  z\nc: ""\n\n',
+    ),
+    "blank lines at the end go into quotes": ("a: x\n", {"a": "1\n\n"}, 'a: "1\\n\\n"\n'),
     "a block becomes a number": ("a: | # c\n  x\nb: 1\n", {"a": 1}, "a: 1 # c\nb: 1\n"),
     "a block becomes text that needs quotes": ("a: |\n  x\n", {"a": " y"}, 'a: " y"\n'),
 }
@@ -143,6 +150,10 @@ KEYS: dict[str, tuple[str, Changes, str]] = {
         {"a.d": 1},
         "a:\n  b: |\n    x\n  d: 1\n\n\nc: 1\n",
     ),
+    "after blank lines that count": (
+        "a:\n  b: |+\n    x\n\n# c\nc: 1\n", {"a.d": 1},
+        "a:\n  b: |+\n    x\n\n  d: 1\n# c\nc: 1\n",
+    ),
     "in braces": ("l: { a: b } # c\n", {"l.c": "d"}, "l: { a: b, c: d } # c\n"),
     "in braces, with the comma there": ("l: {a: b,}\n", {"l.c": "d"}, "l: {a: b, c: d,}\n"),
     "in braces over lines": (
@@ -157,6 +168,8 @@ KEYS: dict[str, tuple[str, Changes, str]] = {
                            "a: 1\r\nb: 2\nc:\r\n  d: 1\n  e: 1\n"),
     "BOM": ("\ufeffa: 1\n", {"b": "\ufeff"}, '\ufeffa: 1\nb: "\\ufeff"\n'),
     "tabs in comments": ("a: 1\t#\tx\n", {"a": 2}, "a: 2\t#\tx\n"),
+    "in a list with an anchor": ("a: &x-y # -\n  - b\n", {"a[1]": "c"},
+                                 "a: &x-y # -\n  - b\n  - c\n"),
     "in an item": ("- a: 1\n- b: 2\n", {"[0].c": 3}, "- a: 1\n  c: 3\n- b: 2\n"),
     "a wide list for a wide one": (
         "a:\n    - x\n", {"b": ["v", {"c": 1, "d": ["z"]}]},
@@ -264,6 +277,9 @@ ALIASES: dict[str, tuple[str, Changes, str]] = {
         "a: &x 1\nb: *x\n", {"a": 2, "b": 2}, "a: &x 2\nb: *x\n"),
     "changed at the anchor only": ("a: &x 1\nb: *x # c\n", {"a": 2}, "a: &x 2\nb: 1 # c\n"),
     "changed at the alias only": ("a: &x 1\nb: *x # c\n", {"b": "yes"}, 'a: &x 1\nb: "yes" # c\n'),
+    "and what lies between": (
+        "a: &x 1\nb: {}\nc: []\nd: e\nf: *x\n", {"a": 2, "f": 2},
+        "a: &x 2\nb: {}\nc: []\nd: e\nf: *x\n"),
     "in braces": ("a: &x 1\nb: {c: *x }\n", {"b.c": "p,q"}, 'a: &x 1\nb: {c: "p,q" }\n'),
     "a mapping, for all": (
         "a: &x\n  k: 1\nb: *x\n", {"a.l": 2, "b.l": 2}, "a: &x\n  k: 1\n  l: 2\nb: *x\n"),
@@ -402,6 +418,7 @@ DELETED_DOCUMENTS: dict[str, tuple[str, set[int], str]] = {
     "one between": (DOCUMENTS, {1}, DOCUMENTS.replace("---\n# about b\nb: 2\n", "")),
     "the last": (DOCUMENTS, {3}, DOCUMENTS.removesuffix("---\nc: 3\n")),
     "the first, and nothing above": ("a: 1\n---\nb: 2\n", {0}, "b: 2\n"),
+    "the first, and a mark with a comment": ("a: 1\n--- # b\nb: 2\n", {0}, "--- # b\nb: 2\n"),
     "the first behind its mark": ("--- # x\na: 1\n---\nb: 2\n", {0}, "---\nb: 2\n"),
     "behind an end mark": ("a: 1\n...\n---\nb: 2\n", {0}, "b: 2\n"),
     "the first two": ("a: 1\n---\nb: 2\n---\nc: 3\n", {0, 1}, "c: 3\n"),
@@ -470,6 +487,15 @@ def test_emitted_text_is_stable_and_plain() -> None:
     )  # fmt: skip
     assert emit("x") == "x\n"
     assert emit([]) == "[]\n"
+
+
+def test_edits_that_overlap_are_refused() -> None:
+    patch = Patch(read(b"abc").source)
+    patch.replace(0, 2, "x")
+    patch.delete(1, 3)
+
+    with pytest.raises(ValueError, match="two edits of one file overlap"):
+        patch.apply()
 
 
 def test_an_error_says_where() -> None:
