@@ -116,7 +116,9 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             return replace(facts, head=None)
         case a.OpenProposal():
             return replace(facts, abandoned=True)  # the next look would find the pull request
-        case a.React() | a.Forget():
+        case a.Forget(number=number):
+            return _each(facts, number, lambda p: replace(p, refusal=""))
+        case a.React():
             return facts
 
 

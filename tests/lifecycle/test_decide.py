@@ -76,7 +76,7 @@ def asks(proposal: Proposal, person: Person, words: str, *, minutes: int = 0) ->
     return replace(proposal, comments=(*proposal.comments, comment))
 
 
-CHECKS = [a.SetCheck, a.SetCheck, a.SetCheck]
+CHECKS: list[type] = [a.SetCheck, a.SetCheck, a.SetCheck]
 
 RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     "a draft branch without a pull request gets one": (
@@ -218,6 +218,11 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         True,
         [],
     ),
+    "/check lets the forge be asked once more": (
+        facts(asks(replace(APPROVED, refusal="Squash merges only"), AUTHOR, "/check")),
+        False,
+        [a.Forget, a.React, a.SetCheck, a.SetCheck, a.Say, a.AskPublish],
+    ),
     "a merge result with the approved tree is tagged": (
         settled(facts(replace(MERGED, queued=True), head=None)),
         True,
@@ -321,6 +326,38 @@ def test_decide(start: Facts, publishing: bool, expected: list[type]) -> None:
     assert [type(action) for action in decide(start, publishing=publishing)] == expected
 
 
+def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:
+    """Fails when `at >= merged_at` decides: forges tell whole seconds, and it may be the older."""
+    merged = replace(MERGED_OTHERWISE, merged_at=NOW)
+    reported = settled(facts(merged, head=None, checks={VALIDATE: check(VALIDATE)})).proposals[0]
+    report = next(c for c in reported.answers if not c.summary)
+    before, after = (said(APPROVER, "/approve", report.id + offset) for offset in (-1, 1))
+
+    bound = {
+        comment.id: memory.approvals(rested, REPOSITORY)[-1].trees["net/core"]
+        for comment in (before, after)
+        for rested in settled(
+            facts(
+                replace(reported, comments=(comment,)),
+                head=None,
+                checks={VALIDATE: check(VALIDATE)},
+            )
+        ).proposals
+    }
+
+    assert bound == {before.id: CORE.tree, after.id: OTHER}
+
+
+def test_a_proposal_without_packages_does_not_hold_up_the_other_of_the_same_head() -> None:
+    """Fails when what publishes nothing counts as not ready: the other would wait for ever."""
+    other = replace(NOTHING, number=8, base_ref="elsewhere")
+    start = replace(FACTS, proposals=(replace(APPROVED, queued=True), other))
+
+    rested = settled(start, publishing=True)
+
+    assert [p.merged for p in rested.proposals] == [True, False]
+
+
 def test_the_same_head_in_two_bases_is_green_for_neither_while_one_waits() -> None:
     """Fails when each pull request is judged alone: the check belongs to their common commit."""
     other = replace(PROPOSAL, number=8, base_ref="release")
@@ -345,6 +382,9 @@ WORDS = st.sampled_from(
         "/approve\n/hold wait",
     ]
 )
+
+
+POLICIES: list[Policy | BrokenPolicy] = [Policy(), Policy(render=RenderMode.CHECK), BROKEN]
 
 
 @st.composite
@@ -372,7 +412,7 @@ def situations(draw: st.DrawFn) -> Facts:
         merged_at=NOW if merged else None,
         touched=draw(st.sampled_from([(), (touched,)])),
         verdicts=(verdict,),
-        policy=draw(st.sampled_from([Policy(), Policy(render=RenderMode.CHECK), BROKEN])),
+        policy=draw(st.sampled_from(POLICIES)),
         authors_known=draw(st.booleans()),
         head_at=draw(st.sampled_from([None, NOW - timedelta(hours=1), NOW + timedelta(hours=9)])),
         required=draw(st.sampled_from([(), (Required("scan", "missing"),)])),

@@ -182,6 +182,12 @@ class Person:
 
         return wait_for(f"a pull request of {branch}", find)
 
+    def reads(self, path: str, ref: str = "main") -> str:
+        """The text of a file at a branch."""
+        found = self.repository.get_contents(path, ref=ref)
+        assert not isinstance(found, list)
+        return found.decoded_content.decode()
+
     def checks(self, sha: str) -> dict[str, CheckRun]:
         """The newest check run of each name at a commit."""
         newest: dict[str, CheckRun] = {}

@@ -36,9 +36,7 @@ def test_from_a_pushed_draft_to_v2(play: World) -> None:
     assert author.pull(pull.number).get_commits().totalCount == 2  # one render commit
     notes = [(n.path, n.start_line) for n in failed.get_annotations()]
     assert ("net/core/router.yaml", 8) in notes  # two lines further: a label was added above
-    router = author.repository.get_contents(
-        "net/core/router.yaml", ref="drafts/net/core/first"
-    ).decoded_content.decode()
+    router = author.reads("net/core/router.yaml", "drafts/net/core/first")
     assert "owner: network" in router
     assert "replicas: two # a word where a number belongs" in router
 

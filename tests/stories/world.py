@@ -28,7 +28,7 @@ MANIFEST: dict[str, Any] = (
     .documents[0]
     .value
 )
-SECRET = "a secret of the stories"  # noqa: S105 (of a test)
+SECRET = "a secret of the stories"
 ROLES = {"author": "write", "approver": "maintain", "outsider": "read", "owner": "admin"}
 
 CONFIG = """\
