@@ -300,8 +300,9 @@ def test_field_names_of_functions_are_understood(text: str) -> None:
         ("args: [--listen=:8080] # c\n", ["--listen=:8080"]),
         ("args: [curl, http://x:80/y]\n", ["curl", "http://x:80/y"]),
         ("args: {image: a:v1}\n", {"image": "a:v1"}),
+        ("args: &x [a:b, &y c, *y]\n", ["a:b", "c", "c"]),
     ],
-    ids=["an argument", "an address", "an image"],
+    ids=["an argument", "an address", "an image", "an alias"],
 )
 def test_a_colon_in_a_plain_scalar_of_flow_style(text: str, value: Value) -> None:
     """Fails on ruamel's C parser alone: libyaml 0.1.7 calls these files broken."""
