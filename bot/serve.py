@@ -6,19 +6,20 @@ import secrets
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import structlog
 import uvicorn
+from psycopg.conninfo import conninfo_to_dict
 from starlette.applications import Starlette
 
-from bot import keys, logs, web
+from bot import keys, logs, tasks, web
 from bot.controller import Controller
 from bot.git import Mirrors
 from bot.github import GitHubApp
-from bot.postgres import EmbeddedPostgres
+from bot.postgres import EmbeddedPostgres, PostgresError
 from bot.render import Judge
 from bot.settings import Settings, SettingsError
 from bot.store import Store, StoreError
@@ -43,13 +44,24 @@ def run(*, until_stdin_closes: bool) -> int:
     except SettingsError as error:
         print(f"porchbot serve: {error}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
-    logs.configure([s.decode(errors="replace") for s in settings.webhook_secrets])
+    logs.configure(_secrets(settings))
     try:
         asyncio.run(_until_told(settings, until_stdin_closes=until_stdin_closes))
-    except (StoreError, OSError) as error:
+    except (StoreError, PostgresError, OSError) as error:
         print(f"porchbot serve: {error}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
+    except ExceptionGroup as died:
+        log.exception("the bot ends: a loop of its own died", reason=str(died))
+        return 1
     return 0
+
+
+def _secrets(settings: Settings) -> list[str]:
+    """What must never be logged; keys in PEM are known by their form."""
+    password = ""
+    if settings.database_url:
+        password = str(conninfo_to_dict(settings.database_url).get("password") or "")
+    return [*(s.decode(errors="replace") for s in settings.webhook_secrets), password]
 
 
 async def _until_told(settings: Settings, *, until_stdin_closes: bool) -> None:
@@ -77,7 +89,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
 
     Everything it starts ends with the block: the runner, the embedded database, all tasks.
     """
-    async with AsyncExitStack() as stack:
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         url = settings.database_url
         if not url:
             postgres = await stack.enter_async_context(
@@ -89,40 +101,36 @@ async def running(settings: Settings) -> AsyncIterator[str]:
         client = await stack.enter_async_context(Client(address))
         app = GitHubApp(settings.github_api_url, settings.github_app_id, settings.private_key)
         stack.callback(app.close)
+        mirrors = Mirrors(settings.state / "mirrors")
         controller = Controller(
             app,
-            Mirrors(settings.state / "mirrors"),
+            mirrors,
             Judge(client),
             store,
             [records.derive_key(key.encode()) for key in settings.private_keys],
             settings.instance,
         )
         worker = Worker(store, controller.work, f"{os.getpid()}-{secrets.token_hex(4)}")
-        await stack.enter_async_context(_task(worker.run(settings.workers)))
-        await stack.enter_async_context(_task(_sweep(store, settings)))
+        # One that dies takes the bot with it: a bot that only looks alive helps nobody.
+        loops = [
+            group.create_task(worker.run(settings.workers)),
+            group.create_task(_sweep(store, mirrors, settings)),
+        ]
         application = web.app(settings, store, client, app.identity)
-        yield await stack.enter_async_context(_listening(application, settings))
+        try:
+            async with _listening(application, settings) as listens:
+                yield listens
+        finally:
+            await tasks.end(loops)
 
 
-@asynccontextmanager
-async def _task(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run something beside the block, and end it with the block."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _sweep(store: Store, settings: Settings) -> None:
+async def _sweep(store: Store, mirrors: Mirrors, settings: Settings) -> None:
     """Wake everything, at the start and then from time to time: what no webhook told is found."""
     while True:
         try:
             await store.wake(keys.InstallationsKey())
             await store.forget_deliveries()
-            await store.forget_verdicts(days=30)
+            await asyncio.to_thread(mirrors.trim)
         except StoreError as error:
             log.warning("sweep put off", error=str(error))
         await asyncio.sleep(settings.sweep_interval)
@@ -133,13 +141,15 @@ async def _own_runner() -> AsyncIterator[str]:
     """Start `porchbot runner` on a Unix socket, and again when it dies; end it with the block."""
     with tempfile.TemporaryDirectory(prefix="porchbot-runner-") as folder:
         address = f"unix:{Path(folder) / 'runner.sock'}"
-        process = await _start_runner(address)
+        process = _Runner(await _spawn(address))
+        keeping = asyncio.create_task(_keep(process, address))
         try:
-            async with _task(_keep(process, address)), Client(address) as client:
+            async with Client(address) as client:
                 if not await client.is_ready(RUNNER_START):
                     raise OSError(f"the function runner did not start within {RUNNER_START} s")
-                yield address
+            yield address
         finally:
+            await tasks.end([keeping])
             await process.end()
 
 
@@ -154,10 +164,6 @@ class _Runner:
         with suppress(ProcessLookupError):
             self.process.terminate()
         await self.process.wait()
-
-
-async def _start_runner(address: str) -> _Runner:
-    return _Runner(await _spawn(address))
 
 
 async def _spawn(address: str) -> asyncio.subprocess.Process:

@@ -101,6 +101,7 @@ class Playground:
         self._repo = repo
         self._info_file = info_file
         self._folder = Path(tempfile.mkdtemp(prefix="porchbot-playground-"))
+        self._folder.chmod(0o711)  # the database's own user must get through to its folder
         self._log = self._folder / "log"
         self._children: dict[str, subprocess.Popen[str]] = {}
         self._info: dict[str, Any] = {}
