@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import structlog
@@ -19,7 +19,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.kptfile import resolve_image
 from cadlib.limits import DEFAULT, Limits
-from cadlib.package import Files, join
+from cadlib.package import Entry, Files, join
 from fnrunner.client import Client
 from fnrunner.errors import FunctionError, RunnerBrokenError, RunnerBusyError
 from lifecycle.facts import Verdict
@@ -96,6 +96,7 @@ class Judge:
         if rendered is None:
             return Verdict(package=package, broken=broken)
         changed = await asyncio.to_thread(diff.changes, before, files)
+        differs = await asyncio.to_thread(_rendering, files, rendered.changes)
         softened = [_soften(finding, policy) for finding in rendered.findings]
         return Verdict(
             package=package,
@@ -104,6 +105,7 @@ class Judge:
             functions=rendered.calls,
             versions={step.image: step.source for step in rendered.steps},
             diff=tuple(changed),
+            rendering=differs,
         )
 
     def _read(self, git: Snapshot, tree: str, origin: str) -> tuple[Files, Files]:
@@ -142,6 +144,17 @@ def _advance(steps: render.Steps, outcome: render.Outcome | None) -> render.Call
     except StopIteration as done:
         rendered: render.Rendered = done.value
         return rendered
+
+
+def _rendering(files: Files, changes: Mapping[str, bytes | None]) -> tuple[diff.Change, ...]:
+    """What rendering would change, by resource and field; values of Secrets are left out."""
+    if not changes:
+        return ()
+    after = {path: entry for path, entry in files.items() if changes.get(path, b"") is not None}
+    for path, data in changes.items():
+        if data is not None:
+            after[path] = Entry(data, files[path].mode if path in files else "100644")
+    return tuple(diff.changes(files, after))
 
 
 def _function(guardrail: GuardrailFunction) -> render.Function:

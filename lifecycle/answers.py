@@ -203,7 +203,7 @@ def _obey(scene: _Scene, turn: _Turn, command: c.Command) -> _Turn:
         case c.Unhold():
             return replace(turn, memory=replace(turn.memory, hold=None))
         case c.Render():
-            return _look_again(replace(turn, render_asked=True))
+            return _render(scene, turn)
         case c.Check():
             return _look_again(turn)
         case c.Why(about):
@@ -312,6 +312,12 @@ def _unapprove(scene: _Scene, turn: _Turn) -> _Turn:
     taken_back = Withdrawal(scene.comment.id, scene.comment.at)
     withdrawn = {**turn.memory.withdrawn, who: taken_back}
     return replace(turn, memory=replace(turn.memory, withdrawn=withdrawn))
+
+
+def _render(scene: _Scene, turn: _Turn) -> _Turn:
+    if not scene.facts.same_repository:
+        return turn.refuse(messages.RENDER_OF_FORK)
+    return _look_again(replace(turn, render_asked=True))
 
 
 def _look_again(turn: _Turn) -> _Turn:

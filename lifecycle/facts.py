@@ -83,6 +83,7 @@ class Verdict:
         versions: Image to where it was asked for: "pipeline" or "guardrail".
         broken: Why a function could not be run at all; "" when all ran. An operator acts.
         diff: What the proposal changes, against the merge base, by resource and field.
+        rendering: What rendering would change, by resource and field.
     """
 
     package: str
@@ -92,6 +93,7 @@ class Verdict:
     versions: Mapping[str, str] = field(default_factory=dict)
     broken: str = ""
     diff: tuple[Change, ...] = ()
+    rendering: tuple[Change, ...] = ()
 
     @property
     def blocking(self) -> tuple[Finding, ...]:

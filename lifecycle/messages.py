@@ -7,13 +7,14 @@ its place (DESIGN 15).
 """
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cadlib.findings import Finding, Severity
 from lifecycle import commands
 from lifecycle.facts import Facts, Proposal, Stage, Touched, Verdict
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 
 if TYPE_CHECKING:
     from lifecycle.access import Refused
@@ -63,6 +64,10 @@ NO_PACKAGE = "No package is touched"
 NO_PACKAGE_SUMMARY = "Nothing here for porchbot: this changes no package, so nothing is published."
 PUBLISHING_SUMMARY = "Every gate holds."
 NOTHING_TO_UNAPPROVE = "You have no approval here that counts, so there is nothing to take back."
+RENDER_OF_FORK = (
+    "`/render` refused: the branch is in a fork, and the bot pushes to this repository only. The"
+    " check `porchbot/render` shows what differs and the commands that render it."
+)
 EDITED = "Edits are not commands: nobody could tell afterwards what was asked. Write a new comment."
 
 
@@ -311,8 +316,10 @@ def render_summary(proposal: Proposal, *, settles: bool) -> str:
     shown = [f"- {code(path)}" for path in paths[:MOST_LISTED]]
     if len(paths) > MOST_LISTED:
         shown.append(f"- and {len(paths) - MOST_LISTED} more")
+    lines = [str(change) for v in proposal.unrendered for change in v.rendering]
+    shown += ["", *_change_list(lines)] if lines else []
     if settles:
-        commands_ = "\n".join(f"kpt fn render {v.package or '.'}" for v in proposal.unrendered)
+        commands_ = "\n".join(_render_commands(proposal))
         mend = (
             "Render and commit, or comment `/render` where the bot may push to the branch:"
             f"\n\n```\n{commands_}\n```"
@@ -323,6 +330,26 @@ def render_summary(proposal: Proposal, *, settles: bool) -> str:
             " the pipeline never settles. Make it give the same result for its own output."
         )
     return "These files differ from their rendering:\n\n" + "\n".join(shown) + "\n\n" + mend
+
+
+def _render_commands(proposal: Proposal) -> list[str]:
+    """What makes the rendering by hand: the pipelines, then what the repository adds to them."""
+    policy = proposal.policy
+    mutators = policy.mutators if isinstance(policy, Policy) else ()
+    return [
+        _one_line(command)
+        for v in proposal.unrendered
+        for command in (
+            f"kpt fn render {shlex.quote(v.package or '.')}",
+            *(_eval_command(v.package or ".", function) for function in mutators),
+        )
+    ]
+
+
+def _eval_command(package: str, function: GuardrailFunction) -> str:
+    given = [shlex.quote(f"{key}={value}") for key, value in (function.config_map or {}).items()]
+    words = ["kpt fn eval", shlex.quote(package), "--image", shlex.quote(function.image)]
+    return " ".join([*words, *(["--", *given] if given else [])])
 
 
 # --- conversation ---
@@ -494,11 +521,13 @@ def _changes(proposal: Proposal) -> list[str]:
     lines = [str(change) for v in proposal.verdicts for change in v.diff]
     if not lines or proposal.stage is Stage.PUBLISHED:
         return []
-    shown = [f"- {code(line)}" for line in lines[:MOST_LISTED]]
-    if len(lines) > MOST_LISTED:
-        shown.append(f"- and {len(lines) - MOST_LISTED} more")
-    body = "\n".join(shown)
+    body = "\n".join(_change_list(lines))
     return [f"<details><summary>{_number(len(lines), 'change')}</summary>\n\n{body}\n\n</details>"]
+
+
+def _change_list(lines: Sequence[str]) -> list[str]:
+    shown = [f"- {code(line)}" for line in lines[:MOST_LISTED]]
+    return shown + ([f"- and {len(lines) - MOST_LISTED} more"] if len(lines) > MOST_LISTED else [])
 
 
 def _next(facts: Facts, proposal: Proposal, judgement: "Judgement") -> str:
