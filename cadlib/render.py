@@ -335,7 +335,9 @@ class _Rendering:
         """Read an outcome; take down what the function said, and that it ran."""
         answer = Answer(resources=sent)
         if outcome.resources != call.resources:  # else it changed nothing and said nothing
-            answer = answered(outcome.resources, sent, call.package, mutates=mutates)
+            answer = answered(
+                outcome.resources, sent, call.package, given=call.resources, mutates=mutates
+            )
         results = outcome.results or answer.results
         found = [
             places.finding(

@@ -150,6 +150,28 @@ def decode(data: bytes, sent: Collection[tuple[str, int | None]] = ()) -> Resour
     )
 
 
+def added_results(data: bytes, given: bytes) -> tuple[Mapping[str, Value], ...] | None:
+    """Return the results that were written behind a ResourceList that stayed as it was.
+
+    Args:
+        data: What came back.
+        given: What was sent, as `encode` makes it: in block style, ended by a line break,
+            so that whatever follows at the beginning of a line is a key beside `items`.
+
+    Returns:
+        None where anything else may differ; then `decode` tells.
+    """
+    if not data.startswith(given) or not data.startswith(b"results:", len(given)):
+        return None
+    try:
+        documents = read_yaml(data[len(given) :], limits=_LIMITS).documents
+    except PackageError:
+        return None
+    whole = documents[0].value if len(documents) == 1 else None
+    results = whole.get("results") if isinstance(whole, dict) and len(whole) == 1 else None
+    return tuple(map(_result, results)) if isinstance(results, list) else None
+
+
 def _list(whole: dict[str, Value], key: str) -> list[Value]:
     found = whole.get(key)
     if found is not None and not isinstance(found, list):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from cadlib import package as packages
 from cadlib.errors import PackageError, Place
 from cadlib.places import inside
-from cadlib.resourcelist import Item, decode
+from cadlib.resourcelist import Item, added_results, decode
 from cadlib.source import Resource, missing, ref
 from cadlib.yaml import Value
 
@@ -35,13 +35,16 @@ class Answer:
     ok: bool = True
 
 
-def answered(data: bytes | None, sent: list[Resource], package: str, *, mutates: bool) -> Answer:
+def answered(
+    data: bytes | None, sent: list[Resource], package: str, *, given: bytes, mutates: bool
+) -> Answer:
     """Read what a function returned.
 
     Args:
         data: The ResourceList that came back; None or empty if none did.
         sent: What it was given.
         package: The package whose pipeline it is part of; paths are relative to it.
+        given: The ResourceList that it was given.
         mutates: Whether what it made of the resources counts.
 
     Returns:
@@ -51,6 +54,9 @@ def answered(data: bytes | None, sent: list[Resource], package: str, *, mutates:
     if not data:
         problem = PackageError(Place(), "it returned no resources", _FIX)
         return Answer(resources=sent, problem=problem, ok=False)
+    said = added_results(data, given)
+    if said is not None:  # most calls change nothing: reading all of it again takes longest
+        return Answer(resources=sent, results=said)
     lay = {(packages.relative(package, each.path), each.index) for each in sent}
     results: Sequence[Mapping[str, object]] = ()
     try:

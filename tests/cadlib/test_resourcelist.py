@@ -1,13 +1,14 @@
 """The wire form: what functions get, and what may come back."""
 
 import time
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cadlib.errors import PackageError
-from cadlib.resourcelist import Item, ResourceList, decode, encode
+from cadlib.resourcelist import Item, ResourceList, added_results, decode, encode
 from cadlib.yaml import FieldPath, Value, read
 
 HEAD = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"
@@ -227,6 +228,34 @@ def test_a_resource_moved_to_two_places_is_refused() -> None:
         "items[0]: two kinds of annotations place it at 'new', index 1 and at 'other', index 1."
         " Correct what the function writes."
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "results"),
+    [
+        ('results:\n- {"message": "done"}\n', ({"message": "done"},)),
+        ("results: []\n", ()),
+        ("results:\n- one word\n", ({"message": "one word", "severity": "error"},)),
+        ("", None),
+        ("  results: []\n", None),
+        ("results: {}\n", None),
+        ("results: []\nitems: []\n", None),
+        ("results: []\n---\nkind: Other\n", None),
+        ("results: [*before]\n", None),
+        ("other: 1\n", None),
+    ],
+)
+def test_results_behind_a_list_that_stayed(
+    more: str, results: tuple[Mapping[str, Value], ...] | None
+) -> None:
+    """Fails when whatever begins like the list counts as the list."""
+    sent = encode([item(DEPLOYMENT)])
+
+    assert added_results(sent + more.encode(), sent) == results
+    assert added_results(sent.replace(b"web", b"shop") + more.encode(), sent) is None
+    if results is not None:
+        whole = decode(sent + more.encode())
+        assert (whole.results, whole.items) == (results, decode(sent).items)
 
 
 def test_50_resources_go_there_and_back_fast() -> None:
