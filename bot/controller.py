@@ -38,6 +38,7 @@ from bot.work import Failed, LookAgain, Result, Settled, Work
 from lifecycle.actions import (
     Action,
     DeleteBranch,
+    Forget,
     Merge,
     OpenProposal,
     PushRender,
@@ -296,6 +297,9 @@ class Controller:
             outcome = await self._do(room, str(key), actions, looked)
             if outcome is Outcome.WAIT:
                 return BUSY_WAIT
+            if any(isinstance(action, Tag) for action in actions):
+                # Other proposals of these packages name the next number, which this has taken.
+                await self._store.wake(keys.RepositoryKey(room.repository.id))
         await self._store.published(room.repository.id, branch, pull.number)
         await self._store.wake(key, _encode(Hint(numbers=frozenset({pull.number}))))
         return None
@@ -398,9 +402,10 @@ class Controller:
 def _publishing(actions: Sequence[Action], number: int) -> list[Action]:
     """The part of a decision that belongs to publishing; the proposal's own look does the rest.
 
-    An unanswered command comes first: it may be the one that takes an approval back.
+    An unanswered command comes first: it may be the one that takes an approval back, or that asks
+    for one more try of a merge that the forge refused.
     """
-    if any(isinstance(a, Reply | SetDraft | PushRender) for a in actions):
+    if any(isinstance(a, Reply | SetDraft | PushRender | Forget) for a in actions):
         return []
     about: list[Action] = [
         a

@@ -110,8 +110,9 @@ class Performer:
                 )
             case PushRender():
                 return await self._push_render(action)
-            case Forget(trees):
+            case Forget(number, trees):
                 self._judge.forget(trees)
+                await self._store.forget_refusal(self._repository_id, number)
             case AskPublish():
                 await self._store.ask_publish(self._repository_id, action.base_ref, action.number)
                 await self._store.wake(keys.BaseKey(self._repository_id, action.base_ref))

@@ -424,6 +424,13 @@ class Store:
         )
         return str(rows[0][0]) if rows else ""
 
+    async def forget_refusal(self, repository_id: int, number: int) -> None:
+        """Let the forge be asked again: somebody says that what it objected to has changed."""
+        await self._ask(
+            "DELETE FROM refusal WHERE repository = %(id)s AND proposal = %(n)s",
+            {"id": repository_id, "n": number},
+        )
+
     async def keep_verdict(self, digest: str, value: bytes) -> None:
         """Keep what was found about a tree; the first answer stays."""
         await self._ask(

@@ -114,8 +114,14 @@ class React:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Drop the cached verdicts of these trees: somebody asked to look again."""
+    """Drop what is kept about a proposal: somebody asked to look again.
 
+    Attributes:
+        number: The pull request; why the forge refused to merge it is forgotten.
+        trees: Their verdicts are forgotten.
+    """
+
+    number: int
     trees: tuple[str, ...]
 
 

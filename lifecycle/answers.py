@@ -255,7 +255,7 @@ def _reject(scene: _Scene, turn: _Turn, reason: str) -> _Turn:
 def _approve(scene: _Scene, turn: _Turn) -> _Turn:
     """Bind the approval to what its writer could see; refuse where that is not certain."""
     p, comment = turn.proposal, scene.comment
-    after_merge = p.merged_at is not None and comment.at >= p.merged_at
+    after_merge = _after_merge(p, comment, scene.facts.repository_id)
     if not after_merge:
         if _will_be_rendered(scene.facts, p):
             return turn.refuse(messages.approve_after_render(p.head))
@@ -271,6 +271,20 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
     )
     text = messages.approved(approval, p, merged=after_merge)
     return replace(turn.say(text), approval=approval)
+
+
+def _after_merge(proposal: Proposal, comment: Comment, repository_id: int) -> bool:
+    """Its writer could see the merge result, and not only the head that was merged.
+
+    Forges tell times in whole seconds. Within the second of the merge only our report on it, which
+    the comment follows, proves the order; otherwise the approval is of the head.
+    """
+    if proposal.merged_at is None or comment.at < proposal.merged_at:
+        return False
+    if comment.at > proposal.merged_at:
+        return True
+    report = memory.report_of(proposal, repository_id)
+    return report is not None and report.id < comment.id
 
 
 def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:
@@ -321,8 +335,14 @@ def _render(scene: _Scene, turn: _Turn) -> _Turn:
 
 
 def _look_again(turn: _Turn) -> _Turn:
-    trees = tuple(sorted(t.tree for t in turn.proposal.touched if t.tree))
-    return replace(turn, effects=(*turn.effects, Forget(trees)))
+    """Forget verdicts and the forge's refusal, so that the merge is tried again, once."""
+    p = turn.proposal
+    trees = tuple(sorted(t.tree for t in p.touched if t.tree))
+    return replace(
+        turn,
+        proposal=replace(p, refusal=""),
+        effects=(*turn.effects, Forget(p.number, trees)),
+    )
 
 
 def _why(scene: _Scene, turn: _Turn, about: str) -> str:

@@ -105,7 +105,7 @@ def _share_head(judged: list[_Judged]) -> list[_Judged]:
 
     Otherwise the green check of one would let the other be merged by hand (peers.md trap 1).
     """
-    waiting = [one for one in judged if not one.proposal.closed and not one.judgement.holds]
+    waiting = [one for one in judged if not one.proposal.closed and not _may_pass(one)]
     shared = []
     for one in judged:
         others = [other.proposal.number for other in waiting if other is not one]
@@ -122,6 +122,14 @@ def _share_head(judged: list[_Judged]) -> list[_Judged]:
         judgement = replace(one.judgement, gates=(*one.judgement.gates, gate))
         shared.append(replace(one, judgement=judgement))
     return shared
+
+
+def _may_pass(one: _Judged) -> bool:
+    """Nothing of it is missing, or it has no package and leaves the configuration readable."""
+    p = one.proposal
+    if p.touched or not isinstance(p.policy, Policy):
+        return one.judgement.holds
+    return not p.configuration
 
 
 def _render(facts: Facts, judged: Iterable[_Judged]) -> PushRender | None:

@@ -166,6 +166,15 @@ def report_record(proposal: Proposal, repository_id: int) -> dict[str, JSON]:
     }
 
 
+def report_of(proposal: Proposal, repository_id: int) -> Comment | None:
+    """Our report that this merge result is not published; None when there is none."""
+    wanted = report_record(proposal, repository_id)
+    for comment in proposal.answers:
+        if any(dict(record) == wanted for record in comment.records):
+            return comment
+    return None
+
+
 def _records(proposal: Proposal, repository_id: int) -> list[Mapping[str, JSON]]:
     return [
         record

@@ -53,6 +53,7 @@ _DEFAULT_EVENTS = (
     "pull_request",
     "pull_request_review",
     "push",
+    "status",
 )
 _DEFAULT_PERMISSIONS = {
     "checks": "write",
@@ -60,6 +61,7 @@ _DEFAULT_PERMISSIONS = {
     "issues": "write",
     "metadata": "read",
     "pull_requests": "write",
+    "statuses": "read",
 }
 
 

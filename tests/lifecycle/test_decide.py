@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cadlib.errors import Place
 from lifecycle import actions as a
-from lifecycle import commands
+from lifecycle import commands, memory
 from lifecycle.access import Person, Role
 from lifecycle.answers import STAGES
 from lifecycle.decide import decide
@@ -46,6 +46,7 @@ from tests.lifecycle.samples import (
     OTHER,
     OUTSIDER,
     PROPOSAL,
+    REPOSITORY,
     approved_by,
     check,
     facts,
@@ -330,20 +331,16 @@ def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:
     """Fails when `at >= merged_at` decides: forges tell whole seconds, and it may be the older."""
     merged = replace(MERGED_OTHERWISE, merged_at=NOW)
     reported = settled(facts(merged, head=None, checks={VALIDATE: check(VALIDATE)})).proposals[0]
-    report = next(c for c in reported.answers if not c.summary)
+    report = memory.report_of(reported, REPOSITORY)
+    assert report is not None
     before, after = (said(APPROVER, "/approve", report.id + offset) for offset in (-1, 1))
 
-    bound = {
-        comment.id: memory.approvals(rested, REPOSITORY)[-1].trees["net/core"]
-        for comment in (before, after)
-        for rested in settled(
-            facts(
-                replace(reported, comments=(comment,)),
-                head=None,
-                checks={VALIDATE: check(VALIDATE)},
-            )
-        ).proposals
-    }
+    bound = {}
+    for comment in (before, after):
+        start = replace(reported, comments=(comment,))
+        rested = settled(facts(start, head=None, checks={VALIDATE: check(VALIDATE)}))
+        approval = memory.approvals(rested.proposals[0], REPOSITORY)[-1]
+        bound[comment.id] = approval.trees["net/core"]
 
     assert bound == {before.id: CORE.tree, after.id: OTHER}
 
