@@ -103,12 +103,13 @@ def test_an_answer_takes_a_few_milliseconds(api: Api, pull: Pull) -> None:
     """A look of eight calls must not be slow for the forge's sake; the bound is wide."""
     url = f"{REPO}/pulls/{pull.number}"
     api("GET", url)
-    began = time.perf_counter()
+    taken = []
     for _ in range(20):
+        began = time.perf_counter()
         assert api("GET", url).status_code == 200
-    each = (time.perf_counter() - began) / 20 * 1000
-    print(f"GET pull: {each:.1f} ms")
-    assert each < 30, "with two busy cores; alone it is about 2 ms"
+        taken.append((time.perf_counter() - began) * 1000)
+    print(f"GET pull: {min(taken):.1f} ms at best")
+    assert min(taken) < 20, "the best of many is about 2 ms, whatever else runs"
 
 
 def test_many_at_once_do_not_get_in_each_others_way(world: World, api: Api, pull: Pull) -> None:
