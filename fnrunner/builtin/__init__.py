@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from cadlib.resourcelist import ResourceList
-
 from cadlib.errors import PackageError
+from cadlib.resourcelist import ResourceList
 from fnrunner.builtin import kubeconform, set_annotations, set_labels, set_namespace
 from fnrunner.builtin.memory import Memory
 from fnrunner.builtin.verdict import Verdict

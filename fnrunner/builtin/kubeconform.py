@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
-
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import resource, schema, verdict
 from fnrunner.builtin.verdict import Verdict

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
-
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.resource import Path, ShapeError, field, text

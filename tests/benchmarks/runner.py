@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median, quantiles
 
-from cadlib.resourcelist import Item
-
 from cadlib import resourcelist
+from cadlib.resourcelist import Item
 from cadlib.yaml import Value, read
 from fnrunner.client import Client
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cadlib.resourcelist import Item, ResourceList
-
 from cadlib.yaml import Value, read
 from fnrunner.builtin.verdict import Verdict
 
