@@ -179,7 +179,11 @@ def test_statuses(world: World, pull: Pull, api: Api) -> None:
     seen.create_status("success", context="ci", description="Done")
     combined = seen.get_combined_status()
     assert (combined.state, combined.total_count) == ("success", 1)
-    told = [h.payload for h in world.hooks() if h.name == "status"]
+    told = [
+        h.payload
+        for h in world.hooks()
+        if h.name == "status" and h.headers["X-GitHub-Hook-ID"] == str(listener.hook_id)
+    ]
     assert [(t["state"], t["sha"]) for t in told] == [
         ("pending", pull.head_sha),
         ("success", pull.head_sha),
