@@ -5,14 +5,17 @@ broke".
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
+from weakref import WeakValueDictionary
 
 import structlog
 
-from bot import keys
+from bot import config, keys
 from bot.forge import (
     Forge,
     ForgeBusyError,
@@ -30,13 +33,14 @@ from bot.git import (
     Signature,
 )
 from bot.github import GitHubApp
-from bot.look import Head, Looked, Looker
+from bot.look import CONFIG, Head, Looked, Looker
 from bot.perform import Outcome, Performer
 from bot.render import Judge
 from bot.store import Adoption, Store
 from bot.work import Failed, LookAgain, Result, Settled, Work
 from lifecycle.actions import (
     Action,
+    AskPublish,
     DeleteBranch,
     Forget,
     Merge,
@@ -50,6 +54,7 @@ from lifecycle.actions import (
 )
 from lifecycle.decide import decide
 from lifecycle.facts import Facts, Stage
+from lifecycle.policy import Policy
 
 log = structlog.get_logger()
 
@@ -61,6 +66,12 @@ STALE_WAITS = (1.0, 2.0, 4.0, 8.0)
 
 RUNNER_WAIT = 15.0
 """Seconds before functions that could not be run are tried again: runners come back."""
+
+FRESH = 5.0
+"""Seconds that git as it was fetched serves the further rounds of one look."""
+
+PUBLISHING_WAIT = 1.0
+"""Most seconds that a sweep lets publishing go first: people wait for a tag, nobody for a sweep."""
 
 BUSY_WAIT = 1.0
 """Seconds before a merge is tried again after "Base branch was modified"."""
@@ -98,7 +109,34 @@ class _Room:
     # The last action done in each slot: wanted again at once, the forge's answer is old.
     done: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
     stale: dict[str, int] = field(default_factory=dict)
+    # Looks at one head take turns in this process: the second would only do what the first does.
+    turns: WeakValueDictionary[Head, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    publishing: set[str] = field(default_factory=set)
+    calm: asyncio.Event = field(default_factory=asyncio.Event)
     branches: dict[int, keys.ProposalKey] = field(default_factory=dict)
+
+    def turn(self, head: Head) -> asyncio.Lock:
+        """Held during a look at a head."""
+        return self.turns.setdefault(head, asyncio.Lock())
+
+    @contextmanager
+    def publishes(self, branch: str) -> Iterator[None]:
+        """Publishing on a base branch goes on inside the block."""
+        self.publishing.add(branch)
+        self.calm.clear()
+        try:
+            yield
+        finally:
+            self.publishing.discard(branch)
+            if not self.publishing:
+                self.calm.set()
+
+    async def calms(self) -> None:
+        """Wait for publishing to end, but not for long."""
+        if self.publishing:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PUBLISHING_WAIT):
+                    await self.calm.wait()
 
 
 class Controller:
@@ -158,7 +196,9 @@ class Controller:
                 await self._discover()
                 return None
             case keys.RepositoryKey(repository):
-                await self._sweep(await self._room(repository))
+                room = await self._room(repository)
+                await room.calms()
+                await self._sweep(room)
                 return None
             case keys.PullKey(repository, number):
                 room = await self._room(repository)
@@ -171,33 +211,43 @@ class Controller:
                 await self._wake_heads(await self._room(repository), sha, hint)
                 return None
             case keys.ProposalKey(repository):
-                return await self._settle(await self._room(repository), key, hint)
+                room = await self._room(repository)
+                async with room.turn(_head(key)):
+                    return await self._settle(room, key, hint)
             case keys.BaseKey(repository, branch):
-                return await self._publish(await self._room(repository), branch)
+                room = await self._room(repository)
+                with room.publishes(branch):
+                    return await self._publish(room, branch)
 
     # --- one proposal ---
 
     async def _settle(self, room: _Room, key: keys.ProposalKey, hint: Hint) -> float | None:
-        head = Head(key.head_repository, key.branch)
+        head = _head(key)
         name = str(key)
         if hint.rerun:
             room.done.clear()
-        rerun = hint.rerun
+        rerun, since = hint.rerun, monotonic()
         for _ in range(MOST_ROUNDS):
-            looked = await room.looker.look(head, room.adoption, hint.numbers, rerun=rerun)
+            looked = await room.looker.look(
+                head, room.adoption, hint.numbers, rerun=rerun, since=since
+            )
             actions = decide(looked.facts)
             rerun = False
             if not actions:
                 await self._close(room, looked.facts)
                 if any(v.broken for p in looked.facts.open for v in p.verdicts):
                     return RUNNER_WAIT
-                return self._waits_for_hint(room, name, looked, hint)
+                return await self._waits_for_hint(room, name, looked, hint)
             if self._is_stale(room, actions):
                 return self._wait(room, name)
             room.stale.pop(name, None)  # there is news: what follows may be shown late once more
             outcome = await self._do(room, name, actions, looked)
             if outcome is Outcome.WAIT:
                 return BUSY_WAIT
+            if any(isinstance(action, AskPublish) for action in actions):
+                # The base's look takes over, and wakes this key when it is done.
+                return await self._waits_for_hint(room, name, looked, hint)
+            since = _since(since, outcome, actions)
         log.error("does not settle", key=name)
         return 60.0
 
@@ -229,9 +279,10 @@ class Controller:
         room.stale[key] = tries + 1
         return STALE_WAITS[tries]
 
-    def _waits_for_hint(self, room: _Room, key: str, looked: Looked, hint: Hint) -> float | None:
-        with room.mirror.open() as git:
-            heads_there = all(git.has(head) for head in hint.heads)
+    async def _waits_for_hint(
+        self, room: _Room, key: str, looked: Looked, hint: Hint
+    ) -> float | None:
+        heads_there = await asyncio.to_thread(_has_all, room.mirror, hint.heads)
         newest = max(looked.seen_comments, default=0)
         comments_there = all(c in looked.seen_comments or c < newest for c in hint.comments)
         if heads_there and comments_there and hint.reviews <= looked.seen_reviews:
@@ -255,39 +306,52 @@ class Controller:
     async def _publish(self, room: _Room, branch: str) -> float | None:
         """Merge and tag, one proposal at a time; merges made meanwhile first, in their order."""
         wait: float | None = None
-        for pull in await self._to_publish(room, branch):
-            again = await self._publish_one(room, branch, pull)
+        since = monotonic()
+        for pull in await self._to_publish(room, branch, since):
+            async with room.turn(_head(_key_of(room, pull))):
+                again = await self._publish_one(room, branch, pull, since)
+            since = monotonic()
             if again is not None:
                 wait = again if wait is None else min(wait, again)
         return wait
 
-    async def _to_publish(self, room: _Room, branch: str) -> list[PullRequest]:
+    async def _to_publish(self, room: _Room, branch: str, since: float) -> list[PullRequest]:
         repository = room.repository.id
-        merged = await room.forge.merged_proposals(branch)
-        await asyncio.to_thread(room.mirror.fetch, await room.forge.token())
+        installed = room.repository.installed_at
         asked = await self._store.asked_publish(repository, branch)
+        merged, named, _ = await asyncio.gather(
+            room.forge.merged_proposals(branch),
+            asyncio.gather(*(room.forge.proposal(number) for number in asked)),
+            asyncio.to_thread(room.mirror.fetch, await room.forge.token(), since),
+        )
         settled = await self._store.settled(repository, [p.number for p in merged])
         waiting = [
             p
             for p in merged
             if p.number in asked
-            or (p.number not in settled and p.merged_at and p.merged_at >= room.adoption.at)
+            # Since the installation, not since adoption: the date of the latter is lost with the
+            # database, and a look tells by our records what was merged after the baseline.
+            or (p.number not in settled and p.merged_at and p.merged_at >= installed)
         ]
-        order = await asyncio.to_thread(_first_parent_order, room.mirror, branch)
-        waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))
+        if len(waiting) > 1:
+            order = await asyncio.to_thread(_first_parent_order, room.mirror, branch)
+            waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))
         known = {p.number for p in waiting}
-        rest = [number for number in asked if number not in known]
-        return waiting + list(await asyncio.gather(*(room.forge.proposal(n) for n in rest)))
+        return waiting + [p for p in named if p.number not in known]
 
-    async def _publish_one(self, room: _Room, branch: str, pull: PullRequest) -> float | None:
-        if pull.head_repository is None:
-            await self._store.published(room.repository.id, branch, pull.number)
-            return None
-        key = keys.ProposalKey(room.repository.id, pull.head_repository, pull.head_ref)
-        head = Head(key.head_repository, key.branch)
+    async def _publish_one(
+        self, room: _Room, branch: str, pull: PullRequest, since: float
+    ) -> float | None:
+        key = _key_of(room, pull)
         for _ in range(MOST_ROUNDS):
             numbers = frozenset({pull.number})
-            looked = await room.looker.look(head, room.adoption, numbers, rerun=False)
+            looked = await room.looker.look(
+                _head(key), room.adoption, numbers, rerun=False, since=since
+            )
+            if all(p.number != pull.number for p in looked.facts.proposals):
+                # Merged before the baseline: it carries no record of ours.
+                await self._store.settle(room.repository.id, pull.number)
+                break
             actions = _publishing(decide(looked.facts, publishing=True), pull.number)
             if not actions:
                 break
@@ -300,6 +364,9 @@ class Controller:
             if any(isinstance(action, Tag) for action in actions):
                 # Other proposals of these packages name the next number, which this has taken.
                 await self._store.wake(keys.RepositoryKey(room.repository.id))
+                if outcome is Outcome.DONE:
+                    break  # what is left is for the proposal's own look, woken below
+            since = _since(since, outcome, actions)
         await self._store.published(room.repository.id, branch, pull.number)
         await self._store.wake(key, _encode(Hint(numbers=frozenset({pull.number}))))
         return None
@@ -323,7 +390,10 @@ class Controller:
             for p in pulls
             if p.head_repository is not None
         }
-        bases = {p.base_ref for p in pulls} | {room.repository.default_branch}
+        default = room.repository.default_branch
+        bases = {p.base_ref for p in pulls} | await asyncio.to_thread(
+            _publish_branches, room.mirror, default
+        )
         for branch, sha in (await asyncio.to_thread(_drafts, room.mirror)).items():
             if room.adoption.drafts.get(branch) != sha:
                 woken.add(keys.ProposalKey(me, me, branch))
@@ -342,9 +412,7 @@ class Controller:
         """The head branch of a pull request, which never changes."""
         if number not in room.branches:
             pull = await room.forge.proposal(number)
-            room.branches[number] = keys.ProposalKey(
-                room.repository.id, pull.head_repository or 0, pull.head_ref
-            )
+            room.branches[number] = _key_of(room, pull)
         return room.branches[number]
 
     async def _room(self, repository_id: int) -> _Room:
@@ -397,6 +465,15 @@ class Controller:
             )
             self._rooms[repository.id] = room
             return room
+
+
+def _key_of(room: _Room, pull: PullRequest) -> keys.ProposalKey:
+    """The key of a pull request's head branch; a fork that is gone has number 0."""
+    return keys.ProposalKey(room.repository.id, pull.head_repository or 0, pull.head_ref)
+
+
+def _head(key: keys.ProposalKey) -> Head:
+    return Head(key.head_repository or None, key.branch)
 
 
 def _publishing(actions: Sequence[Action], number: int) -> list[Action]:
@@ -461,12 +538,36 @@ def _encode(hint: Hint) -> dict[str, Any]:
     return {name: value for name, value in encoded.items() if value}
 
 
+def _since(since: float, outcome: Outcome, actions: Iterable[Action]) -> float:
+    """When git must have been fetched for the next round: what we push, the mirror has already.
+
+    A merge is made by the forge, and what was refused shows that somebody else was faster.
+    """
+    merged = any(isinstance(action, Merge) for action in actions)
+    now = monotonic()
+    return since if outcome is Outcome.DONE and not merged and now - since < FRESH else now
+
+
+def _has_all(mirror: Mirror, commits: Iterable[str]) -> bool:
+    with mirror.open() as git:
+        return all(git.has(commit) for commit in commits)
+
+
 def _first_parent_order(mirror: Mirror, branch: str) -> Mapping[str, int]:
     """Commit to its place on the first-parent line of a branch, oldest lowest."""
     with mirror.open() as git:
         tip = git.ref(f"refs/heads/{branch}")
         line = git.first_parents(tip, "", limit=500) if tip else ()
     return {str(commit.sha): place for place, commit in enumerate(line)}
+
+
+def _publish_branches(mirror: Mirror, default: str) -> set[str]:
+    """The branches that packages are published from, as the default branch configures them."""
+    with mirror.open() as git:
+        tip = git.ref(f"refs/heads/{default}")
+        policy = config.read(git.blob(tip, CONFIG)) if tip else None
+    roots = policy.roots if isinstance(policy, Policy) else ()
+    return {default, *(root.branch for root in roots if root.branch)}
 
 
 def _drafts(mirror: Mirror) -> Mapping[str, str]:

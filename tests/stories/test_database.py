@@ -1,0 +1,46 @@
+"""The forge and git are the truth: the database may be lost at any time."""
+
+from uuid import uuid4
+
+from bot.postgres import EmbeddedPostgres, create_database, drop_database
+from tests.stories.world import World, package, resized
+
+
+async def test_a_lost_database_loses_nothing_that_matters(
+    stage: World, postgres: EmbeddedPostgres
+) -> None:
+    """Fails when approvals, holds or the baseline are read from the database only.
+
+    One proposal is merged by hand while the bot is down, another waits on a hold; then the database
+    is gone. The first is tagged by the record it carries, the second still waits and says for whom.
+    """
+    stage.start_bot()
+    stage.rests()
+    first = stage.proposes("drafts/net/core/w", package("net/core"))
+    held = stage.proposes("drafts/net/edge/w", resized("net/edge", 2))
+    stage.author.says(held, "/hold wait for the window")
+    stage.author.waits_for_summary(held, "wait for the window")
+    stage.author.says(first, "/hold")
+    stage.author.waits_for_summary(first, "holds it")
+    stage.approver.says(first, "/approve")
+    stage.author.waits_for_answer(first, "@approver approved")
+    stage.rests()
+    stage.stop_bot()
+    merge = stage.approver.merges(first)
+    name = f"lost_{uuid4().hex}"
+    stage.environment["DATABASE_URL"] = await create_database(postgres.url, name)
+
+    try:
+        stage.start_bot()
+        stage.rests()
+        assert "net/core/v1" not in stage.author.tags()  # the hold is remembered
+        stage.author.says(first, "/unhold")
+
+        assert stage.author.waits_for_tag("net/core/v1") == merge
+        stage.rests()
+        assert "wait for the window" in stage.author.summary(held)
+        assert len(stage.author.answers(first)) == 2  # the approval, and the report of the merge
+        assert set(stage.author.tags()) == {"net/core/v1"}
+        stage.stop_bot()
+    finally:
+        await drop_database(postgres.url, name)
