@@ -18,7 +18,7 @@ from enum import Enum
 
 from cadlib.errors import PackageError, Place
 from cadlib.yaml.emit import Style, emit, entry
-from cadlib.yaml.layout import style_at
+from cadlib.yaml.layout import style_of
 from cadlib.yaml.parse import Stream, read
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.tree import Document, Value, same
@@ -82,7 +82,7 @@ def append(stream: Stream, values: Sequence[Value]) -> bytes:
     open_end = not stream.documents or (
         stream.documents[-1].empty and stream.documents[-1].explicit
     )
-    style = style_at(stream.documents[0], stream.documents[0].root) if stream.documents else Style()
+    style = style_of(stream.documents[0]) if stream.documents else Style()
     for value in values:
         if not open_end:
             parts.append("---" + newline)

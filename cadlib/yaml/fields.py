@@ -10,7 +10,7 @@ import re
 
 FieldPath = tuple[str | int, ...]
 
-_BARE = re.compile(r"[^\s.\[\]\"']+")
+_BARE = re.compile(r"[^\s.\[\]\"'\\$]+")
 _STEP = re.compile(
     r"""\[(?P<index>[0-9]+)\] | \[(?P<quoted>"(?:[^"\\]|\\.)*")\] | \['(?P<single>[^']*)'\] |
     \[(?P<name>[^\]]+)\] | \.?(?P<key>(?:[^.\[\\]|\\.)+)""",

@@ -6,18 +6,26 @@ from cadlib.yaml.emit import Style
 from cadlib.yaml.tree import Document, Map, Node, Seq, Text, is_block
 
 
-def style_at(document: Document, parent: Node) -> Style:
-    """Return the style for a new child of a mapping or list.
+def style_of(document: Document) -> Style:
+    """Return a document's own style.
 
-    The first mapping in a mapping, and the first list in a mapping, decide: looked for
-    below `parent` first, then in the whole document. Two columns and compact lists,
-    as kpt writes them, where there are none.
+    The first mapping in a mapping, and the first list in a mapping, decide. Two columns
+    and compact lists, as kpt writes them, where there are none.
     """
-    source = document.source
-    step = _first(_steps(source, parent)) or _first(_steps(source, document.root)) or 2
-    offsets = _first_offset(source, parent), _first_offset(source, document.root)
-    offset = next((found for found in offsets if found is not None), 0)
-    return Style(step=step, compact=offset == 0)
+    return style_at(document.source, document.root, Style())
+
+
+def style_at(source: Text, parent: Node, otherwise: Style) -> Style:
+    """Return the style for a new child of a mapping or list, as far as those below it show.
+
+    Args:
+        source: The text.
+        parent: The mapping or list; what lies below it is looked at, near ones first.
+        otherwise: The style where nothing lies below it.
+    """
+    step = next((found for found in _steps(source, parent) if found > 0), otherwise.step)
+    offset = next(_offsets(source, parent), None)
+    return Style(step=step, compact=otherwise.compact if offset is None else offset == 0)
 
 
 def column(source: Text, node: Node) -> int:
@@ -31,21 +39,16 @@ def column(source: Text, node: Node) -> int:
     return position - source.line_start(position)
 
 
-def _first(numbers: Iterator[int]) -> int | None:
-    return next((number for number in numbers if number > 0), None)
-
-
 def _steps(source: Text, node: Node) -> Iterator[int]:
     for outer, inner in _nested(node):
         if isinstance(outer, Map) and isinstance(inner, Map):
             yield column(source, inner) - column(source, outer)
 
 
-def _first_offset(source: Text, node: Node) -> int | None:
+def _offsets(source: Text, node: Node) -> Iterator[int]:
     for outer, inner in _nested(node):
         if isinstance(outer, Map) and isinstance(inner, Seq):
-            return column(source, inner) - column(source, outer)
-    return None
+            yield column(source, inner) - column(source, outer)
 
 
 def _nested(node: Node) -> Iterator[tuple[Node, Node]]:

@@ -11,7 +11,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.yaml.emit import Style, flow
 from cadlib.yaml.emit import block as emit_block
 from cadlib.yaml.fields import FieldPath, field_text
-from cadlib.yaml.layout import column, style_at
+from cadlib.yaml.layout import column, style_at, style_of
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.rewrite import scalar_text
 from cadlib.yaml.tree import (
@@ -63,11 +63,13 @@ ROOT = Slot(column=-1)
 class Editor:
     """Walks one document and its wanted value side by side."""
 
-    __slots__ = ("_document", "_meant", "_patch", "_write")
+    __slots__ = ("_document", "_meant", "_patch", "_style", "_styles", "_write")
 
     def __init__(self, document: Document, patch: Patch, write: Entry) -> None:
         self._document = document
         self._patch = patch
+        self._style = style_of(document)
+        self._styles: dict[int, Style] = {}  # by parent: a long one is looked through once
         self._write = write
         self._meant: dict[int, Value] = {}  # wanted values of changed nodes with anchors
 
@@ -161,7 +163,7 @@ class Editor:
     def _new_lines(self, node: Map, added: dict[str, Value], at: int) -> list[str]:
         if not added:
             return []
-        style = style_at(self._document, node)
+        style = self._style_at(node)
         return [
             line
             for key, value in added.items()
@@ -282,7 +284,7 @@ class Editor:
             self._grow_flow(node, spans, [flow(item, json=json, inside=True) for item in new])
         else:
             at = column(self._document.source, node)
-            lines = emit_block(new, at, style=style_at(self._document, node))
+            lines = emit_block(new, at, style=self._style_at(node))
             self._patch.insert_lines(self._patch.after(node.end), lines)
 
     # One node by another.
@@ -310,7 +312,7 @@ class Editor:
         start = content_start(patch.text, node)
         if isinstance(node, Scalar) and not isinstance(wanted, dict | list):
             style = (
-                style_at(self._document, slot.parent or node)
+                self._style_at(slot.parent or node)
                 if isinstance(wanted, str) and "\n" in wanted
                 else Style()
             )
@@ -323,7 +325,7 @@ class Editor:
         if start == node.end:
             if slot.after is not None and ":" not in patch.text[slot.after : start]:
                 text = ": " + text
-            elif not patch.text[:start].endswith(" "):
+            elif patch.text[start - 1 : start] != " ":
                 text = " " + text
         patch.replace(start, end, text)
 
@@ -332,12 +334,12 @@ class Editor:
     ) -> None:
         """Give a place that had a scalar, nothing, or another collection lines of its own."""
         patch = self._patch
-        style = style_at(self._document, slot.parent or node)
+        style = self._style_at(slot.parent or node)
         if slot.after is None:  # behind a dash, or at the root
             start = content_start(patch.text, node)
             at = patch.column(start) if node.end > node.start else slot.column + 2
             first, *rest = self._lines(wanted, at, style)
-            gap = "" if slot.column < 0 or patch.text[:start].endswith((" ", "\n")) else " "
+            gap = "" if slot.column < 0 or patch.text[start - 1 : start] in " \n" else " "
             patch.replace(start, node.end, gap + first.lstrip(" "))
             patch.insert_lines(patch.after(node.end), rest)
             return
@@ -359,6 +361,13 @@ class Editor:
             for key, value in wanted.items()
             for line in self._write(key, value, at, style=style)
         ]
+
+    def _style_at(self, parent: Node) -> Style:
+        found = self._styles.get(id(parent))
+        if found is None:
+            found = style_at(self._document.source, parent, self._style)
+            self._styles[id(parent)] = found
+        return found
 
     def _colon(self, key_end: int) -> int:
         """Return where a key's colon ends."""

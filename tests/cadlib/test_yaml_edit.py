@@ -1,6 +1,7 @@
 """Edits: what the text is before and after, to the byte."""
 
 import copy
+import time
 from typing import Final
 
 import pytest
@@ -122,6 +123,11 @@ SCALARS: dict[str, tuple[str, Changes, str]] = {
         'a: |-\n  x\n  y\n\nb: >\n  z\nc: ""\n\n',
     ),
     "blank lines at the end go into quotes": ("a: x\n", {"a": "1\n\n"}, 'a: "1\\n\\n"\n'),
+    "what a block cannot hold goes into quotes": (
+        "a: x\nb: x\n",
+        {"a": "1\n\x07", "b": " 1\n2"},
+        'a: "1\\n\\u0007"\nb: " 1\\n2"\n',
+    ),
     "a block becomes a number": ("a: | # c\n  x\nb: 1\n", {"a": 1}, "a: 1 # c\nb: 1\n"),
     "a block becomes text that needs quotes": ("a: |\n  x\n", {"a": " y"}, 'a: " y"\n'),
 }
@@ -503,3 +509,20 @@ def test_an_error_says_where() -> None:
         edited("a:\n  b: [1, 2]\n", {"a.b": [3]})
 
     assert caught.value.place == Place("f.yaml", 2, "a.b")
+
+
+GROWING: dict[str, tuple[str, Value]] = {
+    "keys in mappings": ("k{}:\n  a: # c\n", {"a": 1, "b": {"c": 2}}),
+    "mappings that open": ("k{}: {{}}\n", {"a": 1, "b": [2]}),
+    "scalars": ("# c\nk{}: 1 # d\n", "x\ny"),
+}
+
+
+@pytest.mark.parametrize(("line", "wanted"), GROWING.values(), ids=GROWING)
+def test_many_edits_take_time_by_their_number(line: str, wanted: Value) -> None:
+    """The short-cut looks at the whole document for each edit: half a minute here."""
+    stream = read("".join(map(line.format, range(5000))).encode())
+    start = time.process_time()
+    edit(stream, {0: {f"k{number}": wanted for number in range(5000)}})
+
+    assert time.process_time() - start < 5
