@@ -47,6 +47,7 @@ REBUILD = 3600.0
 MOST_DEEP = 100
 """Folders within folders: the deepest real package has 9, and Python's stack ends at 1000."""
 
+_NONE = "0" * 40  # how git writes that a ref is not there
 _TREE, _LINK, _SUBMODULE = 0o040000, 0o120000, 0o160000
 
 _SAFE: Mapping[str, str] = {
@@ -150,16 +151,20 @@ class Mirror:
         self._broken = False
         self._rebuilt = -REBUILD
 
-    def fetch(self, token: str) -> None:
+    def fetch(self, token: str, since: float | None = None) -> None:
         """Bring branches and tags up to date.
 
         A fetch that began after this one was asked for serves it too. A mirror that git calls
         broken is deleted and fetched anew.
 
+        Args:
+            token: For the forge.
+            since: `time.monotonic()` after which a fetch that began serves too; now when None.
+
         Raises:
             GitBusyError: The forge could not be reached.
         """
-        asked = time.monotonic()
+        asked = time.monotonic() if since is None else since
         with self._locked():
             if self._begun >= asked:
                 return
@@ -212,6 +217,7 @@ class Mirror:
             timeout=NETWORK_TIMEOUT,
         )
         if done.returncode == 0:
+            self._take_over(updates)
             return Pushed.DONE
         text = f"{done.stdout}\n{done.stderr}"
         if any(sign in text for sign in _MOVED):
@@ -219,6 +225,17 @@ class Mirror:
         if "[remote rejected]" in text:
             raise GitRefusedError(f"the forge refused the push: {_reason(text)}")
         raise GitBusyError(f"the push failed: {_reason(text)}")
+
+    def _take_over(self, updates: Sequence[RefUpdate]) -> None:
+        """Move our own refs as the forge has moved its: what we pushed needs no fetch.
+
+        A ref that is not at what was expected was fetched meanwhile; then the next look fetches.
+        """
+        moves = (f"update {u.ref} {u.wanted or _NONE} {u.expected or _NONE}\n" for u in updates)
+        with self._locked():
+            moved = _run(self.folder, ["update-ref", "--no-deref", "--stdin"], text="".join(moves))
+            if moved.returncode:
+                self._begun = 0.0
 
     def _fetch(self, token: str, arguments: Sequence[str]) -> None:
         if not (self.folder / "HEAD").exists():
@@ -660,9 +677,10 @@ def _run(
     arguments: Sequence[str],
     *,
     env: Mapping[str, str] | None = None,
+    text: str = "",
     timeout: float = 60,
 ) -> subprocess.CompletedProcess[str]:
-    """Run git with a clean environment; `env` holds more configuration."""
+    """Run git with a clean environment; `env` holds more configuration, `text` is its input."""
     configuration = {**_SAFE, **(env or {})}
     settings = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -685,6 +703,7 @@ def _run(
             ["git", *arguments],  # noqa: S607 (the operator's git, by PATH)
             cwd=folder,
             env=settings,
+            input=text,
             capture_output=True,
             text=True,
             errors="replace",

@@ -84,6 +84,33 @@ class _Git:
     configuration: tuple[Finding, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """What the forge says about one pull request."""
+
+    comments: tuple[Comment, ...]
+    reviews: tuple[NativeReview, ...]
+    required: tuple[str, ...]
+    queued: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the forge says about one head branch.
+
+    Attributes:
+        pulls: All its pull requests.
+        talks: Those that may want something, oldest first, each with its conversation.
+        shown: Head of the first open one; None when none is open.
+        checks: Check runs at `shown`.
+    """
+
+    pulls: tuple[PullRequest, ...]
+    talks: tuple[tuple[PullRequest, _Talk], ...]
+    shown: Sha | None
+    checks: tuple[CheckRun, ...]
+
+
 class Looker:
     """Looks at one repository.
 
@@ -117,7 +144,13 @@ class Looker:
         self._authors: dict[tuple[int, Sha], _Authors] = {}
 
     async def look(
-        self, head: Head, adoption: Adoption, numbers: frozenset[int], *, rerun: bool
+        self,
+        head: Head,
+        adoption: Adoption,
+        numbers: frozenset[int],
+        *,
+        rerun: bool,
+        since: float | None = None,
     ) -> Looked:
         """Read everything about one head branch.
 
@@ -126,14 +159,34 @@ class Looker:
             adoption: What the repository was when the bot first saw it.
             numbers: Pull requests to look at even if they are closed and settled.
             rerun: Somebody pressed Re-run.
+            since: `time.monotonic()`; git as it was fetched after that will do. None: fetch now.
         """
-        (pulls, _) = await asyncio.gather(self._pulls(head, numbers), self._fetch())
-        relevant = await self._relevant(pulls, numbers)
+        told, _ = await asyncio.gather(self._ask(head, numbers), self._fetch(since))
         with await asyncio.to_thread(self.mirror.open) as git:
-            return await self._put_together(git, head, adoption, pulls, relevant, rerun=rerun)
+            return await self._put_together(git, head, adoption, told, rerun=rerun)
 
-    async def _fetch(self) -> None:
-        await asyncio.to_thread(self.mirror.fetch, await self.forge.token())
+    async def _fetch(self, since: float | None) -> None:
+        await asyncio.to_thread(self.mirror.fetch, await self.forge.token(), since)
+
+    async def _ask(self, head: Head, numbers: frozenset[int]) -> "_Told":
+        """What the forge says, while git fetches; nothing here waits for git."""
+        pulls = await self._pulls(head, numbers)
+        relevant = await self._relevant(pulls, numbers)
+        shown = next((p.head for p in relevant if p.state == "open"), None)
+        checks, talks = await asyncio.gather(
+            self._checks(shown), asyncio.gather(*(self._talk(pull) for pull in relevant))
+        )
+        return _Told(pulls, tuple(zip(relevant, talks, strict=True)), shown, checks)
+
+    async def _talk(self, pull: PullRequest) -> "_Talk":
+        """The conversation about one pull request, and what its base asks for."""
+        comments, native, required, queued = await asyncio.gather(
+            self.forge.comments(pull.number),
+            self.forge.reviews(pull.number),
+            self._required_names(pull),
+            self.store.queued(self.repository.id, pull.base_ref, pull.number),
+        )
+        return _Talk(tuple(self._read_records(c) for c in comments), native, required, queued)
 
     async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
         """Pull requests of the branch; what comes back is checked (peers.md trap 2)."""
@@ -169,24 +222,26 @@ class Looker:
         git: Snapshot,
         head: Head,
         adoption: Adoption,
-        pulls: Sequence[PullRequest],
-        relevant: Sequence[PullRequest],
+        told: "_Told",
         *,
         rerun: bool,
     ) -> Looked:
         same = head.repository == self.repository.id
-        tip = git.ref(f"refs/heads/{head.ref}") if same else None
-        open_heads = [p.head for p in relevant if p.state == "open"]
-        shown = open_heads[0] if open_heads else (tip or next((p.head for p in relevant), None))
-        checks, proposals = await asyncio.gather(
-            self._checks(shown if relevant else None),
-            asyncio.gather(*(self._proposal(git, pull) for pull in relevant)),
+        ref = f"refs/heads/{head.ref}"
+        tip = await asyncio.to_thread(git.ref, ref) if same else None
+        shown = told.shown or tip or next((p.head for p, _ in told.talks), None)
+        late = shown if told.talks and told.shown is None else None
+        checks, rendered_by_us, proposals = await asyncio.gather(
+            self._checks(late),
+            asyncio.to_thread(self._rendered_by_us, git, shown),
+            asyncio.gather(*(self._proposal(git, *each) for each in told.talks)),
         )
+        checks += told.checks
         mine = {run.name: run for run in checks if run.ours}
         found = await asyncio.gather(
             *(
                 self._require(p, checks)
-                for p, _ in proposals
+                for p in proposals
                 if p is not None and self._after_baseline(p, adoption)
             )
         )
@@ -194,22 +249,22 @@ class Looker:
             repository=self.repository.full_name,
             repository_id=self.repository.id,
             head_ref=head.ref,
-            head=tip if same else (open_heads[0] if open_heads else None),
+            head=tip if same else told.shown,
             same_repository=same,
             default_ref=self.repository.default_branch,
             proposals=tuple(found),
             checks=mine,
-            abandoned=_abandoned(pulls),
+            abandoned=_abandoned(told.pulls),
             rerun=rerun,
-            rendered_by_us=self._rendered_by_us(git, shown),
+            rendered_by_us=rendered_by_us,
         )
-        if not relevant and same and tip is not None and facts.is_draft_branch:
+        if not told.talks and same and tip is not None and facts.is_draft_branch:
             facts = await self._draft(git, facts, tip)
         return Looked(
             facts,
-            {p.number: p.node for p in pulls},
-            frozenset(c for _, seen in proposals for c in seen.comments),
-            frozenset(r for _, seen in proposals for r in seen.reviews),
+            {p.number: p.node for p in told.pulls},
+            frozenset(c.id for _, talk in told.talks for c in talk.comments),
+            frozenset(r.id for _, talk in told.talks for r in talk.reviews),
         )
 
     def _after_baseline(self, p: Proposal, adoption: Adoption) -> bool:
@@ -233,23 +288,12 @@ class Looker:
             facts, draft_touched=read.touched, draft_verdicts=verdicts, draft_policy=read.policy
         )
 
-    async def _proposal(
-        self, git: Snapshot, pull: PullRequest
-    ) -> tuple["Proposal | None", "_Seen"]:
-        """One pull request: git first in a thread, the conversation at the same time."""
+    async def _proposal(self, git: Snapshot, pull: PullRequest, talk: "_Talk") -> "Proposal | None":
+        """One pull request; None when git does not have it yet."""
         await self._need(git, pull)
-        read, comments, native, required = await asyncio.gather(
-            asyncio.to_thread(self._read_pull, git, pull),
-            self.forge.comments(pull.number),
-            self.forge.reviews(pull.number),
-            self._required_names(pull),
-        )
-        seen = _Seen(frozenset(c.id for c in comments), frozenset(r.id for r in native))
+        read, reviews = await asyncio.to_thread(self._read_pull, git, pull, talk.reviews)
         if read is None:
-            return None, seen
-        verdicts = await self._verdicts(git, read)
-        everything = [self._read_records(c) for c in comments]
-        reviews = await asyncio.to_thread(_with_trees, git, native, read.touched)
+            return None
         proposal = Proposal(
             number=pull.number,
             title=pull.title,
@@ -263,20 +307,25 @@ class Looker:
             merge_commit=pull.merge_commit,
             merged_at=pull.merged_at,
             touched=read.touched,
-            verdicts=verdicts,
+            verdicts=(),
             policy=read.policy,
             digest=read.policy.digest if isinstance(read.policy, Policy) else "",
             configuration=read.configuration,
-            comments=tuple(c for c in everything if not c.ours),
-            answers=tuple(c for c in everything if c.ours),
+            comments=tuple(c for c in talk.comments if not c.ours),
+            answers=tuple(c for c in talk.comments if c.ours),
             reviews=reviews,
             authors=frozenset({pull.author.login} - {self._login}),
-            required=tuple(Required(name, "missing") for name in required),
+            required=tuple(Required(name, "missing") for name in talk.required),
             installed_at=self.repository.installed_at,
-            queued=await self.store.queued(self.repository.id, pull.base_ref, pull.number),
-            refusal=await self.store.refusal(self.repository.id, pull.number, pull.head, read.base),
+            queued=talk.queued,
         )
-        return await self._add_people(git, pull, proposal), seen
+        # Whose word matters does not follow from the rendering: neither waits for the other.
+        proposal, verdicts, refusal = await asyncio.gather(
+            self._add_people(git, pull, proposal),
+            self._verdicts(git, read),
+            self.store.refusal(self.repository.id, pull.number, pull.head, read.base),
+        )
+        return replace(proposal, verdicts=verdicts, refusal=refusal)
 
     async def _need(self, git: Snapshot, pull: PullRequest) -> None:
         """The head of a fork, or of a branch that is gone, is fetched by its number."""
@@ -389,11 +438,14 @@ class Looker:
     def _rendered_by_us(self, git: Snapshot, head: Sha | None) -> bool:
         return head is not None and self._made_by_us(git, head)
 
-    def _read_pull(self, git: Snapshot, pull: PullRequest) -> _Git | None:
+    def _read_pull(
+        self, git: Snapshot, pull: PullRequest, native: Iterable[NativeReview]
+    ) -> tuple[_Git | None, tuple[Review, ...]]:
         base = git.ref(f"refs/heads/{pull.base_ref}") or pull.base
-        return self._read_git(
+        read = self._read_git(
             git, pull.head, pull.base_ref, base, pull.merge_commit, pull.head_ref, pull.number
         )
+        return read, _with_trees(git, native, read.touched) if read else ()
 
     def _read_git(
         self,
@@ -498,12 +550,6 @@ class Looker:
             )
         )
         return tuple(verdicts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    comments: frozenset[int]
-    reviews: frozenset[int]
 
 
 def _with_trees(
