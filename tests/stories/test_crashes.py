@@ -1,0 +1,131 @@
+"""The bot's process is killed in the middle of publishing, at every place there is."""
+
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+
+from bot.sandbox.faults import Call
+from tests.stories.people import PATIENCE, wait_for
+from tests.stories.world import World, package
+
+BOT = "porchbot[bot]"
+KINDS = {
+    "a check run": "/check-runs",
+    "a comment": "/comments",
+    "a reaction": "/reactions",
+    "a merge": "/merge",
+    "a push (the tag, then the branch)": "git-receive-pack",
+}
+"""What the publish chain must hold, and how its calls are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One writing call of the chain: its name, and the how manieth of that name."""
+
+    name: str
+    nth: int
+
+
+def writes(call: Call) -> bool:
+    """Whether a call changes something."""
+    if call.kind == "git":
+        return call.method == "POST" and call.template.endswith("git-receive-pack")
+    return call.method != "GET"
+
+
+def chain_of(play: World, since: int) -> list[Step]:
+    """The writing calls of the bot, in the order of their answers."""
+    seen: Counter[str] = Counter()
+    steps = []
+    for call in play.forge.faults.calls(BOT, since=since):
+        if writes(call):
+            seen[call.name] += 1
+            steps.append(Step(call.name, seen[call.name]))
+    return steps
+
+
+def proposes_at_once(play: World, name: str) -> int:
+    """A proposal without waiting for anything; the bot may be down."""
+    branch = f"drafts/crash/{name}/w"
+    play.author.pushes(branch, package(f"crash/{name}"))
+    pull = play.author.repository.create_pull(base="main", head=branch, title=name, body="")
+    return int(pull.number)
+
+
+def killed_at(play: World, step: Step, *, done: bool) -> threading.Event:
+    """Kill the bot at a call: after the deed (its answer is lost), or before it is done."""
+    dead = threading.Event()
+
+    def kill() -> None:
+        play.kill_bot()
+        dead.set()
+
+    faults = play.forge.faults
+    if done:
+        faults.after(step.name, kill, nth=step.nth, caller=BOT)
+    else:
+        faults.before(step.name, kill, nth=step.nth, caller=BOT)
+        faults.fail(step.name, 502, nth=step.nth, caller=BOT)
+    return dead
+
+
+def is_published_once(play: World, name: str, number: int, step: object) -> None:
+    """Merged, tagged, told and tidied, each exactly once."""
+    author = play.author
+    target = author.waits_for_tag(f"crash/{name}/v1")
+    author.waits_for_summary(number, f"Published crash/{name} v1")
+    branch = f"refs/heads/drafts/crash/{name}/w"
+    wait_for(f"the branch of {name} to go", lambda: branch not in play.repository.refs or None)
+    pull = author.pull(number)
+    assert pull.merged, step
+    assert target == pull.merge_commit_sha, step
+    tags = [tag for tag in play.repository.refs if tag.startswith(f"refs/tags/crash/{name}/")]
+    assert tags == [f"refs/tags/crash/{name}/v1"], step
+    assert len(author.answers(number)) == 1, step
+    assert author.checks(pull.head.sha)["porchbot/publish"].conclusion == "success", step
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["answer-lost", "not-done"])
+def test_killed_at_every_call_of_the_publish_chain(stage: World, done: bool) -> None:
+    """Fails when a step is remembered in the process, or taken as done because it was begun."""
+    author, approver = stage.author, stage.approver
+    first = proposes_at_once(stage, "whole")
+    stage.start_bot_process()
+    author.waits_for_check(first, "porchbot/validate", "success")
+    stage.rests()
+    mark = stage.forge.faults.mark()
+    approver.says(first, "/approve")
+    is_published_once(stage, "whole", first, "undisturbed")
+    stage.rests()
+    chain = chain_of(stage, mark)
+    print("\nThe publish chain:", *(f"\n  {step.name} ({step.nth})" for step in chain))
+    for kind, part in KINDS.items():
+        assert any(part in step.name for step in chain), f"{kind} is missing: {chain}"
+    assert sum("git-receive-pack" in step.name for step in chain) == 2
+
+    before: tuple[str, int, Step] | None = None
+    stage.kill_bot()
+    began = time.monotonic()
+    for place, step in enumerate(chain):
+        name = f"n{place}"
+        number = proposes_at_once(stage, name)
+        stage.start_bot_process()
+        if before is not None:
+            is_published_once(stage, *before)
+        author.waits_for_check(number, "porchbot/validate", "success")
+        stage.rests()
+        dead = killed_at(stage, step, done=done)
+        approver.says(number, "/approve")
+        assert dead.wait(PATIENCE), f"the bot did not come to {step}"
+        stage.forge.faults.clear()
+        stage.leases_end()
+        before = (name, number, step)
+    stage.start_bot_process()
+    assert before is not None
+    is_published_once(stage, *before)
+    stage.rests()
+    print(f"Killed {len(chain)} times in {time.monotonic() - began:.1f} s")
