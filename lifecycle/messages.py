@@ -289,16 +289,24 @@ def findings(found: Sequence[Finding]) -> str:
 def finding(found: Finding) -> str:
     """One finding as a list item."""
     by = f" ({code(found.function)})" if found.function else ""
-    fix = f" {found.fix}." if found.fix else ""
-    return f"- **{found.severity}** {code(str(found.place))}: {quote(found.message)}{fix}{by}"
+    said = f"{quote(_open_end(found))}{_mend(found)}"
+    return f"- **{found.severity}** {code(str(found.place))}: {said}{by}"
 
 
 def annotation(found: Finding) -> str:
     """One finding as a check annotation, which is plain text."""
     field = f"{found.place.field}: " if found.place.field else ""
-    fix = f" {found.fix}." if found.fix else ""
     proposed = f" Proposed: {found.proposed}" if found.proposed else ""
-    return f"{field}{found.message}{fix}{proposed}"
+    return f"{field}{_open_end(found)}{_mend(found)}{proposed}"
+
+
+def _open_end(found: Finding) -> str:
+    """What is wrong, without its full stop where more follows: functions write it or not."""
+    return found.message.rstrip().removesuffix(".") if found.fix else found.message
+
+
+def _mend(found: Finding) -> str:
+    return f". {found.fix}." if found.fix else ""
 
 
 def functions_run(verdicts: Sequence[Verdict]) -> str:

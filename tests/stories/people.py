@@ -124,6 +124,13 @@ class Person:
         self.git(clone, "push", "--quiet", *flag, "origin", f"HEAD:refs/heads/{branch}")
         return self.git(clone, "rev-parse", "HEAD")
 
+    def checks_out(self, branch: str, *, base: str = "main") -> Path:
+        """A clone that stands on a branch (made from `base` when new), for `commits`."""
+        clone = self._clone(self.clone_url)
+        start = f"origin/{branch}" if self._has(clone, branch) else f"origin/{base}"
+        self.git(clone, "switch", "--quiet", "--force-create", branch, start)
+        return clone
+
     def merges_base(self, branch: str, base: str = "main") -> str:
         """Merge the base branch into a branch, and push."""
         clone = self._clone(self.clone_url)

@@ -168,15 +168,16 @@ class World:
             self.kill_bot()
         assert not self._failed, self._failed
 
-    def start_bot_process(self) -> None:
-        """Run the bot as a process of its own, that can be killed."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"],
-            env=self.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    def start_bot_process(self, log: Path = Path(os.devnull)) -> None:
+        """Run the bot as a process of its own, that can be killed; `log` gets what it says."""
+        with log.open("ab") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"],
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=said,
+            )
         wait_for("the bot to be ready", self._ready)
 
     def kill_bot(self) -> None:
@@ -259,7 +260,12 @@ class World:
 
 @contextmanager
 def world(
-    folder: Path, database_url: str, runner: str, *, config: str | None = CONFIG
+    folder: Path,
+    database_url: str,
+    runner: str,
+    *,
+    config: str | None = CONFIG,
+    source: Path | None = None,
 ) -> Iterator[World]:
     """A repository with one published-to-be package on main, and no bot yet.
 
@@ -268,9 +274,10 @@ def world(
         database_url: An empty database.
         runner: Address of a function runner.
         config: `.porchbot.yaml`; None for none.
+        source: A repository or bundle to start from instead.
     """
     private, public = keys()
-    source = _source(folder / "source", config)
+    source = source or _source(folder / "source", config)
     with Sandbox(folder / "forge") as forge:
         for login in ROLES:
             forge.state.add_user(login)

@@ -1,0 +1,270 @@
+"""Input as the world has it, through the whole bot: broken, hostile, huge, and real."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from github.CheckRun import CheckRun
+
+from tests.contract.watch import watched
+from tests.stories.people import wait_for
+from tests.stories.world import CONFIGMAP, KPTFILE, World, package, world
+
+BRANCH = "drafts/net/core/first"
+ME = "porchbot[bot]"
+GOOD = KPTFILE.replace("NAME", "core")
+BUNDLE = Path(__file__).resolve().parents[2] / "../shared/packages/nephio-catalog.bundle"
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n"
+    for old, new in zip("abcdefg", "bcdefgh", strict=True)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bad:
+    """Something bad in a package.
+
+    Attributes:
+        files: Path in the package to text or bytes.
+        where: File and line that the finding names.
+        what: What it says is wrong.
+        mend: What it says to do.
+    """
+
+    files: dict[str, str | bytes]
+    where: tuple[str, int]
+    what: str
+    mend: str
+
+
+PIPELINE = "pipeline:\n  mutators:\n    - image: set-labels:v0.2\n"
+BAD = {
+    "a Kptfile that is not YAML": Bad(
+        files={"Kptfile": GOOD + "pipeline: [\n"},
+        where=("net/core/Kptfile", 8),
+        what="not YAML",
+        mend=". Correct the syntax there.",
+    ),
+    "unknown fields": Bad(
+        files={"Kptfile": GOOD + "pipelines: {}\n"},
+        where=("net/core/Kptfile", 7),
+        what="kpt knows no field 'pipelines' here",
+        mend=". Write 'pipeline'.",
+    ),
+    "configPath leads out": Bad(
+        files={"Kptfile": f"{GOOD}{PIPELINE}      configPath: ../edge/settings.yaml\n"},
+        where=("net/core/Kptfile", 10),
+        what="the path '../edge/settings.yaml' leads out of the package",
+        mend=". Give the path of a file in this package, relative to the Kptfile.",
+    ),
+    "a file that is not YAML": Bad(
+        files={"broken.yaml": "kind: ConfigMap\ndata: {size: [1\n"},
+        where=("net/core/broken.yaml", 3),
+        what="the file is not YAML",
+        mend=". Correct the syntax there.",
+    ),
+    "an alias bomb": Bad(
+        files={"bomb.yaml": BOMB},
+        where=("net/core/bomb.yaml", 5),
+        what="the aliases of this file stand for more than 10000 nodes",
+        mend=". Write the values out, or use fewer aliases.",
+    ),
+    "not UTF-8": Bad(
+        files={"latin.yaml": "kind: caf\xe9\n".encode("latin-1")},
+        where=("net/core/latin.yaml", 1),
+        what="byte 9 (0xe9) is not UTF-8",
+        mend=". Save the file as UTF-8.",
+    ),
+    "too deep": Bad(
+        files={"deep.yaml": "a: " + "[" * 5000 + "]" * 5000 + "\n"},
+        where=("net/core/deep.yaml", 1),
+        what="mappings and lists lie more than 64 deep",
+        mend=". Make the document flatter.",
+    ),
+    "twice the same key": Bad(
+        files={"twice.yaml": "apiVersion: v1\nkind: ConfigMap\nkind: Secret\n"},
+        where=("net/core/twice.yaml", 3),
+        what="the key 'kind' stands in this mapping twice, first on line 2",
+        mend=". Remove one of the two.",
+    ),
+}
+
+
+def checks_say(world: World, number: int, bad: Bad) -> CheckRun:
+    """The validation fails at the place, on the check and in the summary."""
+    run = world.author.waits_for_check(number, "porchbot/validate", "failure")
+    notes = {(n.path, n.start_line): n.message for n in run.get_annotations()}
+    assert bad.where in notes
+    message = notes[bad.where]
+    assert bad.what in message
+    assert bad.mend in message
+    summary = world.author.waits_for_summary(number, bad.where[0])
+    assert bad.where[0] in summary
+    assert world.author.tags() == {}
+    return run
+
+
+def nothing_broke(world: World) -> None:
+    """All is at rest and no look failed."""
+    world.rests()
+    assert world.database("SELECT key, last_error FROM work WHERE tries > 0") == []
+
+
+def recovers(world: World, number: int, gone: list[str]) -> None:
+    """The next good push is judged as if nothing had been."""
+    files: dict[str, str | bytes | None] = {f"net/core/{path}": None for path in gone}
+    world.author.pushes(BRANCH, {**files, **package("net/core")})
+    world.author.waits_for_check(number, "porchbot/validate", "success")
+    world.author.says(number, "/propose")
+    wait_for("the proposal", lambda: not world.author.pull(number).draft or None)
+    world.rests()
+    world.approver.says(number, "/approve")
+    assert world.author.waits_for_tag("net/core/v1")
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
+def test_bad_files_are_refused_at_their_place(play: World, bad: Bad) -> None:
+    """Fails when what cannot be read breaks the look, or passes because it was left out."""
+    files = {f"net/core/{path}": data for path, data in bad.files.items()}
+    play.author.pushes(BRANCH, {**package("net/core"), **files})
+    number = play.author.pull_of(BRANCH).number
+
+    checks_say(play, number, bad)
+
+    nothing_broke(play)
+    recovers(play, number, [path for path in bad.files if path != "Kptfile"])
+
+
+def test_a_symlink_out_of_the_package_is_refused(play: World) -> None:
+    """Fails when links are followed: `../../.git/config` would end in a rendering."""
+    clone = play.author.checks_out(BRANCH)
+    for path, text in package("net/core").items():
+        (clone / path).parent.mkdir(parents=True, exist_ok=True)
+        (clone / path).write_text(text)
+    (clone / "net/core/all.yaml").symlink_to("../../.porchbot.yaml")
+    play.author.commits(clone, BRANCH, "Link")
+    number = play.author.pull_of(BRANCH).number
+
+    checks_say(
+        play,
+        number,
+        Bad(
+            files={},
+            where=("net/core/all.yaml", 1),
+            what="the symlink points out of the package, at '../../.porchbot.yaml'",
+            mend="Replace the symlink by the file it should stand for",
+        ),
+    )
+
+    nothing_broke(play)
+    recovers(play, number, ["all.yaml"])
+
+
+def test_a_package_of_20_001_files_is_refused_unread(play: World) -> None:
+    """Fails when limits are asked after reading."""
+    clone = play.author.checks_out(BRANCH)
+    blob = play.author.git(clone, "hash-object", "-w", str(clone / "net/edge/settings.yaml"))
+    kptfile = play.author.git(clone, "hash-object", "-w", str(clone / "net/edge/Kptfile"))
+    lines = [f"100644 {blob}\tnet/core/{number}.yaml" for number in range(20_000)]
+    lines.append(f"100644 {kptfile}\tnet/core/Kptfile")
+    (clone / "index-info").write_text("\n".join(lines) + "\n")
+    play.author.git(clone, "config", "alias.many", "!git update-index --index-info <index-info")
+    play.author.git(clone, "many")
+    who = ["-c", "user.name=author", "-c", "user.email=author@users.example"]
+    play.author.git(clone, *who, "commit", "--quiet", "--message", "Many files")
+    play.author.git(clone, "push", "--quiet", "origin", f"HEAD:refs/heads/{BRANCH}")
+    play.author.git(clone, "reset", "--quiet", "--hard", "origin/main")  # spares writing them out
+    number = play.author.pull_of(BRANCH).number
+
+    checks_say(
+        play,
+        number,
+        Bad(
+            files={},
+            where=("net/core/Kptfile", 1),
+            what="more than 20000 files",
+            mend="Split it into smaller packages",
+        ),
+    )
+
+    nothing_broke(play)
+    play.author.pushes(BRANCH, package("net/core"), force=True)
+    recovers(play, number, [])
+
+
+def test_binary_files_and_templates_pass_byte_for_byte(play: World) -> None:
+    """Fails when every file is text, or a template is "mended" into YAML."""
+    binary = bytes(range(256)) * 40 + b"\r\n"
+    template = b'kind: {{ .Values.kind }}\r\nmetadata:\n  {{ include "labels" . }}\n'
+    mixed = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n"
+    bare = CONFIGMAP.replace("NAME", "core").replace("  labels:\n    owner: network\n", "")
+    kept = {"logo.png": binary, "templates/a.yaml": template, "templates/b.yaml": mixed}
+    files = {f"net/core/{path}": data for path, data in kept.items()}
+
+    number = play.proposes(
+        BRANCH,
+        {**package("net/core"), "net/core/settings.yaml": bare, **files},  # type: ignore[dict-item]  # bytes are pushed as they are
+    )
+    run = play.author.waits_for_check(number, "porchbot/validate", "success")
+    notes = {n.path: (n.annotation_level, n.message) for n in run.get_annotations()}
+    for path in ("net/core/templates/a.yaml", "net/core/templates/b.yaml"):
+        assert notes[path][0] == "warning"
+        assert "template" in notes[path][1]
+    play.approver.says(number, "/approve")
+
+    target = play.author.waits_for_tag("net/core/v1")
+    commit = play.author.repository.get_commit(target)
+    assert len(play.author.pull(number).get_commits().get_page(0)) == 2  # it was rendered
+    for path, data in files.items():
+        held = play.author.repository.get_contents(path, ref=commit.sha)
+        assert not isinstance(held, list)
+        blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+        assert held.sha == blob, path
+    nothing_broke(play)
+
+
+# --- real packages --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
+    """A world whose repository is Nephio's catalog: 85 packages, 131 tags, most not ours."""
+    if not BUNDLE.exists():
+        pytest.skip(f"{BUNDLE} is missing: it stands beside the checkout")
+    with world(tmp_path, database_url, runner, source=BUNDLE) as made, watched(made.forge):
+        yield made
+
+
+def test_a_repository_with_a_past_is_left_as_it_is_and_counted_on(catalog: World) -> None:
+    """Fails when adoption tags, comments or opens anything, or numbers start again at 1."""
+    before = dict(catalog.repository.refs)
+    catalog.start_bot()
+    catalog.rests()
+    catalog.sweep()
+    catalog.rests()
+
+    calls = catalog.forge.faults.calls(ME)
+    assert calls
+    written = [
+        c for c in calls if c.template.endswith("git-receive-pack")
+        or (c.kind == "api" and c.method != "GET")
+    ]  # fmt: skip
+    assert written == []
+    assert dict(catalog.repository.refs) == before
+
+    path = "workloads/oai/oai-ran-operator"
+    note = CONFIGMAP.replace("NAME", "note")
+    number = catalog.proposes(f"drafts/{path}/next", {f"{path}/note.yaml": note})
+    assert f"| `{path}` | v2 |" in catalog.author.summary(number)
+    catalog.approver.says(number, "/approve")
+
+    target = catalog.author.waits_for_tag(f"{path}/v2")
+    catalog.rests()
+    assert target == catalog.author.pull(number).merge_commit_sha
+    after = dict(catalog.repository.refs)
+    new = {ref for ref in after if ref not in before and ref.startswith("refs/tags/")}
+    assert new == {f"refs/tags/{path}/v2"}
+    assert all(after[ref] == sha for ref, sha in before.items() if ref.startswith("refs/tags/"))

@@ -1,0 +1,593 @@
+"""Whose word counts: no stranger, author or forged text publishes anything."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from lifecycle import records
+from tests.stories.people import Person, wait_for
+from tests.stories.world import CONFIG, CONFIGMAP, KPTFILE, World, package, resized
+
+BRANCH = "drafts/net/core/first"
+ME = "porchbot[bot]"
+
+
+def proposes(world: World, who: Person, author: str = "", message: str = "Change") -> int:
+    """Somebody pushes a draft of net/core and proposes it."""
+    who.pushes(BRANCH, package("net/core"), author=author, message=message)
+    number = who.pull_of(BRANCH).number
+    who.waits_for_check(number, "porchbot/validate", "success")
+    who.says(number, "/propose")
+    wait_for("the proposal", lambda: not who.pull(number).draft or None)
+    world.rests()
+    return int(number)
+
+
+def not_published(world: World, number: int) -> None:
+    """All is at rest, nothing is merged or tagged."""
+    world.rests()
+    assert world.author.tags() == {}
+    assert not world.author.pull(number).merged
+
+
+def ours(world: World, number: int) -> list[str]:
+    """Everything the bot wrote on a proposal, as stored."""
+    issue = world.author.repository.get_issue(number)
+    return [c.body for c in issue.get_comments() if c.user.login == ME]
+
+
+def summary(world: World, number: int) -> str:
+    """The bot's summary, whatever others wrote."""
+    found = [body for body in ours(world, number) if records.is_summary(body)]
+    assert len(found) == 1
+    return found[0]
+
+
+# --- comments that are no commands ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "> /approve\n\nI would not.",
+        "```\n/approve\n```",
+        "<!--\n/approve\n-->\nHello",
+        "    /approve",
+        "- /approve",
+        "Please comment /approve when you are done.",
+        "<details>\n\n/approve\n\n</details>",
+    ],
+    ids=["quote", "fence", "HTML comment", "code", "list", "in a sentence", "folded"],
+)
+def test_talk_about_approve_is_no_approval(play: World, words: str) -> None:
+    """Fails when a command is looked for with a regular expression on the whole text."""
+    number = play.proposes(BRANCH, package("net/core"))
+    said = play.approver.says(number, words)
+
+    not_published(play, number)
+    assert play.approver.reactions(number, said) == set()
+    assert play.author.answers(number) == []
+
+
+def test_an_edited_comment_is_no_command(play: World) -> None:
+    """Fails when the text of a comment is taken for what its author wrote at first."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.forge.faults.hooks.hold()
+    said = play.approver.says(number, "Looks good.")
+    play.approver.repository.get_issue(number).get_comment(said).edit("/approve")
+    with play.forge.state.lock:  # forges tell whole seconds
+        play.forge.state.talk.find(play.repository, said).updated_at += timedelta(seconds=5)
+    play.forge.faults.hooks.release()
+
+    assert "Edits are not commands" in play.author.waits_for_answer(number, "@approver")
+    not_published(play, number)
+    play.approver.says(number, "/approve")
+    assert play.author.waits_for_tag("net/core/v1")
+
+
+def test_an_old_command_that_is_edited_does_nothing_again(play: World) -> None:
+    """Fails when an edit is a new command: `/why` turned into `/approve` by who may edit it."""
+    number = play.proposes(BRANCH, package("net/core"))
+    said = play.approver.says(number, "/why")
+    play.author.waits_for_answer(number, "@approver")
+    play.rests()
+    before = play.author.answers(number)
+
+    play.owner.repository.get_issue(number).get_comment(said).edit("/approve")
+
+    not_published(play, number)
+    assert play.author.answers(number) == before
+
+
+def test_a_comment_older_than_the_installation_is_no_command(stage: World) -> None:
+    """Fails when a bot that is installed obeys the whole history."""
+    stage.author.pushes("topic", package("net/core"))
+    pull = stage.author.repository.create_pull(base="main", head="topic", title="Core", body="")
+    said = stage.approver.says(pull.number, "/approve")
+    with stage.forge.state.lock:
+        comment = stage.forge.state.talk.find(stage.repository, said)
+        comment.created_at -= timedelta(days=1)
+        comment.updated_at -= timedelta(days=1)
+
+    stage.start_bot()
+    stage.sweep()
+    stage.author.waits_for_check(pull.number, "porchbot/validate", "success")
+
+    not_published(stage, pull.number)
+    assert stage.approver.reactions(pull.number, said) == set()
+    stage.approver.says(pull.number, "/approve")
+    assert stage.author.waits_for_tag("net/core/v1")
+
+
+def test_help_why_misspelt_and_later_commands_are_answered(play: World) -> None:
+    """Fails when a word that is no command is silently ignored, or taken for the nearest one."""
+    number = play.proposes(BRANCH, package("net/core"))
+    wanted = {
+        "/help": "| `/approve` |",
+        "/why": "net/core v1 waits for 1 gate",
+        "/aprove": "`aprove` is not a command; did you mean `/approve`?",
+        "/upgrade": "`/upgrade` is not supported yet",
+    }
+    for words, answer in wanted.items():
+        play.approver.says(number, words)
+        play.author.waits_for_answer(number, answer)
+
+    not_published(play, number)
+    assert len(play.author.answers(number)) == len(wanted)
+
+
+def test_commands_of_other_bots_are_left_alone(play: World) -> None:
+    """Fails when every unknown slash word gets an answer: two bots then talk for ever."""
+    number = play.proposes(BRANCH, package("net/core"))
+    said = play.approver.says(number, "/retest\n/lgtm\n/assign @author")
+
+    not_published(play, number)
+    assert play.author.answers(number) == []
+    assert play.approver.reactions(number, said) == set()
+
+
+# --- one's own work -------------------------------------------------------------------------------
+
+
+def test_an_author_does_not_approve_himself(play: World) -> None:
+    """Fails when only the pull request's author counts: here the bot itself opened it."""
+    number = proposes(play, play.approver)
+    play.approver.says(number, "/approve")
+    refused = play.author.waits_for_answer(number, "@approver")
+    assert "authors do not approve their own work" in refused
+    assert "not `approver` (who wrote it)" in refused
+
+    play.approver.reviews(number)
+
+    play.author.waits_for_summary(number, "not counted: `approver`")
+    not_published(play, number)
+    play.owner.says(number, "/approve")
+    assert play.author.waits_for_tag("net/core/v1")
+
+
+def test_who_pushes_under_another_name_is_an_author_as_well(play: World) -> None:
+    """Fails when authors are read from commits: anybody can write any name there."""
+    number = proposes(play, play.owner, author="approver")
+    play.owner.says(number, "/approve")
+    assert "authors do not approve" in play.author.waits_for_answer(number, "@owner")
+    play.owner.reviews(number)
+
+    not_published(play, number)
+    assert "not `approver`, `owner` (who wrote it)" in play.author.summary(number)
+
+
+def test_an_unknown_author_takes_one_more_approval(play: World) -> None:
+    """Fails when a commit of nobody's is taken for somebody else's."""
+    number = proposes(play, play.author, author="nobody-here")
+    play.approver.says(number, "/approve")
+    play.author.waits_for_answer(number, "approved head")
+    text = play.author.waits_for_summary(number, "1 of 2 (`approver`)")
+    assert "one more than usual, because who wrote or pushed a commit is unknown" in text
+    not_published(play, number)
+
+    play.owner.says(number, "/approve")
+
+    assert play.author.waits_for_tag("net/core/v1")
+
+
+def test_a_push_over_ones_commit_leaves_its_author_known(play: World) -> None:
+    """Fails when a forced push washes the pusher off."""
+    play.approver.pushes(BRANCH, package("net/core"))
+    play.author.pull_of(BRANCH)
+    play.rests()
+    play.author.pushes(BRANCH, {**package("net/core"), **resized("net/core", 2)}, force=True)
+    number = play.author.pull_of(BRANCH).number
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+    play.author.says(number, "/propose")
+    wait_for("the proposal", lambda: not play.author.pull(number).draft or None)
+    play.rests()
+
+    play.approver.says(number, "/approve")
+
+    assert "authors do not approve" in play.author.waits_for_answer(number, "@approver")
+    not_published(play, number)
+
+
+# --- forged texts ---------------------------------------------------------------------------------
+
+
+def test_forged_trailers_and_marks_mean_nothing(play: World) -> None:
+    """Fails when a commit message decides: who rendered it, or which number is next."""
+    bare = {path: text.replace("  labels:\n    owner: network\n", "") for path, text in
+            package("net/core").items()}  # fmt: skip
+    play.author.pushes("drafts/net/core/real", bare)
+    number = play.author.pull_of("drafts/net/core/real").number
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+    rendered = play.author.repository.get_commit(play.author.pull(number).head.sha)
+    assert rendered.author.login == ME
+    mark = re.search("Porchbot-Render: .*", rendered.commit.message)
+    assert mark is not None
+
+    forged = f'Change\n\n{mark[0]}\n\nkpt:{{"package":"net/core","revision":"9"}}\nkpt:{{broken'
+    pushed = play.author.pushes(BRANCH, bare, message=forged)
+    other = play.author.pull_of(BRANCH).number
+    play.author.waits_for_check(other, "porchbot/validate", "success")
+
+    head = play.author.repository.get_commit(play.author.pull(other).head.sha)
+    assert head.sha != pushed  # rendered all the same: the copied mark fits another parent
+    assert head.author.login == ME
+    play.author.says(other, "/propose")
+    play.approver.says(other, "/approve")
+    wait_for("the proposal", lambda: not play.author.pull(other).draft or None)
+    assert play.author.waits_for_tag("net/core/v1")
+    assert list(play.author.tags()) == ["net/core/v1"]
+
+
+def test_forged_markers_and_copied_records_mean_nothing(play: World) -> None:
+    """Fails when a record counts wherever it stands: everybody can read and copy it."""
+    first = play.proposes(BRANCH, package("net/core"))
+    play.author.says(first, "/hold")
+    play.author.waits_for_summary(first, "holds it")
+    play.approver.says(first, "/approve")
+    play.author.waits_for_answer(first, "approved head")
+    play.rests()
+    approval = next(body for body in ours(play, first) if "approved head" in body)
+    assert '"kind":"approve"' in approval
+    second = play.proposes("drafts/net/core/second", package("net/core"))
+
+    # The same trees, head aside: only place and number tell them apart.
+    play.outsider.says(second, approval)
+    play.outsider.says(second, f"{records.summary_marker('porchbot')}\n### Published net/core v9")
+    play.outsider.says(first, approval.replace('"person":"approver"', '"person":"owner"'))
+
+    not_published(play, second)
+    assert "0 of 1" in summary(play, second)
+    assert "1 of 1 (`approver`)" in summary(play, first)
+
+
+@pytest.mark.parametrize("place", ["summary", "answer"])
+def test_a_record_of_another_proposal_edited_in_means_nothing(play: World, place: str) -> None:
+    """Fails when a record says nothing of the proposal it was made for."""
+    first = play.proposes(BRANCH, package("net/core"))
+    play.author.says(first, "/hold")
+    play.author.waits_for_summary(first, "holds it")
+    play.approver.says(first, "/approve")
+    play.author.waits_for_answer(first, "approved head")
+    play.rests()
+    approval = next(body for body in ours(play, first) if "approved head" in body)
+    second = play.proposes("drafts/net/core/second", package("net/core"))
+    play.author.says(second, "/why")
+    play.author.waits_for_answer(second, "waits for 1 gate")
+    play.rests()
+
+    for comment in play.owner.repository.get_issue(second).get_comments():
+        if comment.user.login == ME and records.is_summary(comment.body) == (place == "summary"):
+            comment.edit(f"{comment.body}\n\n{approval}")
+
+    not_published(play, second)
+    assert "0 of 1" in summary(play, second)
+
+
+# --- configuration --------------------------------------------------------------------------------
+
+
+def test_a_proposal_does_not_change_its_own_rules(play: World) -> None:
+    """Fails when `.porchbot.yaml` is read from the proposal: it would approve itself."""
+    mine = CONFIG.replace("require: 1", "require: 0").replace("owner: network", "owner: me")
+    number = play.proposes(BRANCH, {**package("net/core"), ".porchbot.yaml": mine})
+    not_published(play, number)
+    assert "0 of 1" in play.author.summary(number)
+
+    play.approver.says(number, "/approve")
+
+    target = play.author.waits_for_tag("net/core/v1")
+    text = play.author.repository.get_contents("net/core/settings.yaml", ref=target)
+    assert not isinstance(text, list)
+    assert "owner: network" in text.decoded_content.decode()
+
+
+def test_a_proposal_that_breaks_the_configuration_fails_at_the_line(play: World) -> None:
+    """Fails when configuration is only judged once it is on main, where it stops everything."""
+    broken = CONFIG.replace("require: 1", "require: many")
+    play.author.pushes("topic", {".porchbot.yaml": broken})
+    pull = play.author.repository.create_pull(base="main", head="topic", title="Rules", body="")
+
+    run = play.author.waits_for_check(pull.number, "porchbot/publish", "failure")
+
+    assert run.output.title == "This would break the configuration"
+    line = broken.split("\n").index('  approve: {require: many, from: ["role:maintain"]}') + 1
+    (note,) = run.get_annotations()
+    assert (note.path, note.start_line, note.annotation_level) == (
+        ".porchbot.yaml",
+        line,
+        "failure",
+    )
+    assert "'many' is not a whole number" in note.message
+    play.author.pushes("topic", {".porchbot.yaml": CONFIG + "render: check\n"})
+    play.author.waits_for_check(pull.number, "porchbot/publish", "success")
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("access: {approve: {require: many}}\n", "is not a whole number"),
+        ("variants: [a.yaml]\n", "not supported yet"),
+        ("publish: {checks: [scan]}\n", "not supported yet"),
+        ("access: [\n", ".porchbot.yaml"),
+    ],
+    ids=["a wrong value", "a later key", "a later key inside", "no YAML"],
+)
+def test_broken_configuration_on_main_fails_closed_and_shows(
+    play: World, broken: str, said: str
+) -> None:
+    """Fails when what cannot be read means "no rules", or is ignored without a word."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.owner.pushes("main", {".porchbot.yaml": broken})
+
+    run = play.author.waits_for_check(number, "porchbot/publish", "failure")
+
+    assert run.output.title == "The configuration of the base branch cannot be read"
+    assert said in run.output.summary
+    play.approver.says(number, "/approve")
+    play.author.waits_for_answer(number, "`.porchbot.yaml` on the base branch has 1 problem")
+    assert said in play.author.waits_for_summary(number, "`.porchbot.yaml:")
+    play.approver.reviews(number)
+    not_published(play, number)
+
+    play.owner.pushes("main", {".porchbot.yaml": CONFIG})
+
+    # Nobody could tell by which rules the review judged: it is asked for again.
+    play.author.waits_for_summary(number, "the rules that judge the package changed since")
+    not_published(play, number)
+    play.approver.says(number, "/approve")
+    assert play.author.waits_for_tag("net/core/v1")
+
+
+# --- forks and other branches ---------------------------------------------------------------------
+
+
+def fork(world: World) -> str:
+    """The outsider forks the repository; where to clone and push."""
+    world.forge.state.fork(world.repository, "outsider")
+    return world.forge.clone_url("outsider", "blueprints")
+
+
+def test_a_fork_is_checked_never_pushed_to_and_publishable(play: World) -> None:
+    """Fails when the bot renders into branches of others, or forks cannot contribute at all."""
+    url = fork(play)
+    bare = CONFIGMAP.replace("NAME", "core").replace("  labels:\n    owner: network\n", "")
+    head = play.outsider.pushes(
+        "drafts/net/core/mine", {**package("net/core"), "net/core/settings.yaml": bare}, url=url
+    )
+    pull = play.outsider.repository.create_pull(
+        base="main", head="outsider:drafts/net/core/mine", title="From outside", body=""
+    )
+    run = play.author.waits_for_check(pull.number, "porchbot/render", "failure")
+
+    assert run.output.title == "1 file of net/core not rendered".replace("net/core", "`net/core`")
+    assert "kpt fn render net/core" in run.output.summary
+    assert "kpt fn eval net/core --image set-labels:v0.2 -- owner=network" in run.output.summary
+    assert "net/core/settings.yaml" in run.output.summary
+    play.author.says(pull.number, "/render")
+    assert "fork" in play.author.waits_for_answer(pull.number, "@author")
+    play.rests()
+    assert play.author.pull(pull.number).head.sha == head
+
+    play.outsider.pushes(
+        "drafts/net/core/mine",
+        {"net/core/settings.yaml": CONFIGMAP.replace("NAME", "core")},
+        url=url,
+    )
+    play.author.waits_for_check(pull.number, "porchbot/render", "success")
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    play.author.waits_for_answer(pull.number, "approved head")
+    play.rests()
+    if not play.author.tags():  # the forge does not tell who pushed to a fork
+        assert "one more than usual" in play.author.summary(pull.number)
+        play.owner.says(pull.number, "/approve")
+    target = play.author.waits_for_tag("net/core/v1")
+    assert target == play.author.pull(pull.number).merge_commit_sha
+    pushes = play.forge.faults.calls(ME, kind="git")
+    assert not [c for c in pushes if "outsider" in c.path]
+
+
+def test_the_author_of_a_fork_does_not_approve_himself(play: World) -> None:
+    """Fails when authors of forks are not looked for."""
+    play.forge.state.add_member(play.repository, "outsider", "maintain")
+    url = fork(play)
+    play.outsider.pushes("mine", package("net/core"), url=url)
+    pull = play.outsider.repository.create_pull(
+        base="main", head="outsider:mine", title="From outside", body=""
+    )
+    play.author.waits_for_check(pull.number, "porchbot/validate", "success")
+    play.rests()
+
+    play.outsider.says(pull.number, "/approve")
+
+    assert "authors do not approve" in play.author.waits_for_answer(pull.number, "@outsider")
+    not_published(play, pull.number)
+
+
+def test_check_mode_shows_the_difference_and_render_commits(play: World) -> None:
+    """Fails when `render: check` still pushes, or `/render` is refused where the bot may push."""
+    play.owner.pushes("main", {".porchbot.yaml": CONFIG + "render: check\n"})
+    play.rests()
+    bare = CONFIGMAP.replace("NAME", "core").replace("  labels:\n    owner: network\n", "")
+    head = play.author.pushes(BRANCH, {**package("net/core"), "net/core/settings.yaml": bare})
+    number = play.author.pull_of(BRANCH).number
+    run = play.author.waits_for_check(number, "porchbot/render", "failure")
+    play.rests()
+    assert play.author.pull(number).head.sha == head
+    assert "metadata.labels" in run.output.summary  # what differs, not only where
+    assert "owner: network" in run.output.summary or "network" in run.output.summary
+
+    play.author.says(number, "/render")
+
+    play.author.waits_for_check(number, "porchbot/render", "success")
+    rendered = play.author.repository.get_commit(play.author.pull(number).head.sha)
+    assert rendered.author.login == ME
+    assert [p.sha for p in rendered.parents] == [head]
+
+
+# --- packages -------------------------------------------------------------------------------------
+
+
+def test_a_folder_named_like_a_revision_is_refused(play: World) -> None:
+    """Fails when its tag `net/v5/v1` is tried: git cannot hold it below the tag `net/v5`."""
+    play.author.pushes("drafts/net/v5/first", package("net/v5"))
+    number = play.author.pull_of("drafts/net/v5/first").number
+
+    run = play.author.waits_for_check(number, "porchbot/validate", "failure")
+
+    assert "Rename the folder" in run.output.summary
+    assert ("net/v5/Kptfile", "failure") in [
+        (n.path, n.annotation_level) for n in run.get_annotations()
+    ]
+    play.author.says(number, "/propose")
+    play.approver.says(number, "/approve")
+    not_published(play, number)
+
+
+def test_an_image_that_the_runner_lacks_blocks_and_is_named(play: World) -> None:
+    """Fails when a function that cannot be run is left out."""
+    kptfile = KPTFILE.replace("NAME", "core") + (
+        "pipeline:\n  mutators:\n    - image: ghcr.io/corp/secret-sauce:v9\n"
+    )
+    play.author.pushes(BRANCH, {**package("net/core"), "net/core/Kptfile": kptfile})
+    number = play.author.pull_of(BRANCH).number
+
+    run = play.author.waits_for_check(number, "porchbot/validate", "failure")
+
+    assert "ghcr.io/corp/secret-sauce:v9" in run.output.summary
+    assert "net/core/Kptfile" in [n.path for n in run.get_annotations()]
+    play.author.says(number, "/propose")
+    wait_for("the proposal", lambda: not play.author.pull(number).draft or None)
+    play.rests()
+    play.approver.says(number, "/approve")
+    play.author.waits_for_answer(number, "approved head")
+    not_published(play, number)
+    play.author.pushes(BRANCH, {"net/core/Kptfile": KPTFILE.replace("NAME", "core")})
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+
+
+def test_a_nested_package_is_released_with_the_one_around_it(play: World) -> None:
+    """Fails when every Kptfile is a unit of release."""
+    inner = package("net/core/inner")
+    number = play.proposes(BRANCH, {**package("net/core"), **inner})
+    play.approver.says(number, "/approve")
+
+    assert play.author.waits_for_tag("net/core/v1")
+    play.rests()
+    assert list(play.author.tags()) == ["net/core/v1"]
+
+    second = play.proposes("drafts/net/core/second", resized("net/core/inner", 7))
+    play.approver.says(second, "/approve")
+
+    assert play.author.waits_for_tag("net/core/v2")
+
+
+def test_a_removed_package_keeps_its_tags_and_its_numbers(play: World) -> None:
+    """Fails when numbers are counted from what is there."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.approver.says(number, "/approve")
+    first = play.author.waits_for_tag("net/core/v1")
+    play.rests()
+
+    gone = "drafts/net/core/gone"
+    play.author.pushes(gone, dict.fromkeys(package("net/core")))
+    pull = play.author.pull_of(gone)
+    play.author.waits_for_check(pull.number, "porchbot/validate", "success")
+    play.author.says(pull.number, "/propose")
+    play.author.waits_for_summary(pull.number, "removed; its revisions and tags stay")
+    wait_for("the proposal", lambda: not play.author.pull(pull.number).draft or None)
+    play.rests()
+    play.approver.says(pull.number, "/approve")
+    wait_for("the merge", lambda: play.author.pull(pull.number).merged or None)
+    play.rests()
+    assert play.author.tags() == {"net/core/v1": first}
+
+    again = play.proposes("drafts/net/core/again", package("net/core"))
+    play.approver.says(again, "/approve")
+    assert play.author.waits_for_tag("net/core/v2")
+
+
+def test_a_ledger_counts_for_the_next_number(play: World) -> None:
+    """Fails when a withdrawn revision, whose tag is gone, frees its number."""
+    ledger = "revisions:\n  net/core:\n    4: {state: withdrawn, reason: it broke the edge}\n"
+    play.owner.pushes("main", {".porchbot/ledger.yaml": ledger.replace("4:", '"4":')})
+    play.rests()
+
+    number = play.proposes(BRANCH, package("net/core"))
+    assert "| `net/core` | v5 |" in play.author.summary(number)
+    play.approver.says(number, "/approve")
+
+    assert play.author.waits_for_tag("net/core/v5")
+    assert list(play.author.tags()) == ["net/core/v5"]
+
+
+# --- secrets --------------------------------------------------------------------------------------
+
+SECRET_FILE = """\
+apiVersion: v1
+kind: Secret
+metadata:
+  name: login
+  labels: {owner: network}
+stringData:
+  password: "hunter2-VALUE"
+"""
+
+
+def test_no_secret_is_said_or_logged(stage: World, tmp_path: Path) -> None:
+    """Fails when a finding or a difference quotes the value it is about."""
+    play, log = stage, tmp_path / "log"
+    play.start_bot_process(log)
+    play.rests()
+    files = {**package("net/core"), "net/core/login.yaml": SECRET_FILE}
+    number = play.proposes(BRANCH, files)
+    play.author.pushes(
+        BRANCH, {"net/core/login.yaml": SECRET_FILE.replace('"hunter2-VALUE"', "918273645")}
+    )
+    wrong = play.author.waits_for_check(number, "porchbot/validate", "failure")
+    notes = [(n.path, n.start_line) for n in wrong.get_annotations()]
+    assert ("net/core/login.yaml", 7) in notes
+    said = [n.message for n in wrong.get_annotations()] + [wrong.output.summary]
+    said += ours(play, number)
+    play.author.pushes(BRANCH, {"net/core/login.yaml": SECRET_FILE.replace("VALUE", "OTHER")})
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+    play.rests()
+    said += ours(play, number)
+    for run in play.author.checks(play.author.pull(number).head.sha).values():
+        said += [run.output.title, run.output.summary]
+    play.forge.faults.fail("GET *comments", 502, caller=ME)
+    play.approver.says(number, "/approve")
+    play.author.waits_for_tag("net/core/v1")
+    play.rests()
+    said += ours(play, number)
+
+    logged = log.read_text()
+    assert "event=look" in logged
+    key = play.environment["PORCHBOT_GITHUB_PRIVATE_KEY"].split("\n")[3]
+    tokens = list(play.forge.state.data.installation_tokens)
+    hidden = ["hunter2", "918273645", key, play.environment["PORCHBOT_WEBHOOK_SECRETS"], *tokens]
+    for text in [*said, logged]:
+        for secret in hidden:
+            assert secret not in text
