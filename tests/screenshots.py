@@ -54,9 +54,7 @@ class Picture:
 
 PICTURES = (
     Picture(name="pull-request", page="", height=1500),
-    Picture(name="pull-request-dark", page="", height=1500, dark=True),
-    Picture(name="checks", page="/checks", height=1000),
-    Picture(name="files", page="/files", height=900),
+    Picture(name="checks", page="/checks", height=1400),
 )
 
 
