@@ -100,13 +100,6 @@ CREATE TABLE refusal (
   PRIMARY KEY (repository, proposal)
 );
 
-CREATE TABLE verdict (
-  digest text PRIMARY KEY,
-  value  bytea NOT NULL,
-  made   timestamptz NOT NULL DEFAULT now()
-);
-CREATE INDEX verdict_made ON verdict (made);
-
 CREATE TABLE audit (
   id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at     timestamptz NOT NULL DEFAULT now(),

@@ -1,7 +1,7 @@
 """Renders and validates one package tree: drives `cadlib.render` and keeps verdicts.
 
 A verdict follows from the tree, the rules that judge it and the functions that answered; so it is
-kept by a digest of these, in memory and in the database, and a tree seen before costs nothing.
+kept in memory by a digest of these, and a tree seen before costs nothing.
 """
 
 import asyncio

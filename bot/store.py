@@ -431,38 +431,6 @@ class Store:
             {"id": repository_id, "n": number},
         )
 
-    async def keep_verdict(self, digest: str, value: bytes) -> None:
-        """Keep what was found about a tree; the first answer stays."""
-        await self._ask(
-            "INSERT INTO verdict (digest, value) VALUES (%(digest)s, %(value)s)"
-            " ON CONFLICT DO NOTHING",
-            {"digest": digest, "value": value},
-        )
-
-    async def verdict(self, digest: str) -> bytes | None:
-        """What was found about a tree; None when nobody has looked."""
-        rows = await self._ask(
-            "SELECT value FROM verdict WHERE digest = %(digest)s", {"digest": digest}
-        )
-        return bytes(rows[0][0]) if rows else None
-
-    async def forget_verdicts(
-        self, digests: Iterable[str] = (), *, days: float | None = None
-    ) -> int:
-        """Delete these verdicts, or those made longer ago; returns how many."""
-        if days is None:
-            gone = await self._ask(
-                "DELETE FROM verdict WHERE digest = ANY(%(digests)s) RETURNING 1",
-                {"digests": list(digests)},
-            )
-        else:
-            gone = await self._ask(
-                "DELETE FROM verdict WHERE made < now() - make_interval(secs => %(seconds)s)"
-                " RETURNING 1",
-                {"seconds": days * 86400},
-            )
-        return len(gone)
-
     # --- the audit trail --------------------------------------------------------------------------
 
     async def audit(

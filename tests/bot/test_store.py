@@ -292,16 +292,6 @@ async def test_a_refusal_counts_for_its_head_and_base_only(store: Store) -> None
     ] == ["never", "", ""]
 
 
-async def test_verdicts_are_kept_and_forgotten(store: Store) -> None:
-    await store.keep_verdict("a", b"one")
-    await store.keep_verdict("a", b"two")
-    await store.keep_verdict("b", b"three")
-
-    assert (await store.verdict("a"), await store.verdict("c")) == (b"one", None)
-    assert (await store.forget_verdicts(["a"]), await store.verdict("a")) == (1, None)
-    assert (await store.forget_verdicts(days=1), await store.forget_verdicts(days=0)) == (0, 1)
-
-
 async def test_the_audit_trail_only_grows(store: Store, database_url: str) -> None:
     """The short-cut trusts the code: anything with the password could then rewrite the past."""
     await store.audit("key", ["Merge", "Tag"], actor="approver", detail={"head": "aaa"})
