@@ -17,7 +17,7 @@ playground: $(RUN_READY)
 	@$(BIN)/porchbot playground $(if $(REPO),--repo $(REPO)) $(if $(INFO),--info $(INFO))
 
 test: $(DEV_READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 check: $(DEV_READY)
 	$(BIN)/ruff format --check .
