@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from bot import config, keys
+from bot import config, keys, metrics
 from bot.forge import (
     Forge,
     ForgeBusyError,
@@ -172,7 +172,8 @@ class Controller:
     async def work(self, work: Work) -> Result:
         """Bring one key to rest, and sort what went wrong by who must act."""
         try:
-            after = await self.handle(work.key, _decode(work.hint))
+            with metrics.LOOK_SECONDS.labels(type(work.key).__name__).time():
+                after = await self.handle(work.key, _decode(work.hint))
         except ForgeBusyError as error:
             return Failed(str(error), error.after or None)
         except (GitBusyError, MissingObjectError) as error:
@@ -257,6 +258,7 @@ class Controller:
         outcome = await room.performer.perform(actions, looked)
         if outcome is Outcome.DONE:
             for action in actions:
+                metrics.ACTIONS.labels(type(action).__name__).inc()
                 slot = _slot(action)
                 if slot:
                     room.done[slot[0]] = slot[1]
