@@ -285,6 +285,30 @@ def test_a_record_of_another_proposal_edited_in_means_nothing(play: World, place
     assert "0 of 1" in summary(play, second)
 
 
+def test_a_summary_set_back_to_what_it_was_brings_no_approval_back(play: World) -> None:
+    """Fails when a signed record is true for ever: an author with write access can edit ours."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.author.says(number, "/hold")
+    play.author.waits_for_summary(number, "holds it")
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "1 of 1 (`approver`)")
+    play.rests()
+    before = summary(play, number)
+    play.approver.says(number, "/unapprove")
+    play.author.waits_for_summary(number, "0 of 1")
+    play.rests()
+
+    for comment in play.author.repository.get_issue(number).get_comments():
+        if comment.user.login == ME and records.is_summary(comment.body):
+            comment.edit(before)
+    play.rests()
+    play.author.says(number, "/unhold")
+
+    not_published(play, number)  # what was said after the old state is obeyed again
+    play.approver.says(number, "/approve")
+    assert play.author.waits_for_tag("net/core/v1")
+
+
 # --- configuration --------------------------------------------------------------------------------
 
 
@@ -400,9 +424,10 @@ def test_a_fork_is_checked_never_pushed_to_and_publishable(play: World) -> None:
     play.approver.says(pull.number, "/approve")
     play.author.waits_for_answer(pull.number, "approved head")
     play.rests()
-    if not play.author.tags():  # the forge does not tell who pushed to a fork
-        assert "one more than usual" in play.author.summary(pull.number)
-        play.owner.says(pull.number, "/approve")
+    # The forge does not tell who pushed to a fork.
+    assert "one more than usual" in play.author.summary(pull.number)
+    assert play.author.tags() == {}
+    play.owner.says(pull.number, "/approve")
     target = play.author.waits_for_tag("net/core/v1")
     assert target == play.author.pull(pull.number).merge_commit_sha
     pushes = play.forge.faults.calls(ME, kind="git")
