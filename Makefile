@@ -11,10 +11,10 @@ EXIT ?=
 .PHONY: demo playground test check bench proto clean
 
 demo: $(RUN_READY)
-	@$(BIN)/porchbot demo $(if $(REPO),--repo $(REPO)) $(if $(EXIT),--exit)
+	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
 
 playground: $(RUN_READY)
-	@$(BIN)/porchbot playground $(if $(REPO),--repo $(REPO)) $(if $(INFO),--info $(INFO))
+	@$(BIN)/porchbot playground $(if $(REPO),--repo "$(REPO)") $(if $(INFO),--info "$(INFO)")
 
 test: $(DEV_READY)
 	$(BIN)/pytest -n auto
