@@ -48,6 +48,9 @@ MOST_DEEP = 100
 """Folders within folders: the deepest real package has 9, and Python's stack ends at 1000."""
 
 _NONE = "0" * 40  # how git writes that a ref is not there
+_NEAR = 8
+"""First parents that are looked at before git is started to find a merge base."""
+
 _TREE, _LINK, _SUBMODULE = 0o040000, 0o120000, 0o160000
 
 _SAFE: Mapping[str, str] = {
@@ -150,6 +153,7 @@ class Mirror:
         self._begun = 0.0
         self._broken = False
         self._rebuilt = -REBUILD
+        self._kept = _Kept()
 
     def fetch(self, token: str, since: float | None = None) -> None:
         """Bring branches and tags up to date.
@@ -171,7 +175,7 @@ class Mirror:
             begun = time.monotonic()
             if self._broken and begun - self._rebuilt > REBUILD:
                 shutil.rmtree(self.folder, ignore_errors=True)
-                self._broken, self._rebuilt = False, begun
+                self._broken, self._rebuilt, self._kept = False, begun, _Kept()
             refs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
             try:
                 self._fetch(token, ["--prune", "--", self.url, *refs])
@@ -179,8 +183,10 @@ class Mirror:
                 if self._healthy():
                     raise
                 shutil.rmtree(self.folder, ignore_errors=True)
+                self._kept = _Kept()
                 self._fetch(token, ["--prune", "--", self.url, *refs])
             self._begun = begun
+            self._kept.moves += 1
             os.utime(self.folder)  # last used now, for `Mirrors.trim`
 
     def fetch_proposal(self, token: str, number: int) -> None:
@@ -195,11 +201,12 @@ class Mirror:
 
     def open(self) -> "Snapshot":
         """Open the mirror for reading; close it after use."""
-        return Snapshot(self.folder, self._found_broken)
+        return Snapshot(self.folder, self._kept, self._found_broken)
 
     def _found_broken(self) -> None:
         """What a commit in the mirror is made of cannot be read: the next fetch begins anew."""
         self._broken = True
+        self._kept = _Kept()
 
     def push(self, token: str, updates: Sequence[RefUpdate]) -> Pushed:
         """Move all these refs, or none.
@@ -236,6 +243,7 @@ class Mirror:
             moved = _run(self.folder, ["update-ref", "--no-deref", "--stdin"], text="".join(moves))
             if moved.returncode:
                 self._begun = 0.0
+            self._kept.moves += 1
 
     def _fetch(self, token: str, arguments: Sequence[str]) -> None:
         if not (self.folder / "HEAD").exists():
@@ -289,11 +297,13 @@ class Snapshot:
 
     Args:
         folder: The mirror.
+        kept: What looks before this one have learnt of it.
         broken: Called when what a commit is made of cannot be read.
     """
 
-    def __init__(self, folder: Path, broken: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, folder: Path, kept: "_Kept", broken: Callable[[], None]) -> None:
         self._folder = folder
+        self._kept = kept
         self._broken = broken
         self._repo = gitpython.Repo(folder)
         self._lock = threading.Lock()
@@ -317,6 +327,9 @@ class Snapshot:
     def refs(self) -> Mapping[str, tuple[Sha, Sha]]:
         """Every branch and tag by full name: the object it names, and the commit behind that."""
         if self._refs is None:
+            self._refs = self._kept.refs_now()
+        if self._refs is None:
+            moves = self._kept.moves
             fields = "%(refname)%00%(objectname)%00%(*objectname)"
             listed = _run(
                 self._folder, ["for-each-ref", f"--format={fields}", "refs/heads", "refs/tags"]
@@ -326,6 +339,7 @@ class Snapshot:
             for line in filter(None, listed.stdout.split("\n")):
                 ref, sha, peeled = line.split("\0")
                 self._refs[ref] = (Sha(sha), Sha(peeled or sha))
+            self._kept.refs = (moves, self._refs)
         return self._refs
 
     def ref(self, name: str) -> Sha | None:
@@ -336,10 +350,10 @@ class Snapshot:
     def has(self, sha: str) -> bool:
         """Whether a commit is in the mirror."""
         try:
-            with self._lock:
-                return bool(self._repo.odb.info(bytes.fromhex(sha)).type == b"commit")
-        except (ValueError, BadObject, BadName, ODBError, GitError):
+            self.commit(sha)
+        except MissingObjectError:
             return False
+        return True
 
     def commit(self, sha: str) -> Commit:
         """One commit.
@@ -347,7 +361,7 @@ class Snapshot:
         Raises:
             MissingObjectError: It is not in the mirror.
         """
-        return _parse_commit(Sha(sha), self._read(sha, part=False))
+        return self._kept.commits.get_or(sha, lambda: self._read_commit(sha))
 
     def merge_base(self, one: str, other: str) -> Sha | None:
         """The best common ancestor; None when the histories have nothing in common.
@@ -355,10 +369,22 @@ class Snapshot:
         Raises:
             MissingObjectError: One of them is not in the mirror.
         """
-        if one == other:
-            return Sha(one)
+        if self._is_near(other, one):
+            return Sha(other)
         found = _merge_base(self._folder, one, other)
         return Sha(found) if found else None
+
+    def _is_near(self, ancestor: str, of: str) -> bool:
+        """Whether a commit is the other or a few first parents before it, as bases mostly are."""
+        sha = of
+        for _ in range(_NEAR):
+            if sha == ancestor:
+                return True
+            parents = self.commit(sha).parents
+            if not parents:
+                return False
+            sha = parents[0]
+        return sha == ancestor
 
     def is_ancestor(self, ancestor: str, of: str) -> bool:
         """Whether `of` contains `ancestor`."""
@@ -394,7 +420,7 @@ class Snapshot:
         tree = self.tree(commit, folder)
         for sha, mode, found in self._entries(tree) if tree else ():
             if found == name and mode & 0o170000 == 0o100000:
-                return self._read(sha)
+                return self._blob(sha)
         return None
 
     def packages(self, commit: str) -> tuple[str, ...]:
@@ -414,7 +440,8 @@ class Snapshot:
         for path, sha, mode in listed:
             if mode == _SUBMODULE:
                 continue
-            size = self._size(sha)
+            known = _BLOBS.get(sha)
+            size = self._size(sha) if known is None else len(known)
             total += size
             if size > limits.file_bytes and is_resource_file(path):
                 raise _too_much(Place(path), f"the file has {size} bytes")
@@ -422,7 +449,7 @@ class Snapshot:
                 problem = f"the files of the package have more than {limits.package_bytes} bytes"
                 raise _too_much(Place(), problem)
         return {
-            path: Entry(sha.encode() if mode == _SUBMODULE else self._read(sha), f"{mode:06o}")
+            path: Entry(sha.encode() if mode == _SUBMODULE else self._blob(sha), f"{mode:06o}")
             for path, sha, mode in sorted(listed)
         }
 
@@ -455,14 +482,31 @@ class Snapshot:
         body = f"object {target}\ntype commit\ntag {name}\ntagger {who.at(when)}\n\n{text}"
         return Sha(self._store("tag", body.encode()))
 
-    def _read(self, sha: str, *, part: bool = True) -> bytes:
-        """An object; `part` of a commit that is there, so that it must be there too."""
+    def _read_commit(self, sha: str) -> Commit:
+        try:
+            with self._lock:
+                stream = self._repo.odb.stream(bytes.fromhex(sha))
+                data = bytes(stream.read())
+        except (ValueError, BadObject, BadName, ODBError, GitError) as error:
+            raise MissingObjectError(f"object {sha} is not in the mirror") from error
+        if stream.type != b"commit":
+            raise MissingObjectError(f"object {sha} is no commit")
+        return _parse_commit(Sha(sha), data)
+
+    def _blob(self, sha: str) -> bytes:
+        found = _BLOBS.get(sha)
+        if found is None:
+            found = self._read(sha)
+            _BLOBS.keep(sha, found)
+        return found
+
+    def _read(self, sha: str) -> bytes:
+        """Part of a commit that is there, so that it must be there too."""
         try:
             with self._lock:
                 return bytes(self._repo.odb.stream(bytes.fromhex(sha)).read())
         except (ValueError, BadObject, BadName, ODBError, GitError) as error:
-            if part:
-                self._broken()
+            self._broken()
             raise MissingObjectError(f"object {sha} is not in the mirror") from error
 
     def _size(self, sha: str) -> int:
@@ -553,6 +597,55 @@ class _Known(Generic[T]):
         return found
 
 
+class _Blobs:
+    """Small files that were read: of a package that is looked at again, most have not changed."""
+
+    def __init__(self, most_bytes: int, largest: int) -> None:
+        self._most = most_bytes
+        self._largest = largest
+        self._bytes = 0
+        self._values: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def get(self, sha: str) -> bytes | None:
+        """The data, if it is kept."""
+        return self._values.get(sha)
+
+    def keep(self, sha: str, data: bytes) -> None:
+        """Keep data that is not large."""
+        if len(data) > self._largest:
+            return
+        with self._lock:
+            if self._bytes + len(data) > self._most:
+                self._values.clear()
+                self._bytes = 0
+            if sha not in self._values:
+                self._values[sha] = data
+                self._bytes += len(data)
+
+
+class _Kept:
+    """What was learnt of one mirror, for as long as it is not made anew.
+
+    Attributes:
+        moves: How often refs were fetched or pushed by this process; others may write to the mirror
+            as well, so that refs are kept for no longer than until our own next fetch.
+        refs: The refs, and `moves` when they were listed.
+        commits: Commits that are in it.
+    """
+
+    def __init__(self) -> None:
+        self.moves = 0
+        self.refs: tuple[int, dict[str, tuple[Sha, Sha]]] = (0, {})
+        self.commits: _Known[Commit] = _Known(10_000)
+
+    def refs_now(self) -> dict[str, tuple[Sha, Sha]] | None:
+        """The refs, if they were listed since they were last fetched or pushed."""
+        moves, refs = self.refs
+        return refs if moves and moves == self.moves else None
+
+
+_BLOBS = _Blobs(32 * 1024**2, 256 * 1024)
 _ENTRIES: _Known[tuple[tuple[str, int, str], ...]] = _Known(20_000)
 _PACKAGES: _Known[tuple[str, ...]] = _Known(20_000)
 
