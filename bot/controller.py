@@ -568,8 +568,7 @@ def _publish_branches(mirror: Mirror, default: str) -> set[str]:
     with mirror.open() as git:
         tip = git.ref(f"refs/heads/{default}")
         policy = config.read(git.blob(tip, CONFIG)) if tip else None
-    roots = policy.roots if isinstance(policy, Policy) else ()
-    return {default, *(root.branch for root in roots if root.branch)}
+    return {default, *(policy.branches if isinstance(policy, Policy) else ())}
 
 
 def _drafts(mirror: Mirror) -> Mapping[str, str]:

@@ -464,21 +464,26 @@ class Looker:
         origin = git.merge_base(head, base) or Sha("")
         judge_at = _judging_commit(git, base, origin, head) if merged else base
         policy = config.read(git.blob(judge_at, CONFIG))
+        listed = self._rules_of_default(git) if base_ref != self.repository.default_branch else None
+        if isinstance(listed, BrokenPolicy):
+            policy = listed
         ledger = config.read_ledger(git.blob(base, LEDGER))
         if isinstance(ledger, BrokenPolicy):
             # Without the ledger the next number cannot be told: nothing is published.
             policy, ledger = ledger, {}
-        touched = self._touched(
-            git,
-            policy,
-            ledger,
-            base_ref,
-            head=head,
-            base=base,
-            origin=origin,
-            merged=merged,
-            workspace=names.workspace(head_ref, number),
-        )
+        touched: tuple[Touched, ...] = ()
+        if listed is None or isinstance(listed, BrokenPolicy) or base_ref in listed.branches:
+            touched = self._touched(
+                git,
+                policy,
+                ledger,
+                base_ref,
+                head=head,
+                base=base,
+                origin=origin,
+                merged=merged,
+                workspace=names.workspace(head_ref, number),
+            )
         return _Git(
             head,
             base,
@@ -491,6 +496,14 @@ class Looker:
                 *names.problems([t.package for t in touched if t.head_tree]),
             ),
         )
+
+    def _rules_of_default(self, git: Snapshot) -> Policy | BrokenPolicy:
+        """The default branch alone says from which other branches packages are published.
+
+        Anybody with write access can make a branch whose own rules ask for no approval.
+        """
+        tip = git.ref(f"refs/heads/{self.repository.default_branch}")
+        return config.read(git.blob(tip, CONFIG) if tip else None)
 
     def _touched(
         self,

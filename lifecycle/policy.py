@@ -111,6 +111,11 @@ class Policy:
     merge: MergeMethod = MergeMethod.MERGE
 
     @property
+    def branches(self) -> frozenset[str]:
+        """Branches that packages are published from, beside the default branch."""
+        return frozenset(root.branch for root in self.roots if root.branch)
+
+    @property
     def digest(self) -> str:
         """Digest of what can change a package's verdict, 64 hex digits; approvals bind to it.
 

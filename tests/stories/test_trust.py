@@ -327,6 +327,18 @@ def test_a_proposal_does_not_change_its_own_rules(play: World) -> None:
     assert "owner: network" in text.decoded_content.decode()
 
 
+def test_a_branch_does_not_name_itself_a_place_to_publish_from(play: World) -> None:
+    """Fails when a base branch's own word is enough: anybody who may push could tag alone."""
+    mine = CONFIG.replace("require: 1", "require: 0") + "packages: [{branch: mine}]\n"
+    play.author.pushes("mine", {".porchbot.yaml": mine})
+    head = play.author.pushes("topic", package("net/core"), base="mine")
+    number = play.author.repository.create_pull(base="mine", head="topic", title="t").number
+
+    play.author.waits_for_check(number, "porchbot/publish", "success")
+    not_published(play, number)
+    assert set(play.author.checks(head)) == {"porchbot/publish"}  # no package is touched
+
+
 def test_a_proposal_that_breaks_the_configuration_fails_at_the_line(play: World) -> None:
     """Fails when configuration is only judged once it is on main, where it stops everything."""
     broken = CONFIG.replace("require: 1", "require: many")
