@@ -223,7 +223,7 @@ def _action(head: str, name: str, shown: Shown, run: int | None) -> SetCheck:
         status=shown.status,
         conclusion=shown.conclusion,
         title=shown.title,
-        summary=shown.summary,
+        summary=shown.summary[: messages.MOST_TEXT],
         annotations=shown.annotations,
         external_id=shown.digest,
         run=run,

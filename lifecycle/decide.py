@@ -158,8 +158,10 @@ def _push(
     wanted = policy.render is RenderMode.COMMIT and facts.is_draft_branch
     wanted = wanted or (asked and facts.same_repository)
     changes = {path: data for v in verdicts for path, data in v.changes.items()}
-    # A function that never settles is stopped after one commit (DESIGN 5).
-    if not wanted or not changes or facts.rendered_by_us or any(v.broken for v in verdicts):
+    # A function that never settles is stopped after one commit (DESIGN 5); but rules change too,
+    # so whoever asks gets one more.
+    stopped = facts.rendered_by_us and not asked
+    if not wanted or not changes or stopped or any(v.broken for v in verdicts):
         return None
     trailers = [
         trailer(t.package, t.workspace, None, None)
@@ -231,10 +233,10 @@ def _merge(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
 
 def _tag(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
     p = one.proposal
+    if p.merge_commit is None:
+        return []  # asking would only be answered with the same question
     if not publishing:
         return [] if p.queued else [AskPublish(base_ref=p.base_ref, number=p.number)]
-    if p.merge_commit is None:
-        return []
     return [
         Tag(
             ref=names.tag(t.package, t.revision),

@@ -190,11 +190,22 @@ def _merge(one: Memory, other: Memory) -> Memory:
         handled=one.handled | other.handled,
         answered=one.answered | other.answered,
         hold=other.hold or one.hold,
-        withdrawn={**one.withdrawn, **other.withdrawn},
+        withdrawn=_latest(one.withdrawn, other.withdrawn),
         reviews={**one.reviews, **other.reviews},
         rejected=other.rejected or one.rejected,
         reported=one.reported | other.reported,
     )
+
+
+def _latest(
+    one: Mapping[str, Withdrawal], other: Mapping[str, Withdrawal]
+) -> dict[str, Withdrawal]:
+    """Each person's last; an old record copied into a later comment of ours takes none away."""
+    merged = dict(one)
+    for who, taken_back in other.items():
+        if who not in merged or merged[who].comment < taken_back.comment:
+            merged[who] = taken_back
+    return merged
 
 
 def _decode(record: Mapping[str, JSON]) -> Memory:

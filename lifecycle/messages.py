@@ -97,7 +97,7 @@ def not_rendered(verdicts: Sequence[Verdict]) -> str:
 def render_wanted(*, bot_pushes: bool) -> str:
     """How the proposal gets rendered."""
     if bot_pushes:
-        return "a function that settles: rendering again changes the files again"
+        return "a function that settles; or `/render`, where the rules changed since the rendering"
     return "the rendering committed: `kpt fn render`, or `/render` where the bot may push"
 
 
@@ -334,8 +334,9 @@ def render_summary(proposal: Proposal, *, settles: bool) -> str:
         )
     else:
         mend = (
-            "The bot rendered once and rendering again changes these files again: a function of"
-            " the pipeline never settles. Make it give the same result for its own output."
+            "The bot rendered once and rendering again changes these files again. Where the rules"
+            " changed since, comment `/render`. Otherwise a function never settles: make it give"
+            " the same result for its own output."
         )
     return "These files differ from their rendering:\n\n" + "\n".join(shown) + "\n\n" + mend
 
@@ -365,7 +366,7 @@ def _eval_command(package: str, function: GuardrailFunction) -> str:
 
 def answer(login: str, texts: Sequence[str]) -> str:
     """One answer to one comment."""
-    return f"@{login} " + "\n\n".join(texts)
+    return (f"@{login} " + "\n\n".join(texts))[:MOST_TEXT]
 
 
 def approved(approval: "Approval", proposal: Proposal, *, merged: bool) -> str:

@@ -50,6 +50,7 @@ from tests.lifecycle.samples import (
     approved_by,
     check,
     facts,
+    ours,
     said,
 )
 from tests.lifecycle.settling import settled
@@ -121,6 +122,16 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         facts(UNRENDERED, rendered_by_us=True),
         False,
         [*CHECKS, a.Say],
+    ),
+    "whoever asks gets one more render commit: the rules may have changed": (
+        facts(asks(UNRENDERED, AUTHOR, "/render"), rendered_by_us=True),
+        False,
+        [a.PushRender, a.Forget, a.React, a.Say],
+    ),
+    "a merge whose result the forge does not name yet is not asked for in turns": (
+        facts(replace(MERGED, merge_commit=None)),
+        False,
+        [],
     ),
     "render: check never pushes": (
         facts(replace(UNRENDERED, policy=Policy(render=RenderMode.CHECK))),
@@ -364,6 +375,41 @@ def test_the_same_head_in_two_bases_is_green_for_neither_while_one_waits() -> No
 
     assert rested.checks[PUBLISH].status == "in_progress"
     assert not any(p.merged for p in rested.proposals)
+
+
+def test_an_old_record_in_a_later_comment_brings_no_approval_back() -> None:
+    """Fails when the later comment wins: who may edit ours could copy an older record into it."""
+    approved = approved_by(PROPOSAL, "approver", number=60)
+    records = [
+        memory.memory_record(
+            memory.Memory(withdrawn={"approver": memory.Withdrawal(number, NOW)}),
+            approved,
+            REPOSITORY,
+        )
+        for number in (70, 5)
+    ]
+    answers = (
+        ours("summary", records[0], 900, summary=True),
+        *approved.answers,
+        ours("help", records[1], 990),
+    )
+    read = memory.read(replace(approved, answers=answers), REPOSITORY)
+
+    assert read.withdrawn["approver"].comment == 70
+
+
+def test_texts_stay_below_what_a_forge_takes() -> None:
+    """Fails when only the summary comment is cut: a check refused for its size never appears."""
+    many = tuple(
+        Verdict(package=f"{'p' * 200}/{n}", changes={f"{n}.yaml": b"a: 1\n"}) for n in range(500)
+    )
+    touched = tuple(replace(CORE, package=v.package) for v in many)
+    big = asks(replace(PROPOSAL, touched=touched, verdicts=many), AUTHOR, "/why\n" * 19)
+
+    found = decide(facts(big, same_repository=False))
+
+    assert max(len(x.summary) for x in found if isinstance(x, a.SetCheck)) <= 60_000
+    assert max(len(x.body) for x in found if isinstance(x, a.Reply)) <= 60_000
 
 
 def test_every_command_has_its_stages() -> None:
