@@ -423,6 +423,30 @@ class Snapshot:
                 return self._blob(sha)
         return None
 
+    def changed(self, before: str, after: str) -> Mapping[str, str]:
+        """Files that differ between two commits: path to mode and id, "" for one that is gone.
+
+        Args:
+            before: A commit; "" for nothing at all.
+            after: A commit.
+        """
+        return dict(self._differ(self.tree(before, "") if before else "", self.tree(after, ""), ""))
+
+    def _differ(self, one: str, other: str, under: str) -> Iterator[tuple[str, str]]:
+        old, new = (
+            {name: (sha, mode) for sha, mode, name in (self._entries(tree) if tree else ())}
+            for tree in (one, other)
+        )
+        for name in sorted(old.keys() | new.keys()):
+            (was, was_mode), (now, mode) = old.get(name, ("", 0)), new.get(name, ("", 0))
+            if (was, was_mode) == (now, mode):
+                continue
+            if _TREE in (was_mode, mode) and under.count("/") < MOST_DEEP:
+                folders = (was if was_mode == _TREE else "", now if mode == _TREE else "")
+                yield from self._differ(*folders, f"{under}{name}/")
+            if mode != _TREE or under.count("/") >= MOST_DEEP:
+                yield f"{under}{name}", f"{mode:o} {now}" if now else ""
+
     def packages(self, commit: str) -> tuple[str, ...]:
         """Every folder with a `Kptfile`, sorted; "" for the root."""
         return tuple(sorted(self._packages(self.commit(commit).tree)))

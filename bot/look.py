@@ -6,6 +6,8 @@ that changes nothing makes at most eight requests for a proposal with one approv
 """
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -82,6 +84,7 @@ class _Git:
     touched: tuple[Touched, ...]
     policy: Policy | BrokenPolicy
     configuration: tuple[Finding, ...]
+    beside: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +314,7 @@ class Looker:
             policy=read.policy,
             digest=read.policy.digest if isinstance(read.policy, Policy) else "",
             configuration=read.configuration,
+            beside=read.beside,
             comments=tuple(c for c in talk.comments if not c.ours),
             answers=tuple(c for c in talk.comments if c.ours),
             reviews=reviews,
@@ -439,13 +443,13 @@ class Looker:
         return head is not None and self._made_by_us(git, head)
 
     def _read_pull(
-        self, git: Snapshot, pull: PullRequest, native: Iterable[NativeReview]
+        self, git: Snapshot, pull: PullRequest, native: Sequence[NativeReview]
     ) -> tuple[_Git | None, tuple[Review, ...]]:
         base = git.ref(f"refs/heads/{pull.base_ref}") or pull.base
         read = self._read_git(
             git, pull.head, pull.base_ref, base, pull.merge_commit, pull.head_ref, pull.number
         )
-        return read, _with_trees(git, native, read.touched) if read else ()
+        return read, _with_trees(git, native, read.touched, base) if read else ()
 
     def _read_git(
         self,
@@ -495,6 +499,7 @@ class Looker:
                 *_configuration(git, head, origin),
                 *names.problems([t.package for t in touched if t.head_tree]),
             ),
+            _beside(git, origin, head, touched),
         )
 
     def _rules_of_default(self, git: Snapshot) -> Policy | BrokenPolicy:
@@ -566,9 +571,10 @@ class Looker:
 
 
 def _with_trees(
-    git: Snapshot, native: Iterable[NativeReview], touched: Sequence[Touched]
+    git: Snapshot, native: Sequence[NativeReview], touched: Sequence[Touched], base: Sha
 ) -> tuple[Review, ...]:
-    """Reviews with the trees that were looked at."""
+    """Reviews with what was looked at."""
+    seen = {r.id for r in native if r.head and git.has(r.head)}
     return tuple(
         Review(
             id=r.id,
@@ -576,14 +582,31 @@ def _with_trees(
             state=r.state,
             head=r.head,
             trees=(
-                {t.package: git.tree(r.head, t.package) for t in touched}
-                if r.head and git.has(r.head)
-                else None
+                {t.package: git.tree(r.head, t.package) for t in touched} if r.id in seen else None
+            ),
+            beside=(
+                _beside(git, git.merge_base(r.head, base) or Sha(""), r.head, touched)
+                if r.id in seen
+                else ""
             ),
             at=r.at,
         )
         for r in native
     )
+
+
+def _beside(git: Snapshot, origin: Sha, head: Sha, touched: Iterable[Touched]) -> str:
+    """Digest of what is changed outside of the packages to publish; "" when nothing is.
+
+    It is merged with them: rules, workflows, packages that are not released.
+    """
+    inside = [f"{t.package}/" if t.package else "" for t in touched]
+    rest = [
+        change
+        for change in git.changed(origin, head).items()
+        if not any(change[0].startswith(package) for package in inside)
+    ]
+    return hashlib.sha256(json.dumps(rest).encode()).hexdigest() if rest else ""
 
 
 def _state(run: CheckRun) -> str:

@@ -268,6 +268,7 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
         digest=p.digest,
         at=comment.at,
         comment=comment.id,
+        beside=p.beside,
     )
     text = messages.approved(approval, p, merged=after_merge)
     return replace(turn.say(text), approval=approval)

@@ -1,8 +1,8 @@
 """Which approvals count: who gave them, to exactly what, and whether that still stands.
 
 An approval is a person, a head, the tree of each touched package and the digest of the
-configuration that can change the verdict (DESIGN 7). It falls when a tree or the digest changes,
-and survives a rebase that leaves the trees alone.
+configuration that can change the verdict (DESIGN 7), and while it is open what else would be merged
+with them. It falls when one of these changes, and survives a rebase that leaves them alone.
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ class Fallen(StrEnum):
     """Why an approval that was given does not count."""
 
     TREE = "the package changed since"
+    BESIDE = "what is merged beside the package changed since"
     CONFIGURATION = "the rules that judge the package changed since"
     ACCESS = "this person may not approve here"
 
@@ -83,6 +84,7 @@ def bound_reviews(proposal: Proposal, remembered: Memory) -> dict[int, Approval]
                 trees=review.trees,
                 digest=proposal.digest,
                 at=review.at,
+                beside=review.beside,
             )
     return bound
 
@@ -114,6 +116,8 @@ def latest_reviews(proposal: Proposal) -> dict[str, Review]:
 def _why_not(approval: Approval, proposal: Proposal, policy: Policy) -> Fallen | None:
     if dict(approval.trees) != dict(proposal.trees):
         return Fallen.TREE
+    if not proposal.merged and approval.beside != proposal.beside:
+        return Fallen.BESIDE  # it would be merged unseen; what is merged is only tagged any more
     if approval.digest != proposal.digest:
         return Fallen.CONFIGURATION
     allowed = authorise(

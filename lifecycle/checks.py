@@ -137,6 +137,13 @@ def _render(facts: Facts, proposal: Proposal) -> Shown:
             title=messages.RUNNER_BROKEN,
             summary=messages.runner_broken(broken),
         )
+    if proposal.unrenderable:
+        return Shown(
+            status=Status.COMPLETED,
+            conclusion=Conclusion.FAILURE,
+            title=messages.unrenderable(proposal.unrenderable),
+            summary=messages.unrenderable_summary(proposal.unrenderable),
+        )
     if proposal.unrendered:
         return Shown(
             status=Status.COMPLETED,

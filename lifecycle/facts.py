@@ -82,6 +82,8 @@ class Verdict:
         functions: How many functions were run.
         versions: Image to where it was asked for: "pipeline" or "guardrail".
         broken: Why a function could not be run at all; "" when all ran. An operator acts.
+        complete: The rendering came to its end. Otherwise a finding of severity error says why
+            not, and no `changes` mean nothing.
         diff: What the proposal changes, against the merge base, by resource and field.
         rendering: What rendering would change, by resource and field.
     """
@@ -92,6 +94,7 @@ class Verdict:
     functions: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     broken: str = ""
+    complete: bool = True
     diff: tuple[Change, ...] = ()
     rendering: tuple[Change, ...] = ()
 
@@ -146,6 +149,7 @@ class Review:
         trees: Package to tree at that commit, for each touched package; None when the commit
             is gone.
         at: When it was submitted.
+        beside: As in `Proposal`, at that commit.
     """
 
     id: int
@@ -154,6 +158,7 @@ class Review:
     head: Sha
     trees: Mapping[str, str] | None
     at: datetime
+    beside: str = ""
 
 
 class Status(StrEnum):
@@ -230,6 +235,7 @@ class Proposal:
         policy: The base branch's configuration.
         digest: Digest of what in it can change these packages' verdict; "" when broken.
         configuration: Findings about the configuration file as the proposal changes it.
+        beside: Digest of what the head changes outside of the packages; "" for nothing.
         comments: Without our own, oldest first.
         answers: Our own comments, oldest first.
         reviews: Oldest first.
@@ -259,6 +265,7 @@ class Proposal:
     policy: Policy | BrokenPolicy
     digest: str
     configuration: tuple[Finding, ...] = ()
+    beside: str = ""
     comments: tuple[Comment, ...] = ()
     answers: tuple[Comment, ...] = ()
     reviews: tuple[Review, ...] = ()

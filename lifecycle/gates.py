@@ -121,6 +121,14 @@ def _rendered(proposal: Proposal, policy: Policy, *, draft_branch: bool) -> Gate
             wanted=messages.RUNNER_WANTED,
             who=messages.RUNNER_WHO,
         )
+    if proposal.unrenderable:
+        return Gate(
+            name="rendered",
+            state=GateState.BLOCKED,
+            actual=messages.unrenderable(proposal.unrenderable),
+            wanted=messages.UNRENDERABLE_WANTED,
+            who=messages.RENDER_WHO,
+        )
     if proposal.unrendered:
         return Gate(
             name="rendered",

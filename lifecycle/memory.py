@@ -26,6 +26,7 @@ class Approval:
         digest: Digest of the configuration that judged it.
         at: When it was given.
         comment: Number of the `/approve` comment; 0 for a native review.
+        beside: Digest of what was changed outside of the packages.
     """
 
     person: str
@@ -34,6 +35,7 @@ class Approval:
     digest: str
     at: datetime
     comment: int = 0
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,7 @@ def _encode(approval: Approval) -> dict[str, JSON]:
         "trees": {**approval.trees},
         "digest": approval.digest,
         "at": approval.at.isoformat(),
+        "beside": approval.beside,
     }
 
 
@@ -240,6 +243,7 @@ def _approval(record: Mapping[str, JSON]) -> Approval:
         digest=str(record["digest"]),
         at=datetime.fromisoformat(str(record["at"])),
         comment=_int(record.get("comment", 0)),
+        beside=str(record.get("beside", "")),
     )
 
 

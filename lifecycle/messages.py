@@ -43,6 +43,7 @@ RUNNER_BROKEN = "A function could not be run"
 RUNNER_WANTED = "a function runner that answers, and functions that it has"
 RUNNER_WHO = "an operator of the bot; then comment `/check`"
 NOT_VALIDATED = "Not validated: a function could not be run"
+UNRENDERABLE_WANTED = "a rendering that comes to its end: mend the findings of severity error"
 IS_RENDERED = "The packages equal their own rendering"
 RENDER_WHO = "the author"
 FINDINGS_WANTED = "no finding of severity error"
@@ -92,6 +93,16 @@ def not_rendered(verdicts: Sequence[Verdict]) -> str:
     """How many files differ from their rendering."""
     files = sum(len(v.changes) for v in verdicts)
     return f"{_number(files, 'file')} of {names(v.package for v in verdicts)} not rendered"
+
+
+def unrenderable(verdicts: Iterable[Verdict]) -> str:
+    """Which packages could not be rendered to the end."""
+    return f"{names(v.package for v in verdicts)} could not be rendered"
+
+
+def unrenderable_summary(verdicts: Iterable[Verdict]) -> str:
+    """Why packages could not be rendered; each has a finding that says what to do."""
+    return findings([found for v in verdicts for found in v.blocking])
 
 
 def render_wanted(*, bot_pushes: bool) -> str:
@@ -263,7 +274,9 @@ def waiting(proposal: Proposal, judgement: "Judgement") -> str:
     first = judgement.open[0]
     rest = len(judgement.open) - 1
     more = f" (and {rest} more)" if rest else ""
-    return f"{revisions(proposal)} waits: {_plain(first.actual)}{more}"[:200]
+    # Alone in a title, "0 of 1" would not say of what.
+    what = f"approved by {first.actual}" if first.name == "approved" else first.actual
+    return f"{revisions(proposal)} waits: {_plain(what)}{more}"[:200]
 
 
 def gates(judgement: "Judgement") -> str:

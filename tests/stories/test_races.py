@@ -290,6 +290,32 @@ def test_a_force_push_that_leaves_the_packages_alone_keeps_the_approval(play: Wo
     assert author.pull(number).head.sha == head
 
 
+@pytest.mark.parametrize("native", [False, True], ids=["command", "review"])
+def test_what_is_pushed_beside_the_package_after_approval_is_not_merged(
+    play: World, native: bool
+) -> None:
+    """Fails when an approval binds to packages alone: new rules would be merged unseen."""
+    author, approver = play.author, play.approver
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    author.says(number, "/hold")
+    play.rests()
+    if native:
+        approver.reviews(number)
+    else:
+        approver.says(number, "/approve")
+    author.waits_for_summary(number, "1 of 1 (`approver`)")
+
+    author.pushes("drafts/net/core/w", {"CODEOWNERS": "* @author\n"})
+    author.waits_for_check(number, "porchbot/validate", "success")
+    author.says(number, "/unhold")
+    play.rests()
+
+    assert "beside the package changed since" in author.summary(number)
+    assert not author.pull(number).merged
+    approver.says(number, "/approve")
+    author.waits_for_tag("net/core/v1")
+
+
 # --- bases ---
 
 
