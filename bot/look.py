@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot import config
+from bot import config, metrics
 from bot.forge import Forge, ForgeRefusedError, NativeReview, PullRequest, Push, Repository
 from bot.git import Mirror, Snapshot
 from bot.render import Judge
@@ -35,6 +35,9 @@ from lifecycle.policy import BrokenPolicy, Policy
 
 CONFIG = ".porchbot.yaml"
 LEDGER = ".porchbot/ledger.yaml"
+MOST_COMMITS, MOST_PUSHES = 250, 100
+"""Commits of a pull request, and pushes to a branch, that the forge tells at most."""
+
 OURS = frozenset({"porchbot/render", "porchbot/validate", "porchbot/publish"})
 
 
@@ -169,16 +172,18 @@ class Looker:
             return await self._put_together(git, head, adoption, told, rerun=rerun)
 
     async def _fetch(self, since: float | None) -> None:
-        await asyncio.to_thread(self.mirror.fetch, await self.forge.token(), since)
+        with metrics.STEP_SECONDS.labels("fetch").time():
+            await asyncio.to_thread(self.mirror.fetch, await self.forge.token(), since)
 
     async def _ask(self, head: Head, numbers: frozenset[int]) -> "_Told":
         """What the forge says, while git fetches; nothing here waits for git."""
-        pulls = await self._pulls(head, numbers)
-        relevant = await self._relevant(pulls, numbers)
-        shown = next((p.head for p in relevant if p.state == "open"), None)
-        checks, talks = await asyncio.gather(
-            self._checks(shown), asyncio.gather(*(self._talk(pull) for pull in relevant))
-        )
+        with metrics.STEP_SECONDS.labels("ask").time():
+            pulls = await self._pulls(head, numbers)
+            relevant = await self._relevant(pulls, numbers)
+            shown = next((p.head for p in relevant if p.state == "open"), None)
+            checks, talks = await asyncio.gather(
+                self._checks(shown), asyncio.gather(*(self._talk(pull) for pull in relevant))
+            )
         return _Told(pulls, tuple(zip(relevant, talks, strict=True)), shown, checks)
 
     async def _talk(self, pull: PullRequest) -> "_Talk":
@@ -294,7 +299,8 @@ class Looker:
     async def _proposal(self, git: Snapshot, pull: PullRequest, talk: "_Talk") -> "Proposal | None":
         """One pull request; None when git does not have it yet."""
         await self._need(git, pull)
-        read, reviews = await asyncio.to_thread(self._read_pull, git, pull, talk.reviews)
+        with metrics.STEP_SECONDS.labels("read").time():
+            read, reviews = await asyncio.to_thread(self._read_pull, git, pull, talk.reviews)
         if read is None:
             return None
         proposal = Proposal(
@@ -375,12 +381,15 @@ class Looker:
             for sha, login in commits
             if not await asyncio.to_thread(self._made_by_us, git, sha)
         ]
-        pushed = [p for p in pushes if p.actor != self._login]
+        # Who deleted an earlier branch of this name wrote nothing.
+        pushed = [p for p in pushes if p.actor != self._login and p.after.strip("0")]
         last = next((p.at for p in pushes if p.after == pull.head), None)
+        # A list that is full may be cut, and one without the head is older than the head.
+        whole = len(commits) < MOST_COMMITS and len(pushes) < MOST_PUSHES and last is not None
         found = _Authors(
             frozenset(login for login in [*people, *(p.actor for p in pushed)] if login)
             - {self._login},
-            all(people) and bool(pushed) and all(p.actor for p in pushed),
+            whole and all(people) and bool(pushed) and all(p.actor for p in pushed),
             last,
         )
         if last is not None:
@@ -464,10 +473,9 @@ class Looker:
         """Everything git knows about a proposal; None when the commits are not there."""
         if not git.has(head) or (merged and not git.has(merged)):
             return None
-        base = tip if merged is None else (git.commit(merged).parents or (tip,))[0]
+        base = tip if merged is None else _before_merge(git, merged, head) or tip
         origin = git.merge_base(head, base) or Sha("")
-        judge_at = _judging_commit(git, base, origin, head) if merged else base
-        policy = config.read(git.blob(judge_at, CONFIG))
+        policy = config.read(git.blob(base, CONFIG))
         listed = self._rules_of_default(git) if base_ref != self.repository.default_branch else None
         if isinstance(listed, BrokenPolicy):
             policy = listed
@@ -621,16 +629,24 @@ def _abandoned(pulls: Sequence[PullRequest]) -> bool:
     return newest is not None and newest.state != "open" and not newest.merged
 
 
-def _judging_commit(git: Snapshot, base: Sha, origin: Sha, head: Sha) -> Sha:
-    """The commit whose configuration judges a merge result: the base just before the merge.
+def _before_merge(git: Snapshot, merged: Sha, head: Sha) -> Sha | None:
+    """Tip of the base branch right before a merge; its configuration judges the result.
 
-    A rebase merge puts several commits on the base, so that the parent of the last may already
-    hold the proposal's own configuration; then the state it left from judges it.
+    A rebase merge puts the proposal's commits on the base once more, one by one and with the same
+    author, date and text; only before the first of them stands what the proposal did not change.
     """
-    if not origin:
-        return base
-    at_base, at_head = git.blob(base, CONFIG), git.blob(head, CONFIG)
-    return origin if at_base == at_head != git.blob(origin, CONFIG) else base
+    at = git.commit(merged)
+    if len(at.parents) != 1:
+        return at.parents[0] if at.parents else None
+    before = at.parents[0]
+    for own in git.line(head, before):
+        if (own.author, own.message.strip()) != (at.author, at.message.strip()):
+            continue  # left out of the rebase, or all of it is one squashed commit
+        before = at.parents[0]
+        at = git.commit(before)
+        if len(at.parents) != 1:
+            break
+    return before
 
 
 def _configuration(git: Snapshot, head: Sha, origin: Sha) -> tuple[Finding, ...]:

@@ -16,6 +16,12 @@ LOOK_SECONDS = Histogram(
     ["kind"],
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
 )
+STEP_SECONDS = Histogram(
+    "porchbot_step_seconds",
+    "One step of a look; steps may run beside one another.",
+    ["step"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60),
+)
 ACTIONS = Counter("porchbot_actions", "Actions carried out, by kind.", ["kind"])
 
 _QUEUE = Gauge("porchbot_work", "Keys by state.", ["state"])

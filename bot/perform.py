@@ -14,7 +14,7 @@ from typing import assert_never
 
 import structlog
 
-from bot import keys
+from bot import keys, metrics
 from bot.forge import Forge, MergeOutcome
 from bot.git import Mirror, Pushed, RefUpdate, Signature
 from bot.look import Looked
@@ -84,7 +84,8 @@ class Performer:
             if together is _Kind.TAGS:
                 outcomes = [await self._tag([a for a in batch if isinstance(a, Tag)])]
             elif together is _Kind.REPORTS:
-                outcomes = list(await asyncio.gather(*(self._one(a, looked) for a in batch)))
+                with metrics.STEP_SECONDS.labels("report").time():
+                    outcomes = list(await asyncio.gather(*(self._one(a, looked) for a in batch)))
             else:
                 outcomes = [await self._one(action, looked) for action in batch]
             for outcome in outcomes:
@@ -173,13 +174,15 @@ class Performer:
 
     async def _push(self, updates: Sequence[RefUpdate]) -> Outcome:
         token = await self._forge.token()
-        pushed = await asyncio.to_thread(self._mirror.push, token, updates)
+        with metrics.STEP_SECONDS.labels("push").time():
+            pushed = await asyncio.to_thread(self._mirror.push, token, updates)
         return Outcome.DONE if pushed is Pushed.DONE else Outcome.LOOK_AGAIN
 
     async def _merge(self, action: Merge) -> Outcome:
-        merged = await self._forge.merge(
-            action.number, action.head, action.method, action.title, action.message
-        )
+        with metrics.STEP_SECONDS.labels("merge").time():
+            merged = await self._forge.merge(
+                action.number, action.head, action.method, action.title, action.message
+            )
         log.info("merge", number=action.number, outcome=merged.outcome, reason=merged.reason)
         match merged.outcome:
             case MergeOutcome.MERGED:
