@@ -85,7 +85,8 @@ class Judge:
         try:
             files, before = await asyncio.to_thread(self._read, git, tree, origin)
         except PackageError as error:
-            return Verdict(package=package, findings=(_placed(from_error(error), package),))
+            found = (_placed(from_error(error), package),)
+            return Verdict(package=package, findings=found, complete=False)
         steps = render.render(
             files,
             mutators=[_function(f) for f in policy.mutators],
@@ -104,6 +105,7 @@ class Judge:
             findings=tuple(_placed(finding, package) for finding in softened),
             functions=rendered.calls,
             versions={step.image: step.source for step in rendered.steps},
+            complete=rendered.complete,
             diff=tuple(changed),
             rendering=differs,
         )

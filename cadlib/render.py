@@ -119,12 +119,15 @@ class Rendered:
         steps: The functions that ran, in order.
         failed: The rendering could not be carried to its end, or a function failed.
             There is a finding of severity error then.
+        complete: Every mutator ran to its end, so `changes` tell what rendering makes. A
+            validator that fails leaves it so.
     """
 
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     steps: tuple[Step, ...] = ()
     failed: bool = False
+    complete: bool = True
 
     @property
     def calls(self) -> int:
@@ -160,7 +163,7 @@ def render(
     """
     unfit = packages.problems(files, limits)
     if any(finding.severity is Severity.ERROR for finding in unfit):
-        return Rendered(findings=unfit, failed=True)
+        return Rendered(findings=unfit, failed=True, complete=False)
     source = Source(files, limits)
     rendering = _Rendering(source, [*unfit, *source.findings])
     return (yield from rendering.run(mutators, validators))
@@ -182,11 +185,13 @@ class _Rendering:
     def run(self, mutators: Sequence[Function], validators: Sequence[Function]) -> Steps:
         """Carry it out."""
         changes: Mapping[str, bytes | None] = {}
+        complete = False
         try:
             self._check(mutators, validators)
             resources = yield from self._package("")
             resources = yield from self._functions("", mutators, validators, resources, GUARDRAIL)
             changes = written.changes(self._source, resources)
+            complete = True
         except _StoppedError:
             self._failed = True
         except PackageError as error:
@@ -197,6 +202,7 @@ class _Rendering:
             findings=tuple(sorted(self._findings, key=order)),
             steps=tuple(self._steps),
             failed=self._failed,
+            complete=complete,
         )
 
     def _check(self, mutators: Sequence[Function], validators: Sequence[Function]) -> None:

@@ -120,7 +120,7 @@ class Misspelt:
     def text(self) -> str:
         """What is wrong, as a clause in Markdown."""
         what = f"`{self.word}` is not a command" if self.word else "that word is not a command"
-        return f"{what}; perhaps `/{self.suggestion}` was meant" if self.suggestion else what
+        return f"{what}; did you mean `/{self.suggestion}`?" if self.suggestion else what
 
 
 @dataclass(frozen=True, slots=True)

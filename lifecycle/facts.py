@@ -306,6 +306,11 @@ class Proposal:
         """Verdicts of packages that are not their own rendering."""
         return tuple(v for v in self.verdicts if v.changes)
 
+    @property
+    def unrenderable(self) -> tuple[Verdict, ...]:
+        """Verdicts of packages whose rendering did not come to its end."""
+        return tuple(v for v in self.verdicts if not v.complete)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cadlib.diff import Change
 from cadlib.findings import Finding, Severity
 from lifecycle import commands
 from lifecycle.facts import Facts, Proposal, Stage, Touched, Verdict
@@ -337,7 +338,7 @@ def render_summary(proposal: Proposal, *, settles: bool) -> str:
     shown = [f"- {code(path)}" for path in paths[:MOST_LISTED]]
     if len(paths) > MOST_LISTED:
         shown.append(f"- and {len(paths) - MOST_LISTED} more")
-    lines = [str(change) for v in proposal.unrendered for change in v.rendering]
+    lines = _placed([(v.package, v.rendering) for v in proposal.unrendered])
     shown += ["", *_change_list(lines)] if lines else []
     if settles:
         commands_ = "\n".join(_render_commands(proposal))
@@ -440,7 +441,9 @@ def access_refused(command: commands.Command, refused: "Refused", proposal: Prop
 
 def not_understood(problem: commands.Problem) -> str:
     """A word that is nearly a command, or a command with arguments it does not take."""
-    return f"not understood: {problem.text()}. `/help` lists the commands."
+    text = problem.text()
+    end = "" if text.endswith("?") else "."
+    return f"not understood: {text}{end} `/help` lists the commands."
 
 
 def not_supported_yet(word: str) -> str:
@@ -540,11 +543,21 @@ def _packages(proposal: Proposal) -> str:
 
 
 def _changes(proposal: Proposal) -> list[str]:
-    lines = [str(change) for v in proposal.verdicts for change in v.diff]
+    lines = _placed([(v.package, v.diff) for v in proposal.verdicts])
     if not lines or proposal.stage is Stage.PUBLISHED:
         return []
     body = "\n".join(_change_list(lines))
     return [f"<details><summary>{_number(len(lines), 'change')}</summary>\n\n{body}\n\n</details>"]
+
+
+def _placed(changes: Sequence[tuple[str, Iterable[Change]]]) -> list[str]:
+    """Changes as lines; with several packages each names its own, as most have files alike."""
+    several = len(changes) > 1
+    return [
+        f"{package}/{change}" if several and package else str(change)
+        for package, found in changes
+        for change in found
+    ]
 
 
 def _change_list(lines: Sequence[str]) -> list[str]:
