@@ -53,7 +53,7 @@ from lifecycle.actions import (
     Tag,
 )
 from lifecycle.decide import decide
-from lifecycle.facts import Facts, Stage
+from lifecycle.facts import Facts, Proposal, Stage
 from lifecycle.policy import Policy
 
 log = structlog.get_logger()
@@ -236,7 +236,7 @@ class Controller:
             rerun = False
             if not actions:
                 await self._close(room, looked.facts)
-                if any(v.broken for p in looked.facts.open for v in p.verdicts):
+                if any(map(_unjudged, looked.facts.proposals)):
                     return RUNNER_WAIT
                 return await self._waits_for_hint(room, name, looked, hint)
             if self._is_stale(room, actions):
@@ -300,7 +300,7 @@ class Controller:
     async def _close(self, room: _Room, facts: Facts) -> None:
         """Closed proposals with nothing left to do are not looked at again unless named."""
         for proposal in facts.proposals:
-            if proposal.stage in {Stage.PUBLISHED, Stage.CLOSED, Stage.MERGED}:
+            if proposal.closed and not _unjudged(proposal):
                 await self._store.settle(room.repository.id, proposal.number)
 
     # --- publishing ---
@@ -351,6 +351,9 @@ class Controller:
                 _head(key), room.adoption, numbers, rerun=False, since=since
             )
             if all(p.number != pull.number for p in looked.facts.proposals):
+                late = await self._shown_late(room, f"{key}#{pull.number}", pull)
+                if late is not None:
+                    return late
                 # Merged before the baseline: it carries no record of ours.
                 await self._store.settle(room.repository.id, pull.number)
                 break
@@ -372,6 +375,15 @@ class Controller:
         await self._store.published(room.repository.id, branch, pull.number)
         await self._store.wake(key, _encode(Hint(numbers=frozenset({pull.number}))))
         return None
+
+    async def _shown_late(self, room: _Room, name: str, pull: PullRequest) -> float | None:
+        """Seconds until git may show a merge that the forge tells of; None to wait no longer."""
+        wanted = [pull.merge_commit] if pull.merge_commit else []
+        tries = room.stale.pop(name, 0)
+        if tries >= len(STALE_WAITS) or await asyncio.to_thread(_has_all, room.mirror, wanted):
+            return None
+        room.stale[name] = tries + 1
+        return STALE_WAITS[tries]
 
     # --- repositories ---
 
@@ -548,6 +560,13 @@ def _since(since: float, outcome: Outcome, actions: Iterable[Action]) -> float:
     merged = any(isinstance(action, Merge) for action in actions)
     now = monotonic()
     return since if outcome is Outcome.DONE and not merged and now - since < FRESH else now
+
+
+def _unjudged(proposal: Proposal) -> bool:
+    """A function could not be run on what may still be published; a runner heals by itself."""
+    if proposal.stage in {Stage.PUBLISHED, Stage.CLOSED}:
+        return False
+    return any(verdict.broken for verdict in proposal.verdicts)
 
 
 def _has_all(mirror: Mirror, commits: Iterable[str]) -> bool:

@@ -130,12 +130,14 @@ class Commit:
         tree: Id of its root tree.
         parents: In order.
         message: Whole text.
+        author: Name, address and time, as they stand in the object.
     """
 
     sha: Sha
     tree: str
     parents: tuple[Sha, ...]
     message: str
+    author: str = ""
 
 
 class Mirror:
@@ -402,6 +404,11 @@ class Snapshot:
                 break
             sha = commit.parents[0]
         return tuple(reversed(line))
+
+    def line(self, tip: str, after: str) -> Iterator[Commit]:
+        """Commits that `tip` contains and `after` does not, newest first, without merges."""
+        listed = _run(self._folder, ["rev-list", "--topo-order", "--no-merges", tip, f"^{after}"])
+        yield from (self.commit(sha) for sha in listed.stdout.split())
 
     def tree(self, commit: str, path: str) -> str:
         """Id of the tree at a path of a commit; "" when there is no folder."""
@@ -760,7 +767,8 @@ def _parse_commit(sha: Sha, data: bytes) -> Commit:
     lines = head.split("\n")
     tree = next(line[5:] for line in lines if line.startswith("tree "))
     parents = tuple(Sha(line[7:]) for line in lines if line.startswith("parent "))
-    return Commit(sha, tree, parents, message)
+    author = next((line[7:] for line in lines if line.startswith("author ")), "")
+    return Commit(sha, tree, parents, message, author)
 
 
 @lru_cache(maxsize=4096)

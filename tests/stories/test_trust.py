@@ -327,6 +327,23 @@ def test_a_proposal_does_not_change_its_own_rules(play: World) -> None:
     assert "owner: network" in text.decoded_content.decode()
 
 
+def test_a_rebase_merge_by_hand_does_not_bring_its_own_rules(play: World) -> None:
+    """Fails when the last commit's parent is taken for the base: it is the proposal's own."""
+    mine = CONFIG.replace("require: 1", "require: 0")
+    play.author.pushes("topic", {".porchbot.yaml": mine})
+    play.author.pushes("topic", package("net/core"))
+    play.author.pushes("topic", {".porchbot.yaml": f"{mine}# and a word\n"})
+    number = play.author.repository.create_pull(base="main", head="topic", title="t").number
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+    play.rests()
+
+    play.author.merges(number, "rebase")
+
+    assert "0 of 1" in play.author.waits_for_answer(number, "Merged, not published")
+    play.rests()
+    assert play.author.tags() == {}
+
+
 def test_a_branch_does_not_name_itself_a_place_to_publish_from(play: World) -> None:
     """Fails when a base branch's own word is enough: anybody who may push could tag alone."""
     mine = CONFIG.replace("require: 1", "require: 0") + "packages: [{branch: mine}]\n"
