@@ -1,0 +1,51 @@
+"""What somebody who never saw the harness runs into, with an own way of doing things."""
+
+from tests.stories.people import wait_for
+from tests.stories.world import World, package
+
+BRANCH = "drafts/net/core/first"
+
+
+def test_what_could_not_be_rendered_is_not_called_rendered(play: World) -> None:
+    """The short-cut takes "nothing to change" for "rendered", also where no function ran."""
+    files = package("net/core")
+    pipeline = "pipeline:\n  mutators:\n    - image: set-labels:v0.2\n      configPath: lost.yaml\n"
+    files["net/core/Kptfile"] += pipeline
+    play.author.pushes(BRANCH, files)
+    number = play.author.pull_of(BRANCH).number
+    run = play.author.waits_for_check(number, "porchbot/render", "failure")
+    assert run.output.title == "`net/core` could not be rendered"
+    assert "the package has no resource file 'lost.yaml'" in run.output.summary
+    play.author.waits_for_summary(number, "❌ rendered | `net/core` could not be rendered")
+
+    play.author.pushes(BRANCH, package("net/core"))
+    play.author.waits_for_check(number, "porchbot/render", "success")
+
+
+def test_changes_of_several_packages_name_their_package(play: World) -> None:
+    """The short-cut lists `settings.yaml` twice, and nobody knows which one is meant."""
+    number = play.proposes("drafts/many/first", {**package("net/core"), **package("net/rim")})
+    shown = play.author.summary(number)
+    assert "- `net/core/Kptfile: Kptfile core: added`" in shown
+    assert "- `net/rim/Kptfile: Kptfile rim: added`" in shown
+
+
+def test_a_title_alone_tells_what_is_missing(play: World) -> None:
+    """The short-cut cuts the cell of a table out of its row: "waits: 0 of 1"."""
+    number = play.proposes(BRANCH, package("net/core"))
+
+    def titled() -> bool | None:
+        run = play.author.checks(play.author.pull(number).head.sha).get("porchbot/publish")
+        return (
+            run is not None and run.output.title == "net/core v1 waits: approved by 0 of 1"
+        ) or None
+
+    wait_for("the title of porchbot/publish", titled)
+
+
+def test_a_question_ends_in_its_own_mark(play: World) -> None:
+    """The short-cut puts a full stop behind "did you mean `/approve`?"."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.approver.says(number, "/aprove")
+    answer = play.author.waits_for_answer(number, "did you mean")
+    assert "did you mean `/approve`? `/help` lists the commands." in answer
