@@ -1,0 +1,71 @@
+"""All measurements, or those that are named: `python -m tests.benchmarks [publish latency …]`."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+from bot import logs
+from tests.benchmarks import latency, publish, render, runner, webhooks
+
+ALL = {
+    "webhooks": webhooks.run,
+    "publish": publish.run,
+    "latency": latency.run,
+    "runner": runner.run,
+    "render": render.run,
+}
+
+
+def machine() -> str:
+    """What it is measured on."""
+    said = {
+        "kpt": ["kpt", "version"],
+        "kubectl": ["kubectl", "version", "--client"],
+        "git": ["git", "version"],
+    }
+    tools = [f"{name} {_first_line(command)}" for name, command in said.items()]
+    load = os.getloadavg()[0]
+    return (
+        f"{datetime.now(UTC):%d %B %Y %H:%M} UTC, {_processor()}, {os.cpu_count()} cores,"
+        f" {platform.system()}, Python {platform.python_version()}, {', '.join(tools)};"
+        f" load {load:.1f} before"
+    )
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [line.partition(":")[2].strip() for line in file if "model name" in line]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()
+
+
+def _first_line(command: list[str]) -> str:
+    if shutil.which(command[0]) is None:
+        return "absent"
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    return lines[0].removeprefix("git version ").removeprefix("Client Version: ") if lines else "?"
+
+
+def main() -> int:
+    """Run what is named, or everything; 2 when there is no such measurement."""
+    wanted = sys.argv[1:] or list(ALL)
+    unknown = [name for name in wanted if name not in ALL]
+    if unknown:
+        print(f"There is no {', '.join(unknown)}; there are {', '.join(ALL)}.", file=sys.stderr)
+        return 2
+    logs.configure()
+    for name in wanted:
+        print(f"## {name}\n\n{machine()}\n", flush=True)
+        ALL[name]()
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
