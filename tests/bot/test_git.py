@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -183,7 +184,9 @@ def test_a_wrong_token_is_said_and_nothing_is_asked(remote: Remote, mirror: Mirr
 @pytest.mark.parametrize("damage", ["an object of a ref", "an object within", "the folder"])
 def test_a_broken_mirror_is_fetched_anew(remote: Remote, mirror: Mirror, damage: str) -> None:
     """The short-cut fetches into it for ever: git sees its refs and finds nothing to do."""
-    head = remote.commit(FILES, ref=MAIN)
+    # What was read before is remembered by its content: nobody read this.
+    text = f"a: {uuid4().hex}\n".encode()
+    head = remote.commit({**FILES, "net/core/a.yaml": text}, ref=MAIN)
     mirror.fetch(TOKEN)
     with mirror.open() as git:
         tree = git.tree(head, "net/core")
@@ -201,7 +204,7 @@ def test_a_broken_mirror_is_fetched_anew(remote: Remote, mirror: Mirror, damage:
     mirror.fetch(TOKEN)
 
     with mirror.open() as git:
-        assert git.files(tree, DEFAULT)["a.yaml"].data == b"a: 1\n"
+        assert git.files(tree, DEFAULT)["a.yaml"].data == text
         assert git.commit(head).tree
 
 
