@@ -349,8 +349,8 @@ class Looker:
         asking = {c.author.login for c, _ in answers.pending(p, remembered)}
         approving = {a.person for a in memory.approvals(p, self.repository.id)}
         reviewing = {r.author.login for r in p.reviews if r.state is not ReviewState.DISMISSED}
-        people = sorted(asking | approving | reviewing)
-        if not people or not p.touched:
+        people = sorted(asking | approving | reviewing if p.touched else asking)
+        if not people:
             return p
         authors, roles = await asyncio.gather(
             self._who_wrote(git, pull),

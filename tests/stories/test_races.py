@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot import controller
 from tests.contract.watch import watched
 from tests.stories.people import Person, wait_for
 from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized, world
@@ -313,6 +314,30 @@ def test_what_is_pushed_beside_the_package_after_approval_is_not_merged(
     assert "beside the package changed since" in author.summary(number)
     assert not author.pull(number).merged
     approver.says(number, "/approve")
+    author.waits_for_tag("net/core/v1")
+
+
+def test_a_merge_that_finds_no_runner_is_published_when_there_is_one(
+    play: World, tmp_path: Path, runner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when only open proposals are judged again: a crash after the merge would lose a tag."""
+    monkeypatch.setattr(controller, "RUNNER_WAIT", 3.0)
+    author, approver = play.author, play.approver
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    author.says(number, "/hold")
+    approver.says(number, "/approve")
+    author.waits_for_summary(number, "1 of 1 (`approver`)")
+    play.stop_bot()
+    author.says(number, "/unhold")
+    author.merges(number)
+    late = tmp_path / "late.sock"
+    play.environment["PORCHBOT_RUNNER_ADDRESS"] = f"unix:{late}"
+    play.start_bot()
+    author.waits_for_answer(number, "Merged, not published")
+    play.rests()
+
+    late.symlink_to(runner.removeprefix("unix:"))
+
     author.waits_for_tag("net/core/v1")
 
 

@@ -138,6 +138,17 @@ def test_help_why_misspelt_and_later_commands_are_answered(play: World) -> None:
     assert len(play.author.answers(number)) == len(wanted)
 
 
+def test_help_is_given_where_no_package_is_touched(play: World) -> None:
+    """Fails when roles are read for packages alone: who may read would be told that he may not."""
+    play.author.pushes("topic", {"words.md": "Only words.\n"})
+    number = play.author.repository.create_pull(base="main", head="topic", title="t").number
+    play.author.waits_for_check(number, "porchbot/publish", "success")
+
+    play.outsider.says(number, "/help")
+
+    assert "refused" not in play.author.waits_for_answer(number, "@outsider")
+
+
 def test_commands_of_other_bots_are_left_alone(play: World) -> None:
     """Fails when every unknown slash word gets an answer: two bots then talk for ever."""
     number = play.proposes(BRANCH, package("net/core"))
