@@ -221,7 +221,7 @@ def _access(scene: _Scene, turn: _Turn, command: c.Command) -> str:
     policy = turn.proposal.policy
     if isinstance(policy, BrokenPolicy):
         if isinstance(command, c.Approve):
-            return messages.configuration_broken(policy)
+            return messages.approve_unjudged(policy)
         policy = Policy()
     author = scene.comment.author
     verdict = authorise(
@@ -247,8 +247,13 @@ def _set_draft(turn: _Turn, *, draft: bool) -> _Turn:
 
 
 def _reject(scene: _Scene, turn: _Turn, reason: str) -> _Turn:
+    """Send it back; whoever does so no longer approves it, so `/propose` publishes nothing."""
     said = messages.rejected(scene.comment.author.login, reason)
     turn = replace(turn, memory=replace(turn.memory, rejected=said))
+    if turn.approval:
+        turn = replace(turn.say(messages.APPROVED_AND_REJECTED), approval=None)
+    if _approves(scene, turn):
+        turn = _take_back(scene, turn)
     return _set_draft(turn, draft=True)
 
 
@@ -318,12 +323,22 @@ def _saw_head(facts: Facts, proposal: Proposal, comment: Comment) -> bool:
 
 
 def _unapprove(scene: _Scene, turn: _Turn) -> _Turn:
+    if not _approves(scene, turn):
+        return turn.refuse(messages.NOTHING_TO_UNAPPROVE)
+    return _take_back(scene, turn)
+
+
+def _approves(scene: _Scene, turn: _Turn) -> bool:
+    """Its writer has an approval that counts, or may have while no rules can be read."""
     p, policy = turn.proposal, turn.proposal.policy
+    if not isinstance(policy, Policy):
+        return True
+    given = standing(p, policy, turn.memory, scene.facts.repository_id)
+    return scene.comment.author.login in {a.person for a in given.counted}
+
+
+def _take_back(scene: _Scene, turn: _Turn) -> _Turn:
     who = scene.comment.author.login
-    if isinstance(policy, Policy):
-        given = standing(p, policy, turn.memory, scene.facts.repository_id)
-        if who not in {a.person for a in given.counted}:
-            return turn.refuse(messages.NOTHING_TO_UNAPPROVE)
     taken_back = Withdrawal(scene.comment.id, scene.comment.at)
     withdrawn = {**turn.memory.withdrawn, who: taken_back}
     return replace(turn, memory=replace(turn.memory, withdrawn=withdrawn))

@@ -65,6 +65,7 @@ SAME_HEAD_WHO = "the author"
 NO_PACKAGE = "No package is touched"
 NO_PACKAGE_SUMMARY = "Nothing here for porchbot: this changes no package, so nothing is published."
 PUBLISHING_SUMMARY = "Every gate holds."
+APPROVED_AND_REJECTED = "The same comment sends it back, so the approval does not count."
 NOTHING_TO_UNAPPROVE = "You have no approval here that counts, so there is nothing to take back."
 RENDER_OF_FORK = (
     "`/render` refused: the branch is in a fork, and the bot pushes to this repository only. The"
@@ -77,6 +78,14 @@ def configuration_broken(policy: BrokenPolicy) -> str:
     """Why nothing can be judged."""
     count = len(policy.problems)
     return f"`.porchbot.yaml` on the base branch has {_number(count, 'problem')}"
+
+
+def approve_unjudged(policy: BrokenPolicy) -> str:
+    """The answer to `/approve` while nothing can be judged."""
+    return (
+        f"`/approve` refused: {configuration_broken(policy)}. Mend it there, as the summary says,"
+        " and approve again."
+    )
 
 
 def configuration_problems(policy: BrokenPolicy) -> str:
@@ -202,7 +211,7 @@ def same_head(numbers: Iterable[int]) -> str:
 def proposal_title(packages: Sequence[str], head_ref: str) -> str:
     """Title of the pull request that the bot opens for a draft."""
     workspace = head_ref.rsplit("/", 1)[-1]
-    shown = ", ".join(p or "root package" for p in packages[:3])
+    shown = ", ".join(_one_line(p) or "root package" for p in packages[:3])
     more = f" and {len(packages) - 3} more" if len(packages) > 3 else ""
     return f"{shown}{more}: {workspace}"[:250]
 
@@ -218,14 +227,16 @@ def proposal_body(packages: Sequence[str]) -> str:
 
 def render_commit(packages: Sequence[str], trailers: Sequence[str]) -> str:
     """Message of a render commit."""
-    shown = ", ".join(p or "root package" for p in packages)
-    return f"Render {shown}"[:200] + "\n\n" + "\n".join(trailers)
+    shown = ", ".join(_one_line(p) or "root package" for p in packages)
+    return f"Render {_one_line(shown)}"[:200] + "\n\n" + "\n".join(trailers)
 
 
 def merge_title(proposal: Proposal) -> str:
     """First line of the merge commit."""
     shown = ", ".join(
-        f"{t.package or 'root package'} v{t.revision}" for t in proposal.touched if not t.removed
+        f"{_one_line(t.package) or 'root package'} v{t.revision}"
+        for t in proposal.touched
+        if not t.removed
     )
     return f"Publish {shown} (#{proposal.number})" if shown else f"Merge #{proposal.number}"
 
@@ -593,7 +604,8 @@ def _next(facts: Facts, proposal: Proposal, judgement: "Judgement") -> str:
 def revisions(proposal: Proposal) -> str:
     """What a proposal publishes, such as "net/core v5, net/edge v2"; plain text."""
     shown = [
-        f"{t.package or 'root package'} " + ("removed" if t.removed else f"v{t.revision}")
+        f"{_one_line(t.package) or 'root package'} "
+        + ("removed" if t.removed else f"v{t.revision}")
         for t in proposal.touched
     ]
     more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
@@ -640,7 +652,8 @@ def quote(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    # Names of files need not be UTF-8; what stands for their bytes can be sent nowhere.
+    return " ".join(text.encode("utf-8", "replace").decode().split())
 
 
 def _plain(markdown: str) -> str:

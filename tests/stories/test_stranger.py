@@ -49,3 +49,23 @@ def test_a_question_ends_in_its_own_mark(play: World) -> None:
     play.approver.says(number, "/aprove")
     answer = play.author.waits_for_answer(number, "did you mean")
     assert "did you mean `/approve`? `/help` lists the commands." in answer
+
+
+def test_who_sends_it_back_no_longer_approves_it(play: World) -> None:
+    """The short-cut keeps the approval, and `/propose` publishes what was just rejected."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.author.says(number, "/hold")
+    play.author.waits_for_summary(number, "`author` holds it")
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "1 of 1 (`approver`)")
+    play.approver.says(number, "/reject on second thoughts")
+    play.author.waits_for_summary(number, "on second thoughts")
+
+    play.author.says(number, "/unhold\n/propose")
+    play.author.waits_for_summary(number, "⏳ approved | 0 of 1")
+    play.rests()
+    assert not play.author.pull(number).merged
+
+    again = play.approver.says(number, "/approve")
+    play.author.waits_for_answer(number, "approved head", after=again)
+    play.author.waits_for_tag("net/core/v1")
