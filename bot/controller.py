@@ -37,7 +37,7 @@ from bot.look import CONFIG, Head, Looked, Looker
 from bot.perform import Outcome, Performer
 from bot.render import Judge
 from bot.store import Adoption, Store
-from bot.work import Failed, LookAgain, Result, Settled, Work
+from bot.work import LONGEST, Failed, LookAgain, Result, Settled, Work
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -65,7 +65,8 @@ STALE_WAITS = (1.0, 2.0, 4.0, 8.0)
 """Seconds between looks while the forge does not show what is known to exist (DESIGN 4)."""
 
 RUNNER_WAIT = 15.0
-"""Seconds before functions that could not be run are tried again: runners come back."""
+"""Seconds before functions that could not be run are tried again, doubled each time: runners come
+back, and a hundred proposals must not use up the forge's rate limit meanwhile."""
 
 FRESH = 5.0
 """Seconds that git as it was fetched serves the further rounds of one look."""
@@ -109,6 +110,7 @@ class _Room:
     # The last action done in each slot: wanted again at once, the forge's answer is old.
     done: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
     stale: dict[str, int] = field(default_factory=dict)
+    unjudged: dict[str, int] = field(default_factory=dict)
     # Looks at one head take turns in this process: the second would only do what the first does.
     turns: WeakValueDictionary[Head, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     publishing: set[str] = field(default_factory=set)
@@ -237,7 +239,9 @@ class Controller:
             if not actions:
                 await self._close(room, looked.facts)
                 if any(map(_unjudged, looked.facts.proposals)):
-                    return RUNNER_WAIT
+                    room.unjudged[name] = tries = room.unjudged.get(name, -1) + 1
+                    return min(LONGEST, RUNNER_WAIT * 2.0 ** min(tries, 10))
+                room.unjudged.pop(name, None)
                 return await self._waits_for_hint(room, name, looked, hint)
             if self._is_stale(room, actions):
                 return self._wait(room, name)

@@ -398,6 +398,25 @@ def test_an_old_record_in_a_later_comment_brings_no_approval_back() -> None:
     assert read.withdrawn["approver"].comment == 70
 
 
+def test_a_name_that_is_not_utf8_can_be_sent() -> None:
+    """Fails when a folder's name goes into texts as it is: nothing would be said at all."""
+    odd = "net/caf\udce9"
+    verdict = Verdict(package=odd, changes={f"{odd}/a.yaml": b"a: 1\n"})
+    proposal = replace(PROPOSAL, touched=(replace(CORE, package=odd),), verdicts=(verdict,))
+
+    for found in (decide(facts(proposal)), decide(facts(proposal, rendered_by_us=True))):
+        texts = [
+            text
+            for x in found
+            for text in (
+                x.message if isinstance(x, a.PushRender) else "",
+                x.body if isinstance(x, a.Say) else "",
+                f"{x.title}{x.summary}" if isinstance(x, a.SetCheck) else "",
+            )
+        ]
+        assert "caf?" in "".join(texts).encode().decode()
+
+
 def test_texts_stay_below_what_a_forge_takes() -> None:
     """Fails when only the summary comment is cut: a check refused for its size never appears."""
     many = tuple(
