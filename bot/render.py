@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import structlog
 
+from bot import metrics
 from bot.git import Snapshot
 from cadlib import diff, render
 from cadlib.errors import PackageError, Place
@@ -121,11 +122,13 @@ class Judge:
         """
         outcome: render.Outcome | None = None
         while True:
-            step = await asyncio.to_thread(_advance, steps, outcome)
+            with metrics.STEP_SECONDS.labels("render").time():
+                step = await asyncio.to_thread(_advance, steps, outcome)
             if isinstance(step, render.Rendered):
                 return step, ""
             try:
-                ran = await self._client.run(step.image, step.resources)
+                with metrics.STEP_SECONDS.labels("function").time():
+                    ran = await self._client.run(step.image, step.resources)
                 outcome = render.Outcome(
                     resources=ran.resources,
                     results=ran.results,
