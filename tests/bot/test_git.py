@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -467,6 +467,69 @@ def test_a_push_that_nobody_answers_is_tried_again(remote: Remote, mirror: Mirro
 
     with pytest.raises(GitBusyError, match="the push failed"):
         mirror.push(TOKEN, [RefUpdate(MAIN, head, "")])
+
+
+# --- what needs no fetch --------------------------------------------------------------------------
+
+
+def test_a_fetch_that_began_late_enough_serves(remote: Remote, mirror: Mirror) -> None:
+    """The short-cut is to fetch once for every round of a look, or never again."""
+    first = remote.commit(FILES, ref=MAIN)
+    before = time.monotonic()
+    mirror.fetch(TOKEN)
+    after = time.monotonic()
+    second = remote.commit({**FILES, "new": b""}, first, ref=MAIN)
+
+    mirror.fetch(TOKEN, before)
+    assert _mirrored(mirror) == {MAIN: first}
+    mirror.fetch(TOKEN, after)
+    assert _mirrored(mirror) == {MAIN: second}
+
+
+def test_what_we_pushed_is_seen_without_a_fetch(remote: Remote, mirror: Mirror) -> None:
+    """The short-cut is to keep refs by time: the round after a push would judge the old head."""
+    seen = remote.commit(FILES, ref=DRAFT)
+    began = time.monotonic()
+    mirror.fetch(TOKEN)
+    with mirror.open() as git:
+        assert git.ref(DRAFT) == seen
+        ours = git.write_commit(seen, {"net/core/a.yaml": b"a: 2\n"}, WHO, WHEN, lambda _: "ours")
+        tag = git.write_tag("net/core/v1", ours, WHO, WHEN, "v1")
+    mirror.push(TOKEN, [RefUpdate(DRAFT, seen, ours)])
+    mirror.push(TOKEN, [RefUpdate(Ref("refs/tags/net/core/v1"), "", tag)])
+
+    mirror.fetch(TOKEN, began)
+    with mirror.open() as git:
+        assert (git.ref(DRAFT), git.ref("refs/tags/net/core/v1")) == (ours, ours)
+    mirror.push(TOKEN, [RefUpdate(DRAFT, ours, "")])
+    assert _mirrored(mirror) == remote.refs() == {"refs/tags/net/core/v1": tag}
+
+
+def test_a_push_over_what_was_fetched_meanwhile_asks_for_a_fetch(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut is to set our refs to what we pushed: a newer push of a person is hidden."""
+    seen = remote.commit(FILES, ref=DRAFT)
+    began = time.monotonic()
+    mirror.fetch(TOKEN)
+    with mirror.open() as git:
+        ours = git.write_commit(seen, {"net/core/a.yaml": b"a: 2\n"}, WHO, WHEN, lambda _: "ours")
+    take_over = Mirror._take_over
+    theirs = ""
+
+    def late(self: Mirror, updates: Sequence[RefUpdate]) -> None:
+        nonlocal theirs
+        theirs = remote.commit({**FILES, "new": b""}, ours, ref=DRAFT)
+        self.fetch(TOKEN)
+        take_over(self, updates)
+
+    monkeypatch.setattr(Mirror, "_take_over", late)
+    assert mirror.push(TOKEN, [RefUpdate(DRAFT, seen, ours)]) is Pushed.DONE
+
+    assert _mirrored(mirror) == {DRAFT: theirs}
+    last = remote.commit({**FILES, "newer": b""}, theirs, ref=DRAFT)
+    mirror.fetch(TOKEN, began)
+    assert _mirrored(mirror) == {DRAFT: last}
 
 
 # --- what git is given ----------------------------------------------------------------------------
