@@ -58,7 +58,6 @@ class Looked:
         nodes: Proposal number to its id in GraphQL.
         seen_comments: Highest comment number seen, by proposal.
         seen_reviews: Review numbers seen.
-        has: Whether a commit is in the mirror, for the hints of a wake.
     """
 
     facts: Facts
@@ -471,7 +470,7 @@ class Looker:
         number: int,
     ) -> _Git | None:
         """Everything git knows about a proposal; None when the commits are not there."""
-        if not git.has(head) or (merged and not git.has(merged)):
+        if not all(git.has(sha) for sha in (head, tip, merged) if sha):
             return None
         base = tip if merged is None else _before_merge(git, merged, head) or tip
         origin = git.merge_base(head, base) or Sha("")
@@ -506,6 +505,7 @@ class Looker:
             (
                 *_configuration(git, head, origin),
                 *names.problems([t.package for t in touched if t.head_tree]),
+                *names.used_up([(t.package, t.revision) for t in touched]),
             ),
             _beside(git, origin, head, touched),
         )

@@ -28,6 +28,9 @@ Ref = NewType("Ref", str)
 
 _TAGS, _HEADS, _DRAFTS = "refs/tags/", "refs/heads/", "drafts/"
 
+MOST_REVISIONS = 999_999_999
+"""The highest number that is read as a revision; longer ones are foreign tags."""
+
 _REVISION = re.compile(r"v([1-9][0-9]{0,8})", re.ASCII)
 # Nine digits fit every integer that Porch and databases use; longer ones are foreign.
 
@@ -196,6 +199,26 @@ def problems(packages: Collection[str]) -> tuple[Finding, ...]:
         )
         for package, wrong in found
         if wrong
+    )
+
+
+def used_up(next_revisions: Iterable[tuple[str, int]]) -> tuple[Finding, ...]:
+    """An error for each package whose numbers have come to their end.
+
+    Anybody who may push tags can push the highest; nothing is then merged that could not be tagged.
+
+    Args:
+        next_revisions: Package and the number it would be published under.
+    """
+    return tuple(
+        Finding(
+            message=f"revision v{MOST_REVISIONS} is used, and there is no higher number",
+            severity=Severity.ERROR,
+            place=Place(f"{package}/Kptfile" if package else "Kptfile"),
+            fix="Delete the tag, if nobody uses that revision",
+        )
+        for package, revision in sorted(next_revisions)
+        if revision > MOST_REVISIONS
     )
 
 

@@ -298,3 +298,14 @@ MERGES: dict[str, tuple[str, str | None]] = {
 @pytest.mark.parametrize(("message", "expected"), MERGES.values(), ids=MERGES)
 def test_which_proposal_a_commit_merged(message: str, expected: str | None) -> None:
     assert names.proposal_of(message) == expected
+
+
+def test_a_package_whose_numbers_are_used_up_is_not_published() -> None:
+    """The short-cut counts on, and `tag` then refuses the number after the merge."""
+    highest = names.next_revision("net", ["refs/tags/net/v999999999"], {})
+    (finding,) = names.used_up([("edge", 1), ("net", highest)])
+
+    assert str(finding) == (
+        "net/Kptfile: revision v999999999 is used, and there is no higher number."
+        " Delete the tag, if nobody uses that revision."
+    )
