@@ -147,6 +147,7 @@ class Looker:
         self._keys = record_keys
         self._login = login
         self._authors: dict[tuple[int, Sha], _Authors] = {}
+        self._used: Mapping[str, Mapping[int, str]] = {}
 
     async def look(
         self,
@@ -166,7 +167,11 @@ class Looker:
             rerun: Somebody pressed Re-run.
             since: `time.monotonic()`; git as it was fetched after that will do. None: fetch now.
         """
-        told, _ = await asyncio.gather(self._ask(head, numbers), self._fetch(since))
+        told, _, self._used = await asyncio.gather(
+            self._ask(head, numbers),
+            self._fetch(since),
+            self.store.revisions(self.repository.id),
+        )
         with await asyncio.to_thread(self.mirror.open) as git:
             return await self._put_together(git, head, adoption, told, rerun=rerun)
 
@@ -545,7 +550,8 @@ class Looker:
             if before == after:
                 continue
             standing = git.tree(base, package)
-            at = _revision_at(git, tags, package, merged) if merged else 0
+            used = self._used.get(package, {})
+            at = _revision_at(git, tags, package, merged, used) if merged else 0
             tree = git.tree(result, package)
             touched.append(
                 Touched(
@@ -554,7 +560,7 @@ class Looker:
                     head_tree=after,
                     origin=before,
                     base=standing,
-                    revision=at or (names.next_revision(package, tags, ledger) if tree else 0),
+                    revision=at or (_next_revision(package, tags, ledger, used) if tree else 0),
                     tagged=bool(at),
                     changed_by=(
                         _changed_by(git, package, origin, base) if standing != before else ()
@@ -663,13 +669,33 @@ def _configuration(git: Snapshot, head: Sha, origin: Sha) -> tuple[Finding, ...]
     )
 
 
-def _revision_at(git: Snapshot, tags: Iterable[str], package: str, commit: Sha | None) -> int:
-    """The revision that is tagged on a commit; 0 when none is."""
+def _next_revision(
+    package: str,
+    tags: Iterable[str],
+    ledger: Mapping[str, frozenset[int]],
+    used: Mapping[int, str],
+) -> int:
+    """One more than the highest among tags, ledger and index (DESIGN 3)."""
+    known = ledger.get(package, frozenset()) | used.keys()
+    return names.next_revision(package, tags, {package: known})
+
+
+def _revision_at(
+    git: Snapshot,
+    tags: Iterable[str],
+    package: str,
+    commit: Sha | None,
+    used: Mapping[int, str],
+) -> int:
+    """The revision that a commit was published as; 0 when it was not.
+
+    A tag that somebody deleted is not made again: the number stays with its commit.
+    """
     for ref in tags:
         parsed = names.parse_tag(ref)
         if parsed and parsed[0] == package and git.ref(ref) == commit:
             return parsed[1]
-    return 0
+    return next((number for number, target in used.items() if target == commit), 0)
 
 
 def _changed_by(git: Snapshot, package: str, origin: Sha, base: Sha) -> tuple[str, ...]:

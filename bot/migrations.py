@@ -83,6 +83,15 @@ CREATE TABLE candidate (
   PRIMARY KEY (repository, base, proposal)
 );
 
+-- Revisions that were published: a number stays used when somebody deletes its tag.
+CREATE TABLE revision (
+  repository bigint NOT NULL,
+  package    text NOT NULL,
+  number     bigint NOT NULL,
+  target     text NOT NULL,                        -- the commit that was tagged
+  PRIMARY KEY (repository, package, number)
+);
+
 -- Closed proposals that want nothing any more.
 CREATE TABLE settled (
   repository bigint NOT NULL,

@@ -20,7 +20,7 @@ from bot.git import Mirror, Pushed, RefUpdate, Signature
 from bot.look import Looked
 from bot.render import Judge
 from bot.store import Store
-from lifecycle import records
+from lifecycle import names, records
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -156,7 +156,12 @@ class Performer:
     async def _tag(self, tags: Sequence[Tag]) -> Outcome:
         """All tags of one proposal in one push: all or none, each only if it does not exist."""
         updates = await asyncio.to_thread(self._write_tags, tags)
-        return await self._push(updates)
+        outcome = await self._push(updates)
+        if outcome is Outcome.DONE:
+            for tag in tags:
+                package, number = names.parse_tag(tag.ref) or ("", 0)
+                await self._store.keep_revision(self._repository_id, package, number, tag.target)
+        return outcome
 
     def _write_tags(self, tags: Sequence[Tag]) -> list[RefUpdate]:
         now = datetime.now(UTC)

@@ -386,6 +386,27 @@ class Store:
             {"id": repository_id, "base": base, "n": number},
         )
 
+    async def keep_revision(
+        self, repository_id: int, package: str, number: int, target: str
+    ) -> None:
+        """Remember that a number is used, whatever becomes of its tag."""
+        await self._ask(
+            "INSERT INTO revision VALUES (%(id)s, %(package)s, %(number)s, %(target)s)"
+            " ON CONFLICT DO NOTHING",
+            {"id": repository_id, "package": package, "number": number, "target": target},
+        )
+
+    async def revisions(self, repository_id: int) -> dict[str, dict[int, str]]:
+        """Package to the numbers that were published, each with its commit."""
+        rows = await self._ask(
+            "SELECT package, number, target FROM revision WHERE repository = %(id)s",
+            {"id": repository_id},
+        )
+        found: dict[str, dict[int, str]] = {}
+        for package, number, target in rows:
+            found.setdefault(package, {})[number] = target
+        return found
+
     async def settle(self, repository_id: int, number: int) -> None:
         """A closed proposal wants nothing any more."""
         await self._ask(

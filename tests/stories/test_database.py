@@ -44,3 +44,22 @@ async def test_a_lost_database_loses_nothing_that_matters(
         stage.stop_bot()
     finally:
         await drop_database(postgres.url, name)
+
+
+def test_a_number_is_never_used_again_even_when_its_tag_is_deleted(play: World) -> None:
+    """Fails when the next number is counted from the tags alone."""
+    first = play.proposes("drafts/net/core/one", package("net/core"))
+    play.approver.says(first, "/approve")
+    play.author.waits_for_tag("net/core/v1")
+    play.rests()
+    play.owner.repository.get_git_ref("tags/net/core/v1").delete()
+    play.sweep()
+    play.rests()
+
+    second = play.proposes("drafts/net/core/two", resized("net/core", 2))
+    play.approver.says(second, "/approve")
+
+    merge = play.author.waits_for_tag("net/core/v2")
+    play.rests()
+    assert play.author.tags() == {"net/core/v2": merge}
+    assert merge == play.author.pull(second).merge_commit_sha
