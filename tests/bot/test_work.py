@@ -249,16 +249,19 @@ async def test_a_lost_lease_ends_the_look_and_another_takes_over(
 ) -> None:
     """The short-cut never looks at its lease again: both finish, and the slow one wins."""
     slow, quick = Looks(wait=60), Looks()
-    async with working(store, slow, name="slow", lease=0.5, grace=0):
-        await store.wake(KEY)
-        await until(lambda: len(slow.seen) == 1)
-        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as sql:
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as sql:
+        async with working(store, slow, name="slow", lease=0.5, grace=0) as worker:
+            await store.wake(KEY)
+            await until(lambda: len(slow.seen) == 1)
             # As if the machine had slept through its lease and another had taken the key.
-            await sql.execute("UPDATE work SET owner = 'another', lease = now()")
+            await sql.execute("UPDATE work SET owner = 'another', lease = now() + interval '1 h'")
+            await until(lambda: worker.busy == 0)
+
+        await sql.execute("UPDATE work SET lease = now()")
         async with working(store, quick, name="quick"):
             await _rest(store)
 
-    assert (slow.ended, quick.ended) == (0, 1)
+    assert (len(slow.seen), slow.ended, quick.ended) == (1, 0, 1)
 
 
 async def test_a_lease_is_renewed_while_a_look_takes_long(store: Store) -> None:
