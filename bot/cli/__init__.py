@@ -1,6 +1,5 @@
 """The command `porchbot`: one module a group of commands, nothing but reading arguments here."""
 
-import asyncio
 import os
 import sys
 from contextlib import suppress
@@ -8,11 +7,20 @@ from pathlib import Path
 
 import click
 
+from bot.cli.lazy import LazyGroup
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+_COMMANDS = {
+    "fn": ("bot.cli.fn:fn", "Run functions on packages on disk."),
+    "pkg": ("bot.cli.pkg:pkg", "Get, update, and look into packages on disk."),
+}
+
+
+@click.group(
+    cls=LazyGroup, lazy=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="porchbot")
 def main() -> None:
-    """The life of kpt packages inside an ordinary GitHub repository."""
+    """The life of kpt packages inside an ordinary GitHub repository, and on disk as kpt has it."""
 
 
 _UNTIL = click.option(
@@ -41,6 +49,8 @@ def serve(until_stdin_closes: bool) -> None:
 @_UNTIL
 def runner(listen: str, until_stdin_closes: bool) -> None:
     """Run the function runner: Porch's gRPC service, with the builtin functions."""
+    import asyncio  # takes longer to import than --help to print
+
     from fnrunner.errors import RunnerAddressError
 
     try:
@@ -50,6 +60,8 @@ def runner(listen: str, until_stdin_closes: bool) -> None:
 
 
 async def _run_functions(listen: str, *, until_stdin_closes: bool) -> None:
+    import asyncio
+
     from fnrunner.serve import serve as serve_functions
 
     serving = asyncio.ensure_future(serve_functions(listen))

@@ -1,0 +1,134 @@
+"""Packages on disk: read into memory at once, and written so that a killed write loses nothing.
+
+Rules:
+- `.git` is no part of a package. Symlinks are read as links, never followed.
+- A file is written beside its place and then moved there: at any moment each file is the old
+  one or the new one, whole. What is removed goes last, and folders left empty with it.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from cadlib.errors import PackageError, Place
+from cadlib.package import EXECUTABLE, REGULAR, SYMLINK, Entry
+
+_FIX = "Make it readable, or remove it"
+
+
+def read(root: Path) -> dict[str, Entry]:
+    """Return the files below a folder, by path relative to it, sorted.
+
+    Raises:
+        PackageError: One of them cannot be read, or is neither a file nor a symlink.
+    """
+    return dict(sorted(_read(os.fspath(root), "")))
+
+
+def _read(folder: str, prefix: str) -> Iterator[tuple[str, Entry]]:
+    try:
+        with os.scandir(folder) as found:
+            for each in found:
+                path = prefix + each.name
+                if each.name == ".git":
+                    continue
+                if each.is_symlink():
+                    yield path, Entry(os.fsencode(os.readlink(each.path)), SYMLINK)
+                elif each.is_dir():
+                    yield from _read(each.path, f"{path}/")
+                elif each.is_file():
+                    yield path, _entry(each.path)
+                else:
+                    raise PackageError(Place(path), "it is neither a file nor a symlink", _FIX)
+    except OSError as error:
+        place = Place(os.path.relpath(error.filename or folder, folder))
+        raise PackageError(place, f"cannot be read: {error.strerror}", _FIX) from error
+
+
+def _entry(path: str) -> Entry:
+    with open(path, "rb", buffering=0) as file:
+        executable = os.fstat(file.fileno()).st_mode & stat.S_IXUSR
+        data = file.read()
+    return Entry(data, EXECUTABLE if executable else REGULAR)
+
+
+def write(root: Path, changes: Mapping[str, Entry | bytes | None]) -> None:
+    """Write changed files below a folder.
+
+    Args:
+        root: The folder; made if it is not there.
+        changes: By path relative to it: a file with its mode; new bytes for a file that keeps
+            the mode it has; None to remove it.
+
+    Raises:
+        PackageError: One of them cannot be written. What was written before stays.
+    """
+    made: set[str] = set()
+    base = os.fspath(root)
+    os.makedirs(base, exist_ok=True)
+    for path, new in changes.items():
+        if new is None:
+            continue
+        place = os.path.join(base, path)
+        parent = os.path.dirname(place)
+        try:
+            if parent not in made:
+                os.makedirs(parent, exist_ok=True)
+                made.add(parent)
+            _replace(place, new)
+        except OSError as error:
+            raise _unwritten(path, error) from error
+    for path in (path for path, new in changes.items() if new is None):
+        try:
+            _remove(base, path)
+        except OSError as error:
+            raise _unwritten(path, error) from error
+
+
+def _unwritten(path: str, error: OSError) -> PackageError:
+    return PackageError(
+        Place(path),
+        f"cannot be written: {error.strerror}",
+        "Make room for it, or let it be written",
+    )
+
+
+def _replace(place: str, new: Entry | bytes) -> None:
+    beside = f"{place}.porchbot-new"
+    if isinstance(new, Entry) and new.mode == SYMLINK:
+        if os.path.lexists(beside):
+            os.unlink(beside)
+        os.symlink(os.fsdecode(new.data), beside)
+    else:
+        data, mode = (new.data, _bits(new.mode)) if isinstance(new, Entry) else (new, _mode(place))
+        with open(beside, "wb", buffering=0) as file:
+            file.write(data)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+    os.replace(beside, place)
+
+
+def _bits(mode: str) -> int | None:
+    return 0o755 if mode == EXECUTABLE else None
+
+
+def _mode(place: str) -> int | None:
+    """Return the mode that a file has; None if there is none, or it has the usual one."""
+    try:
+        found = stat.S_IMODE(os.lstat(place).st_mode)
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _remove(base: str, path: str) -> None:
+    place = os.path.join(base, path)
+    os.unlink(place)
+    folder = os.path.dirname(path)
+    while folder:
+        try:
+            os.rmdir(os.path.join(base, folder))
+        except OSError:
+            return  # it is not empty
+        folder = os.path.dirname(folder)

@@ -1,0 +1,46 @@
+"""Groups of commands whose modules are read when one of them is run: `porchbot` starts fast."""
+
+from collections.abc import Mapping
+from importlib import import_module
+
+import click
+
+
+class LazyGroup(click.Group):
+    """A group whose commands stand in modules of their own.
+
+    Args:
+        commands: For each command, "module:function" and its line in the help.
+        attrs: As for `click.Group`.
+    """
+
+    def __init__(
+        self, *, lazy: Mapping[str, tuple[str, str]] | None = None, **attrs: object
+    ) -> None:
+        super().__init__(**attrs)  # type: ignore[arg-type]  # click's own keywords, passed on
+        self._lazy = dict(lazy or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, sorted."""
+        return sorted({*super().list_commands(ctx), *self._lazy})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, its module read now."""
+        if cmd_name not in self._lazy:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = self._lazy[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without reading their modules."""
+        rows = []
+        for name in self.list_commands(ctx):
+            if name in self._lazy:
+                rows.append((name, self._lazy[name][1]))
+                continue
+            command = super().get_command(ctx, name)
+            if command is not None and not command.hidden:
+                rows.append((name, command.get_short_help_str(limit=70)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
