@@ -26,6 +26,7 @@ Where we differ from kpt, on purpose
 import posixpath
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from cadlib import kptfile as kptfiles
 from cadlib import package as packages
@@ -36,7 +37,7 @@ from cadlib.kptfile import Function
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Files
 from cadlib.resourcelist import Item, encode
-from cadlib.returned import Answer, answered
+from cadlib.returned import Answer, answered, handed_back
 from cadlib.source import Resource, Source, missing
 from cadlib.yaml import Value
 
@@ -47,13 +48,17 @@ GUARDRAIL = "guardrail"
 _BREADTH_FIRST = "kpt.dev/bfs-rendering"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: `resources` is kept in its dictionary
 class Call:
     """A function to run, and what to run it on.
 
+    A runner in this process takes `items` and `config` as they are and must not change
+    their values, which are shared; any other takes `resources`.
+
     Attributes:
         image: Full name of the image, with tag or digest.
-        resources: The ResourceList to send, YAML in UTF-8.
+        items: The resources, in order; paths are relative to `package`.
+        config: The function's configuration; None if there is none.
         package: The package whose pipeline it is part of, relative to the root
             package; "" for the root itself.
         step: Its place in the pipeline, such as "mutators[0]".
@@ -61,10 +66,16 @@ class Call:
     """
 
     image: str
-    resources: bytes
+    items: Sequence[Item]
+    config: Value
     package: str
     step: str
     source: str
+
+    @cached_property
+    def resources(self) -> bytes:
+        """The ResourceList to send, YAML in UTF-8, written when first asked for."""
+        return encode(self.items, self.config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +84,8 @@ class Outcome:
 
     Attributes:
         resources: The ResourceList that came back, or None if none did.
+        items: The resources that came back, from a runner in this process, in place of
+            `resources`. An item that is the very object of the call did not change.
         results: The function's findings, in the form of a ResourceList's `results`;
             where empty, those in `resources` are read.
         error: Why the function failed; "" if it did not. `results` count all the same.
@@ -80,6 +93,7 @@ class Outcome:
     """
 
     resources: bytes | None = None
+    items: Sequence[Item] | None = None
     results: Sequence[Mapping[str, object]] = ()
     error: str = ""
     log: str = ""
@@ -283,7 +297,8 @@ class _Rendering:
         ]
         return Call(
             image=_full_image(function),
-            resources=encode(items, self._config(package, function, resources)),
+            items=items,
+            config=self._config(package, function, resources),
             package=package,
             step=step,
             source=source,
@@ -340,7 +355,11 @@ class _Rendering:
     ) -> Answer:
         """Read an outcome; take down what the function said, and that it ran."""
         answer = Answer(resources=sent)
-        if outcome.resources != call.resources:  # else it changed nothing and said nothing
+        if outcome.items is not None:
+            answer = handed_back(
+                outcome.items, sent, call.package, given=call.items, mutates=mutates
+            )
+        elif outcome.resources != call.resources:  # else it changed nothing and said nothing
             answer = answered(
                 outcome.resources, sent, call.package, given=call.resources, mutates=mutates
             )

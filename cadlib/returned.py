@@ -6,6 +6,7 @@ Source: kptdev/kpt, pkg/fn/runtime/runner.go (path invariants) and kyaml's
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 
 from cadlib import package as packages
 from cadlib.errors import PackageError, Place
@@ -68,20 +69,54 @@ def answered(
     return Answer(resources=resources, results=results)
 
 
-def matched(items: Sequence[Item], sent: Sequence[Resource], package: str) -> list[Resource]:
+def handed_back(
+    items: Sequence[Item],
+    sent: list[Resource],
+    package: str,
+    *,
+    given: Sequence[Item],
+    mutates: bool,
+) -> Answer:
+    """Take what a function in this process returned; as `answered`, without any text.
+
+    Args:
+        items: What it returned; an item of `given` itself did not change.
+        sent: The resources that `given` was made of.
+        package: The package whose pipeline it is part of.
+        given: What it was given.
+        mutates: Whether what it made of the resources counts.
+    """
+    unchanged = len(items) == len(given) and all(map(is_, items, given))
+    if unchanged or not mutates:
+        return Answer(resources=sent)
+    try:
+        return Answer(resources=matched(items, sent, package, given))
+    except PackageError as error:
+        return Answer(resources=sent, problem=error, ok=False)
+
+
+def matched(
+    items: Sequence[Item], sent: Sequence[Resource], package: str, given: Sequence[Item] = ()
+) -> list[Resource]:
     """Return the resources that came back, in order, each with what it was read from.
 
     Args:
         items: What the function returned; paths are relative to `package`.
         sent: What it was given, in the order in which it was given.
         package: The package whose pipeline it is part of.
+        given: The items made of `sent`, in the same order, where one that comes back as
+            the same object says that it did not change.
 
     Raises:
         PackageError: A resource lies outside of the package, two lie at one place, or
             one is no Kubernetes resource.
     """
     before = _before(items, sent, package)
-    after = [_resource(item, origin, package) for item, origin in zip(items, before, strict=True)]
+    kept = {id(item): each for item, each in zip(given, sent, strict=bool(given))}
+    after = [
+        kept.get(id(item)) or _resource(item, origin, package)
+        for item, origin in zip(items, before, strict=True)
+    ]
     _check_places(after)
     _check_kptfiles(after, sent)
     return after

@@ -94,11 +94,11 @@ class Source:
         return self.streams[path].documents[position]
 
     def comments(self, resource: Resource) -> Mapping[FieldPath, str]:
-        """Return the line comments of a resource."""
+        """Return the line comments of a resource; those of the file are read when asked for."""
         if resource.comments is not None:
             return resource.comments
         document = self.document(resource)
-        return document.comments if document else {}
+        return _Comments(document) if document else {}
 
     def _read_ignore(self, package: str) -> pathspec.GitIgnoreSpec | None:
         path = packages.join(package, packages.IGNORE_FILE)
@@ -154,6 +154,24 @@ class Source:
         if spec is None or packages.name(path) == packages.KPTFILE:
             return False
         return spec.match_file(packages.relative(owner, path))
+
+
+class _Comments(Mapping[FieldPath, str]):
+    """The line comments of a document: most functions never look at them."""
+
+    __slots__ = ("_document",)
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+
+    def __getitem__(self, field: FieldPath) -> str:
+        return self._document.comments[field]
+
+    def __iter__(self) -> Iterator[FieldPath]:
+        return iter(self._document.comments)
+
+    def __len__(self) -> int:
+        return len(self._document.comments)
 
 
 def missing(value: Value) -> str:
