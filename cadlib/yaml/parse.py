@@ -23,8 +23,6 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 from ruamel.yaml.reader import ReaderError
-from yaml.cyaml import CParser as NewerParser
-from yaml.error import YAMLError as NewerError
 
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, Limits
@@ -32,6 +30,7 @@ from cadlib.yaml.scalars import resolve
 from cadlib.yaml.tree import (
     Alias,
     Document,
+    Extent,
     Map,
     Node,
     Scalar,
@@ -46,6 +45,8 @@ from cadlib.yaml.tree import (
 _BOM = "\ufeff"
 _TAG = "tag:yaml.org,2002:"
 _RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
+_BLOCK_STYLES = frozenset("|>")
+_new = tuple.__new__  # a third of what the constructor of a NamedTuple takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,9 @@ def _documents(source: Text, limits: Limits) -> tuple[Document, ...]:
     try:
         return _Reader(source, limits, CParser(source.text).get_event).documents()
     except MarkedYAMLError as error:
+        from yaml.cyaml import CParser as NewerParser  # rarely needed, and slow to import
+        from yaml.error import YAMLError as NewerError
+
         newer = NewerParser(source.text)
         try:
             return _Reader(source, limits, lambda: _copied(newer.get_event())).documents()
@@ -204,17 +208,18 @@ class _Reader:
                     template=self._template,
                     index=None if empty else index,
                     source=self._source,
-                    root=root,
-                    start=event.start_mark.index,
-                    end=end.end_mark.index,
-                    explicit=bool(event.explicit),
+                    extent=Extent(
+                        root=root,
+                        start=event.start_mark.index,
+                        end=end.end_mark.index,
+                        explicit=bool(event.explicit),
+                    ),
                 )
             )
             index += not empty
         return tuple(found)
 
     def _node(self, event: Event, depth: int) -> Node:
-        self._nodes += 1
         if type(event) is ScalarEvent:
             return self._scalar(event)
         if depth >= self._limits.depth and type(event) is not AliasEvent:
@@ -231,17 +236,17 @@ class _Reader:
         return self._alias(event)
 
     def _scalar(self, event: ScalarEvent) -> Scalar:
+        """Read a scalar: most of the time that a file takes is spent here."""
+        self._nodes += 1
         raw: str = event.value
         style: str = event.style or ""
         start: int = event.start_mark.index
         end: int = event.end_mark.index
-        value: Value = raw
-        if event.implicit[0] or event.tag in _RESOLVED_TAGS:
-            value = resolve(raw)
-        if style in ("|", ">"):
+        value: Value = resolve(raw) if event.implicit[0] or event.tag in _RESOLVED_TAGS else raw
+        if style in _BLOCK_STYLES:
             end = self._block_end(start, end)
         anchor: str | None = event.anchor
-        node = Scalar(start, end, value, raw, style, anchor)
+        node = _new(Scalar, (start, end, value, raw, style, anchor))
         if anchor is not None:
             self._anchors[anchor] = (node, 1)
         return node
@@ -255,51 +260,62 @@ class _Reader:
         return start + len(text[start:end].rstrip("\r\n"))
 
     def _map(self, event: MappingStartEvent, depth: int) -> Map:
+        self._nodes += 1
         before = self._nodes
         value: dict[str, Value] = {}
         keys: list[Scalar | Alias] = []
         nodes: list[Node] = []
         merges: list[Node] = []
         following = self._next
+        scalar = self._scalar
         while type(event_ := following()) is not MappingEndEvent:
-            key = self._node(event_, depth)
-            node = self._node(following(), depth)
-            if isinstance(key, Map | Seq) or isinstance(key.value, dict | list):
+            key = scalar(event_) if type(event_) is ScalarEvent else self._node(event_, depth)
+            event_ = following()
+            node = scalar(event_) if type(event_) is ScalarEvent else self._node(event_, depth)
+            if type(key) is Scalar:
+                name = key.raw
+            elif isinstance(key, Map | Seq) or isinstance(key.value, dict | list):
                 self._template = True
                 continue
+            else:
+                name = key_text(key)
             keys.append(key)
             nodes.append(node)
-            if is_merge(key):
+            if name == "<<" and is_merge(key):
                 merges.append(node)
                 continue
-            name = key_text(key)
             if name in value:
                 raise self._duplicate(name, key.start, keys)
             value[name] = node.value
         for node in merges:
             self._merge(node, value)
-        end = event_.end_mark.index if event.flow_style else nodes[-1].end if nodes else 0
-        made = Map(
-            event.start_mark.index, end, value, tuple(keys), tuple(nodes),
-            bool(event.flow_style), event.anchor,
-        )  # fmt: skip
-        if made.anchor is not None:
-            self._anchors[made.anchor] = (made, self._nodes - before + 1)
+        flow = bool(event.flow_style)
+        end = event_.end_mark.index if flow else nodes[-1].end if nodes else 0
+        anchor: str | None = event.anchor
+        made = _new(
+            Map, (event.start_mark.index, end, value, tuple(keys), tuple(nodes), flow, anchor)
+        )
+        if anchor is not None:
+            self._anchors[anchor] = (made, self._nodes - before + 1)
         return made
 
     def _seq(self, event: SequenceStartEvent, depth: int) -> Seq:
+        self._nodes += 1
         before = self._nodes
         items: list[Node] = []
         following = self._next
+        scalar = self._scalar
         while type(event_ := following()) is not SequenceEndEvent:
-            items.append(self._node(event_, depth))
-        end = event_.end_mark.index if event.flow_style else items[-1].end
-        made = Seq(
-            event.start_mark.index, end, [item.value for item in items], tuple(items),
-            bool(event.flow_style), event.anchor,
-        )  # fmt: skip
-        if made.anchor is not None:
-            self._anchors[made.anchor] = (made, self._nodes - before + 1)
+            items.append(
+                scalar(event_) if type(event_) is ScalarEvent else self._node(event_, depth)
+            )
+        flow = bool(event.flow_style)
+        end = event_.end_mark.index if flow else items[-1].end
+        anchor: str | None = event.anchor
+        values = [item.value for item in items]
+        made = _new(Seq, (event.start_mark.index, end, values, tuple(items), flow, anchor))
+        if anchor is not None:
+            self._anchors[anchor] = (made, self._nodes - before + 1)
         return made
 
     def _alias(self, event: AliasEvent) -> Alias:
@@ -312,7 +328,7 @@ class _Reader:
                 f"Write &{event.anchor} before the value that is meant",
             )
         target, size = known
-        self._nodes += size
+        self._nodes += 1 + size
         self._added += size
         if self._added > self._limits.nodes:
             raise self._refuse(

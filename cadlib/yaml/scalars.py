@@ -58,6 +58,7 @@ _FLOW = re.compile(r"[,\[\]{}:?]")
 _UNPRINTABLE = re.compile(r"[^ -~]")
 
 
+@lru_cache(maxsize=8192)
 def resolve(text: str) -> Atom:
     """Return the value of an untagged plain scalar.
 

@@ -14,7 +14,7 @@ Rules:
 import bisect
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -150,6 +150,18 @@ class Text:
         return self.text.rfind("\n", 0, position) + 1
 
 
+class Extent(NamedTuple):
+    """Where a document stands in its text: its nodes, and what is around them.
+
+    `end` is exclusive: behind the document's "...", or before the next document.
+    """
+
+    root: Node
+    start: int
+    end: int
+    explicit: bool
+
+
 @dataclass(frozen=True)
 class Document:
     """One document of a file.
@@ -161,10 +173,8 @@ class Document:
         index: Position among the documents that are not empty, as kpt counts; None
             for an empty one.
         source: The file's text.
-        root: Its outermost node; a scalar of no width if it is empty.
-        start: Where it begins: at its directives or "---", or at its first node.
-        end: Where it ends: after its "...", or before the next document.
-        explicit: It begins with "---".
+        extent: Where it stands, or how to find that out: one that was read in another
+            process comes without its nodes, which few ask for.
     """
 
     value: Value
@@ -172,10 +182,31 @@ class Document:
     template: bool
     index: int | None
     source: Text
-    root: Node
-    start: int
-    end: int
-    explicit: bool
+    extent: Extent | Callable[[], Extent]
+
+    @cached_property
+    def _extent(self) -> Extent:
+        return self.extent if isinstance(self.extent, Extent) else self.extent()
+
+    @property
+    def root(self) -> Node:
+        """Its outermost node; a scalar of no width if it is empty."""
+        return self._extent.root
+
+    @property
+    def start(self) -> int:
+        """Where it begins: at its directives or "---", or at its first node."""
+        return self._extent.start
+
+    @property
+    def end(self) -> int:
+        """Where it ends: after its "...", or before the next document."""
+        return self._extent.end
+
+    @property
+    def explicit(self) -> bool:
+        """Whether it begins with "---"."""
+        return self._extent.explicit
 
     @property
     def start_line(self) -> int:
