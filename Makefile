@@ -7,8 +7,9 @@ DEV_READY := $(VENV)/.ready-dev
 REPO ?=
 INFO ?=
 EXIT ?=
+CASES ?=
 
-.PHONY: demo playground test check bench proto clean
+.PHONY: demo playground test check cases bench proto clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -24,6 +25,9 @@ check: $(DEV_READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+cases: $(DEV_READY)
+	@$(BIN)/python -m tests.cases $(if $(CASES),"$(CASES)")
 
 bench: $(DEV_READY)
 	$(BIN)/python -m tests.benchmarks

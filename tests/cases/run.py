@@ -1,0 +1,94 @@
+"""Running cases: which module knows a corpus, and what a missing one means.
+
+Rules:
+- A corpus that cadlib must know fails where a kind of its cases cannot be run. The others wait,
+  those of a function by its name, until the part of the project that they are for is there.
+- A handler that raises has failed. A deviation counts only if docs/deviations.md describes it.
+"""
+
+import re
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing import get_context
+from pathlib import Path
+
+from tests.cases.model import Case, Handler, Outcome, Verdict, failed, waiting
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN = ROOT / "tests/cases/own"
+SHARED = (ROOT / "../shared/cases").resolve()
+DEVIATIONS = ROOT / "docs/deviations.md"
+
+NAMED = frozenset({"merge2", "merge3", "update", "get", "render", "heal", "kio"})
+
+_ENTRY = re.compile(r"^#+ (D[0-9]+)\b", re.MULTILINE)
+_AT_ONCE = 8  # cases that a worker takes: git makes some of them a hundred times slower
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A case with its verdict."""
+
+    case: Case
+    verdict: Verdict
+
+
+def run(cases: Iterable[Case], *, workers: int = 1) -> Iterator[Ran]:
+    """Run cases, in their order.
+
+    Args:
+        cases: From any corpora.
+        workers: Processes to run them in; with 1 they are run in this one.
+    """
+    if workers == 1:
+        yield from map(one, cases)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(one, cases, chunksize=_AT_ONCE)
+
+
+def one(case: Case) -> Ran:
+    """Run one case; whatever its handler raises is its failure."""
+    handler = handlers(case.corpus).get(case.kind)
+    if handler is None:
+        return Ran(case, _unknown(case))
+    try:
+        verdict = handler(case)
+    except Exception:
+        verdict = failed(traceback.format_exc())
+    return Ran(case, _known(verdict))
+
+
+def _unknown(case: Case) -> Verdict:
+    if case.corpus in NAMED:
+        return failed(f"nothing runs the kind {case.kind!r} of the corpus {case.corpus}")
+    kind, _, function = case.corpus.partition("/")
+    return waiting(function if kind == "functions" and function else case.corpus)
+
+
+def _known(verdict: Verdict) -> Verdict:
+    if verdict.outcome is Outcome.DEVIATES and verdict.deviation not in deviations():
+        text = f"docs/deviations.md has no entry {verdict.deviation!r}: {verdict.text}"
+        return failed(text)
+    return verdict
+
+
+@cache
+def deviations() -> frozenset[str]:
+    """Return the numbers of the entries of docs/deviations.md."""
+    return frozenset(_ENTRY.findall(DEVIATIONS.read_text(encoding="utf-8")))
+
+
+@cache
+def handlers(corpus: str) -> Mapping[str, Handler]:
+    """Return the handlers of a corpus by kind; none where no module is named for it."""
+    module = f"tests.cases.{corpus.partition('/')[0].replace('-', '_')}"
+    if not module.isascii() or find_spec(module) is None:
+        return {}
+    found: Mapping[str, Handler] = getattr(import_module(module), "KINDS", {})
+    return found
