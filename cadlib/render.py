@@ -31,6 +31,7 @@ from functools import cached_property
 from cadlib import kptfile as kptfiles
 from cadlib import package as packages
 from cadlib import places, written
+from cadlib.bulk import Bulk
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error, order
 from cadlib.kptfile import Function
@@ -158,6 +159,7 @@ def render(
     mutators: Sequence[Function] = (),
     validators: Sequence[Function] = (),
     limits: Limits = DEFAULT,
+    bulk: Bulk | None = None,
 ) -> Steps:
     """Render a package.
 
@@ -167,6 +169,7 @@ def render(
             Their `config_path` is a file of the root package.
         validators: More validators, after those mutators.
         limits: How much is read. What exceeds it is a finding.
+        bulk: Reads and edits the files; one after another if not given.
 
     Yields:
         Calls, one at a time; send an `Outcome` for each.
@@ -178,8 +181,8 @@ def render(
     unfit = packages.problems(files, limits)
     if any(finding.severity is Severity.ERROR for finding in unfit):
         return Rendered(findings=unfit, failed=True, complete=False)
-    source = Source(files, limits)
-    rendering = _Rendering(source, [*unfit, *source.findings])
+    source = Source(files, limits, bulk)
+    rendering = _Rendering(source, bulk, [*unfit, *source.findings])
     return (yield from rendering.run(mutators, validators))
 
 
@@ -190,8 +193,9 @@ class _StoppedError(Exception):
 class _Rendering:
     """One run of `render`: gathers findings and steps on its way."""
 
-    def __init__(self, source: Source, findings: list[Finding]) -> None:
+    def __init__(self, source: Source, bulk: Bulk | None, findings: list[Finding]) -> None:
         self._source = source
+        self._bulk = bulk
         self._findings = findings
         self._steps: list[Step] = []
         self._failed = False
@@ -204,7 +208,7 @@ class _Rendering:
             self._check(mutators, validators)
             resources = yield from self._package("")
             resources = yield from self._functions("", mutators, validators, resources, GUARDRAIL)
-            changes = written.changes(self._source, resources)
+            changes = written.changes(self._source, resources, self._bulk)
             complete = True
         except _StoppedError:
             self._failed = True

@@ -13,13 +13,13 @@ import pathspec
 
 from cadlib import kptfile as kptfiles
 from cadlib import package as packages
+from cadlib.bulk import Bulk, Serial
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, ResourceRef, Severity, from_error
 from cadlib.kptfile import Kptfile
 from cadlib.limits import Limits
 from cadlib.package import Files
 from cadlib.yaml import Document, FieldPath, Stream, TemplateError, Value
-from cadlib.yaml import read as read_yaml
 from cadlib.yaml.tree import Alias, Map, Node, Seq
 
 
@@ -60,7 +60,7 @@ class Source:
         findings: What is wrong with the others, and what will not be rendered.
     """
 
-    def __init__(self, files: Files, limits: Limits) -> None:
+    def __init__(self, files: Files, limits: Limits, bulk: Bulk | None = None) -> None:
         self.files = files
         self.findings: list[Finding] = []
         self.packages = frozenset(packages.find(files))
@@ -71,8 +71,11 @@ class Source:
         self._aliased = 0
         self._owned: dict[str, list[str]] = {}
         self._ignores = {each: self._read_ignore(each) for each in sorted(self.packages)}
-        for path in sorted(files, key=lambda path: path.split("/")):
-            self._read(path)
+        owners = dict(self._read_ones())
+        data = {path: files[path].data for path in owners}
+        read = (bulk or Serial()).read(data, limits)
+        for (path, owner), stream in zip(owners.items(), read, strict=True):
+            self._take(path, owner, stream)
 
     def resources(self, package: str) -> list[Resource]:
         """Return the resources of this package, without those of its subpackages."""
@@ -118,20 +121,25 @@ class Source:
             )
             return None
 
-    def _read(self, path: str) -> None:
-        entry = self.files[path]
-        owner = packages.owner_of(path, self.packages)
-        if owner is None or entry.mode == packages.SYMLINK:
-            return
-        if not packages.is_resource_file(path) or self._ignored(path, owner):
-            return
+    def _read_ones(self) -> Iterator[tuple[str, str]]:
+        """Yield the files that kpt reads as resources, in its order, each with its package."""
+        for path in sorted(self.files, key=lambda path: path.split("/")):
+            owner = packages.owner_of(path, self.packages)
+            if owner is None or self.files[path].mode == packages.SYMLINK:
+                continue
+            if packages.is_resource_file(path) and not self._ignored(path, owner):
+                yield path, owner
+
+    def _take(self, path: str, owner: str, stream: Stream | PackageError) -> None:
+        """Take down what was read from a file, or what is wrong with it."""
         try:
-            stream = read_yaml(entry.data, path=path, limits=self._limits)
+            if isinstance(stream, PackageError):
+                raise stream
             self._count_aliases(stream, path)
             if packages.name(path) == packages.KPTFILE:
                 self.kptfiles[owner] = kptfiles.of_stream(stream, path)
         except PackageError as error:
-            self.findings.append(_unreadable(error, path, entry.data))
+            self.findings.append(_unreadable(error, path, self.files[path].data))
             return
         self.streams[path] = stream
         self._owned.setdefault(owner, []).append(path)

@@ -3,18 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from cadlib import package as packages
+from cadlib.bulk import Bulk, Edit, Serial
 from cadlib.errors import PackageError, Place
 from cadlib.source import Resource, Source
-from cadlib.yaml import DELETED, Deleted, Stream, Value, append, edit, emit, same
+from cadlib.yaml import DELETED, Deleted, Stream, Value, append, emit, same
 from cadlib.yaml import read as read_yaml
 
 
-def changes(source: Source, resources: Sequence[Resource]) -> Mapping[str, bytes | None]:
+def changes(
+    source: Source, resources: Sequence[Resource], bulk: Bulk | None = None
+) -> Mapping[str, bytes | None]:
     """Return what to write so that the package holds `resources`.
 
     Args:
         source: The package as it was given.
         resources: All its resources, as the functions left them.
+        bulk: Edits the files.
 
     Returns:
         New bytes by path, None for a file to delete; only what differs, by path.
@@ -23,12 +27,16 @@ def changes(source: Source, resources: Sequence[Resource]) -> Mapping[str, bytes
         PackageError: A value cannot be written into its file without loss, or a
             resource lies where no file for it can be.
     """
-    found = dict(_edits(source, resources))
+    edits = dict(_edits(source, resources))
+    found: dict[str, bytes | None] = dict.fromkeys(edits)
+    kept = {path: each for path, each in edits.items() if each is not None}
+    found.update(zip(kept, (bulk or Serial()).edit(list(kept.values())), strict=True))
     found |= _additions(source, resources, found)
     return {path: found[path] for path in sorted(found)}
 
 
-def _edits(source: Source, resources: Sequence[Resource]) -> Iterator[tuple[str, bytes | None]]:
+def _edits(source: Source, resources: Sequence[Resource]) -> Iterator[tuple[str, Edit | None]]:
+    """Yield what to make of each file that changes, None for one to delete."""
     stayed: dict[str, dict[int, Value]] = {}
     for each in resources:
         if each.origin and each.origin[0] == each.path:
@@ -45,7 +53,7 @@ def _edits(source: Source, resources: Sequence[Resource]) -> Iterator[tuple[str,
         if all(wanted.get(position) is DELETED for position in full):
             yield path, None
         else:
-            yield path, edit(stream, wanted)
+            yield path, Edit(stream, wanted)
 
 
 def _stays(wanted: Value | Deleted, value: Value) -> bool:
