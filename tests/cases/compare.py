@@ -236,8 +236,13 @@ def documents(data: bytes | str, *, noise: bool = True) -> list[Parsed]:
         PackageError: It is no YAML.
     """
     raw = data.encode(errors="surrogateescape") if isinstance(data, str) else data
-    found = [each for each in read(raw).documents if not each.empty]
-    return [_parsed(each, noise) for each in found]
+    found = []
+    above = 0  # a comment above the first node belongs to the document below it
+    for document in read(raw).documents:
+        if not document.empty:
+            found.append(_parsed(document, above, noise))
+        above = document.end
+    return found
 
 
 def documents_difference(
@@ -260,7 +265,7 @@ def documents_difference(
     )
 
 
-def _parsed(document: Document, noise: bool) -> Parsed:
+def _parsed(document: Document, above: int, noise: bool) -> Parsed:
     comments = {path: _bare(text) for path, text in document.comments.items()}
     value = document.value
     if document.template:  # it has no value, so its text stands for it
@@ -269,11 +274,11 @@ def _parsed(document: Document, noise: bool) -> Parsed:
         mark = _bare(MERGE_COMMENT)
         comments = {path: text for path, text in comments.items() if not text.startswith(mark)}
         value = _without_identifier(value)
-    return Parsed(value, comments, tuple(map(_bare, _standing(document))))
+    return Parsed(value, comments, tuple(map(_bare, _standing(document, above))))
 
 
 def _bare(comment: str) -> str:
-    return comment.lstrip("#").strip()
+    return comment.removeprefix("#").strip()
 
 
 def _without_identifier(value: Value) -> Value:
@@ -295,11 +300,11 @@ def _dropped(value: dict[str, Value], gone: str) -> dict[str, Value]:
     return {key: each for key, each in value.items() if key != gone}
 
 
-def _standing(document: Document) -> Iterator[str]:
+def _standing(document: Document, position: int) -> Iterator[str]:
     """Yield the comments on lines of their own, but for what is text of a scalar."""
-    text, position = document.source.text, document.start
+    text = document.source.text
     scalars = [(node.start, node.end) for node in _scalars(document.root)]
-    for line in text[document.start : document.end].split("\n"):
+    for line in text[position : document.end].split("\n"):
         stripped = line.strip()
         at = position + len(line) - len(line.lstrip())
         if stripped.startswith("#"):
