@@ -1,0 +1,228 @@
+"""Streams of resources: taken apart into one text for each resource, and put together again.
+
+Rules:
+- A stream is documents one after another, or one `ResourceList`, `List` or other list kind
+  (`DeploymentList`) with its resources in `items`.
+- Each resource becomes a file of its own, its comments and layout as they were, so that
+  what is changed in it is changed by edits of its text.
+- Documents without a value are left out. What is no mapping is refused, except lists where
+  they are asked for.
+- Resources that use one another's anchors are written out when they are taken apart.
+
+Source: kyaml `kio.ByteReader` and `kio.ByteWriter` (kubernetes-sigs/kustomize).
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from cadlib.errors import PackageError, Place
+from cadlib.kio_anchors import de_anchored, has_anchors
+from cadlib.kio_text import as_item, closed, document_texts, indented, item_texts, value_text
+from cadlib.limits import DEFAULT, Limits
+from cadlib.resourcelist import API_VERSION, KIND
+from cadlib.yaml import Document, Stream, Value
+from cadlib.yaml import read as read_yaml
+from cadlib.yaml.tree import Map, Node, Seq
+
+_NODE_KINDS = {Map: "MappingNode", Seq: "SequenceNode"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """The list that resources came in, or shall go out in.
+
+    Attributes:
+        api_version: Its `apiVersion`; "" if it has none.
+        kind: Its `kind`, such as "ResourceList".
+    """
+
+    api_version: str
+    kind: str
+
+
+RESOURCE_LIST = Wrapper(API_VERSION, KIND)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """A stream, taken apart.
+
+    Attributes:
+        items: The resources, each a file with one document (`stream.documents[0]`).
+        config: `functionConfig` of the list, likewise; None if there was none.
+        results: `results` of the list, likewise.
+        wrapper: The list they came in; None for plain documents.
+    """
+
+    items: tuple[Stream, ...]
+    config: Stream | None = None
+    results: Stream | None = None
+    wrapper: Wrapper | None = None
+
+
+def read(
+    data: bytes,
+    *,
+    path: str = "",
+    unwrap: bool = True,
+    lists: bool = False,
+    limits: Limits = DEFAULT,
+) -> Wrapped:
+    """Take a stream apart.
+
+    Args:
+        data: YAML or JSON, UTF-8; line ends of either kind.
+        path: What it is called in messages.
+        unwrap: Take the resources out of a list kind, if that is the only document.
+        lists: Accept documents that are bare lists.
+        limits: As for reading a file.
+
+    Raises:
+        PackageError: It cannot be read; something follows "---" on its line; or a
+            document is neither a mapping nor an accepted list (kyaml's words:
+            "wrong node kind: expected MappingNode but got …").
+    """
+    whole = read_yaml(data.replace(b"\r\n", b"\n"), path=path, limits=limits)
+    texts = document_texts(whole)
+    documents = [each for each in whole.documents if not each.empty]
+    if unwrap and len(documents) == 1 and _is_list(documents[0].value):
+        return _unwrapped(documents[0], whole, limits)
+    items = []
+    for document, text in zip(documents, texts, strict=True):
+        if document.value is None and not document.template:
+            continue
+        _refuse_scalars(document, lists)
+        items.append(stream_of(text, path=path, limits=limits))
+    return Wrapped(tuple(items))
+
+
+def stream_of(text: str, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
+    """Return a text as a file that was read."""
+    return read_yaml(text.encode(), path=path, limits=limits)
+
+
+def parts(stream: Stream) -> Iterator[Stream]:
+    """Yield the documents of a file that hold a value, each as a file of its own."""
+    for text in document_texts(stream):
+        yield stream_of(text, path=stream.source.path)
+
+
+def _is_list(value: Value) -> bool:
+    """Say whether a document is a list of resources: by its kind, as its API may be any."""
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("kind")
+    if kind in (KIND, "List"):
+        return "items" in value or "functionConfig" in value
+    metadata = value.get("metadata")
+    named = isinstance(metadata, dict) and "name" in metadata
+    listed = isinstance(value.get("items"), list)
+    return isinstance(kind, str) and kind.endswith("List") and listed and not named
+
+
+def _unwrapped(document: Document, whole: Stream, limits: Limits) -> Wrapped:
+    if has_anchors(document.root):
+        whole = de_anchored(whole)
+        document = next(each for each in whole.documents if not each.empty)
+    root = document.root
+    if not isinstance(root, Map):
+        raise _refuse(document, root)
+    source = document.source
+    named: dict[str, Stream] = {}
+    for field in ("functionConfig", "results"):
+        found = root.at(field)
+        if found and found[1].value is not None:
+            named[field] = stream_of(value_text(source, *found), path=source.path, limits=limits)
+    items: list[Stream] = []
+    listed = root.at("items")
+    if listed and isinstance(listed[1], Seq):
+        for item, text in zip(listed[1].items, item_texts(source, listed[1]), strict=True):
+            if not isinstance(item, Map):
+                raise _refuse(document, item)
+            items.append(stream_of(text, path=source.path, limits=limits))
+    elif listed and listed[1].value is not None:
+        raise PackageError(
+            Place(source.path, document.line(("items",)), "items"),
+            "items is no list",
+            "Write a list of resources",
+        )
+    version = document.value.get("apiVersion") if isinstance(document.value, dict) else None
+    kind = document.value.get("kind") if isinstance(document.value, dict) else None
+    return Wrapped(
+        items=tuple(items),
+        config=named.get("functionConfig"),
+        results=named.get("results"),
+        wrapper=Wrapper("" if version is None else str(version), str(kind)),
+    )
+
+
+def _refuse_scalars(document: Document, lists: bool) -> None:
+    accepted = (Map, Seq) if lists else (Map,)
+    if not document.template and not isinstance(document.root, accepted):
+        raise _refuse(document, document.root)
+
+
+def _refuse(document: Document, node: Node) -> PackageError:
+    kind = _NODE_KINDS.get(type(node), "ScalarNode")
+    return PackageError(
+        Place(document.source.path, document.source.line(node.start)),
+        f"wrong node kind: expected MappingNode but got {kind}",
+        "Give one mapping in each document",
+    )
+
+
+def write(
+    items: Iterable[Stream],
+    *,
+    wrapper: Wrapper | None = None,
+    config: Stream | None = None,
+    results: Stream | None = None,
+) -> bytes:
+    """Put resources together again, each with the text it has.
+
+    Args:
+        items: The resources, each a file with one document.
+        wrapper: The list to put them in; None for documents one after another, where
+            `config` and `results` have no place and are left out.
+        config: `functionConfig` of the list.
+        results: `results` of the list.
+    """
+    texts = [_text(each) for each in items]
+    if wrapper is None:
+        return "---\n".join(texts).encode()
+    lines = [f"apiVersion: {wrapper.api_version}\n"] if wrapper.api_version else []
+    lines.append(f"kind: {wrapper.kind}\n")
+    lines.append("items:\n" if texts else "items: []\n")
+    lines += [as_item(text) for text in texts]
+    for field, value in (("functionConfig", config), ("results", results)):
+        if value is not None:
+            lines.append(_field(field, value))
+    return "".join(lines).encode()
+
+
+def _text(item: Stream) -> str:
+    documents = [each for each in item.documents if not each.empty]
+    if len(documents) != 1:
+        raise ValueError(f"a resource's file holds {len(documents)} documents, not one")
+    return closed(documents[0]) if not documents[0].explicit else closed_part(item)
+
+
+def closed_part(item: Stream) -> str:
+    """Return the text of a file with one document, without its marker."""
+    return closed(next(parts(item)).documents[0])
+
+
+def _field(name: str, value: Stream) -> str:
+    text = _text(value)
+    root = next(each for each in value.documents if not each.empty).root
+    if isinstance(root, Map | Seq) and not root.flow:
+        # A list may stand at the column of its key.
+        return f"{name}:\n{text if isinstance(root, Seq) else indented(text, 2)}"
+    comment, _, rest = text.rpartition("\n#") if text.startswith("#") else ("", "", text)
+    return f"{name}: {rest}" if not comment else f"{name}:\n{indented(text, 2)}"
+
+
+def to_json(value: Value) -> bytes:
+    """Return a value as JSON in the form that kpt writes: two columns, sorted keys."""
+    return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,232 @@
+"""The annotations that say where a resource lies, and what a new one gets by default.
+
+Rules:
+- Today's annotations stand under `internal.config.kubernetes.io/`, older ones under
+  `config.kubernetes.io/` (the id under `config.k8s.io/`); both are kept alike.
+- A resource without a path gets `<namespace>/<kind in small letters>_<name>.yaml`; one
+  without an index comes after those that its file has.
+- A resource without a name or metadata is left as it is.
+
+Source: kyaml `kioutil` (kubernetes-sigs/kustomize).
+"""
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from cadlib.errors import PackageError, Place
+from cadlib.yaml import Stream, Value, edit, read
+from cadlib.yaml.tree import Map
+
+PATH = "internal.config.kubernetes.io/path"
+INDEX = "internal.config.kubernetes.io/index"
+ID = "internal.config.kubernetes.io/id"
+SEQINDENT = "internal.config.kubernetes.io/seqindent"
+LEGACY_PATH = "config.kubernetes.io/path"
+LEGACY_INDEX = "config.kubernetes.io/index"
+LEGACY_ID = "config.k8s.io/id"
+
+READER = (INDEX, LEGACY_INDEX, SEQINDENT)
+"""What a reader of streams adds, and a writer takes away."""
+
+PLACE = (PATH, LEGACY_PATH)
+"""What a reader of packages adds besides."""
+
+_LEGACY = {PATH: LEGACY_PATH, INDEX: LEGACY_INDEX, ID: LEGACY_ID}
+
+
+def annotations(value: Value) -> dict[str, str]:
+    """Return a resource's annotations as texts; none for what is no resource."""
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    found = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(found, dict):
+        return {}
+    return {key: "" if text is None else str(text) for key, text in found.items()}
+
+
+def annotated(item: Stream, wanted: Mapping[str, str | None]) -> Stream:
+    """Return a resource's file with annotations in it, as edits of its text.
+
+    Args:
+        item: A file with one document.
+        wanted: Values by annotation; None takes one away. `annotations` and `metadata` go
+            when nothing is left in them.
+
+    Raises:
+        PackageError: `metadata` or `annotations` is no mapping.
+    """
+    position, document = next(
+        (number, each) for number, each in enumerate(item.documents) if not each.empty
+    )
+    value = document.value
+    if not isinstance(value, dict):
+        return item
+    changed = _with_annotations(value, wanted, item)
+    data = edit(item, {position: changed})
+    return item if data is item.data else read(data, path=item.source.path)
+
+
+def _with_annotations(
+    value: dict[str, Value], wanted: Mapping[str, str | None], item: Stream
+) -> Value:
+    metadata = _mapping(value, "metadata", item)
+    found = _mapping(metadata, "annotations", item)
+    kept: dict[str, Value] = {
+        key: each for key, each in found.items() if wanted.get(key, "") is not None
+    }
+    kept |= {key: each for key, each in wanted.items() if each is not None}
+    if kept == found and (found or not any(wanted.values())) and "annotations" not in metadata:
+        return value
+    inner: dict[str, Value] = {**metadata, "annotations": kept}
+    if not kept:
+        del inner["annotations"]
+    if inner:
+        return {**value, "metadata": inner}
+    return {key: each for key, each in value.items() if key != "metadata"}
+
+
+def _mapping(value: dict[str, Value], key: str, item: Stream) -> dict[str, Value]:
+    found = value.get(key)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise PackageError(
+            Place(item.source.path, field=key), f"{key} is no mapping", "Write names and values"
+        )
+    return found
+
+
+def legacy(found: Mapping[str, str]) -> dict[str, str]:
+    """Return what annotations lack of either kind where the other is there."""
+    missing: dict[str, str] = {}
+    for new, old in _LEGACY.items():
+        if found.get(new) and not found.get(old):
+            missing[old] = found[new]
+        elif found.get(old) and not found.get(new):
+            missing[new] = found[old]
+    return missing
+
+
+def with_legacy(item: Stream) -> Stream:
+    """Return a resource's file with both kinds of each annotation, where it has one."""
+    return annotated(item, legacy(annotations(value_of(item))))
+
+
+def value_of(item: Stream) -> Value:
+    """Return the value of a file with one document."""
+    return next((each.value for each in item.documents if not each.empty), None)
+
+
+def default_path(value: Value, folder: str = "") -> str:
+    """Return where a resource is put that does not say; "" if it has no name.
+
+    Args:
+        value: The resource.
+        folder: The folder it is put into, by kyaml's rule with its namespace below.
+    """
+    if not isinstance(value, dict):
+        return ""
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict):
+        return ""
+    kind, name, namespace = (
+        "" if each is None else str(each)
+        for each in (value.get("kind"), metadata.get("name"), metadata.get("namespace"))
+    )
+    return posixpath.join(folder, namespace, f"{kind.lower()}_{name}.yaml")
+
+
+def with_paths(items: Sequence[Stream], folder: str = "") -> list[Stream]:
+    """Return resources' files, each with a path; both kinds of annotation."""
+    return [_with_path(item, folder) for item in items]
+
+
+def _with_path(item: Stream, folder: str) -> Stream:
+    value = value_of(item)
+    found = annotations(value)
+    wanted = legacy(found)
+    if not (found.get(PATH) or found.get(LEGACY_PATH)):
+        path = default_path(value, folder)
+        wanted |= {PATH: path, LEGACY_PATH: path} if path else {}
+    return annotated(item, wanted)
+
+
+def with_places(items: Sequence[Stream], folder: str = "") -> list[Stream]:
+    """Return resources' files, each with a path and an index; both kinds of annotation.
+
+    Raises:
+        PackageError: An index is no whole number.
+    """
+    placed = with_paths(items, folder)
+    following: dict[str, int] = defaultdict(int)
+    for item in placed:
+        path, index = place(item)
+        if index is not None:
+            following[path] = max(following[path], index + 1)
+    return [_with_index(item, following) for item in placed]
+
+
+def _with_index(item: Stream, following: dict[str, int]) -> Stream:
+    path, index = place(item)
+    if index is not None or not path:
+        return item
+    following[path] += 1
+    text = str(following[path] - 1)
+    return annotated(item, {INDEX: text, LEGACY_INDEX: text})
+
+
+def place(item: Stream) -> tuple[str, int | None]:
+    """Return the path and the index that a resource's annotations give; "" and None if none.
+
+    Raises:
+        PackageError: The index is no whole number.
+    """
+    found = annotations(value_of(item))
+    path = found.get(PATH) or found.get(LEGACY_PATH) or ""
+    text = found.get(INDEX) or found.get(LEGACY_INDEX) or ""
+    if not text:
+        return path, None
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise PackageError(
+            Place(item.source.path, field=f"metadata.annotations[{INDEX!r}]"),
+            f"unable to parse {INDEX} {text}: it is no whole number",
+            "Write the position in its file, from 0",
+        )
+    return path, int(text)
+
+
+def by_place(items: Sequence[Stream]) -> list[Stream]:
+    """Return resources sorted by path, then by index, those without one first."""
+
+    def key(item: Stream) -> tuple[str, int]:
+        path, index = place(item)
+        return path, -1 if index is None else index
+
+    return sorted(items, key=key)
+
+
+def seqindent(text: str) -> str:
+    """Return how lists are indented, as the first one in a text shows: "wide" or "compact".
+
+    Lists inside block scalars do not count; "compact" where there is none.
+    """
+    lines = text.split("\n")
+    for above, line in pairwise(lines):
+        dash = len(line) - len(line.lstrip(" "))
+        key = above.strip(" ")
+        if not line.startswith("- ", dash) or key.count(":") != 1 or not key.endswith(":"):
+            continue
+        margin = len(above) - len(above.lstrip(" "))
+        if dash == margin:
+            return "compact"
+        if dash == margin + 2:
+            return "wide"
+    return "compact"
+
+
+def is_json_file(items: Sequence[Stream]) -> bool:
+    """Say whether resources are the one resource of a `.json` file, which is written as JSON."""
+    if len(items) != 1 or not any(isinstance(each.root, Map) for each in items[0].documents):
+        return False
+    return place(items[0])[0].endswith(".json")

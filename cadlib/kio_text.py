@@ -1,0 +1,181 @@
+r"""Taking the text of one resource out of a larger text, and putting it into another.
+
+Rules:
+- Texts are moved whole, with their comments; only how far they are indented changes.
+- The comment lines right above a resource in a list, in the column of its dash, belong to
+  it; so do those below it that are indented further than the dash.
+- Line ends become "\n", as in kpt.
+"""
+
+from cadlib.errors import PackageError, Place
+from cadlib.yaml.layout import column
+from cadlib.yaml.parse import Stream
+from cadlib.yaml.patch import Patch, head
+from cadlib.yaml.tree import Alias, Document, Map, Node, Scalar, Seq, Text, content_start, is_block
+
+
+def document_texts(stream: Stream) -> list[str]:
+    """Return the text of each document that holds a value, without markers and directives.
+
+    What stands between the end of one document and the marker of the next, such as a
+    licence at the top of the file, comes before the text of the next.
+
+    Raises:
+        PackageError: Something other than a comment follows a "---".
+    """
+    found, since = [], 0
+    for document in stream.documents:
+        if not document.empty:
+            found.append(_document_text(document, since))
+        since = document.end
+    return found
+
+
+def _document_text(document: Document, since: int) -> str:
+    text = document.source.text
+    if not document.explicit:
+        return _unix(text[since : document.end])
+    marker = document.start
+    while not text.startswith("---", marker):  # directives
+        marker = text.index("\n", marker) + 1
+    end = text.find("\n", marker)
+    end = len(text) if end < 0 else end
+    rest = text[marker + 3 : end].strip()
+    if rest and not rest.startswith("#"):
+        if text[:marker].strip():
+            raise PackageError(
+                Place(document.source.path, document.source.line(marker)),
+                f"invalid document separator: {text[marker:end].strip()}",
+                'Write the value on the line after "---"',
+            )
+        end = marker + 2
+    before = text[since : document.start].lstrip("\r\n")
+    if before and not before.endswith("\n"):  # behind "..." there may be a comment
+        before += "\n"
+    inner = text[end + 1 : document.end]
+    if inner.rstrip().endswith("\n..."):
+        inner = inner.rstrip().removesuffix("...")
+    return _unix(before + inner)
+
+
+def item_texts(source: Text, items: Seq) -> list[str]:
+    """Return the text of each item of a list, as a text of its own that begins in column 0."""
+    if items.flow:
+        return [_slice(source, item) for item in items.items]
+    patch = Patch(source)
+    dash = column(source, items)
+    starts = [head(patch, patch.line_start(_dash(source, item))) for item in items.items]
+    found = []
+    for position, item in enumerate(items.items):
+        if position + 1 < len(starts):
+            end = starts[position + 1]
+        else:
+            end = _trailing(patch, patch.after(item.end), dash)
+        found.append(_item_text(patch, item, starts[position], end, dash))
+    return found
+
+
+def _dash(source: Text, item: Node) -> int:
+    """Return where the dash before an item stands; items may begin on a later line."""
+    return source.text.rindex("-", 0, item.start + (item.start == item.end))
+
+
+def _item_text(patch: Patch, item: Node, start: int, end: int, dash: int) -> str:
+    text = patch.text[start:end]
+    first = patch.text.rindex("-", start, max(item.start, start + dash + 1))
+    inner = column_of(patch, item) if is_block(item) else dash + 2
+    blanked = text[: first - start] + " " + text[first - start + 1 :]
+    return _unix(_dedented(blanked, inner))
+
+
+def column_of(patch: Patch, node: Node) -> int:
+    """Return the column in which the content of a node begins, from 0."""
+    return patch.column(content_start(patch.text, node))
+
+
+def value_text(source: Text, key: Scalar | Alias, value: Node) -> str:
+    """Return the text of a key's value, as a text of its own that begins in column 0."""
+    if not is_block(value) or value.start == value.end:
+        return _slice(source, value)
+    patch = Patch(source)
+    start = patch.line_start(value.start)
+    if start <= key.start:  # it begins on the line of its key
+        return _slice(source, value)
+    begin = patch.after(key.end)
+    margin = column_of(patch, value)
+    end = _trailing(patch, patch.after(value.end), patch.column(key.start))
+    return _unix(_dedented(patch.text[begin:end], margin))
+
+
+def _slice(source: Text, node: Node) -> str:
+    start = source.line_start(node.start)
+    text = source.text[node.start : node.end]
+    return _unix(_dedented(text, node.start - start)) + "\n"
+
+
+def _trailing(patch: Patch, position: int, margin: int) -> int:
+    """Return where the comment lines below a node end that are indented beyond `margin`."""
+    end = position
+    while position < len(patch.text):
+        after = patch.after(position + 1) if patch.text[position] != "\n" else position + 1
+        line = patch.text[position:after]
+        stripped = line.strip()
+        if stripped and not (stripped[0] == "#" and len(line) - len(line.lstrip(" ")) > margin):
+            break
+        end = after if stripped else end
+        position = after
+    return end
+
+
+def _dedented(text: str, columns: int) -> str:
+    margin = " " * columns
+    lines = text.split("\n")
+    return "\n".join(
+        line[columns:] if line.startswith(margin) else line.lstrip(" ") for line in lines
+    )
+
+
+def as_item(text: str, indent: int = 0) -> str:
+    """Return a text as an item of a list whose dashes stand in a column, comments above it."""
+    pad = " " * indent
+    lines = text.split("\n")
+    first = next(
+        (number for number, line in enumerate(lines) if line.strip() and line.lstrip()[0] != "#"), 0
+    )
+    above = [pad + line.strip() for line in lines[:first] if line.strip()]
+    below = [f"{pad}  {line}" if line.strip() else line for line in lines[first + 1 :]]
+    return "\n".join([*above, f"{pad}- {lines[first]}", *below])
+
+
+def indented(text: str, columns: int) -> str:
+    """Return a text with each line that is not blank further in."""
+    pad = " " * columns
+    return "\n".join(pad + line if line.strip() else line for line in text.split("\n"))
+
+
+def closed(document: Document) -> str:
+    """Return the text of a file's only document, ended by one line break.
+
+    Blank lines at its end go, unless they are content (`|+`); a block scalar at its end
+    that had no line break keeps its value.
+    """
+    text = document.source.text
+    last = _last(document.root)
+    if isinstance(last, Scalar) and last.style in ("|", ">"):
+        if text.endswith("\n") or not text:
+            return text if last.raw.endswith("\n\n") else text.rstrip("\n") + "\n"
+        header = content_start(text, last) + 1
+        kept = text[header : text.find("\n", header)].split("#")[0]
+        if "-" not in kept and last.end == len(text):
+            return f"{text[:header]}-{text[header:].replace('+', '', '+' in kept)}\n"
+    return text.rstrip() + "\n"
+
+
+def _last(node: Node) -> Node:
+    while isinstance(node, Map | Seq) and not node.flow:
+        node = node.values[-1] if isinstance(node, Map) else node.items[-1]
+    return node
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n")
