@@ -23,7 +23,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from cadlib.errors import PackageError, Place
-from cadlib.kptfile import is_image
+from cadlib.images import is_image
 from cadlib.yaml import Document, FieldPath, field_text
 from cadlib.yaml import read as read_yaml
 from lifecycle import names

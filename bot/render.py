@@ -18,7 +18,7 @@ from bot.git import Snapshot
 from cadlib import diff, render
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
-from cadlib.kptfile import resolve_image
+from cadlib.images import resolve_image
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Entry, Files, join
 from fnrunner.client import Client

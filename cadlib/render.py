@@ -28,9 +28,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from cadlib import images, places, versions, written
 from cadlib import kptfile as kptfiles
 from cadlib import package as packages
-from cadlib import places, written
 from cadlib.bulk import Bulk
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error, order
@@ -426,7 +426,7 @@ def _place(function: Function) -> Place:
 
 
 def _full_image(function: Function) -> str:
-    return kptfiles.resolve_image(kptfiles.with_tag(function.image, function.tag) or "")
+    return images.resolve_image(versions.with_tag(function.image, function.tag) or "")
 
 
 def _config_field(function: Function) -> str:
@@ -439,7 +439,7 @@ def _unsupported(function: Function) -> Iterator[Finding]:
         "exec": bool(function.exec),
         "selectors": bool(function.selectors),
         "exclude": bool(function.exclude),
-        "tag": kptfiles.with_tag(function.image, function.tag) is None,
+        "tag": versions.with_tag(function.image, function.tag) is None,
     }
     fixes = {
         "exec": "Use a function that has an image",

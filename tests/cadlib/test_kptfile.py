@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cadlib import kptfile
+from cadlib import images, kptfile
 from cadlib.errors import PackageError, Place
-from cadlib.kptfile import Condition, Function, GitRef, Kptfile, Selector
+from cadlib.kptfile import Condition, Function, GenericRef, GitRef, Kptfile, KptfileError, Selector
 
 CASES = Path(__file__).resolve().parents[2] / "../shared/cases/runtime/cases.jsonl"
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
@@ -153,88 +153,110 @@ REFUSED: dict[str, tuple[str, str]] = {
         "Kptfile: the Kptfile holds 2 YAML documents. Leave exactly one, of kind Kptfile.",
     ),
     "a template": (HEAD + "info: {{ .x }}\n", "is a template"),
-    "a list": ("- a\n", "Kptfile:1, apiVersion: this is 'no apiVersion', 'no kind', not a Kptfile"),
+    "a list": (
+        "- a\n",
+        'Kptfile:1, apiVersion: unknown resource type "/, Kind=" found in Kptfile.',
+    ),
     "an old version": (
         HEAD.replace("/v1", "/v1alpha2"),
-        "Kptfile:1, apiVersion: the Kptfile has the old version 'kpt.dev/v1alpha2'."
+        'Kptfile:1, apiVersion: old resource version "v1alpha2" found in Kptfile.'
         " Bring it to 'kpt.dev/v1' as kpt's migration guide says.",
     ),
     "another kind": (
         "apiVersion: v1\nkind: ConfigMap\n",
-        "Kptfile:1, apiVersion: this is 'v1', 'ConfigMap', not a Kptfile."
+        'Kptfile:1, apiVersion: unknown resource type "/v1, Kind=ConfigMap" found in Kptfile.'
         " Write `apiVersion: kpt.dev/v1` and `kind: Kptfile`.",
+    ),
+    "a newer version": (
+        HEAD.replace("/v1", "/v2"),
+        'unknown resource type "kpt.dev/v2, Kind=Kptfile" found in Kptfile.',
     ),
     "a misspelt field": (
         HEAD + "pipline:\n  mutators: []\n",
-        "Kptfile:5, pipline: kpt knows no field 'pipline' here. Write 'pipeline'.",
+        "Kptfile:5, pipline: field pipline not found in type v1.KptFile. Write 'pipeline'.",
     ),
     "a misspelt field deep inside": (
         PIPE + "  - image: a\n    configmap: {}\n",
         "Kptfile:8, pipeline.mutators[0].configmap:"
-        " kpt knows no field 'configmap' here. Write 'configMap'.",
+        " field configmap not found in type v1.Function. Write 'configMap'.",
     ),
     "a field from kpt's documentation that kpt refuses": (
         PIPE + "  - image: a\n    configRef: {kind: A, name: b}\n",
         "Kptfile:8, pipeline.mutators[0].configRef:"
-        " kpt knows no field 'configRef' here. Use configPath or configMap.",
+        " field configRef not found in type v1.Function. Use configPath or configMap.",
     ),
     "metadata as Kubernetes has it": (
         HEAD + "  creationTimestamp: null\n",
         "Kptfile:5, metadata.creationTimestamp:"
-        " kpt knows no field 'creationTimestamp' here. Remove it.",
+        " field creationTimestamp not found in type yaml.ObjectMeta. Remove it.",
+    ),
+    "several at once": (
+        HEAD + "inventory: {x: y}\npipeline:\n  mutators: a\n",
+        "Kptfile:5, inventory.x: field x not found in type v1.Inventory;"
+        " line 7: cannot unmarshal !!str `a` into []v1.Function. Remove it.",
+    ),
+    "a store other than git for what is wanted": (
+        HEAD + "upstream: {type: generic, generic: {storeID: a}}\n",
+        "Kptfile:5, upstream.generic: field generic not found in type v1.Upstream.",
     ),
     "a duplicate key": (HEAD + "kind: Kptfile\n", "Kptfile:5"),
     "a list where a mapping should be": (
         HEAD + "pipeline:\n- image: a\n",
-        "Kptfile:5, pipeline: this is a list, and kpt wants a mapping. Write a mapping here.",
+        "Kptfile:5, pipeline: cannot unmarshal !!seq into v1.Pipeline. Write a mapping here.",
     ),
     "a mapping where a text should be": (
         PIPE + "  - image: {a: b}\n",
-        "Kptfile:7, pipeline.mutators[0].image: this is a mapping, and kpt wants a text."
+        "Kptfile:7, pipeline.mutators[0].image: cannot unmarshal !!map into string."
         " Write a text here.",
     ),
     "a text where a list should be": (
-        PIPE.rstrip() + " a\n",
-        "Kptfile:6, pipeline.mutators: this is a single value, and kpt wants a list.",
+        PIPE.rstrip() + " a long name\n",
+        "Kptfile:6, pipeline.mutators:"
+        " cannot unmarshal !!str `a long ...` into []v1.Function. Write a list here.",
     ),
     "a list where keys with texts should be": (
         HEAD + "  labels: [a]\n",
-        "Kptfile:5, metadata.labels: this is a list, and kpt wants keys with texts.",
+        "Kptfile:5, metadata.labels: cannot unmarshal !!seq into map[string]string."
+        " Write keys with texts here.",
     ),
     "a text where a number should be": (
         HEAD + "status: {renderStatus: {mutationSteps: [{exitCode: none}]}}\n",
         "Kptfile:5, status.renderStatus.mutationSteps[0].exitCode:"
-        " this is a single value, and kpt wants a number.",
+        " cannot unmarshal !!str `none` into int. Write a number here.",
     ),
     "a nested configMap": (
         PIPE + "  - image: a\n    configMap:\n      x: [1]\n",
-        "Kptfile:9, pipeline.mutators[0].configMap.x: this is a list, and kpt wants a text.",
+        "Kptfile:9, pipeline.mutators[0].configMap.x: cannot unmarshal !!seq into string.",
     ),
     "no function": (
         PIPE + "  - name: a\n",
-        "Kptfile:7, pipeline.mutators[0]: the function has neither `image` nor `exec`."
+        "Kptfile:7, pipeline.mutators[0]: must specify a functon (`image` or `exec`) to execute."
         " Give exactly one of the two.",
     ),
     "image and exec": (
         PIPE + "  - image: a\n    exec: b\n",
-        "Kptfile:7, pipeline.mutators[0]: the function has both `image` and `exec`.",
+        "Kptfile:7, pipeline.mutators[0]: must not specify both `image` and `exec` at the same"
+        " time.",
     ),
     "two configurations": (
         PIPE + "  - image: a\n    configPath: a.yaml\n    configMap: {a: b}\n",
-        "the function has both `configMap` and `configPath`. Give at most one of the two.",
+        "functionConfig must not specify both `configMap` and `configPath` at the same time."
+        " Give at most one of the two.",
     ),
     "a configuration outside": (
         PIPE + "  - image: a\n    configPath: ../a.yaml\n",
-        "Kptfile:8, pipeline.mutators[0].configPath: the path '../a.yaml' leads out of the"
-        " package. Give the path of a file in this package, relative to the Kptfile.",
+        "Kptfile:8, pipeline.mutators[0].configPath: path must not be outside the package."
+        " Give the path of a file in this package, relative to the Kptfile.",
     ),
+    "an absolute path": (PIPE + "  - image: a\n    configPath: /a\n", "path must be relative."),
+    "a blank path": (PIPE + "  - image: a\n    configPath: ' '\n", "path must not be empty."),
     "a bad image": (
         PIPE + "  - image: Set-Labels\n",
-        "Kptfile:7, pipeline.mutators[0].image: 'Set-Labels' is no name of an image.",
+        'Kptfile:7, pipeline.mutators[0].image: function image reference "Set-Labels" is invalid:',
     ),
     "a bad tag": (
         PIPE + "  - image: a\n    tag: .b\n",
-        "Kptfile:8, pipeline.mutators[0].tag: '.b' is no tag of an image.",
+        'Kptfile:8, pipeline.mutators[0].tag: `function.tag` ".b" must be a valid image tag:',
     ),
 }
 
@@ -254,49 +276,87 @@ def test_null_stands_for_nothing() -> None:
     )
 
 
-TAGS: dict[str, tuple[str, str, str | None]] = {
-    "none": ("a:v1", "", "a:v1"),
-    "added": ("a", "v2", "a:v2"),
-    "instead of the image's": ("r:5000/x/a:v1", "v2", "r:5000/x/a:v2"),
-    "instead of a digest": ("a@sha256:" + "0" * 64, "latest", "a:latest"),
-    "a name with an x in it": ("a", "v1.2.3-x.1", "a:v1.2.3-x.1"),
-    "a range": ("a", "~1.2", None),
-    "a range of two": ("a", ">=1.2, <2", None),
-    "a version with two numbers": ("a", "v1.2", "a:v1.2"),
-    "a wildcard": ("a", "1.x", None),
+def test_scalars_count_as_written() -> None:
+    """The short-cut is to take the value: a commit of digits loses its zero, 1.10 is 1.1."""
+    found = read(
+        "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: 1.10\n"
+        "upstreamLock:\n  type: git\n  git:\n    ref: 1e3\n    commit: 0123456\n"
+        "pipeline:\n  mutators:\n  - image: a\n    tag: 1.10\n"
+    )
+
+    assert (found.name, found.mutators[0].tag) == ("1.10", "1.10")
+    assert found.upstream_lock == GitRef(ref="1e3", commit="0123456")
+
+
+def test_a_lock_of_another_store_than_git() -> None:
+    found = read(
+        HEAD + "upstreamLock:\n  type: generic\n  generic:\n"
+        "    storeID: DB\n    resourceID: a/b\n    resourceVersion: 3\n"
+    )
+
+    assert found.upstream_lock is None
+    assert found.generic_lock == GenericRef(store="DB", resource="a/b", version="3")
+
+
+def test_a_path_beside_an_empty_config_map() -> None:
+    """kpt looks at what a configMap holds; `configMap: {}` is none."""
+    found = read(PIPE + "  - image: a\n    configPath: a.yaml\n    configMap: {}\n")
+
+    assert found.mutators[0].config_path == "a.yaml"
+
+
+FRAMES: dict[str, tuple[str, str]] = {
+    "a rule": (
+        PIPE + "  - image: a\n    configPath: ../x\n",
+        "Kptfile is invalid:\nField: `pipeline.mutators[0].configPath`\n"
+        'Value: "../x"\nReason: path must not be outside the package\n',
+    ),
+    "a rule without a value": (
+        PIPE + "  - exec: a\n    image: b\n",
+        "Kptfile is invalid:\nField: `pipeline.mutators[0]`\n"
+        "Reason: must not specify both `image` and `exec` at the same time\n",
+    ),
+    "fields": (
+        HEAD + "inventory: {x: y}\nfoo: bar\n",
+        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\nyaml: unmarshal errors:\n'
+        "  line 5: field x not found in type v1.Inventory\n"
+        "  line 6: field foo not found in type v1.KptFile",
+    ),
+    "the first version": (
+        HEAD.replace("/v1", "/v1alpha1"),
+        'Error: Kptfile at "p" has an old version ("v1alpha1") of the Kptfile schema.\n'
+        "Please update the package to the latest format by following"
+        " https://kpt.dev/installation/migration.",
+    ),
+    "another kind": (
+        "apiVersion: v1\nkind: ConfigMap\n",
+        'Error: Kptfile at "p" has an unknown resource type ("/v1, Kind=ConfigMap").',
+    ),
 }
 
 
-@pytest.mark.parametrize(("image", "tag", "expected"), TAGS.values(), ids=TAGS)
-def test_tag(image: str, tag: str, expected: str | None) -> None:
-    assert kptfile.with_tag(image, tag) == expected
+@pytest.mark.parametrize(("text", "expected"), FRAMES.values(), ids=FRAMES)
+def test_what_kpt_prints(text: str, expected: str) -> None:
+    with pytest.raises(KptfileError) as caught:  # the whole text is compared
+        read(text)
 
-
-def test_short_names_come_from_the_catalog() -> None:
-    """The short-cut is to look for ":" anywhere, which takes a port for a tag."""
-    assert kptfile.resolve_image("set-labels") == (
-        "ghcr.io/kptdev/krm-functions-catalog/set-labels:latest"
-    )
-    assert kptfile.resolve_image("localhost:5000/a") == "localhost:5000/a:latest"
-    assert kptfile.resolve_image("a:v1", "x.io/y/") == "x.io/y/a:v1"
-
-
-def test_a_long_image_name_is_refused_at_once() -> None:
-    assert not kptfile.is_image("a-" * 100_000)
+    assert caught.value.as_kpt("p") == expected
 
 
 def _value(case: Mapping[str, Any]) -> object:
     match case["kind"]:
         case "function-name":
-            return kptfile.is_image(case["image"])
+            return images.is_image(case["image"])
         case "config-path":
             return kptfile.config_path_problem(case["path"]) == ""
         case "resolve-image":
-            return kptfile.resolve_image(case["image"], case["prefix"])
+            return images.resolve_image(case["image"], case["prefix"])
         case "has-tag-or-digest":
-            return kptfile.has_tag_or_digest(case["image"])
+            return images.has_tag_or_digest(case["image"])
         case "base-name-and-tag":
-            return kptfile.base_name_and_tag(case["image"])
+            return images.base_name_and_tag(case["image"])
+        case "validate-image-prefix":
+            return not images.is_prefix(case["prefix"])
         case _:
             return _is_valid(case["kptfile"])
 
@@ -316,8 +376,8 @@ def _expected(case: Mapping[str, Any]) -> object:
     if case["kind"] == "resolve-image":
         # kpt adds the tag in a later step, which ours takes at once
         expected: str = case["expected"]
-        return expected if kptfile.has_tag_or_digest(expected) else f"{expected}:latest"
-    return case["valid"] if "valid" in case else case["expected"]
+        return expected if images.has_tag_or_digest(expected) else f"{expected}:latest"
+    return next(case[key] for key in ("valid", "expected_error", "expected") if key in case)
 
 
 COUNTS = {
@@ -327,6 +387,7 @@ COUNTS = {
     "has-tag-or-digest": 7,
     "base-name-and-tag": 5,
     "kptfile-validate": 5,
+    "validate-image-prefix": 12,
 }
 
 
@@ -348,15 +409,11 @@ def test_public_cases(kind: str) -> None:
     assert len(cases) == COUNTS[kind]
 
 
-def test_the_cases_ground_without_them() -> None:
+def test_config_paths_without_the_cases() -> None:
     """What the public cases show, in short, for a checkout that stands alone."""
-    good = ("a", "a:v1.3_beta", "a.b.c:1234/foo/bar/x", "e:v0@sha256:" + "a" * 64)
-    bad = ("a::@!", "a/a/", "e.com/.dots/i", "Foo/FarB", "a@v1", "", "a:")
-
-    assert [kptfile.is_image(image) for image in (*good, *bad)] == [True] * 4 + [False] * 7
-    assert [
-        bool(kptfile.config_path_problem(path)) for path in ("a/b", "./a", "a/../b", "a//b")
-    ] == [False] * 4
+    assert [kptfile.config_path_problem(path) for path in ("a/b", "./a", "a/../b", "a//b")] == [
+        ""
+    ] * 4
     assert [bool(kptfile.config_path_problem(path)) for path in ("", "/a", "..", "a/.../b")] == [
         True
     ] * 4

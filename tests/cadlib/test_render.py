@@ -755,15 +755,15 @@ BAD: dict[str, tuple[dict[str, Entry], str]] = {
     ),
     "a field that kpt does not know": (
         {"Kptfile": Entry(KPTFILE.encode() + b"pipelines: {}\n")},
-        "error: Kptfile:5, pipelines: kpt knows no field 'pipelines' here. Write 'pipeline'.",
+        "error: Kptfile:5, pipelines: field pipelines not found in type v1.KptFile.",
     ),
     "an old version": (
         {"Kptfile": Entry(KPTFILE.replace("/v1", "/v1alpha1").encode())},
-        "error: Kptfile:1, apiVersion: the Kptfile has the old version 'kpt.dev/v1alpha1'.",
+        'error: Kptfile:1, apiVersion: old resource version "v1alpha1" found in Kptfile.',
     ),
     "a subpackage's Kptfile": (
         tree(Kptfile=KPTFILE, sub__Kptfile="kind: Kptfile\n"),
-        "error: sub/Kptfile:1, apiVersion: this is 'no apiVersion', 'Kptfile', not a Kptfile.",
+        'error: sub/Kptfile:1, apiVersion: unknown resource type "/, Kind=Kptfile" found',
     ),
     "a symlink out of the package": (
         {**tree(Kptfile=KPTFILE), "l.yaml": Entry(b"../../secret.yaml", "120000")},

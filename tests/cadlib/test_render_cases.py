@@ -30,18 +30,18 @@ RENDERED = (
     "success-stdout",
 )
 REFUSED = {
-    "basicpipeline-v1alpha1": "the Kptfile has the old version 'kpt.dev/v1alpha1'",
-    "basicpipeline-v1alpha2": "the Kptfile has the old version 'kpt.dev/v1alpha2'",
+    "basicpipeline-v1alpha1": 'old resource version "v1alpha1" found in Kptfile',
+    "basicpipeline-v1alpha2": 'old resource version "v1alpha2" found in Kptfile',
     "basicpipeline-semver": "`tag` with a range of versions of a function is not supported yet",
     "exec-without-permissions": "`exec` of a function is not supported yet",
     "fnconfig-cannot-refer-subpkgs": "the package has no resource file 'db/labelconfig.yaml'",
     "fnconfig-missing-name": "the resource in 'labelconfig.yaml' has no metadata.name",
-    "fnconfig-not-relative": "the path '/some/root/labelconfig.yaml' is absolute",
-    "kptfile-unknown-fields": "kpt knows no field 'targetResources' here",
+    "fnconfig-not-relative": "path must be relative",
+    "kptfile-unknown-fields": "field targetResources not found in type v1.Function",
     "missing-fnconfig": "the package has no resource file 'labelconfig1.yaml'",
-    "multiple-fnconfig": "the function has both `configMap` and `configPath`",
+    "multiple-fnconfig": "functionConfig must not specify both `configMap` and `configPath`",
     "no-fnconfig": "",
-    "no-format-on-failure": "this is a mapping, and kpt wants a text",
+    "no-format-on-failure": "cannot unmarshal !!map into string",
     "selectors/basicpipeline": "`selectors` of a function is not supported yet",
 }
 

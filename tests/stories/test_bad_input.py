@@ -51,13 +51,13 @@ BAD = {
     "unknown fields": Bad(
         files={"Kptfile": GOOD + "pipelines: {}\n"},
         where=("net/core/Kptfile", 7),
-        what="kpt knows no field 'pipelines' here",
+        what="field pipelines not found in type v1.KptFile",
         mend=". Write 'pipeline'.",
     ),
     "configPath leads out": Bad(
         files={"Kptfile": f"{GOOD}{PIPELINE}      configPath: ../edge/settings.yaml\n"},
         where=("net/core/Kptfile", 10),
-        what="the path '../edge/settings.yaml' leads out of the package",
+        what="path must not be outside the package",
         mend=". Give the path of a file in this package, relative to the Kptfile.",
     ),
     "a file that is not YAML": Bad(
