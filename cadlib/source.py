@@ -9,13 +9,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import pathspec
-
 from cadlib import kptfile as kptfiles
 from cadlib import package as packages
 from cadlib.bulk import Bulk, Serial
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, ResourceRef, Severity, from_error
+from cadlib.ignore import Ignored
 from cadlib.kptfile import Kptfile
 from cadlib.limits import Limits
 from cadlib.package import Files
@@ -57,6 +56,8 @@ class Source:
         inside: For each of these, the packages directly inside it.
         streams: The files that could be read, by path, in kpt's order.
         kptfiles: The Kptfiles that could be read, by package.
+        ignored: What `.krmignore` excludes.
+        refused: What is wrong with the Kptfiles that could not, by package.
         findings: What is wrong with the others, and what will not be rendered.
     """
 
@@ -67,10 +68,12 @@ class Source:
         self.inside = packages.subpackages(self.packages)
         self.streams: dict[str, Stream] = {}
         self.kptfiles: dict[str, Kptfile] = {}
+        self.refused: dict[str, PackageError] = {}
         self._limits = limits
         self._aliased = 0
         self._owned: dict[str, list[str]] = {}
-        self._ignores = {each: self._read_ignore(each) for each in sorted(self.packages)}
+        self.ignored = Ignored(files, self.packages)
+        self.findings += self.ignored.findings
         owners = dict(self._read_ones())
         data = {path: files[path].data for path in owners}
         read = (bulk or Serial()).read(data, limits)
@@ -84,6 +87,18 @@ class Source:
             for path in self._owned.get(package, ())
             for resource in _resources(path, self.streams[path])
         ]
+
+    def unfit(self, package: str) -> Iterator[tuple[str, str]]:
+        """Yield the files of this package with YAML that kpt takes for a broken resource.
+
+        Templates are none. Each file comes with what its first such document lacks.
+        """
+        for path in self._owned.get(package, ()):
+            for document in self.streams[path].documents:
+                problem = "" if document.empty or document.template else unfit(document.value)
+                if problem and not _kustomization(path, document.value):
+                    yield path, problem
+                    break
 
     def handed_out(self, path: str) -> tuple[int, ...]:
         """Return the positions of the documents of a file that are resources."""
@@ -103,31 +118,13 @@ class Source:
         document = self.document(resource)
         return _Comments(document) if document else {}
 
-    def _read_ignore(self, package: str) -> pathspec.GitIgnoreSpec | None:
-        path = packages.join(package, packages.IGNORE_FILE)
-        entry = self.files.get(path)
-        if entry is None or entry.mode == packages.SYMLINK:
-            return None
-        try:
-            return pathspec.GitIgnoreSpec.from_lines(entry.data.decode().splitlines())
-        except ValueError as error:
-            self.findings.append(
-                Finding(
-                    message=f"the patterns cannot be read: {error}",
-                    severity=Severity.ERROR,
-                    place=Place(path),
-                    fix="Write them as in a .gitignore, in UTF-8",
-                )
-            )
-            return None
-
     def _read_ones(self) -> Iterator[tuple[str, str]]:
         """Yield the files that kpt reads as resources, in its order, each with its package."""
         for path in sorted(self.files, key=lambda path: path.split("/")):
             owner = packages.owner_of(path, self.packages)
             if owner is None or self.files[path].mode == packages.SYMLINK:
                 continue
-            if packages.is_resource_file(path) and not self._ignored(path, owner):
+            if packages.is_resource_file(path) and path not in self.ignored:
                 yield path, owner
 
     def _take(self, path: str, owner: str, stream: Stream | PackageError) -> None:
@@ -139,6 +136,8 @@ class Source:
             if packages.name(path) == packages.KPTFILE:
                 self.kptfiles[owner] = kptfiles.of_stream(stream, path)
         except PackageError as error:
+            if packages.name(path) == packages.KPTFILE:
+                self.refused[owner] = error
             self.findings.append(_unreadable(error, path, self.files[path].data))
             return
         self.streams[path] = stream
@@ -156,12 +155,6 @@ class Source:
                 f" {self._limits.package_nodes} nodes",
                 "Write the values out, or use fewer aliases",
             )
-
-    def _ignored(self, path: str, owner: str) -> bool:
-        spec = self._ignores[owner]
-        if spec is None or packages.name(path) == packages.KPTFILE:
-            return False
-        return spec.match_file(packages.relative(owner, path))
 
 
 class _Comments(Mapping[FieldPath, str]):
@@ -195,6 +188,27 @@ def missing(value: Value) -> str:
     }
     return ", ".join(
         part for part, inner in parts.items() if not inner or not isinstance(inner, str)
+    )
+
+
+def unfit(value: Value) -> str:
+    """Return in kpt's words what `value` lacks to be a Kubernetes resource; "" if nothing."""
+    lacks = missing(value)
+    if not lacks:
+        return ""
+    if not isinstance(value, dict):
+        return "resource must have `apiVersion`, `kind`, and `name`"
+    return f"resource must have `{lacks.partition(', ')[0]}`"
+
+
+def _kustomization(path: str, value: Value) -> bool:
+    """Say whether a document is one of kustomize's own, which have no name."""
+    if packages.name(path) in ("kustomization.yaml", "kustomization.yml", "Kustomization"):
+        return True
+    whole = value if isinstance(value, dict) else {}
+    version = str(whole.get("apiVersion") or "")
+    return version.startswith("kustomize.config.k8s.io") or (
+        not version and whole.get("kind") == "Kustomization"
     )
 
 
