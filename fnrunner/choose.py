@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from fnrunner.builtin import PREFIXES, Builtin
+from fnrunner.builtin import PREFIXES
+from fnrunner.builtin.threads import Builtin
 from fnrunner.errors import (
     FunctionNotFoundError,
     FunctionTimeoutError,

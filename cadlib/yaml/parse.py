@@ -42,7 +42,6 @@ from cadlib.yaml.tree import (
     key_text,
 )
 
-_BOM = "\ufeff"
 _TAG = "tag:yaml.org,2002:"
 _RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
 _BLOCK_STYLES = frozenset("|>")
@@ -84,14 +83,13 @@ def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
             "Split it into smaller files",
         )
     try:
-        text = data.decode()
+        source = Text.of(path, data)
     except UnicodeDecodeError as error:
         raise PackageError(
             Place(path, data.count(b"\n", 0, error.start) + 1),
             f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8",
             "Save the file as UTF-8",
         ) from error
-    source = Text(path, text.removeprefix(_BOM), bom=text.startswith(_BOM))
     try:
         return Stream(data, source, _documents(source, limits))
     except MarkedYAMLError as error:

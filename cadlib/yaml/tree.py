@@ -25,6 +25,7 @@ from cadlib.yaml.fields import FieldPath
 
 Value: TypeAlias = Union["dict[str, Value]", "list[Value]", str, int, float, bool, None]
 
+_BOM = "\ufeff"
 _PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*[ \t]+)*")
 _COMMENT = re.compile(r"[ \t]+(#[^\r\n]*)")
 _COMMENT_IN_FLOW = re.compile(r"[ \t]*,?[ \t]+(#[^\r\n]*)")
@@ -137,6 +138,12 @@ class Text:
     text: str
     bom: bool
 
+    @classmethod
+    def of(cls, path: str, data: bytes) -> "Text":
+        """Return the text of a file whose bytes are UTF-8."""
+        text = data.decode()
+        return cls(path, text.removeprefix(_BOM), bom=text.startswith(_BOM))
+
     @cached_property
     def _breaks(self) -> list[int]:
         return [match.start() for match in re.finditer("\n", self.text)]
@@ -185,28 +192,29 @@ class Document:
     extent: Extent | Callable[[], Extent]
 
     @cached_property
-    def _extent(self) -> Extent:
+    def near(self) -> Extent:
+        """Where it stands, found out by now."""
         return self.extent if isinstance(self.extent, Extent) else self.extent()
 
     @property
     def root(self) -> Node:
         """Its outermost node; a scalar of no width if it is empty."""
-        return self._extent.root
+        return self.near.root
 
     @property
     def start(self) -> int:
         """Where it begins: at its directives or "---", or at its first node."""
-        return self._extent.start
+        return self.near.start
 
     @property
     def end(self) -> int:
         """Where it ends: after its "...", or before the next document."""
-        return self._extent.end
+        return self.near.end
 
     @property
     def explicit(self) -> bool:
         """Whether it begins with "---"."""
-        return self._extent.explicit
+        return self.near.explicit
 
     @property
     def start_line(self) -> int:

@@ -1,24 +1,21 @@
-"""The catalog's functions that run in this process: their table, and the runner over it.
+"""The catalog's functions that run in this process, and which image names mean them.
 
-Each function is one module with `run(resources) -> Verdict`. A function answers only for the
-prefixes it is told, for a short name (which means the first of them), and for the tags that
-stand in `FUNCTIONS`: `registry.corp/set-labels:v9` is another function.
+Each function is one module with `run(resources) -> Verdict`, read when it is first called. A
+function answers only for the prefixes it is told, for a short name (which means the first of
+them), and for the tags that stand in `FUNCTIONS`: `registry.corp/set-labels:v9` is another one.
 """
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cadlib.errors import PackageError
-from cadlib.resourcelist import ResourceList
-from fnrunner.builtin import kubeconform, set_annotations, set_labels, set_namespace
-from fnrunner.builtin.memory import Memory
-from fnrunner.builtin.verdict import Verdict
-from fnrunner.errors import FunctionNotFoundError, ResourcesRefusedError
-from fnrunner.run import Outcome
+from fnrunner.errors import FunctionNotFoundError
+
+if TYPE_CHECKING:
+    from cadlib.resourcelist import ResourceList
+    from fnrunner.builtin.verdict import Verdict
 
 # Where the catalog is published: now, and before it moved.
 PREFIXES: Final = (
@@ -34,12 +31,17 @@ class Function:
     """A builtin function.
 
     Attributes:
-        run: What it does. It must not change the values it is given: they are shared.
+        module: Where it stands, below this one.
         tags: Versions of the catalog's function that it behaves like.
     """
 
-    run: Callable[[ResourceList], Verdict]
+    module: str
     tags: frozenset[str]
+
+    def run(self, resources: "ResourceList") -> "Verdict":
+        """Call it. It does not change the values it is given: they are shared."""
+        verdict: Verdict = import_module(f"{__name__}.{self.module}").run(resources)
+        return verdict
 
 
 def _tags(*versions: str) -> frozenset[str]:
@@ -48,81 +50,45 @@ def _tags(*versions: str) -> frozenset[str]:
 
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
     {
-        "kubeconform": Function(kubeconform.run, _tags("v0.1", "v0.1.0", "v0.1.1")),
+        "kubeconform": Function("kubeconform", _tags("v0.1", "v0.1.0", "v0.1.1")),
         "set-annotations": Function(
-            set_annotations.run,
+            "set_annotations",
             _tags("v0.1", "v0.1.3", "v0.1.4", "v0.1.5", "v0.1.6", "v0.1.7"),
         ),
         # v0.1 put labels elsewhere.
         "set-labels": Function(
-            set_labels.run,
+            "set_labels",
             _tags("v0.2", "v0.2.0", "v0.2.1", "v0.2.2", "v0.2.3", "v0.2.4", "v0.2.5"),
         ),
         "set-namespace": Function(
-            set_namespace.run,
+            "set_namespace",
             _tags("v0.3", "v0.3.4", "v0.4", "v0.4.1", "v0.4.2", "v0.4.3", "v0.4.4", "v0.4.5"),
         ),
     }
 )
 
 
-class Builtin:
-    """A runner of the builtin functions.
-
-    They run in threads, so that the runner answers others meanwhile. A thread cannot be
-    stopped: one whose caller went away finishes its function, which holds up later calls
-    for as long. The functions are linear in their resources, and those are limited.
-    """
-
-    def __init__(self, prefixes: Sequence[str] = PREFIXES, *, running: int = 4) -> None:
-        self._prefixes = tuple(f"{prefix.rstrip('/')}/" for prefix in prefixes)
-        self._threads = ThreadPoolExecutor(running, thread_name_prefix="function")
-        self._memory = Memory()
-
-    async def run(self, image: str, resources: bytes) -> Outcome:
-        """Run it, or raise FunctionNotFoundError or ResourcesRefusedError."""
-        function = self.find(image)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._threads, evaluate, image, function, resources, self._memory
-        )
-
-    def find(self, image: str) -> Function:
-        """Return the function that an image name means, or raise FunctionNotFoundError."""
-        name, _, tag = self._short(image).partition(":")
-        function = FUNCTIONS.get(name)
-        # A digest names one build of the catalog's own program, which this is not.
-        if function is None or "@" in image or tag not in function.tags or image.endswith(":"):
-            raise FunctionNotFoundError(image)
-        return function
-
-    def _short(self, image: str) -> str:
-        for prefix in self._prefixes:
-            if image.startswith(prefix):
-                return image.removeprefix(prefix)
-        return image
-
-
-def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -> Outcome:
-    """Run a function on a ResourceList (YAML, UTF-8), here and now.
+def find(image: str, prefixes: Sequence[str] = PREFIXES) -> Function:
+    """Return the function that an image name means.
 
     Args:
-        image: The function, as it was asked for.
-        function: What it means.
-        resources: What it works on.
-        memory: Items read before.
+        image: The name, short or full, with or without tag.
+        prefixes: Registries and folders whose functions the builtin ones stand for, each
+            ended by "/" or not.
 
     Raises:
-        ResourcesRefusedError: `resources` is not a ResourceList.
+        FunctionNotFoundError: It means none of them.
     """
-    try:
-        parsed = memory.decode(resources)
-    except PackageError as error:
-        raise ResourcesRefusedError(image, str(error)) from error
-    found = function.run(parsed.resources)
-    return Outcome(
-        resources=memory.encode(parsed, found.items, found.results),
-        log=found.log,
-        failed=found.failed,
-        results=found.results if found.failed else (),
-    )
+    name, _, tag = _short(image, prefixes).partition(":")
+    function = FUNCTIONS.get(name)
+    # A digest names one build of the catalog's own program, which this is not.
+    if function is None or "@" in image or tag not in function.tags or image.endswith(":"):
+        raise FunctionNotFoundError(image)
+    return function
+
+
+def _short(image: str, prefixes: Sequence[str]) -> str:
+    for prefix in prefixes:
+        if image.startswith(f"{prefix.rstrip('/')}/"):
+            return image.removeprefix(f"{prefix.rstrip('/')}/")
+    return image

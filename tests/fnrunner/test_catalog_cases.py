@@ -9,7 +9,7 @@ import pytest
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import Builtin, resource
+from fnrunner.builtin import find, resource
 from tests.fnrunner.calls import call, call_items, values
 
 CASES = Path(__file__).resolve().parents[2] / "../shared/cases"
@@ -115,11 +115,11 @@ def selected(item: Item, step: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("case", list(packages()))
 def test_package(case: dict[str, Any]) -> None:
     items = tree_items(case["input"])
-    builtin = Builtin()
+
     said: list[dict[str, Any]] = []
     for step in steps(case):
         chosen = tuple(item for item in items if selected(item, step))
-        function = builtin.find(step["image"])
+        function = find(step["image"])
         verdict = function.run(ResourceList(chosen, config(step, items), ()))
         said.append({"exitCode": int(verdict.failed), "results": list(verdict.results)})
         if verdict.failed:
@@ -158,7 +158,7 @@ def units() -> Iterator[Any]:
 
 @pytest.mark.parametrize("case", list(units()))
 def test_unit(case: dict[str, Any]) -> None:
-    run = Builtin().find(case["function"]).run
+    run = find(case["function"]).run
     if case["kind"] == "transform":
         found = values(case["input"])
         for _ in range(case.get("apply_times", 1)):
@@ -182,7 +182,7 @@ def evals() -> Iterator[Any]:
 def test_eval(case: dict[str, Any]) -> None:
     words = case["steps"][0]["pipe"][0]
     data: dict[str, Value] = dict(word.split("=", 1) for word in words[words.index("--") + 1 :])
-    function = Builtin().find(words[words.index("--image") + 1])
+    function = find(words[words.index("--image") + 1])
     given = tree_items(case["input"])
     made: Value = {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
     verdict = function.run(ResourceList(given, made, ()))

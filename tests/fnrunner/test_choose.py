@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from fnrunner.builtin import PREFIXES, Builtin
+from fnrunner.builtin import PREFIXES, find
 from fnrunner.choose import FirstThatHas, QueueLimited, SizeLimited, TimeLimited, runner
 from fnrunner.errors import (
     FunctionNotFoundError,
@@ -46,7 +46,7 @@ NOT_OURS = [
 def test_another_image_is_another_function(image: str) -> None:
     """Short-cut: go by the last part of the name."""
     with pytest.raises(FunctionNotFoundError) as caught:
-        Builtin().find(image)
+        find(image)
     assert str(caught.value) == (
         f'function "{image}": no runner has it. Check its registry, name and tag in the Kptfile.'
     )
@@ -54,15 +54,15 @@ def test_another_image_is_another_function(image: str) -> None:
 
 @pytest.mark.parametrize("image", OURS)
 def test_the_catalog_is_ours(image: str) -> None:
-    assert Builtin().find(image)
+    assert find(image)
 
 
 def test_prefixes_are_what_they_are_said_to_be() -> None:
-    mirrored = Builtin(["mirror.corp/catalog"])
-    assert mirrored.find("mirror.corp/catalog/set-labels:v0.2")
-    assert mirrored.find("set-labels:v0.2")
+    mirrored = ["mirror.corp/catalog"]
+    assert find("mirror.corp/catalog/set-labels:v0.2", mirrored)
+    assert find("set-labels:v0.2", mirrored)
     with pytest.raises(FunctionNotFoundError):
-        mirrored.find(f"{PREFIXES[0]}set-labels:v0.2")
+        find(f"{PREFIXES[0]}set-labels:v0.2", mirrored)
 
 
 class Fake:

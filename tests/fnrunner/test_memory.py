@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from cadlib import resourcelist, yaml
 from cadlib.errors import PackageError
 from cadlib.resourcelist import ResourceList
-from fnrunner.builtin import FUNCTIONS, Function, evaluate
+from fnrunner.builtin import FUNCTIONS, Function
 from fnrunner.builtin import memory as memory_module
 from fnrunner.builtin.memory import Memory, _cut
+from fnrunner.builtin.threads import evaluate
 from tests.fnrunner.calls import config_map, items, values
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {{name: p{i}}}\n"
