@@ -1,0 +1,139 @@
+"""The line comments of a merged document: each side's changes, three ways as for values.
+
+Rules:
+- A comment belongs to its field; in a list, to the element it is at, matched by merge
+  keys, else by content, else by place.
+- What one side left as it was is taken from the other; so a comment that only upstream
+  changed arrives although no value did (kpt loses it).
+- Where both changed it, the comment of a scalar goes with its value, or by the policy if
+  the value is both sides'; that of a mapping or list stays the local one, as in kpt.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cadlib import elements
+from cadlib.conflicts import ABSENT, Absent, Side
+from cadlib.schema import Schema
+from cadlib.yaml import FieldPath, Value, same
+
+Comments = Mapping[FieldPath, str]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A value on one side: where it stands there, and all line comments of that side."""
+
+    value: Side
+    path: FieldPath
+    comments: Comments
+
+    @property
+    def comment(self) -> str | None:
+        """The comment at this value, or None."""
+        return None if self.value is ABSENT else self.comments.get(self.path)
+
+    def at(self, step: str | int | None) -> "State":
+        """Return the state of a field or element of this one; None is one not there."""
+        match self.value, step:
+            case dict() as fields, str() if step in fields:
+                inner: Side = fields[step]
+            case list() as items, int():
+                inner = items[step]
+            case _:
+                return State(ABSENT, (), self.comments)
+        assert step is not None  # noqa: S101 - for the type checker: it matched above
+        return State(inner, (*self.path, step), self.comments)
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The three states of one field."""
+
+    base: State
+    ours: State
+    theirs: State
+
+    def at(self, steps: Sequence[str | int | None]) -> "Sides":
+        """Return the states of a field; `steps` may differ by side."""
+        base, ours, theirs = steps
+        return Sides(self.base.at(base), self.ours.at(ours), self.theirs.at(theirs))
+
+
+class Merger:
+    """Merges comments.
+
+    Args:
+        side: Who wins a conflict: "local" or "upstream".
+        noted: What comments in the file say of its fields.
+        infer: As the values were merged.
+    """
+
+    __slots__ = ("_infer", "_noted", "_side")
+
+    def __init__(
+        self, side: str, noted: Mapping[FieldPath, Schema], *, infer: bool = False
+    ) -> None:
+        self._side = side
+        self._noted = noted
+        self._infer = infer
+
+    def merge(self, merged: Value, sides: Sides, schema: Schema) -> dict[FieldPath, str]:
+        """Return all line comments of a merged value."""
+        found: dict[FieldPath, str] = {}
+        self._walk(merged, (), sides, schema, found)
+        return found
+
+    def _walk(
+        self,
+        merged: Value,
+        at: FieldPath,
+        sides: Sides,
+        schema: Schema,
+        found: dict[FieldPath, str],
+    ) -> None:
+        comment = self._comment(merged, sides)
+        if comment:
+            found[at] = comment
+        if isinstance(merged, dict):
+            for key, value in merged.items():
+                inner = sides.at((key, key, key))
+                self._walk(value, (*at, key), inner, schema.at(key), found)
+        elif isinstance(merged, list):
+            known = self._noted.get(at, schema)
+            places = [
+                self._places(merged, each, known) for each in (sides.base, sides.ours, sides.theirs)
+            ]
+            for index, value in enumerate(merged):
+                inner = sides.at([each.get(index) for each in places])
+                self._walk(value, (*at, index), inner, known.element, found)
+
+    def _comment(self, merged: Value, sides: Sides) -> str | None:
+        base, ours, theirs = sides.base.comment, sides.ours.comment, sides.theirs.comment
+        if sides.ours.value is ABSENT or ours == base:
+            return theirs if sides.theirs.value is not ABSENT else ours
+        if sides.theirs.value is ABSENT or theirs in (base, ours):
+            return ours
+        if isinstance(merged, dict | list):
+            return ours
+        wins = {
+            "local": _is(merged, sides.ours.value),
+            "upstream": _is(merged, sides.theirs.value),
+        }
+        upstream = wins["upstream"] and (not wins["local"] or self._side == "upstream")
+        return theirs if upstream else ours
+
+    def _places(self, merged: list[Value], state: State, schema: Schema) -> dict[int, int]:
+        """Return for each element of the merged list its place in the list of one side."""
+        items = state.value if isinstance(state.value, list) else []
+        keys = elements.merge_keys(schema, (merged, items), infer=self._infer)
+        if keys:
+            return elements.pairs(merged, items, keys)
+        found = elements.by_content(merged, items)
+        taken = set(found.values())
+        left = (n for n in range(min(len(merged), len(items))) if n not in found and n not in taken)
+        return found | {index: index for index in left}
+
+
+def _is(merged: Value, side: Side) -> bool:
+    return not isinstance(side, Absent) and same(merged, side)
