@@ -6,119 +6,88 @@ no input or output itself, and bot, command line and tests drive it alike.
 Rules (kpt's order and scope, kptdev/kpt pkg/lib/kptops/render_executor.go)
 - Subpackages first, in order of their paths; then the package's own pipeline over its
   resources followed by those of its subpackages, as their pipelines left them.
+- Where the root's annotation asks for breadth first: each package before those inside it,
+  level by level, over its resources and those of all packages inside it.
 - The Kptfile and the configurations of functions are resources like any other.
 - A function's configuration is the resource as functions before it have left it.
-- Mutators run in order and the first failure ends the rendering, with nothing written.
+- Mutators run in order and the first failure ends the rendering, with nothing written but
+  what `partial` holds, where the root's annotation asks for that.
   What validators return as resources is not looked at.
 - Each file is parsed once, and a file no function changed keeps every byte.
 
 Where we differ from kpt, on purpose
-- YAML that is no Kubernetes resource (`values.yaml`, `kustomization.yaml` without a name)
-  and templates are not sent to functions and stay as they are; kpt refuses the package.
 - The paths that a function sees are relative to the package whose pipeline it is part of.
   kpt sends them relative to each resource's own package, so two may look the same.
-- A validator that fails does not keep the next one from running: people want all findings.
-- Nothing is written into `status` of the Kptfile.
+- What is wrong with any package is said before the first function runs.
 - A resource that comes back without any path and is the only one of its kind and name to
   have gone missing stays where it was; to kpt it would be a new one.
+- Nothing is written into `status` of the Kptfile: `cadlib.status` does that when asked.
+- Unless `Options.as_kpt` is set: YAML that is no Kubernetes resource (`values.yaml`) is not sent
+  to functions and stays as it is, and a validator that fails does not keep the next one from
+  running, since people want all findings.
 """
 
-import posixpath
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from enum import StrEnum
+from typing import TypeAlias
 
-from cadlib import images, places, versions, written
-from cadlib import kptfile as kptfiles
+from cadlib import functions, written
 from cadlib import package as packages
 from cadlib.bulk import Bulk
+from cadlib.calls import GUARDRAIL, PIPELINE, Call, Driven, Outcome, Step
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error, order
+from cadlib.functions import MissingConfigError, Options
 from cadlib.kptfile import Function
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Files
-from cadlib.resourcelist import Item, encode
-from cadlib.returned import Answer, answered, handed_back
-from cadlib.source import Resource, Source, missing
-from cadlib.yaml import Value
+from cadlib.running import Running, Task, Watch, tasks
+from cadlib.source import Resource, Source
 
-__all__ = ["Call", "Function", "Outcome", "Rendered", "Step", "Steps", "render"]
+__all__ = [
+    "Call",
+    "Failure",
+    "Function",
+    "Options",
+    "Outcome",
+    "Rendered",
+    "Stage",
+    "Step",
+    "Steps",
+    "render",
+]
 
-PIPELINE = "pipeline"
-GUARDRAIL = "guardrail"
 _BREADTH_FIRST = "kpt.dev/bfs-rendering"
+_SAVE = "kpt.dev/save-on-render-failure"
+_ASK = "Ask the authors of the function, or look at its configuration"
+_NOT_RESOURCES = "input resource list must contain only KRM resources"
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: `resources` is kept in its dictionary
-class Call:
-    """A function to run, and what to run it on.
+class Stage(StrEnum):
+    """How far a rendering came in a package before it failed there."""
 
-    A runner in this process takes `items` and `config` as they are and must not change
-    their values, which are shared; any other takes `resources`.
-
-    Attributes:
-        image: Full name of the image, with tag or digest.
-        items: The resources, in order; paths are relative to `package`.
-        config: The function's configuration; None if there is none.
-        package: The package whose pipeline it is part of, relative to the root
-            package; "" for the root itself.
-        step: Its place in the pipeline, such as "mutators[0]".
-        source: "pipeline" (from a Kptfile) or "guardrail" (from configuration).
-    """
-
-    image: str
-    items: Sequence[Item]
-    config: Value
-    package: str
-    step: str
-    source: str
-
-    @cached_property
-    def resources(self) -> bytes:
-        """The ResourceList to send, YAML in UTF-8, written when first asked for."""
-        return encode(self.items, self.config)
+    READ = "read"
+    PACKAGE = "package"
+    PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What came of a call.
+class Failure:
+    """What ended a rendering.
 
     Attributes:
-        resources: The ResourceList that came back, or None if none did.
-        items: The resources that came back, from a runner in this process, in place of
-            `resources`. An item that is the very object of the call did not change.
-        results: The function's findings, in the form of a ResourceList's `results`;
-            where empty, those in `resources` are read.
-        error: Why the function failed; "" if it did not. `results` count all the same.
-        log: What it wrote for people.
+        package: Where; "" for the root.
+        stage: When.
+        error: What; None when a function failed, which its step tells.
+        breadth_first: Packages were rendered level by level.
     """
 
-    resources: bytes | None = None
-    items: Sequence[Item] | None = None
-    results: Sequence[Mapping[str, object]] = ()
-    error: str = ""
-    log: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One function that ran.
-
-    Attributes:
-        image: Full name of its image.
-        package: As in `Call`.
-        step: As in `Call`.
-        source: As in `Call`.
-        results: How many findings it made.
-        ok: Whether it ran to its end.
-    """
-
-    image: str
     package: str
-    step: str
-    source: str
-    results: int
-    ok: bool
+    stage: Stage
+    error: PackageError | None = None
+    breadth_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,21 +97,28 @@ class Rendered:
     Attributes:
         changes: New bytes by path, None for a file to delete; empty when the package
             is its own rendering, and when a mutator failed.
+        partial: What to write all the same when it failed and the root asks for that with
+            its annotation; nothing is deleted then.
         findings: By file and line; places are relative to the root package, and lines
             are those of the files as they were given. Each has a file: the Kptfile for
             what is about the package at large.
         steps: The functions that ran, in order.
         failed: The rendering could not be carried to its end, or a function failed.
             There is a finding of severity error then.
+        failure: What ended it, where something did.
         complete: Every mutator ran to its end, so `changes` tell what rendering makes. A
             validator that fails leaves it so.
+        packages: How many packages were rendered, the root included.
     """
 
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
+    partial: Mapping[str, bytes] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     steps: tuple[Step, ...] = ()
     failed: bool = False
+    failure: Failure | None = None
     complete: bool = True
+    packages: int = 0
 
     @property
     def calls(self) -> int:
@@ -150,7 +126,7 @@ class Rendered:
         return len(self.steps)
 
 
-Steps = Generator[Call, Outcome, Rendered]
+Steps: TypeAlias = Driven[Rendered]
 
 
 def render(
@@ -160,6 +136,8 @@ def render(
     validators: Sequence[Function] = (),
     limits: Limits = DEFAULT,
     bulk: Bulk | None = None,
+    options: Options | None = None,
+    watch: Watch = lambda _: None,
 ) -> Steps:
     """Render a package.
 
@@ -170,6 +148,8 @@ def render(
         validators: More validators, after those mutators.
         limits: How much is read. What exceeds it is a finding.
         bulk: Reads and edits the files; one after another if not given.
+        options: How to render.
+        watch: Told of each step when it has ended.
 
     Yields:
         Calls, one at a time; send an `Outcome` for each.
@@ -179,282 +159,224 @@ def render(
         its functions is raised.
     """
     unfit = packages.problems(files, limits)
-    if any(finding.severity is Severity.ERROR for finding in unfit):
-        return Rendered(findings=unfit, failed=True, complete=False)
+    wrong = next((each for each in unfit if each.severity is Severity.ERROR), None)
+    if wrong is not None:
+        error = PackageError(wrong.place, wrong.message, wrong.fix)
+        failure = Failure(package="", stage=Stage.READ, error=error)
+        return Rendered(findings=unfit, failed=True, failure=failure, complete=False)
     source = Source(files, limits, bulk)
-    rendering = _Rendering(source, bulk, [*unfit, *source.findings])
+    rendering = _Rendering(source, bulk, options or Options(), watch)
+    rendering.running.findings += [*unfit, *source.findings]
     return (yield from rendering.run(mutators, validators))
 
 
 class _StoppedError(Exception):
-    """The rendering cannot go on; why is among the findings already."""
+    """The rendering cannot go on.
+
+    Attributes:
+        failure: Why.
+        resources: What its package holds at that point, with those inside it.
+    """
+
+    def __init__(self, failure: Failure, resources: list[Resource] | None = None) -> None:
+        super().__init__()
+        self.failure = failure
+        self.resources = resources
 
 
 class _Rendering:
-    """One run of `render`: gathers findings and steps on its way."""
+    """One run of `render`."""
 
-    def __init__(self, source: Source, bulk: Bulk | None, findings: list[Finding]) -> None:
+    def __init__(self, source: Source, bulk: Bulk | None, options: Options, watch: Watch) -> None:
+        self.running = Running(source, options, watch)
         self._source = source
         self._bulk = bulk
-        self._findings = findings
-        self._steps: list[Step] = []
-        self._failed = False
+        self._options = options
+        self._failed: Failure | None = None  # of a validator, after which others ran
+        self._done: dict[str, list[Resource]] = {}  # what a package and those inside it came to
+        root = source.kptfiles.get("")
+        annotations = root.annotations if root else {}
+        self._breadth_first = annotations.get(_BREADTH_FIRST, "").lower() == "true"
+        self._save = annotations.get(_SAVE, "").lower() == "true"
 
     def run(self, mutators: Sequence[Function], validators: Sequence[Function]) -> Steps:
         """Carry it out."""
+        guardrails = tasks("", mutators, validators, GUARDRAIL)
         changes: Mapping[str, bytes | None] = {}
-        complete = False
+        failure: Failure | None = None
+        started = complete = False
         try:
-            self._check(mutators, validators)
-            resources = yield from self._package("")
-            resources = yield from self._functions("", mutators, validators, resources, GUARDRAIL)
+            self._check(guardrails)
+            started = True
+            resources = yield from self._packages()
+            resources = yield from self._tasks(guardrails, resources)
             changes = written.changes(self._source, resources, self._bulk)
             complete = True
-        except _StoppedError:
-            self._failed = True
+        except _StoppedError as stopped:
+            failure = stopped.failure
+            if stopped.resources is not None:
+                self._done[failure.package] = stopped.resources
         except PackageError as error:
-            self._failed = True
-            self._findings.append(from_error(error))
+            failure = Failure(package="", stage=Stage.PACKAGE, error=error)
+            self.running.findings.append(from_error(error))
+        ended = failure or self._failed
         return Rendered(
             changes=changes,
-            findings=tuple(sorted(self._findings, key=order)),
-            steps=tuple(self._steps),
-            failed=self._failed,
+            partial=self._partial() if ended and started and self._save else {},
+            findings=tuple(sorted(self.running.findings, key=order)),
+            steps=tuple(self.running.steps),
+            failed=ended is not None,
+            failure=ended,
             complete=complete,
+            packages=len(self._source.packages),
         )
 
-    def _check(self, mutators: Sequence[Function], validators: Sequence[Function]) -> None:
+    def _partial(self) -> Mapping[str, bytes]:
+        try:
+            changes = written.changes(self._source, self._so_far(""), self._bulk)
+        except PackageError as error:
+            self.running.findings.append(from_error(error))
+            return {}
+        return {path: data for path, data in changes.items() if data is not None}
+
+    def _so_far(self, package: str) -> list[Resource]:
+        """Return what a package and those inside it hold at the end."""
+        if package in self._done:
+            return self._done[package]
+        inside = self._source.inside[package]
+        return sum(map(self._so_far, inside), self._source.resources(package))
+
+    def _check(self, guardrails: Sequence[Task]) -> None:
         """Look for what would stop the rendering halfway, before the first function runs."""
         if "" not in self._source.packages:
             raise PackageError(
                 Place(packages.KPTFILE), "the package has no Kptfile", "Add one: `kpt pkg init`"
             )
-        trouble = list(self._unsupported_order())
-        for package, kptfile in self._source.kptfiles.items():
-            trouble += self._trouble(package, (*kptfile.mutators, *kptfile.validators))
-        trouble += self._trouble("", (*mutators, *validators))
-        self._findings += trouble
-        if trouble or len(self._source.kptfiles) != len(self._source.packages):
-            raise _StoppedError
+        found = list(self._troubles(guardrails))
+        found.sort(key=lambda each: list(Stage).index(each.stage))
+        if found:
+            raise _StoppedError(replace(found[0], breadth_first=self._breadth_first))
 
-    def _unsupported_order(self) -> Iterator[Finding]:
-        root = self._source.kptfiles.get("")
-        if root and root.annotations.get(_BREADTH_FIRST, "").lower() == "true":
-            yield _error(
-                Place(packages.KPTFILE, field=f"metadata.annotations[{_BREADTH_FIRST}]"),
-                "rendering breadth first is not supported yet",
-                "Remove the annotation, and order the pipelines for depth first",
-            )
+    def _troubles(self, guardrails: Sequence[Task]) -> Iterator[Failure]:
+        for package in sorted(self._source.packages):
+            kptfile = self._source.kptfiles.get(package)
+            if kptfile is None:
+                error = self._source.refused.get(package)
+                yield Failure(package=package, stage=Stage.READ, error=error)
+                continue
+            for task in tasks(package, kptfile.mutators, kptfile.validators, PIPELINE):
+                yield from self._trouble(task)
+        for task in guardrails:
+            yield from self._trouble(task)
+        if self._options.as_kpt:
+            yield from self._unreadable()
 
-    def _trouble(self, package: str, functions: Iterable[Function]) -> Iterator[Finding]:
-        for function in functions:
-            yield from _unsupported(function)
-            try:
-                self._config(package, function, None)
-            except PackageError as error:
-                yield from_error(error)
+    def _trouble(self, task: Task) -> Iterator[Failure]:
+        """Yield why a function cannot be run, and take it down."""
+        for error in functions.refusals(task.function, self._options):
+            self.running.findings.append(from_error(error))
+            self.running.refuse(task, error.problem)
+            yield Failure(package=task.package, stage=Stage.PIPELINE, error=error)
+        try:
+            functions.config(self._source, task.package, task.function, (), self._options.folder)
+        except PackageError as error:
+            self.running.findings.append(from_error(error))
+            missing = isinstance(error, MissingConfigError)
+            stage = Stage.PACKAGE if missing else Stage.READ
+            yield Failure(package=task.package, stage=stage, error=error)
 
-    def _package(self, package: str) -> Generator[Call, Outcome, list[Resource]]:
+    def _unreadable(self) -> Iterator[Failure]:
+        """Yield the files that are no YAML: kpt reads all or nothing."""
+        for finding in self._source.findings:
+            package = packages.owner_of(finding.place.path, self._source.packages) or ""
+            if finding.severity is Severity.ERROR and package not in self._source.refused:
+                error = PackageError(finding.place, finding.message, finding.fix)
+                yield Failure(package=package, stage=Stage.PACKAGE, error=error)
+
+    def _packages(self) -> Driven[list[Resource]]:
+        if self._breadth_first:
+            return (yield from self._level_by_level())
+        return (yield from self._inner_first(""))
+
+    def _inner_first(self, package: str) -> Driven[list[Resource]]:
         resources = self._source.resources(package)
         for each in self._source.inside[package]:
-            resources += yield from self._package(each)
-        kptfile = self._source.kptfiles[package]
-        return (
-            yield from self._functions(
-                package, kptfile.mutators, kptfile.validators, resources, PIPELINE
-            )
-        )
-
-    def _functions(
-        self,
-        package: str,
-        mutators: Sequence[Function],
-        validators: Sequence[Function],
-        resources: list[Resource],
-        source: str,
-    ) -> Generator[Call, Outcome, list[Resource]]:
-        for index, function in enumerate(mutators):
-            call = self._call(package, function, f"mutators[{index}]", source, resources)
-            outcome = yield call
-            answer = self._answer(call, function, outcome, resources, mutates=True)
-            if not answer.ok:
-                raise _StoppedError
-            resources = answer.resources
-        for index, function in enumerate(validators):
-            call = self._call(package, function, f"validators[{index}]", source, resources)
-            outcome = yield call
-            answer = self._answer(call, function, outcome, resources, mutates=False)
-            self._failed = self._failed or not answer.ok
+            resources += yield from self._inner_first(each)
+        resources = yield from self._pipeline(package, resources)
+        self._done[package] = resources
         return resources
 
-    def _call(
-        self, package: str, function: Function, step: str, source: str, resources: list[Resource]
-    ) -> Call:
-        items = [
-            Item(
-                value=resource.value,
-                comments=self._source.comments(resource),
-                path=packages.relative(package, resource.path),
-                index=resource.index,
+    def _level_by_level(self) -> Driven[list[Resource]]:
+        """Render each package before those inside it."""
+        own = {each: self._source.resources(each) for each in self._source.packages}
+        self._done[""] = [resource for each in self._below("") for resource in own[each]]
+        waiting = deque([""])
+        while waiting:
+            package = waiting.popleft()
+            waiting += self._source.inside[package]
+            below = self._below(package)
+            given = [resource for each in below for resource in own[each]]
+            stopped = None
+            try:
+                resources = yield from self._pipeline(package, given)
+            except _StoppedError as error:
+                stopped, resources = error, error.resources or given
+            own |= {each: [] for each in below}
+            for each in resources:
+                own[packages.owner_of(each.path, own) or package].append(each)
+            self._done[""] = [resource for each in self._below("") for resource in own[each]]
+            if stopped is not None:
+                raise _StoppedError(stopped.failure)
+        return self._done[""]
+
+    def _below(self, package: str) -> list[str]:
+        """Return a package and those inside it, each before its own."""
+        found = [package]
+        for each in self._source.inside[package]:
+            found += self._below(each)
+        return found
+
+    def _pipeline(self, package: str, resources: list[Resource]) -> Driven[list[Resource]]:
+        kptfile = self._source.kptfiles[package]
+        found = tasks(package, kptfile.mutators, kptfile.validators, PIPELINE)
+        if self._options.as_kpt:
+            self._check_resources(package, found[:1], resources)
+        return (yield from self._tasks(found, resources))
+
+    def _check_resources(
+        self, package: str, first: Sequence[Task], resources: list[Resource]
+    ) -> None:
+        """Refuse YAML that is no resource, in kpt's words; `first` is the first function."""
+        for each in self._below(package):
+            for path, problem in self._source.unfit(each):
+                text = f"{_NOT_RESOURCES}: {packages.relative(each, path)}: {problem}"
+                error = PackageError(
+                    Place(path), text, "Complete it, or name the file in .krmignore"
+                )
+                self.running.findings.append(from_error(error))
+                for task in first:
+                    self.running.refuse(task, text, called=True)
+                stage = Stage.PIPELINE if first else Stage.PACKAGE
+                raise _StoppedError(self._failure(package, error, stage), resources)
+
+    def _tasks(self, found: Sequence[Task], resources: list[Resource]) -> Driven[list[Resource]]:
+        """Run functions one after another."""
+        for task in found:
+            config = functions.config(
+                self._source, task.package, task.function, resources, self._options.folder
             )
-            for resource in resources
-        ]
-        return Call(
-            image=_full_image(function),
-            items=items,
-            config=self._config(package, function, resources),
-            package=package,
-            step=step,
-            source=source,
-        )
+            resources, ok = yield from self.running.run(task, config, resources)
+            if ok:
+                continue
+            step = self.running.steps[-1]
+            error = None
+            if step.error:
+                error = PackageError(functions.place(task.function), step.error, _ASK)
+            failure = self._failure(task.package, error, Stage.PIPELINE)
+            self._failed = self._failed or failure
+            if task.mutates or self._options.as_kpt:
+                raise _StoppedError(failure, resources)
+        return resources
 
-    def _config(
-        self, package: str, function: Function, resources: Sequence[Resource] | None
-    ) -> Value:
-        """Return a function's configuration, as `resources` hold it now if they do."""
-        if function.config_map is not None:
-            return {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": "function-input"},
-                "data": dict(function.config_map),
-            }
-        if function.config_path is None:
-            return None
-        problem = kptfiles.config_path_problem(function.config_path)
-        path = packages.join(package, posixpath.normpath(function.config_path))
-        stream = self._source.streams.get(path)
-        place = replace(_place(function), field=_config_field(function))
-        if problem or not stream or packages.owner_of(path, self._source.packages) != package:
-            raise PackageError(
-                place,
-                problem or f"the package has no resource file {function.config_path!r}",
-                "Name a file of this package itself, not one of a subpackage",
-            )
-        documents = [document for document in stream.documents if not document.empty]
-        if len(documents) != 1:
-            raise PackageError(
-                place,
-                f"{function.config_path!r} holds {len(documents)} resources, and must hold one",
-                "Leave one resource in the file",
-            )
-        lacks = missing(documents[0].value)
-        if lacks:
-            raise PackageError(
-                place,
-                f"the resource in {function.config_path!r} has no {lacks}",
-                "Give it apiVersion, kind and metadata.name",
-            )
-        now = (each.value for each in resources or () if each.origin and each.origin[0] == path)
-        return next(now, documents[0].value)
-
-    def _answer(
-        self,
-        call: Call,
-        function: Function,
-        outcome: Outcome,
-        sent: list[Resource],
-        *,
-        mutates: bool,
-    ) -> Answer:
-        """Read an outcome; take down what the function said, and that it ran."""
-        answer = Answer(resources=sent)
-        if outcome.items is not None:
-            answer = handed_back(
-                outcome.items, sent, call.package, given=call.items, mutates=mutates
-            )
-        elif outcome.resources != call.resources:  # else it changed nothing and said nothing
-            answer = answered(
-                outcome.resources, sent, call.package, given=call.resources, mutates=mutates
-            )
-        results = outcome.results or answer.results
-        found = [
-            places.finding(
-                result,
-                image=call.image,
-                package=call.package,
-                calls=_place(function),
-                source=self._source,
-                resources=sent,
-            )
-            for result in results
-        ]
-        if outcome.error:
-            complained = any(each.severity is Severity.ERROR for each in found)
-            answer = replace(answer, problem=None, ok=False)
-            if not complained:
-                found.append(_failure(call, function, outcome.error))
-        elif answer.problem:
-            found.append(_breach(call, function, answer.problem))
-        self._findings += found
-        self._steps.append(
-            Step(
-                image=call.image,
-                package=call.package,
-                step=call.step,
-                source=call.source,
-                results=len(results),
-                ok=answer.ok,
-            )
-        )
-        return answer
-
-
-def _failure(call: Call, function: Function, error: str) -> Finding:
-    return Finding(
-        message=f"the function failed: {error}",
-        severity=Severity.ERROR,
-        place=_place(function),
-        function=call.image,
-        fix="Look at what it says, then at its configuration and the resources",
-    )
-
-
-def _breach(call: Call, function: Function, problem: PackageError) -> Finding:
-    return Finding(
-        message=f"the function broke the rules: {problem.problem}",
-        severity=Severity.ERROR,
-        place=_place(function),
-        function=call.image,
-        fix=problem.fix,
-    )
-
-
-def _place(function: Function) -> Place:
-    """Return where a function is called: the Kptfile at large for one from configuration."""
-    return function.place if function.place.path else Place(packages.KPTFILE)
-
-
-def _full_image(function: Function) -> str:
-    return images.resolve_image(versions.with_tag(function.image, function.tag) or "")
-
-
-def _config_field(function: Function) -> str:
-    return f"{function.place.field}.configPath" if function.place.field else ""
-
-
-def _unsupported(function: Function) -> Iterator[Finding]:
-    """Say what of a function is not rendered yet: ignoring it would render something else."""
-    wanted = {
-        "exec": bool(function.exec),
-        "selectors": bool(function.selectors),
-        "exclude": bool(function.exclude),
-        "tag": versions.with_tag(function.image, function.tag) is None,
-    }
-    fixes = {
-        "exec": "Use a function that has an image",
-        "tag": "Write one version in the tag, without a range",
-    }
-    for key, used in wanted.items():
-        if used:
-            name = f"`{key}` with a range of versions" if key == "tag" else f"`{key}`"
-            at = f"{function.place.field}.{key}" if function.place.field else key
-            yield _error(
-                replace(_place(function), field=at),
-                f"{name} of a function is not supported yet",
-                fixes.get(key, "Remove it; functions see all resources of their package"),
-            )
-
-
-def _error(place: Place, problem: str, fix: str) -> Finding:
-    return Finding(message=problem, severity=Severity.ERROR, place=place, fix=fix)
+    def _failure(self, package: str, error: PackageError | None, stage: Stage) -> Failure:
+        return Failure(package=package, stage=stage, error=error, breadth_first=self._breadth_first)

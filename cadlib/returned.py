@@ -25,12 +25,14 @@ class Answer:
     Attributes:
         resources: The resources now; those that it was given where it may not change
             them or where something is wrong with what it returned.
+        was: For each of these, what of the resources given it was; None for a new one.
         results: Its `results`, as it wrote them.
         problem: What is wrong with the answer itself, or None.
         ok: Whether the rendering may rely on it.
     """
 
     resources: list[Resource]
+    was: Sequence[Resource | None]
     results: Sequence[Mapping[str, object]] = ()
     problem: PackageError | None = None
     ok: bool = True
@@ -54,19 +56,20 @@ def answered(
     """
     if not data:
         problem = PackageError(Place(), "it returned no resources", _FIX)
-        return Answer(resources=sent, problem=problem, ok=False)
+        return unchanged(sent, problem=problem)
     said = added_results(data, given)
     if said is not None:  # most calls change nothing: reading all of it again takes longest
-        return Answer(resources=sent, results=said)
+        return unchanged(sent, said)
     lay = {(packages.relative(package, each.path), each.index) for each in sent}
     results: Sequence[Mapping[str, object]] = ()
     try:
         answer = decode(data, lay)
         results = answer.results
-        resources = matched(answer.items, sent, package) if mutates else sent
+        if not mutates:
+            return unchanged(sent, results)
+        return _matched(answer.items, sent, package, (), results)
     except PackageError as error:
-        return Answer(resources=sent, results=results, problem=error, ok=False)
-    return Answer(resources=resources, results=results)
+        return unchanged(sent, results, error)
 
 
 def handed_back(
@@ -86,31 +89,46 @@ def handed_back(
         given: What it was given.
         mutates: Whether what it made of the resources counts.
     """
-    unchanged = len(items) == len(given) and all(map(is_, items, given))
-    if unchanged or not mutates:
-        return Answer(resources=sent)
+    same = len(items) == len(given) and all(map(is_, items, given))
+    if same or not mutates:
+        return unchanged(sent)
     try:
-        return Answer(resources=matched(items, sent, package, given))
+        return _matched(items, sent, package, given)
     except PackageError as error:
-        return Answer(resources=sent, problem=error, ok=False)
+        return unchanged(sent, problem=error)
 
 
-def matched(
-    items: Sequence[Item], sent: Sequence[Resource], package: str, given: Sequence[Item] = ()
-) -> list[Resource]:
+def unchanged(
+    sent: list[Resource],
+    results: Sequence[Mapping[str, object]] = (),
+    problem: PackageError | None = None,
+) -> Answer:
+    """Return an answer that leaves the resources as they were sent."""
+    return Answer(resources=sent, was=sent, results=results, problem=problem, ok=problem is None)
+
+
+def matched(items: Sequence[Item], sent: Sequence[Resource], package: str) -> list[Resource]:
     """Return the resources that came back, in order, each with what it was read from.
 
     Args:
         items: What the function returned; paths are relative to `package`.
         sent: What it was given, in the order in which it was given.
         package: The package whose pipeline it is part of.
-        given: The items made of `sent`, in the same order, where one that comes back as
-            the same object says that it did not change.
 
     Raises:
         PackageError: A resource lies outside of the package, two lie at one place, or
             one is no Kubernetes resource.
     """
+    return _matched(items, sent, package, ()).resources
+
+
+def _matched(
+    items: Sequence[Item],
+    sent: Sequence[Resource],
+    package: str,
+    given: Sequence[Item],
+    results: Sequence[Mapping[str, object]] = (),
+) -> Answer:
     before = _before(items, sent, package)
     kept = {id(item): each for item, each in zip(given, sent, strict=bool(given))}
     after = [
@@ -119,7 +137,7 @@ def matched(
     ]
     _check_places(after)
     _check_kptfiles(after, sent)
-    return after
+    return Answer(resources=after, was=before, results=results)
 
 
 def default_path(value: Value) -> str:

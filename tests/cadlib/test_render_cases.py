@@ -25,6 +25,7 @@ RENDERED = (
     "format-on-success",
     "krm-check-exclude-kustomize",
     "no-pipeline-in-subpackage",
+    "selectors/basicpipeline",
     "subpkg-has-samename-subdir",
     "subpkgs",
     "success-stdout",
@@ -34,15 +35,14 @@ REFUSED = {
     "basicpipeline-v1alpha2": 'old resource version "v1alpha2" found in Kptfile',
     "basicpipeline-semver": "`tag` with a range of versions of a function is not supported yet",
     "exec-without-permissions": "`exec` of a function is not supported yet",
-    "fnconfig-cannot-refer-subpkgs": "the package has no resource file 'db/labelconfig.yaml'",
-    "fnconfig-missing-name": "the resource in 'labelconfig.yaml' has no metadata.name",
+    "fnconfig-cannot-refer-subpkgs": 'is missing from path "db/labelconfig.yaml", this also',
+    "fnconfig-missing-name": "resource must have `metadata.name`",
     "fnconfig-not-relative": "path must be relative",
     "kptfile-unknown-fields": "field targetResources not found in type v1.Function",
-    "missing-fnconfig": "the package has no resource file 'labelconfig1.yaml'",
+    "missing-fnconfig": 'failed to open functionConfig from path "labelconfig1.yaml"',
     "multiple-fnconfig": "functionConfig must not specify both `configMap` and `configPath`",
     "no-fnconfig": "",
     "no-format-on-failure": "cannot unmarshal !!map into string",
-    "selectors/basicpipeline": "`selectors` of a function is not supported yet",
 }
 
 

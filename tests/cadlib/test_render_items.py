@@ -44,7 +44,7 @@ def drive(behaviour: Behaviour) -> tuple[Rendered, list[Call]]:
 
 def test_nothing_is_written_as_text_for_a_runner_in_this_process() -> None:
     """The short-cut: a list encoded for each call, asked for or not."""
-    with mock.patch("cadlib.render.encode", side_effect=AssertionError("encoded")):
+    with mock.patch("cadlib.calls.encode", side_effect=AssertionError("encoded")):
         rendered, calls = drive(lambda call: call.items)
 
     assert (rendered.changes, rendered.failed, rendered.calls) == ({}, False, 3)
