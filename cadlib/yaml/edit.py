@@ -6,23 +6,29 @@ Rules:
 - A changed scalar keeps its quotes or its block style where the new value can have them.
   A new key goes after its last sibling, at its siblings' column; a mapping without
   lines of its own (`{}`, or no value) is opened for it. A removed key takes its lines
-  and the comment lines right above it along.
+  and its comment lines along (`cadlib.yaml.blocks`).
+- Elements of lists are known as `cadlib.yaml.match` says; one that moves takes its text
+  along, byte for byte.
 - What an alias or a merge key brings in is changed where it is defined, or by a key of
   its own beside the merge key. Otherwise the edit is refused.
 - The edited text is read again and compared with what was wanted; no text comes out
   that does not agree.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 
 from cadlib.errors import PackageError, Place
+from cadlib.yaml.borrow import Like
+from cadlib.yaml.comments import Comments, agree, set_comments
 from cadlib.yaml.emit import Style, emit, entry
 from cadlib.yaml.layout import style_of
 from cadlib.yaml.parse import Stream, read
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.tree import Document, Value, same
-from cadlib.yaml.walk import ROOT, EditError, Editor, Entry
+from cadlib.yaml.walk import ROOT, EditError, Editor, Entry, Slot
 
 
 class Deleted(Enum):
@@ -32,9 +38,21 @@ class Deleted(Enum):
 
 
 DELETED = Deleted.DELETED
+Likes = Mapping[int, Sequence[Document]]
+_MARK = re.compile("^---", re.MULTILINE)
+_NO_COMMENTS: Mapping[int, Comments] = MappingProxyType({})
+_NO_LIKES: Likes = MappingProxyType({})
 
 
-def edit(stream: Stream, wanted: Mapping[int, Value | Deleted], *, write: Entry = entry) -> bytes:
+def edit(
+    stream: Stream,
+    wanted: Mapping[int, Value | Deleted],
+    *,
+    comments: Mapping[int, Comments] = _NO_COMMENTS,
+    like: Likes = _NO_LIKES,
+    write: Entry = entry,
+    reorder: bool = False,
+) -> bytes:
     """Return the file with the wanted values in it.
 
     Args:
@@ -42,38 +60,82 @@ def edit(stream: Stream, wanted: Mapping[int, Value | Deleted], *, write: Entry 
         wanted: New whole values by position in `stream.documents`, DELETED to remove a
             document. Documents that are not named keep every byte, and so do those
             whose value is the same.
-        write: Writes a new key.
+        comments: All line comments wanted in a document, with their "#", by position and
+            by field of the wanted value. Without them comments stay with what they
+            describe.
+        like: Documents that new keys and elements are taken from where those have them,
+            by position; the first that has one lends its text, with comments and style.
+        write: Writes a new key or element that nothing lends.
+        reorder: Put keys into the order of the wanted value too.
 
     Raises:
-        EditError: A change would reach more than its own lines, concerns a template or
-            a document without a node, or changes the length of a list otherwise than
-            at its end (not supported yet).
+        EditError: A change would reach more than its own lines, or concerns a template or
+            a document without a node; a comment has no place.
     """
-    patch = Patch(stream.source)
-    expected: list[Value] = []
-    gone: set[int] = set()
-    for position, document in enumerate(stream.documents):
-        value = wanted.get(position, document.value)
-        if isinstance(value, Deleted):
-            gone.add(position)
-            continue
-        expected.append(value)
+    values = {n: wanted.get(n, each.value) for n, each in enumerate(stream.documents)}
+    kept = {n: value for n, value in values.items() if not isinstance(value, Deleted)}
+    gone = values.keys() - kept.keys()
+    expected = list(kept.values())
+    found = stream
+    for lent in (like, _NO_LIKES) if like else (_NO_LIKES,):
+        patch = Patch(stream.source)
+        for position, value in kept.items():
+            _edit_document(stream.documents[position], value, patch, lent.get(position, ()),
+                           write, reorder=reorder)  # fmt: skip
+        _delete_documents(patch, stream.documents, gone)
+        if not patch.edits:
+            break
+        try:
+            found = _checked(stream, patch, expected)
+            break
+        except EditError:
+            if not lent:
+                raise
+    return _commented(found, [comments.get(position) for position in kept], expected)
+
+
+def _edit_document(
+    document: Document,
+    value: Value,
+    patch: Patch,
+    like: Sequence[Document],
+    write: Entry,
+    *,
+    reorder: bool,
+) -> None:
+    if value is document.value and not reorder:
+        return
+    if document.template or document.empty:
         if same(value, document.value):
-            continue
-        if document.template or document.empty:
-            kind = "a template" if document.template else "a document without a value"
-            raise EditError(
-                Place(stream.source.path, document.start_line),
-                f"{kind} cannot be changed field by field",
-                "Change the file by hand",
-            )
-        Editor(document, patch, write).node(document.root, value, (), ROOT)
-    _delete_documents(patch, stream.documents, gone)
-    return _checked(stream, patch, expected) if patch.edits else stream.data
+            return
+        kind = "a template" if document.template else "a document without a value"
+        raise EditError(
+            Place(document.source.path, document.start_line),
+            f"{kind} cannot be changed field by field",
+            "Change the file by hand",
+        )
+    slot = ROOT
+    if like:
+        slot = Slot(column=-1, likes=tuple(Like(each, each.root) for each in like))
+    Editor(document, patch, write, reorder=reorder).node(document.root, value, (), slot)
 
 
-def append(stream: Stream, values: Sequence[Value]) -> bytes:
-    """Return the file with new documents at its end, each behind a "---" if needed."""
+def append(
+    stream: Stream,
+    values: Sequence[Value],
+    *,
+    comments: Sequence[Comments | None] = (),
+    like: Sequence[Sequence[Document]] = (),
+) -> bytes:
+    """Return the file with new documents at its end, each behind a "---" if needed.
+
+    Args:
+        stream: The file as it was read.
+        values: The values of the new documents.
+        comments: All line comments wanted in each, None for those of its text.
+        like: For each new document, documents to take its text from: the first that can
+            be edited to its value.
+    """
     text = stream.source.text
     newline = "\r\n" if text.endswith("\r\n") else "\n"
     parts = [text]
@@ -83,28 +145,91 @@ def append(stream: Stream, values: Sequence[Value]) -> bytes:
         stream.documents[-1].empty and stream.documents[-1].explicit
     )
     style = style_of(stream.documents[0]) if stream.documents else Style()
-    for value in values:
+    for position, value in enumerate(values):
         if not open_end:
             parts.append("---" + newline)
-        parts.append(emit(value, style=style).replace("\n", newline))
+        lent = _lent(like[position], value) if position < len(like) else None
+        fresh = emit(value, style=style) if lent is None else lent
+        parts.append(fresh.replace("\r\n", "\n").replace("\n", newline))
         open_end = False
-    return _encoded(stream, "".join(parts))
+    data = _encoded(stream, "".join(parts))
+    if not any(comments):
+        return data
+    longer = read(data, path=stream.source.path)
+    before = len(longer.documents) - len(values)
+    return _commented(
+        longer, [*[None] * before, *comments], [each.value for each in longer.documents]
+    )
 
 
-def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> bytes:
+def _lent(documents: Sequence[Document], value: Value) -> str | None:
+    """Return a document's text, edited to a value, without its marks."""
+    for document in documents:
+        if document.empty or document.template:
+            continue
+        patch = Patch(document.source)
+        begin, end = _inside(document, patch)
+        try:
+            _edit_document(document, value, patch, (), entry, reorder=False)
+            text = patch.span(begin, end)
+            (found,) = read(text.encode()).documents
+        except (PackageError, ValueError):  # another document lends, or it is written fresh
+            continue
+        if same(found.value, value):
+            return text if text.endswith("\n") else text + "\n"
+    return None
+
+
+def _inside(document: Document, patch: Patch) -> tuple[int, int]:
+    """Return the span of a document with its comments, between its marks."""
+    text = patch.text
+    begin = patch.line_start(document.start)
+    if document.explicit:
+        mark = _MARK.search(text, begin)
+        assert mark is not None  # noqa: S101 - an explicit document has one
+        begin = min(patch.after(mark.end()), document.root.start)
+    else:  # the first of its file
+        begin = 0
+    after = patch.after(document.root.end)
+    stop = text.find("\n...", after - 1, document.end)
+    return begin, stop + 1 if stop >= 0 else max(after, document.end)
+
+
+def _commented(stream: Stream, comments: Sequence[Comments | None], expected: list[Value]) -> bytes:
+    """Bring line comments to the wanted ones, and compare them after reading again."""
+    patch = Patch(stream.source)
+    pairs = [
+        (position, document, wanted)
+        for position, (document, wanted) in enumerate(zip(stream.documents, comments, strict=False))
+        if wanted is not None and not agree(document.comments, wanted)
+    ]
+    for _, document, wanted in pairs:
+        set_comments(document, wanted, patch)
+    if not patch.edits:
+        return stream.data
+    found = _checked(stream, patch, expected)
+    for position, document, wanted in pairs:
+        if not agree(found.documents[position].comments, wanted):
+            place = Place(stream.source.path, document.start_line)
+            raise EditError(place, "the text would not have the wanted comments", _BY_HAND)
+    return found.data
+
+
+def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> Stream:
     """Apply the edits, read the result, and compare it with what was wanted."""
     place = Place(stream.source.path)
     for complete in (False, True):
         try:
             data = _encoded(stream, patch.apply(complete=complete))
-            found = read(data, path=place.path).documents
+            found = read(data, path=place.path)
         except (PackageError, ValueError) as error:
             problem = f"the change does not fit into the text ({error})"
             raise EditError(place, problem, _BY_HAND) from error
-        if len(found) == len(expected) and all(
-            same(document.value, value) for document, value in zip(found, expected, strict=True)
+        if len(found.documents) == len(expected) and all(
+            same(document.value, value)
+            for document, value in zip(found.documents, expected, strict=True)
         ):
-            return data
+            return found
     raise EditError(place, "the edited text would not have the wanted value", _BY_HAND)
 
 

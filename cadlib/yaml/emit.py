@@ -67,9 +67,16 @@ def block(
     return writer.lines
 
 
-def entry(key: str, value: Value, indent: int, *, style: Style = DEFAULT_STYLE) -> list[str]:
-    """Return the lines of one key with its value, indented by `indent` spaces."""
-    return block({key: value}, indent, style=style)
+def entry(key: str | None, value: Value, indent: int, *, style: Style = DEFAULT_STYLE) -> list[str]:
+    """Return the lines of one key, or of one element of a list, indented by `indent` spaces.
+
+    Args:
+        key: The key; None for an element of a list.
+        value: Its value.
+        indent: Column of the key or dash.
+        style: How the lines shall look.
+    """
+    return block([value] if key is None else {key: value}, indent, style=style)
 
 
 def flow(value: Value, *, json: bool = False, inside: bool = False) -> str:

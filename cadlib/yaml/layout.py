@@ -28,6 +28,13 @@ def style_at(source: Text, parent: Node, otherwise: Style) -> Style:
     return Style(step=step, compact=otherwise.compact if offset is None else offset == 0)
 
 
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the values of a mapping or the elements of a list; nothing for other nodes."""
+    if isinstance(node, Map):
+        return node.values
+    return node.items if isinstance(node, Seq) else ()
+
+
 def column(source: Text, node: Node) -> int:
     """Return the column of a block collection's keys or dashes, from 0."""
     if isinstance(node, Map) and node.keys:
@@ -53,12 +60,7 @@ def _offsets(source: Text, node: Node) -> Iterator[int]:
 
 def _nested(node: Node) -> Iterator[tuple[Node, Node]]:
     """Yield each block collection that is the child of one, near ones first."""
-    children: tuple[Node, ...] = ()
-    if isinstance(node, Map):
-        children = node.values
-    elif isinstance(node, Seq):
-        children = node.items
-    blocks = [child for child in children if is_block(child)]
+    blocks = [child for child in children(node) if is_block(child)]
     for child in blocks:
         yield node, child
     for child in blocks:

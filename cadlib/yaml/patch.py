@@ -25,10 +25,16 @@ class Patch:
         self.text = source.text + newline if self._completed else source.text
         self.edits: list[tuple[int, int, int, str]] = []
 
+    def beside(self) -> "Patch":
+        """Return other edits of the same text, for a part of it that moves."""
+        other = Patch.__new__(Patch)
+        other.text, other._completed, other.edits = self.text, self._completed, []
+        return other
+
     def replace(self, start: int, end: int, text: str) -> None:
-        """Replace a span; its line ends become those of the place."""
+        r"""Replace a span; its line ends become "\r\n" where the place has them."""
         if "\n" in text and self._newline_at(start) == "\r\n":
-            text = text.replace("\n", "\r\n")
+            text = text.replace("\r\n", "\n").replace("\n", "\r\n")
         self.edits.append((start, end, len(self.edits), text))
 
     def delete(self, start: int, end: int) -> None:
@@ -81,32 +87,70 @@ class Patch:
         Raises:
             ValueError: Two edits overlap.
         """
+        edited = self.span(0, len(self.text))
+        return _without_final_newline(edited) if self._completed and not complete else edited
+
+    def span(self, begin: int, end: int) -> str:
+        """Return the edited text of a span that holds every edit.
+
+        Raises:
+            ValueError: Two edits overlap, or one reaches beyond the span.
+        """
         parts: list[str] = []
-        done = 0
-        for start, end, _, text in sorted(self.edits):
+        done = begin
+        for start, stop, _, text in sorted(self.edits):
             if start < done:
                 raise ValueError("two edits of one file overlap")
             parts += (self.text[done:start], text)
-            done = end
-        edited = "".join((*parts, self.text[done:]))
-        return _without_final_newline(edited) if self._completed and not complete else edited
+            done = stop
+        if done > end:
+            raise ValueError("an edit reaches beyond the lines that move")
+        return "".join((*parts, self.text[done:end]))
 
 
 def _without_final_newline(text: str) -> str:
     return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
 
 
-def head(patch: Patch, start: int) -> int:
-    """Return where the comment lines right above a line begin, in the same column."""
+def head(patch: Patch, start: int, floor: int = 0) -> int:
+    """Return where the comment lines right above a line begin, in the same column.
+
+    Args:
+        patch: The text.
+        start: Where the line begins.
+        floor: Where to stop: lines before belong to something else.
+    """
     text = patch.text
     margin = _margin(text[start : patch.line_end(start)])
-    while start > 0:
+    while start > floor:
         above = patch.line_start(start - 1)
         line = text[above:start]
-        if _margin(line) != margin or line[margin : margin + 1] != "#":
+        if above < floor or _margin(line) != margin or line[margin : margin + 1] != "#":
             break
         start = above
     return start
+
+
+def foot(patch: Patch, position: int, column: int) -> int:
+    """Return where the comment lines below an entry end that are indented deeper than it.
+
+    Args:
+        patch: The text.
+        position: Where the line behind the entry begins.
+        column: The entry's column.
+    """
+    text = patch.text
+    end = position
+    while position < len(text):
+        after = text.index("\n", position) + 1
+        line = text[position:after]
+        if line.strip():
+            margin = _margin(line)
+            if margin <= column or line[margin] != "#":
+                break
+            end = after
+        position = after
+    return end
 
 
 def _margin(line: str) -> int:

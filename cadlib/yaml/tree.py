@@ -247,7 +247,7 @@ class Document:
         if self.empty or self.template or text.find("#", self.root.start, self.end) < 0:
             return MappingProxyType({})
         found: dict[FieldPath, str] = {}
-        for path, position, pattern in _places(self.root, (), text, flow=False):
+        for path, position, pattern in comment_places(self.root, (), text, flow=False):
             match = pattern.match(text, position)
             if match:
                 found.setdefault(path, match[1])
@@ -271,7 +271,7 @@ def content_start(text: str, node: Node) -> int:
     return match.end() if match else node.start
 
 
-def _places(
+def comment_places(
     node: Node, path: FieldPath, text: str, *, flow: bool
 ) -> Iterator[tuple[FieldPath, int, re.Pattern[str]]]:
     """Yield where a line comment of each field may begin, and what it looks like there."""
@@ -280,10 +280,10 @@ def _places(
             here = (*path, key_text(key))
             if is_block(value):
                 yield here, key.end, _COMMENT_AFTER_KEY
-            yield from _places(value, here, text, flow=flow or node.flow)
+            yield from comment_places(value, here, text, flow=flow or node.flow)
     elif isinstance(node, Seq):
         for index, item in enumerate(node.items):
-            yield from _places(item, (*path, index), text, flow=flow or node.flow)
+            yield from comment_places(item, (*path, index), text, flow=flow or node.flow)
     if isinstance(node, Scalar) and node.style in ("|", ">"):
         yield path, content_start(text, node), _COMMENT_IN_HEADER
     elif not is_block(node):

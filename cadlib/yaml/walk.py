@@ -4,15 +4,18 @@ Rules: see `cadlib.yaml.edit`. Every method here writes into a `Patch`; none rea
 result, which `edit` does for the whole file.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cadlib.errors import PackageError, Place
+from cadlib.yaml.blocks import Plan, arrange, blocks
+from cadlib.yaml.borrow import Lender, Like, Model, at_items, at_key, predecessors
 from cadlib.yaml.emit import Style, flow
-from cadlib.yaml.emit import block as emit_block
 from cadlib.yaml.fields import FieldPath, field_text
-from cadlib.yaml.layout import column, style_at, style_of
-from cadlib.yaml.patch import Patch, head
+from cadlib.yaml.flows import rearranged
+from cadlib.yaml.layout import children, column, style_at, style_of
+from cadlib.yaml.match import match
+from cadlib.yaml.patch import Patch, foot
 from cadlib.yaml.rewrite import scalar_text
 from cadlib.yaml.tree import (
     Alias,
@@ -35,7 +38,7 @@ class EditError(PackageError):
 
 
 Entry = Callable[..., list[str]]
-"""Writes one new key with its value; `emit.entry`, unless a test watches it."""
+"""Writes one new key or element with its value; `emit.entry`, unless a test watches it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,7 @@ class Slot:
         flow: Inside braces or brackets.
         json: All keys around it are in double quotes, inside braces.
         parent: The collection it stands in; None at the root.
+        likes: Nodes of other documents at the matching place, to take new text from.
     """
 
     column: int
@@ -55,6 +59,7 @@ class Slot:
     flow: bool = False
     json: bool = False
     parent: Node | None = None
+    likes: tuple[Like, ...] = ()
 
 
 ROOT = Slot(column=-1)
@@ -63,31 +68,38 @@ ROOT = Slot(column=-1)
 class Editor:
     """Walks one document and its wanted value side by side."""
 
-    __slots__ = ("_document", "_meant", "_patch", "_style", "_styles", "_write")
+    __slots__ = (
+        "_document", "_lender", "_meant", "_patch", "_reorder", "_style", "_styles", "_write",
+    )  # fmt: skip
 
-    def __init__(self, document: Document, patch: Patch, write: Entry) -> None:
+    def __init__(
+        self, document: Document, patch: Patch, write: Entry, *, reorder: bool = False
+    ) -> None:
         self._document = document
         self._patch = patch
-        self._style = style_of(document)
+        self._reorder = reorder
+        self._style: Style | None = None  # the document's own, once it is asked for
         self._styles: dict[int, Style] = {}  # by parent: a long one is looked through once
         self._write = write
         self._meant: dict[int, Value] = {}  # wanted values of changed nodes with anchors
+        self._lender = Lender(self._lend)
 
     def node(self, node: Node, wanted: Value, field: FieldPath, slot: Slot) -> None:
         """Bring one node to its wanted value."""
         if isinstance(node, Alias):
             self._alias(node, wanted, field, slot)
             return
-        changed = not same(node.value, wanted)
-        if node.anchor is not None and changed:
-            self._meant[id(node)] = wanted
-        if not changed and not self._meant:
+        if node.value is wanted and not self._meant and not self._reorder:
             return
+        if node.anchor is not None and not same(node.value, wanted):
+            self._meant[id(node)] = wanted
         if isinstance(node, Map) and isinstance(wanted, dict) and (wanted or not node.keys):
             self._map(node, wanted, field, slot)
         elif isinstance(node, Seq) and isinstance(wanted, list) and (wanted or not node.items):
             self._seq(node, wanted, field, slot)
-        elif changed:
+        elif not same(node.value, wanted):
+            if isinstance(node, Map | Seq):
+                self._check_anchors(children(node), field)
             self._replace(node, wanted, field, slot)
 
     def _alias(self, node: Alias, wanted: Value, field: FieldPath, slot: Slot) -> None:
@@ -111,8 +123,8 @@ class Editor:
     # Mappings.
 
     def _map(self, node: Map, wanted: dict[str, Value], field: FieldPath, slot: Slot) -> None:
-        inherited = self._inherited(node)
-        own = {key_text(key) for key in node.keys if not is_merge(key)}
+        names = [None if is_merge(key) else key_text(key) for key in node.keys]
+        inherited = self._inherited(node) if None in names else {}
         for key in inherited:
             if key not in wanted:
                 raise self._refuse(
@@ -122,12 +134,77 @@ class Editor:
         added = {
             key: value
             for key, value in wanted.items()
-            if key not in own and not (key in inherited and same(inherited[key], value))
+            if key not in node.value or (key in inherited and key not in names)
+            if not (key in inherited and same(inherited[key], value))
         }
-        if node.flow:
-            self._flow_map(node, wanted, added, field, slot)
-        else:
-            self._block_map(node, wanted, added, field)
+        if node.flow and not node.keys:
+            if added:
+                self._replace(node, added, field, slot)
+            return
+        json = node.flow and all(isinstance(key, Scalar) and key.style == '"' for key in node.keys)
+        at = 0 if node.flow else column(self._document.source, node)
+
+        def change(index: int) -> None:
+            name = names[index]
+            if name is None:
+                return
+            value, new = node.values[index], wanted[name]
+            if value.value is new and not self._meant and not self._reorder:
+                return
+            likes = tuple(model.like for model in at_key(slot.likes, name)) if slot.likes else ()
+            inner = Slot(
+                column=at, after=node.keys[index].end, flow=node.flow, json=json, parent=node,
+                likes=likes,
+            )  # fmt: skip
+            self.node(value, new, (*field, name), inner)
+
+        order = self._order(names, wanted, added, slot.likes)
+        kept = [each for each in order if isinstance(each, int)]
+        if kept == list(range(len(names))) == order[: len(names)] and not (node.flow and added):
+            for index in kept:
+                change(index)
+            if added:
+                end = max(node.keys[-1].end, node.values[-1].end)
+                place = foot(self._patch, self._patch.after(end), at)
+                text = self._entries(added, at, self._style_at(node), slot.likes)
+                self._patch.replace(place, place, text)
+            return
+        self._check_anchors([node.values[n] for n in set(range(len(names))) - set(kept)], field)
+        plan = [
+            each if isinstance(each, int)
+            else flow({each: wanted[each]}, json=json)[1:-1] if node.flow
+            else self._entries({each: wanted[each]}, at, self._style_at(node), slot.likes)
+            for each in order
+        ]  # fmt: skip
+        self._arrange(node, at, plan, change, field)
+
+    def _order(
+        self,
+        names: list[str | None],
+        wanted: dict[str, Value],
+        added: dict[str, Value],
+        likes: tuple[Like, ...],
+    ) -> "list[int | str]":
+        """Return the keys wanted, in order: those there by position, new ones by name."""
+        order: list[int | str] = [
+            n for n, name in enumerate(names) if name is None or name in wanted
+        ]
+        for key in added:
+            place = len(order)
+            if likes:
+                there = {names[each] if isinstance(each, int) else each: n
+                         for n, each in enumerate(order)}  # fmt: skip
+                before = (there[name] for name in predecessors(likes, key) if name in there)
+                place = next(before, place - 1) + 1
+            order.insert(place, key)
+        if self._reorder:
+            rank = {name: n for n, name in enumerate(wanted)}
+            order.sort(
+                key=lambda each: rank.get(
+                    (names[each] if isinstance(each, int) else each) or "", -1
+                )
+            )
+        return order
 
     def _inherited(self, node: Map) -> dict[str, Value]:
         found: dict[str, Value] = {}
@@ -140,152 +217,135 @@ class Editor:
                     found.setdefault(name, item)
         return found
 
-    def _block_map(
-        self, node: Map, wanted: dict[str, Value], added: dict[str, Value], field: FieldPath
-    ) -> None:
-        at = column(self._document.source, node)
-        gone: list[int] = []
-        for index, (key, value) in enumerate(zip(node.keys, node.values, strict=True)):
-            name = key_text(key)
-            if is_merge(key):
-                continue
-            if name in wanted:
-                inner = Slot(column=at, after=key.end, parent=node)
-                self.node(value, wanted[name], (*field, name), inner)
-            else:
-                gone.append(index)
-        lines = self._new_lines(node, added, at)
-        if gone and self._remove_keys(node, gone, lines):
-            return
-        if lines:
-            self._patch.insert_lines(self._patch.after(_end(node.keys[-1], node.values[-1])), lines)
-
-    def _new_lines(self, node: Map, added: dict[str, Value], at: int) -> list[str]:
-        if not added:
-            return []
-        style = self._style_at(node)
-        return [
-            line
-            for key, value in added.items()
-            for line in self._write(key, value, at, style=style)
-        ]
-
-    def _remove_keys(self, node: Map, gone: list[int], lines: list[str]) -> bool:
-        """Take keys out; return whether `lines` have taken their place already."""
-        patch = self._patch
-        first = node.keys[0].start
-        shared = bool(patch.text[patch.line_start(first) : first].strip())
-        skip = 0
-        if shared and gone[0] == 0:
-            # The first key stands behind a dash: the first key that stays moves there.
-            while skip < len(gone) and gone[skip] == skip:
-                skip += 1
-            if skip == len(node.keys):
-                patch.replace(first, node.end, "\n".join(lines).lstrip(" "))
-                return True
-            self._join(first, node, skip)
-        for index in gone[skip:]:
-            key = node.keys[index]
-            start = patch.line_start(key.start)
-            if index or self._document.root is not node:
-                start = head(patch, start)
-            patch.delete(start, patch.after(_end(key, node.values[index])))
-        return False
-
-    def _join(self, first: int, node: Map, keep: int) -> None:
-        """Remove the keys before `keep`, the first of them on the line of a dash."""
-        patch = self._patch
-        follower = node.keys[keep].start
-        start = head(patch, patch.line_start(follower))
-        if start == patch.line_start(follower):
-            patch.delete(first, follower)
-        else:  # comments stand above it: they stay, and the dash alone on its line
-            dash = len(patch.text[:first].rstrip(" "))
-            patch.delete(dash, patch.line_end(patch.line_start(start - 1)))
-
-    def _flow_map(
-        self,
-        node: Map,
-        wanted: dict[str, Value],
-        added: dict[str, Value],
-        field: FieldPath,
-        slot: Slot,
-    ) -> None:
-        if not node.keys:
-            if added:
-                self._replace(node, added, field, slot)
-            return
-        json = all(isinstance(key, Scalar) and key.style == '"' for key in node.keys)
-        inner = Slot(column=0, flow=True, json=json, parent=node)
-        stay: list[int] = []
-        for index, (key, value) in enumerate(zip(node.keys, node.values, strict=True)):
-            name = key_text(key)
-            if is_merge(key) or name in wanted:
-                stay.append(index)
-            if name in wanted and not is_merge(key):
-                at = Slot(column=0, after=key.end, flow=True, json=json, parent=node)
-                self.node(value, wanted[name], (*field, name), at)
-        if not stay:
-            start = content_start(self._patch.text, node)
-            self._patch.replace(start, node.end, flow(added, json=json))
-            return
-        self._shrink_flow([_span(node, index) for index in range(len(node.keys))], stay)
-        self._grow_flow(
-            node,
-            [_span(node, index) for index in range(len(node.keys))],
-            [flow({key: value}, json=inner.json)[1:-1] for key, value in added.items()],
-        )
-
-    def _shrink_flow(self, spans: list[tuple[int, int]], stay: list[int]) -> None:
-        for index in range(stay[-1]):
-            if index not in stay:
-                self._patch.delete(spans[index][0], spans[index + 1][0])
-        if stay[-1] + 1 < len(spans):
-            self._patch.delete(spans[stay[-1]][1], spans[-1][1])
-
-    def _grow_flow(self, node: Map | Seq, spans: list[tuple[int, int]], new: list[str]) -> None:
-        """Put entries in behind the last one, on a line of its own if that one has one."""
-        if not new:
-            return
-        patch = self._patch
-        begin, end = spans[-1]
-        margin = patch.text[patch.line_start(begin) : begin]
-        separator = (
-            ", " if margin.strip() or node.start >= patch.line_start(begin) else ",\n" + margin
-        )
-        patch.replace(end, end, "".join(separator + text for text in new))
-
     # Lists.
 
     def _seq(self, node: Seq, wanted: list[Value], field: FieldPath, slot: Slot) -> None:
-        if len(wanted) != len(node.items):
-            self._resize(node, wanted, field, slot)
+        if not node.items:
+            if wanted:
+                self._replace(node, wanted, field, slot)
             return
+        found = match(node.value, wanted)
+        models = at_items(slot.likes, wanted) if slot.likes else [()] * len(wanted)
         at = 0 if node.flow else column(self._document.source, node)
-        inner = Slot(column=at, flow=node.flow, json=slot.json, parent=node)
-        for index, (item, value) in enumerate(zip(node.items, wanted, strict=True)):
-            self.node(item, value, (*field, index), inner)
+        places = {index: place for place, index in enumerate(found) if index is not None}
+        json = slot.json or all(
+            isinstance(item, Scalar) and item.style == '"' for item in node.items
+        )
 
-    def _resize(self, node: Seq, wanted: list[Value], field: FieldPath, slot: Slot) -> None:
-        """Write new items behind the last one; other changes of length are refused."""
-        old = len(node.items)
-        if len(wanted) < old or not same(node.value, wanted[:old]):
-            raise self._refuse(
-                node, field,
-                f"a list of {old} items would get {len(wanted)}, which is not supported yet",
-                "Change this list by hand",
+        def change(index: int) -> None:
+            place = places[index]
+            inner = Slot(
+                column=at, flow=node.flow, json=slot.json, parent=node,
+                likes=tuple(model.like for model in models[place]),
             )  # fmt: skip
-        new = wanted[old:]
-        if not old:
-            self._replace(node, wanted, field, slot)
-        elif node.flow:
-            spans = [(item.start, item.end) for item in node.items]
-            json = all(isinstance(item, Scalar) and item.style == '"' for item in node.items)
-            self._grow_flow(node, spans, [flow(item, json=json, inside=True) for item in new])
-        else:
-            at = column(self._document.source, node)
-            lines = emit_block(new, at, style=self._style_at(node))
-            self._patch.insert_lines(self._patch.after(node.end), lines)
+            self.node(node.items[index], wanted[place], (*field, place), inner)
+
+        if found == list(range(len(node.items))):
+            for index in range(len(found)):
+                change(index)
+            return
+        self._check_anchors(
+            [item for index, item in enumerate(node.items) if index not in places], field
+        )
+        plan = [
+            index if index is not None
+            else flow(wanted[place], json=json, inside=True) if node.flow
+            else self._entry(None, wanted[place], at, self._style_at(node), models[place])
+            for place, index in enumerate(found)
+        ]  # fmt: skip
+        self._arrange(node, at, plan, change, field)
+
+    def _arrange(
+        self, node: Map | Seq, at: int, plan: Plan, change: Callable[[int], None], field: FieldPath
+    ) -> None:
+        """Put the entries of a collection into another order, each edited."""
+        patch = self._patch
+        if node.flow:
+            self._arrange_flow(node, plan, change, field)
+            return
+        licence = isinstance(node, Map) and node is self._document.root
+        found = blocks(patch, node, at, licence=licence)
+
+        def moved(index: int) -> str:
+            block = found[index]
+            text = self._aside(lambda: change(index), block.begin, block.end, field)
+            return " " * at + text if block.shared else text
+
+        arrange(patch, found, plan, change=change, moved=moved, spread=isinstance(node, Seq))
+
+    def _arrange_flow(
+        self, node: Map | Seq, plan: Plan, change: Callable[[int], None], field: FieldPath
+    ) -> None:
+        text = self._patch.text
+        start = content_start(text, node)
+        if text[start] not in "{[":  # one key without braces, in a list: `[a: 1]`
+            raise self._refuse(node, field, "a mapping without braces would get other keys", _HAND)
+        inner = children(node)
+        keys = node.items if isinstance(node, Seq) else node.keys
+        spans = [(key.start, max(key.end, end.end)) for key, end in zip(keys, inner, strict=True)]
+
+        def moved(index: int) -> str:
+            return self._aside(lambda: change(index), *spans[index], field)
+
+        inside = (start + 1, node.end - 1)
+        try:
+            self._patch.replace(*inside, rearranged(text, inside, spans, plan, moved))
+        except ValueError as error:
+            raise self._refuse(node, field, str(error), _HAND) from error
+
+    def _aside(self, change: Callable[[], None], begin: int, end: int, field: FieldPath) -> str:
+        """Return the text of a span with edits that are not made at its place."""
+        outer, self._patch = self._patch, self._patch.beside()
+        try:
+            change()
+            return self._patch.span(begin, end)
+        except ValueError as error:
+            source = self._document.source
+            place = Place(source.path, source.line(begin), field_text(field))
+            raise EditError(place, str(error), _HAND) from error
+        finally:
+            self._patch = outer
+
+    def _check_anchors(self, gone: Sequence[Node], field: FieldPath) -> None:
+        """Refuse to take out what an alias elsewhere stands for."""
+        text = self._patch.text
+        for node in gone:
+            if "&" not in text[node.start : node.end]:
+                continue
+            for alias in _aliases(self._document.root):
+                target = alias.target
+                inside = any(each.start <= alias.start < each.end for each in gone)
+                if node.start <= target.start < node.end and not inside:
+                    raise self._refuse(
+                        alias, field, f"{text[alias.start : alias.end]} stands for what would go",
+                        "Write the value out in place of the alias",
+                    )  # fmt: skip
+
+    # New text.
+
+    def _entries(
+        self, value: dict[str, Value], at: int, style: Style, likes: tuple[Like, ...]
+    ) -> str:
+        return "".join(
+            self._entry(key, item, at, style, at_key(likes, key) if likes else ())
+            for key, item in value.items()
+        )
+
+    def _entry(
+        self, key: str | None, value: Value, at: int, style: Style, models: tuple[Model, ...]
+    ) -> str:
+        """Return the lines of a new key or element, borrowed where one is there."""
+        lines = self._lender.lines(models, value, at) if models else None
+        if lines is None:
+            lines = "".join(line + "\n" for line in self._write(key, value, at, style=style))
+        return lines
+
+    def _lend(self, patch: Patch, model: Model, value: Value, at: int) -> None:
+        like, parent = model.like, model.of.node
+        after = parent.keys[model.index].end if isinstance(parent, Map) else None
+        Editor(like.document, patch, self._write).node(
+            like.node, value, (), Slot(column=at, after=after, parent=parent)
+        )
 
     # One node by another.
 
@@ -338,33 +398,44 @@ class Editor:
         if slot.after is None:  # behind a dash, or at the root
             start = content_start(patch.text, node)
             at = patch.column(start) if node.end > node.start else slot.column + 2
-            first, *rest = self._lines(wanted, at, style)
+            first, _, rest = self._lines(wanted, at, style, slot.likes).partition("\n")
             gap = "" if slot.column < 0 or patch.text[start - 1 : start] in " \n" else " "
             patch.replace(start, node.end, gap + first.lstrip(" "))
-            patch.insert_lines(patch.after(node.end), rest)
+            patch.replace(patch.after(node.end), patch.after(node.end), rest)
             return
         flat = style.compact and isinstance(wanted, list)
-        lines = self._lines(wanted, slot.column if flat else slot.column + style.step, style)
+        at = slot.column if flat else slot.column + style.step
+        lines = self._lines(wanted, at, style, slot.likes)
         colon = self._colon(slot.after)
         if is_block(node):
             patch.delete(patch.after(colon), patch.after(node.end))
         elif node.end > node.start:
             begin = max(content_start(patch.text, node), colon)
             patch.delete(len(patch.text[:begin].rstrip(" \t")), node.end)
-        patch.insert_lines(patch.after(max(node.end, colon)), lines)
+        place = patch.after(max(node.end, colon))
+        patch.replace(place, place, lines)
 
-    def _lines(self, wanted: "dict[str, Value] | list[Value]", at: int, style: Style) -> list[str]:
-        if isinstance(wanted, list):
-            return emit_block(wanted, at, style=style)
-        return [
-            line
-            for key, value in wanted.items()
-            for line in self._write(key, value, at, style=style)
-        ]
+    def _lines(
+        self,
+        wanted: "dict[str, Value] | list[Value]",
+        at: int,
+        style: Style,
+        likes: tuple[Like, ...],
+    ) -> str:
+        """Return the lines of a collection that is not empty."""
+        if isinstance(wanted, dict):
+            return self._entries(wanted, at, style, likes)
+        models = at_items(likes, wanted)
+        return "".join(
+            self._entry(None, item, at, style, found)
+            for item, found in zip(wanted, models, strict=True)
+        )
 
     def _style_at(self, parent: Node) -> Style:
         found = self._styles.get(id(parent))
         if found is None:
+            if self._style is None:
+                self._style = style_of(self._document)
             found = style_at(self._document.source, parent, self._style)
             self._styles[id(parent)] = found
         return found
@@ -380,9 +451,12 @@ class Editor:
         )
 
 
-def _end(key: Node, value: Node) -> int:
-    return max(key.end, value.end)
+def _aliases(node: Node) -> Iterator[Alias]:
+    if isinstance(node, Alias):
+        yield node
+    elif isinstance(node, Map | Seq):
+        for child in children(node):
+            yield from _aliases(child)
 
 
-def _span(node: Map, index: int) -> tuple[int, int]:
-    return node.keys[index].start, _end(node.keys[index], node.values[index])
+_HAND = "Make this change by hand"

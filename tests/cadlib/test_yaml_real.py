@@ -74,7 +74,7 @@ def _labelled(stream: Stream) -> tuple[dict[int, Value], int]:
     return wanted, lines
 
 
-def _one_scalar(key: str, value: Value, indent: int, **_: object) -> list[str]:
+def _one_scalar(key: str | None, value: Value, indent: int, **_: object) -> list[str]:
     """Write a key, and refuse the text of more than one node with a value of its own."""
     inner = value
     while isinstance(inner, dict):

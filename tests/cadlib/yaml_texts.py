@@ -170,9 +170,21 @@ def _change(rng: random.Random, found: Value) -> Value:
         if kind < 0.8:
             gone = rng.choice(sorted(found))
             return {key: inner for key, inner in found.items() if key != gone}
-    if isinstance(found, list) and rng.random() < 0.6:
-        return [*found, value(rng, 2)]
+    if isinstance(found, list) and rng.random() < 0.8:
+        return _change_list(rng, list(found))
     return scalar(rng) if rng.random() < 0.7 else value(rng, 2)
+
+
+def _change_list(rng: random.Random, items: list[Value]) -> list[Value]:
+    """The list with one element more, one less, or in another order."""
+    kind = rng.random()
+    if kind < 0.5 or not items:
+        items.insert(rng.randint(0, len(items)), value(rng, 2))
+    elif kind < 0.75:
+        del items[rng.randrange(len(items))]
+    else:
+        rng.shuffle(items)
+    return items
 
 
 def _paths(found: Value, path: FieldPath) -> Iterator[FieldPath]:

@@ -1,0 +1,188 @@
+"""The lines that belong to each entry of a block collection, and moving them about.
+
+Rules:
+- An entry owns the comment lines right above it in its own column (its head), its own
+  lines, and the comment lines below it that are indented deeper than it is (its foot).
+- Blank lines between entries belong to nobody. Where every two elements of a list are kept
+  apart by blank lines, a new one is too, and a removed one takes one gap along.
+- Of entries that are put in another order, as many as possible stay where they are; the
+  others move with all their lines.
+- An entry that comes to stand right behind a dash (`- a: 1`) leaves its head above the dash.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from cadlib.yaml.match import rising
+from cadlib.yaml.patch import Patch, foot, head
+from cadlib.yaml.tree import Map, Seq, content_start
+
+Plan = Sequence["int | str"]
+"""The entries wanted, in order: the position of an old one, or the lines of a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The lines of one entry.
+
+    Attributes:
+        begin: Where its head begins; `start` if something stands before it on its line.
+        start: Its dash or key.
+        end: Where the line behind it and its foot begins.
+        shared: Something stands before it on its line: the dash of an outer list.
+    """
+
+    begin: int
+    start: int
+    end: int
+    shared: bool
+
+
+def blocks(patch: Patch, node: Map | Seq, at: int, *, licence: bool) -> list[Block]:
+    """Return the lines of each entry of a block collection.
+
+    Args:
+        patch: The text.
+        node: The collection.
+        at: Column of its keys or dashes.
+        licence: Comments above the first entry are about the whole file, not about it.
+    """
+    found: list[Block] = []
+    floor = 0
+    for start, end in _entries(patch.text, node, at):
+        line = patch.line_start(start)
+        shared = bool(patch.text[line:start].strip())
+        begin = start if shared else line if licence and not found else head(patch, line, floor)
+        floor = foot(patch, patch.after(max(start + 1, end)), at)
+        found.append(Block(begin, start, floor, shared))
+    return found
+
+
+def _entries(text: str, node: Map | Seq, at: int) -> list[tuple[int, int]]:
+    """Return where each key or dash stands, and where its value ends."""
+    if isinstance(node, Map):
+        return [
+            (_question(text, key.start), max(key.end, value.end))
+            for key, value in zip(node.keys, node.values, strict=True)
+        ]
+    found: list[tuple[int, int]] = []
+    position = content_start(text, node)
+    for item in node.items:
+        start = _dash(text, position, at)
+        position = max(item.end, start + 1)
+        found.append((start, position))
+    return found
+
+
+def _question(text: str, start: int) -> int:
+    """Return where an explicit key's question mark stands, or else where the key does."""
+    before = text.rfind("\n", 0, start) + 1
+    margin = text[before:start].rstrip()
+    return before + len(margin) - 1 if margin.endswith("?") else start
+
+
+def _dash(text: str, position: int, at: int) -> int:
+    """Return the next dash: at the position itself, or in its column behind blanks only."""
+    while text[position : position + 1] != "-" or text[position - 1 : position] not in " \n":
+        line = text.index("\n", position) + 1
+        while text[line : line + at + 1].strip(" ") != "-":
+            line = text.index("\n", line) + 1
+        position = line + at
+    return position
+
+
+def arrange(
+    patch: Patch,
+    found: list[Block],
+    plan: Plan,
+    *,
+    change: Callable[[int], None],
+    moved: Callable[[int], str],
+    spread: bool,
+) -> None:
+    """Put the entries of a block collection into another order, new ones among them.
+
+    Args:
+        patch: Takes the edits.
+        found: The entries there are, one at least.
+        plan: The entries wanted, one at least.
+        change: Edits an entry that stays, within its own lines.
+        moved: Returns the lines of an entry that moves.
+        spread: Keep new entries apart by blank lines if those there are.
+    """
+    stays = set(rising([each for each in plan if isinstance(each, int)]))
+    first = min(stays, default=len(found))
+    gap = "\n" if spread and _spaced(patch, found) else ""
+    waiting: list[str] = []
+    last: int | None = None
+    for each in plan:
+        if isinstance(each, int) and each in stays:
+            _put(patch, found, waiting, last=last, first=first, gap=gap)
+            change(each)
+            last, waiting = each, []
+        else:
+            waiting.append(each if isinstance(each, str) else moved(each))
+    covered = 0
+    _put(patch, found, waiting, last=last, first=first, gap=gap)
+    if found[0].shared and first > 0:
+        covered = first if isinstance(plan[0], int) and plan[0] == first else 1
+    for index in range(covered, len(found)):
+        if index not in stays:
+            patch.delete(*_removed(found, index, first, spaced=bool(gap)))
+
+
+def _spaced(patch: Patch, found: list[Block]) -> bool:
+    gaps = [patch.text[one.end : other.begin] for one, other in pairwise(found)]
+    return bool(gaps) and all(gap and not gap.strip() for gap in gaps)
+
+
+def _removed(found: list[Block], index: int, first: int, *, spaced: bool) -> tuple[int, int]:
+    """Return the span of an entry that goes, with one of the gaps beside it."""
+    block = found[index]
+    if not spaced:
+        return block.begin, block.end
+    if index < first:
+        return block.begin, found[index + 1].begin if index + 1 < len(found) else block.end
+    return found[index - 1].end, block.end
+
+
+def _put(
+    patch: Patch, found: list[Block], texts: list[str], *, last: int | None, first: int, gap: str
+) -> None:
+    """Put entries in behind the last one that stays, or in front of all."""
+    if last is not None:
+        patch.replace(found[last].end, found[last].end, "".join(gap + text for text in texts))
+    elif found[0].shared:
+        _put_behind_dash(patch, found, texts, first)
+    elif texts:
+        place = found[first].begin if first < len(found) else found[0].begin
+        between = gap if first < len(found) else ""
+        patch.replace(place, place, gap.join(texts) + between)
+
+
+def _put_behind_dash(patch: Patch, found: list[Block], texts: list[str], first: int) -> None:
+    """Make other entries the first ones of a collection that begins behind a dash."""
+    old = found[0]
+    if texts:
+        heads, body = _beheaded(texts[0])
+        text = body.lstrip(" ") + "".join(texts[1:])
+        if first == 0:
+            patch.replace(old.start, old.start, text + " " * patch.column(old.start))
+        else:
+            patch.replace(old.start, old.end, text)
+    elif first > 0:
+        heads, _ = _beheaded(patch.text[found[first].begin : found[first].end])
+        patch.delete(old.start, found[first].start)
+    else:
+        return
+    line = patch.line_start(old.start)
+    margin = " " * (len(patch.text[line:]) - len(patch.text[line:].lstrip(" ")))
+    patch.insert_lines(line, [margin + comment.strip() for comment in heads])
+
+
+def _beheaded(text: str) -> tuple[list[str], str]:
+    """Return the comment lines above an entry, and the rest of its lines."""
+    lines = text.split("\n")
+    count = next(n for n, line in enumerate(lines) if not line.lstrip(" ").startswith("#"))
+    return lines[:count], "\n".join(lines[count:])

@@ -1,0 +1,132 @@
+"""Text for new nodes, taken from a document that has them already.
+
+Rules:
+- What a new entry takes along is what `cadlib.yaml.blocks` calls its lines: comments,
+  quotes, style and blank lines inside, indented for its new place.
+- An entry that stands inside braces or brackets, or has an anchor, an alias or a merge key,
+  is not borrowed: its text means nothing elsewhere.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cadlib.yaml.blocks import Block, blocks
+from cadlib.yaml.layout import children, column
+from cadlib.yaml.match import match
+from cadlib.yaml.patch import Patch
+from cadlib.yaml.tree import Alias, Document, Map, Node, Scalar, Seq, Value, is_merge, key_text
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A node of another document, at the place that matches."""
+
+    document: Document
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An entry of another document's collection, at the place that matches."""
+
+    of: Like
+    index: int
+
+    @property
+    def like(self) -> Like:
+        """The entry's value."""
+        return Like(self.of.document, children(self.of.node)[self.index])
+
+
+Change = Callable[[Patch, Model, Value, int], None]
+"""Edits an entry of another document, at a column there, to a value."""
+
+
+def at_key(likes: Sequence[Like], key: str) -> tuple[Model, ...]:
+    """Return the entries that stand under a key."""
+    return tuple(
+        Model(like, index)
+        for like in likes
+        if isinstance(like.node, Map)
+        for index, name in enumerate(like.node.keys)
+        if key_text(name) == key and not is_merge(name)
+    )
+
+
+def at_items(likes: Sequence[Like], wanted: Sequence[Value]) -> list[tuple[Model, ...]]:
+    """Return for each element of a list the elements that match it."""
+    found: list[tuple[Model, ...]] = [()] * len(wanted)
+    for like in likes:
+        if isinstance(like.node, Seq):
+            for place, index in enumerate(match(like.node.value, wanted)):
+                if index is not None:
+                    found[place] = (*found[place], Model(like, index))
+    return found
+
+
+def predecessors(likes: Sequence[Like], key: str) -> list[str]:
+    """Return the keys before a key in the first document that has it, the nearest first."""
+    for model in at_key(likes, key):
+        node = model.of.node
+        if isinstance(node, Map):
+            return [key_text(name) for name in node.keys[: model.index]][::-1]
+    return []
+
+
+class Lender:
+    """Looks entries up in other documents; their lines are found once for each collection."""
+
+    __slots__ = ("_blocks", "_change")
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self._blocks: dict[int, list[Block]] = {}
+
+    def lines(self, models: Sequence[Model], value: Value, at: int) -> str | None:
+        """Return the lines of an entry with a value at a column, if one can be borrowed."""
+        for model in models:
+            node = model.of.node
+            lent = model.like.node
+            if isinstance(node, Map | Seq) and not node.flow and _kind(lent) is _kind_of(value):
+                if _bound(lent):
+                    continue
+                return self._text(model, node, value, at)
+        return None
+
+    def _text(self, model: Model, node: Map | Seq, value: Value, at: int) -> str:
+        source = model.of.document.source
+        patch = Patch(source)
+        before = column(source, node)
+        found = self._blocks.get(id(node))
+        if found is None:
+            found = self._blocks[id(node)] = blocks(patch, node, before, licence=False)
+        block = found[model.index]
+        self._change(patch, model, value, before)
+        lead = " " * before if block.shared else ""
+        return indented(lead + patch.span(block.begin, block.end), at - before)
+
+
+def indented(text: str, by: int) -> str:
+    """Return lines further in, or further out as far as they have room, with LF."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if by < 0:
+        return "\n".join(line[min(-by, len(line) - len(line.lstrip(" "))) :] for line in lines)
+    return "\n".join(" " * by + line if line else line for line in lines)
+
+
+def _kind(node: Node) -> type | None:
+    return {Map: dict, Seq: list, Scalar: str}.get(type(node))
+
+
+def _kind_of(value: Value) -> type:
+    return type(value) if isinstance(value, dict | list) else str
+
+
+def _bound(node: Node) -> bool:
+    """Say whether a node has an anchor, an alias or a merge key in it."""
+    if isinstance(node, Alias) or node.anchor is not None:
+        return True
+    keys = node.keys if isinstance(node, Map) else ()
+    return any(isinstance(key, Alias) or is_merge(key) for key in keys) or any(
+        map(_bound, children(node))
+    )
