@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fnrunner.errors import FunctionNotFoundError
 
 if TYPE_CHECKING:
     from cadlib.resourcelist import ResourceList
+    from cadlib.yaml import Value
+    from fnrunner.builtin.alone import Alone
     from fnrunner.builtin.verdict import Verdict
 
 # Where the catalog is published: now, and before it moved.
@@ -33,15 +35,22 @@ class Function:
     Attributes:
         module: Where it stands, below this one.
         tags: Versions of the catalog's function that it behaves like.
+        alone: It treats each resource alone (`fnrunner.builtin.alone`).
     """
 
     module: str
     tags: frozenset[str]
+    alone: bool = False
 
     def run(self, resources: "ResourceList") -> "Verdict":
         """Call it. It does not change the values it is given: they are shared."""
         verdict: Verdict = import_module(f"{__name__}.{self.module}").run(resources)
         return verdict
+
+    def begin(self, config: "Value") -> "Alone[Any]":
+        """Return one that is `alone` with its configuration, or raise RefusedError."""
+        function: Alone[Any] = import_module(f"{__name__}.{self.module}").begin(config)
+        return function
 
 
 def _tags(*versions: str) -> frozenset[str]:
@@ -54,11 +63,13 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
         "set-annotations": Function(
             "set_annotations",
             _tags("v0.1", "v0.1.3", "v0.1.4", "v0.1.5", "v0.1.6", "v0.1.7"),
+            alone=True,
         ),
         # v0.1 put labels elsewhere.
         "set-labels": Function(
             "set_labels",
             _tags("v0.2", "v0.2.0", "v0.2.1", "v0.2.2", "v0.2.3", "v0.2.4", "v0.2.5"),
+            alone=True,
         ),
         "set-namespace": Function(
             "set_namespace",

@@ -18,7 +18,8 @@ from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
-from fnrunner.builtin import resource, verdict
+from fnrunner.builtin import alone, resource, verdict
+from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
@@ -61,20 +62,56 @@ _USUAL: Final = (
 )
 
 
-class _ConfigError(Exception):
-    """The configuration does not say what to set where."""
+_Place = tuple[str, int, str]  # file, position in it, field
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """Where annotations stand in one resource, or why they cannot."""
+
+    places: tuple[_Place, ...] = ()
+    problem: Result | None = None
 
 
 def run(resources: ResourceList) -> Verdict:
     """Set the annotations that the configuration names."""
-    try:
-        annotations, specs = _read(resources.config)
-    except _ConfigError as error:
-        return verdict.refused(
-            resources.items,
-            verdict.result(f"failed to configure function: {error}", "error"),
-        )
-    return _set(resources.items, annotations, specs)
+    return alone.run(begin, resources)
+
+
+def begin(config: Value) -> Alone[_Note]:
+    """Read the configuration."""
+    return _SetAnnotations(*_read(config))
+
+
+class _SetAnnotations:
+    """The annotations to set, and where."""
+
+    def __init__(self, annotations: Mapping[str, str], specs: Sequence[_Spec]) -> None:
+        self._annotations = annotations
+        self._specs = specs
+
+    def each(self, item: Item) -> tuple[Item, _Note]:
+        value, found = item.value, []
+        try:
+            for spec in self._specs:
+                if spec.means(value):
+                    value, paths = _annotate(
+                        value, spec.path, self._annotations, create=spec.create
+                    )
+                    found += paths
+        except ShapeError as error:
+            field = field_text(error.path)
+            problem = f"cannot set annotations: {field or 'the resource'} must be a mapping"
+            return item, _Note(problem=verdict.at(item, problem, "error", field))
+        places = tuple((item.path, item.index or 0, field_text(path)) for path in found)
+        return item if value is item.value else replace(item, value=value), _Note(places)
+
+    def total(self, notes: Sequence[_Note]) -> tuple[tuple[Result, ...], bool]:
+        problems = tuple(note.problem for note in notes if note.problem)
+        if problems:
+            return problems, True
+        message = f"set annotations: {_json(self._annotations)}"
+        return _results({place for note in notes for place in note.places}, message), False
 
 
 def _read(config: Value) -> tuple[dict[str, str], tuple[_Spec, ...]]:
@@ -86,10 +123,14 @@ def _read(config: Value) -> tuple[dict[str, str], tuple[_Spec, ...]]:
         annotations = _strings(resource.field(config, "annotations"))
         specs = _extra_specs(config)
     else:
-        raise _ConfigError("`functionConfig` must be a `ConfigMap` or `SetAnnotations`")
+        raise _refused("`functionConfig` must be a `ConfigMap` or `SetAnnotations`")
     if not annotations:
-        raise _ConfigError("input annotation list cannot be empty")
+        raise _refused("input annotation list cannot be empty")
     return dict(sorted(annotations.items())), (*specs, *_USUAL)
+
+
+def _refused(problem: str) -> RefusedError:
+    return RefusedError(verdict.result(f"failed to configure function: {problem}", "error"))
 
 
 _OWN_KINDS: Final = (
@@ -109,11 +150,11 @@ def _texts(data: Value) -> dict[str, str]:
 
 def _strings(value: Value) -> dict[str, str]:
     if value is not None and not isinstance(value, dict):
-        raise _ConfigError("`annotations` must be a mapping of strings")
+        raise _refused("`annotations` must be a mapping of strings")
     found = {}
     for key, annotation in (value or {}).items():
         if not isinstance(annotation, str):
-            raise _ConfigError(f"annotation `{key}` must be a string; put it in quotes")
+            raise _refused(f"annotation `{key}` must be a string; put it in quotes")
         found[key] = annotation
     return found
 
@@ -122,7 +163,7 @@ def _extra_specs(config: Value) -> tuple[_Spec, ...]:
     added = resource.field(config, "additionalAnnotationFields")
     older = resource.field(config, "fieldSpecs")
     if added is not None and older is not None:
-        raise _ConfigError(
+        raise _refused(
             "`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`"
         )
     return tuple(map(_spec, resource.items(added if older is None else older)))
@@ -131,7 +172,7 @@ def _extra_specs(config: Value) -> tuple[_Spec, ...]:
 def _spec(value: Value) -> _Spec:
     keys = resource.text(resource.field(value, "path")).strip("/")
     if not keys:
-        raise _ConfigError("every entry of `additionalAnnotationFields` needs a `path`")
+        raise _refused("every entry of `additionalAnnotationFields` needs a `path`")
     # A slash within a key is written with a backslash before it.
     parts = keys.replace(r"\/", "\0").split("/")
     return _Spec(
@@ -143,31 +184,11 @@ def _spec(value: Value) -> _Spec:
     )
 
 
-def _set(items: Sequence[Item], annotations: Mapping[str, str], specs: Sequence[_Spec]) -> Verdict:
-    message = f"set annotations: {_json(annotations)}"
-    changed, found, errors = [], set(), []
-    for item in items:
-        value = item.value
-        try:
-            for spec in specs:
-                if spec.means(value):
-                    value, paths = _annotate(value, spec.path, annotations, create=spec.create)
-                    found |= {(item.path, item.index or 0, field_text(path)) for path in paths}
-        except ShapeError as error:
-            field = field_text(error.path)
-            problem = f"cannot set annotations: {field or 'the resource'} must be a mapping"
-            errors.append(verdict.at(item, problem, "error", field))
-        changed.append(item if value is item.value else replace(item, value=value))
-    if errors:
-        return verdict.refused(items, *errors)
-    return Verdict(items=tuple(changed), results=_results(found, message))
-
-
 def _json(annotations: Mapping[str, str]) -> str:
     return json.dumps(annotations, separators=(",", ":"), ensure_ascii=False)
 
 
-def _results(found: set[tuple[str, int, str]], message: str) -> tuple[Result, ...]:
+def _results(found: set[_Place], message: str) -> tuple[Result, ...]:
     # No severity: the catalog's function gives none.
     if not found:
         return ({"message": "no annotations applied"},)

@@ -17,7 +17,8 @@ from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import resource, verdict
+from fnrunner.builtin import alone, resource, verdict
+from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
@@ -88,30 +89,54 @@ _PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
 _EVERYWHERE: Final = _Place("metadata.labels", create=True)
 
 
-class _ConfigError(Exception):
-    """The configuration cannot be read."""
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What was seen at one resource; `wanted` unless it is local configuration."""
+
+    wanted: bool
+    count: int = 0
+    problems: tuple[Result, ...] = ()
 
 
 def run(resources: ResourceList) -> Verdict:
     """Set the labels that the configuration names."""
-    items = resources.items
-    try:
-        labels = _read(resources.config)
-    except _ConfigError as error:
-        return verdict.refused(items, verdict.result(str(error), "error"))
-    said = () if labels is not None else (verdict.result("`FunctionConfig` is not given", "info"),)
-    if not any(_is_wanted(item) for item in items):
-        return Verdict(items=items, results=(*said, verdict.result("no input resources", "info")))
-    if labels is None:
-        return verdict.refused(items, *said)
-    if not labels:
-        message = "no `labels` arguments are given in FunctionConfig"
-        return Verdict(items=items, results=(verdict.result(message, "warning"),))
-    return _set(items, labels)
+    return alone.run(begin, resources)
 
 
-def _is_wanted(item: Item) -> bool:
-    return not resource.is_local(item.value)
+def begin(config: Value) -> Alone[_Note]:
+    """Read the configuration."""
+    return _SetLabels(_read(config))
+
+
+class _SetLabels:
+    """The labels to set; None where no configuration is given."""
+
+    def __init__(self, labels: Mapping[str, str] | None) -> None:
+        self._labels = labels
+
+    def each(self, item: Item) -> tuple[Item, _Note]:
+        if resource.is_local(item.value):
+            return item, _Note(wanted=False)
+        if not self._labels or not resource.is_krm(item.value):
+            return item, _Note(wanted=True)
+        value, count, problems = _label(item, self._labels)
+        changed = item if value is item.value else replace(item, value=value)
+        return changed, _Note(True, count, tuple(problems))
+
+    def total(self, notes: Sequence[_Note]) -> tuple[tuple[Result, ...], bool]:
+        said = [] if self._labels is not None else ["`FunctionConfig` is not given"]
+        if not any(note.wanted for note in notes):
+            said.append("no input resources")
+            return tuple(verdict.result(each, "info") for each in said), False
+        if self._labels is None:
+            return tuple(verdict.result(each, "info") for each in said), True
+        if not self._labels:
+            message = "no `labels` arguments are given in FunctionConfig"
+            return (verdict.result(message, "warning"),), False
+        problems = tuple(problem for note in notes for problem in note.problems)
+        count = sum(note.count for note in notes)
+        summary = verdict.result(f"set {count} labels in total", "info")
+        return (*problems, summary), bool(problems)
 
 
 def _read(config: Value) -> dict[str, str] | None:
@@ -127,19 +152,23 @@ def _read(config: Value) -> dict[str, str] | None:
         return _strings(resource.field(config, "labels"), "labels")
     group = resource.group(config)
     kind = ".".join(part for part in (resource.kind(config), group) if part)
-    raise _ConfigError(
+    raise _refused(
         f"unknown FunctionConfig `{kind}`, expect `SetLabels.fn.kpt.dev` or `ConfigMap.v1`"
     )
+
+
+def _refused(problem: str) -> RefusedError:
+    return RefusedError(verdict.result(problem, "error"))
 
 
 def _strings(value: Value, field: str) -> dict[str, str]:
     # The messages are the catalog's, which has them from Go's JSON reader.
     if value is not None and not isinstance(value, dict):
-        raise _ConfigError(_wrong_type(value, f"SetLabels.{field}", "map[string]string"))
+        raise _refused(_wrong_type(value, f"SetLabels.{field}", "map[string]string"))
     labels = {}
     for key, label in sorted((value or {}).items()):
         if not isinstance(label, str):
-            raise _ConfigError(_wrong_type(label, f"SetLabels.{field}", "string"))
+            raise _refused(_wrong_type(label, f"SetLabels.{field}", "string"))
         labels[key] = label
     return labels
 
@@ -150,24 +179,6 @@ def _wrong_type(value: Value, field: str, wanted: str) -> str:
         "unable to convert object to *setlabels.SetLabels with error: json: cannot unmarshal"
         f" {found} into Go struct field {field} of type {wanted}"
     )
-
-
-def _set(items: Sequence[Item], labels: Mapping[str, str]) -> Verdict:
-    count = 0
-    changed: list[Item] = []
-    errors: list[Result] = []
-    for item in items:
-        if not _is_wanted(item) or not resource.is_krm(item.value):
-            changed.append(item)
-            continue
-        value, looked_at, problems = _label(item, labels)
-        count += looked_at
-        errors += problems
-        changed.append(item if value is item.value else replace(item, value=value))
-    summary = verdict.result(f"set {count} labels in total", "info")
-    if errors:
-        return verdict.refused(items, *errors, summary)
-    return Verdict(items=tuple(changed), results=(summary,))
 
 
 def _label(item: Item, labels: Mapping[str, str]) -> tuple[Value, int, list[Result]]:

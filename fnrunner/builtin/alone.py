@@ -1,0 +1,67 @@
+"""Functions that treat each resource alone: what becomes of one depends on no other.
+
+A process that lives on may keep what became of a resource, and call such a function for the
+changed ones only: `total` puts what it noted about all of them together.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from cadlib.resourcelist import Item, ResourceList
+from cadlib.yaml import Value
+from fnrunner.builtin import verdict
+from fnrunner.builtin.verdict import Verdict
+from fnrunner.results import Result
+
+Note = TypeVar("Note")
+
+
+class Alone(Protocol, Generic[Note]):
+    """A function with its configuration."""
+
+    def each(self, item: Item) -> tuple[Item, Note]:
+        """Return what becomes of one resource, and what to note about it.
+
+        It neither moves nor removes a resource; one that does not change is returned as the
+        object that came.
+        """
+
+    def total(self, notes: Sequence[Note]) -> tuple[tuple[Result, ...], bool]:
+        """Return the results for all resources, from their notes in order, and whether it failed.
+
+        A function that fails changes nothing.
+        """
+
+
+class RefusedError(Exception):
+    """The function cannot begin.
+
+    Attributes:
+        results: Why.
+    """
+
+    def __init__(self, *results: Result) -> None:
+        super().__init__(*results)
+        self.results = results
+
+
+def run(begin: Callable[[Value], Alone[Note]], resources: ResourceList) -> Verdict:
+    """Run such a function on a list.
+
+    Args:
+        begin: Reads the configuration; raises RefusedError.
+        resources: What to run it on.
+    """
+    try:
+        function = begin(resources.config)
+    except RefusedError as error:
+        return verdict.refused(resources.items, *error.results)
+    items, notes = [], []
+    for item in resources.items:
+        changed, note = function.each(item)
+        items.append(changed)
+        notes.append(note)
+    results, failed = function.total(notes)
+    if failed:
+        return verdict.refused(resources.items, *results)
+    return Verdict(items=tuple(items), results=results)
