@@ -23,7 +23,8 @@ def resources(draw: st.DrawFn) -> Item:
     number = draw(st.integers(0, 99))
     metadata: dict[str, Value] = {"name": f"n{number}"}
     if draw(st.booleans()):
-        metadata["labels"] = draw(st.sampled_from(({"a": "x"}, {"a": "b"}, None, "text")))
+        choices: list[Value] = [{"a": "x"}, {"a": "b"}, None, "text"]
+        metadata["labels"] = draw(st.sampled_from(choices))
     if draw(st.booleans()):
         metadata["annotations"] = {"config.kubernetes.io/local-config": "true"}
     value: Value = {"apiVersion": version, "kind": kind, "metadata": metadata}
