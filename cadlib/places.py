@@ -5,7 +5,7 @@ know. What names neither gets the place where the pipeline calls the function.
 """
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from cadlib import package as packages
@@ -18,19 +18,19 @@ from cadlib.yaml import FieldPath, parse_field
 _LONGEST_FIELD = 1_000
 
 
-def finding(
-    result: object,
+def findings(
+    results: Iterable[object],
     *,
     image: str,
     package: str,
     calls: Place,
     source: Source,
     resources: Sequence[Resource],
-) -> Finding:
-    """Return a result as a finding with file and line, as far as these can be found.
+) -> list[Finding]:
+    """Return results as findings with file and line, as far as these can be found.
 
     Args:
-        result: One entry of a ResourceList's `results`.
+        results: Entries of a ResourceList's `results`.
         image: The function that made it.
         package: The package whose pipeline it is part of; the result's path is
             relative to it.
@@ -38,9 +38,29 @@ def finding(
         source: The package as it was given; lines are those of its files.
         resources: The resources that the function was given.
     """
+    by_path: dict[str, list[Resource]] = {}
+    for each in resources:
+        by_path.setdefault(each.path, []).append(each)
+
+    def candidates(path: str) -> Sequence[Resource]:
+        return by_path.get(path, ()) if path else resources
+
+    return [_finding(result, image, package, calls, source, candidates) for result in results]
+
+
+def _finding(
+    result: object,
+    image: str,
+    package: str,
+    calls: Place,
+    source: Source,
+    candidates: Callable[[str], Sequence[Resource]],
+) -> Finding:
     bare = from_result(result, function=image)
     path = inside(package, bare.place.path) if bare.place.path else ""
-    resource = _resource(resources, path, _index(result), bare.resource)
+    resource = None
+    if path is not None and (path or bare.resource):
+        resource = _resource(candidates(path), path, _index(result), bare.resource)
     if resource is None:
         if path is None or path not in source.files:
             return replace(bare, place=calls)
@@ -67,12 +87,9 @@ def inside(package: str, path: str) -> str | None:
 
 
 def _resource(
-    resources: Sequence[Resource], path: str | None, index: int, wanted: ResourceRef | None
+    there: Sequence[Resource], path: str, index: int, wanted: ResourceRef | None
 ) -> Resource | None:
     """Return the resource meant: by name, then by position where names are not enough."""
-    if path is None or not (path or wanted):
-        return None
-    there = [each for each in resources if not path or each.path == path]
     named = [each for each in there if wanted and _fits(each.ref, wanted)]
     numbered = [each for each in there if path and each.index == index]
     both = [each for each in named if each in numbered]

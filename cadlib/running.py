@@ -133,17 +133,14 @@ class Running:
         """Read an outcome; take down what the function said, and that it ran."""
         answer = _read(task, call, outcome, sent)
         said = outcome.results or answer.results
-        found = [
-            places.finding(
-                result,
-                image=call.function,
-                package=call.package,
-                calls=functions.place(task.function),
-                source=self.source,
-                resources=sent,
-            )
-            for result in said
-        ]
+        found = places.findings(
+            said,
+            image=call.function,
+            package=call.package,
+            calls=functions.place(task.function),
+            source=self.source,
+            resources=sent,
+        )
         problem = "" if outcome.error or not answer.problem else answer.problem.problem
         if outcome.error:
             complained = any(each.severity is Severity.ERROR for each in found)
