@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile_schema import KPTFILE, Struct
-from cadlib.yaml import Document, Stream, Value, edit, read
+from cadlib.yaml import Document, FieldPath, Stream, Value, edit, read
 from cadlib.yaml.emit import entry
 from cadlib.yaml.layout import column, style_at, style_of
 from cadlib.yaml.patch import Patch, head
@@ -37,6 +37,7 @@ def write(
     *,
     path: str = "Kptfile",
     like: Document | None = None,
+    comments: Mapping[FieldPath, str] | None = None,
 ) -> bytes:
     """Return a Kptfile with a wanted value.
 
@@ -45,6 +46,7 @@ def write(
         wanted: Its whole new value.
         path: Its path, for messages.
         like: Where the text of new fields and functions comes from, such as upstream's file.
+        comments: All line comments that are wanted; None keeps each with its field.
 
     Raises:
         PackageError: It cannot be read, or the change does not fit into the text.
@@ -58,7 +60,12 @@ def write(
         bom = "\ufeff" if stream.source.bom else ""
         stream = read((bom + patch.apply()).encode(), path=path)
     position, _ = document(stream)
-    return edit(stream, {position: dict(wanted)})
+    return edit(
+        stream,
+        {position: dict(wanted)},
+        comments={} if comments is None else {position: comments},
+        like={} if like is None else {position: (like,)},
+    )
 
 
 def _new(
