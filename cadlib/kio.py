@@ -1,8 +1,8 @@
 """Streams of resources: taken apart into one text for each resource, and put together again.
 
 Rules:
-- A stream is documents one after another, or one `ResourceList`, `List` or other list kind
-  (`DeploymentList`) with its resources in `items`.
+- A stream is documents one after another, or one `ResourceList` or `List` with its resources
+  in `items`. Lists of one kind (`DeploymentList`) are resources, as in kpt.
 - Each resource becomes a file of its own, its comments and layout as they were, so that
   what is changed in it is changed by edits of its text.
 - Documents without a value are left out. What is no mapping is refused, except lists where
@@ -13,6 +13,7 @@ Source: kyaml `kio.ByteReader` and `kio.ByteWriter` (kubernetes-sigs/kustomize).
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from cadlib.yaml import Document, Stream, Value
 from cadlib.yaml import read as read_yaml
 from cadlib.yaml.tree import Map, Node, Seq
 
+_SEPARATOR = re.compile(rb"\n---([^\n]*)(?=\n)")
 _NODE_KINDS = {Map: "MappingNode", Seq: "SequenceNode"}
 
 
@@ -74,7 +76,7 @@ def read(
     Args:
         data: YAML or JSON, UTF-8; line ends of either kind.
         path: What it is called in messages.
-        unwrap: Take the resources out of a list kind, if that is the only document.
+        unwrap: Take the resources out of a list, if that is the only document.
         lists: Accept documents that are bare lists.
         limits: As for reading a file.
 
@@ -83,7 +85,9 @@ def read(
             document is neither a mapping nor an accepted list (kyaml's words:
             "wrong node kind: expected MappingNode but got …").
     """
-    whole = read_yaml(data.replace(b"\r\n", b"\n"), path=path, limits=limits)
+    data = data.replace(b"\r\n", b"\n")
+    _check_separators(data, path)
+    whole = read_yaml(data, path=path, limits=limits)
     texts = document_texts(whole)
     documents = [each for each in whole.documents if not each.empty]
     if unwrap and len(documents) == 1 and _is_list(documents[0].value):
@@ -95,6 +99,19 @@ def read(
         _refuse_scalars(document, lists)
         items.append(stream_of(text, path=path, limits=limits))
     return Wrapped(tuple(items))
+
+
+def _check_separators(data: bytes, path: str) -> None:
+    """Refuse what kpt refuses behind "---", unless it is on the first line."""
+    for match in _SEPARATOR.finditer(data):
+        rest = match[1].strip()
+        if rest and not rest.startswith(b"#"):
+            text = f"---{match[1].decode(errors='replace')}".strip()
+            raise PackageError(
+                Place(path, data.count(b"\n", 0, match.start()) + 2),
+                f"invalid document separator: {text}",
+                'Write the value on the line after "---"',
+            )
 
 
 def stream_of(text: str, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
@@ -110,15 +127,11 @@ def parts(stream: Stream) -> Iterator[Stream]:
 
 def _is_list(value: Value) -> bool:
     """Say whether a document is a list of resources: by its kind, as its API may be any."""
-    if not isinstance(value, dict):
-        return False
-    kind = value.get("kind")
-    if kind in (KIND, "List"):
-        return "items" in value or "functionConfig" in value
-    metadata = value.get("metadata")
-    named = isinstance(metadata, dict) and "name" in metadata
-    listed = isinstance(value.get("items"), list)
-    return isinstance(kind, str) and kind.endswith("List") and listed and not named
+    return (
+        isinstance(value, dict)
+        and value.get("kind") in (KIND, "List")
+        and ("items" in value or "functionConfig" in value)
+    )
 
 
 def _unwrapped(document: Document, whole: Stream, limits: Limits) -> Wrapped:

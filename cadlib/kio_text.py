@@ -7,7 +7,6 @@ Rules:
 - Line ends become "\n", as in kpt.
 """
 
-from cadlib.errors import PackageError, Place
 from cadlib.yaml.layout import column
 from cadlib.yaml.parse import Stream
 from cadlib.yaml.patch import Patch, head
@@ -19,9 +18,6 @@ def document_texts(stream: Stream) -> list[str]:
 
     What stands between the end of one document and the marker of the next, such as a
     licence at the top of the file, comes before the text of the next.
-
-    Raises:
-        PackageError: Something other than a comment follows a "---".
     """
     found, since = [], 0
     for document in stream.documents:
@@ -41,13 +37,7 @@ def _document_text(document: Document, since: int) -> str:
     end = text.find("\n", marker)
     end = len(text) if end < 0 else end
     rest = text[marker + 3 : end].strip()
-    if rest and not rest.startswith("#"):
-        if text[:marker].strip():
-            raise PackageError(
-                Place(document.source.path, document.source.line(marker)),
-                f"invalid document separator: {text[marker:end].strip()}",
-                'Write the value on the line after "---"',
-            )
+    if rest and not rest.startswith("#"):  # the value begins there
         end = marker + 2
     before = text[since : document.start].lstrip("\r\n")
     if before and not before.endswith("\n"):  # behind "..." there may be a comment
@@ -70,7 +60,7 @@ def item_texts(source: Text, items: Seq) -> list[str]:
         if position + 1 < len(starts):
             end = starts[position + 1]
         else:
-            end = _trailing(patch, patch.after(item.end), dash)
+            end = trailing(patch, patch.after(item.end), dash)
         found.append(_item_text(patch, item, starts[position], end, dash))
     return found
 
@@ -103,7 +93,7 @@ def value_text(source: Text, key: Scalar | Alias, value: Node) -> str:
         return _slice(source, value)
     begin = patch.after(key.end)
     margin = column_of(patch, value)
-    end = _trailing(patch, patch.after(value.end), patch.column(key.start))
+    end = trailing(patch, patch.after(value.end), patch.column(key.start))
     return _unix(_dedented(patch.text[begin:end], margin))
 
 
@@ -113,7 +103,7 @@ def _slice(source: Text, node: Node) -> str:
     return _unix(_dedented(text, node.start - start)) + "\n"
 
 
-def _trailing(patch: Patch, position: int, margin: int) -> int:
+def trailing(patch: Patch, position: int, margin: int) -> int:
     """Return where the comment lines below a node end that are indented beyond `margin`."""
     end = position
     while position < len(patch.text):
@@ -143,14 +133,14 @@ def as_item(text: str, indent: int = 0) -> str:
         (number for number, line in enumerate(lines) if line.strip() and line.lstrip()[0] != "#"), 0
     )
     above = [pad + line.strip() for line in lines[:first] if line.strip()]
-    below = [f"{pad}  {line}" if line.strip() else line for line in lines[first + 1 :]]
+    below = [f"{pad}  {line}" if line else "" for line in lines[first + 1 :]]
     return "\n".join([*above, f"{pad}- {lines[first]}", *below])
 
 
 def indented(text: str, columns: int) -> str:
-    """Return a text with each line that is not blank further in."""
+    """Return a text with each line that is not empty further in; blanks may be content."""
     pad = " " * columns
-    return "\n".join(pad + line if line.strip() else line for line in text.split("\n"))
+    return "\n".join(pad + line if line else "" for line in text.split("\n"))
 
 
 def closed(document: Document) -> str:
