@@ -64,7 +64,8 @@ class Conflict:
         base: The value that both sides began with.
         ours: The local value.
         theirs: The value upstream.
-        chosen: "local" or "upstream".
+        chosen: "local", "upstream", or "both" if the two could be joined, though what they
+            mean together is for people to judge.
         reason: What happened on the two sides.
     """
 
@@ -82,8 +83,9 @@ class Conflict:
         place = self.path if self.line is None else f"{self.path}:{self.line}"
         parts = [part for part in (place, self.resource, self.field) if part]
         values = (("base", self.base), ("local", self.ours), ("upstream", self.theirs))
+        taken = "" if self.chosen == "both" else f": {self.chosen} is taken"
         told = ", ".join(f"{side} {_short(value)}" for side, value in values)
-        return f"{': '.join(parts)}: {self.reason} ({told}): {self.chosen} is taken"
+        return f"{': '.join(parts)}: {self.reason} ({told}){taken}"
 
     def as_json(self) -> dict[str, Value]:
         """Return the conflict as JSON has it; a side that has no value is left out."""

@@ -275,7 +275,7 @@ def _renamed(
             found[fitting[0]] = (
                 index,
                 f"{old} became {new} {where}, and the other side changed the same element:"
-                " both are kept",
+                " both changes are kept",
             )
     return found
 

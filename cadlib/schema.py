@@ -76,8 +76,8 @@ def _choice(*one_of: str, **fields: Schema) -> Schema:
     return Schema(whole=True, fields=fields, one_of=frozenset(one_of))
 
 
-# The types of k8s.io/api 0.21, and Kustomization, whose tags say `patchStrategy:"merge"`, and those on the
-# way to them. Names of volume sources: fields of VolumeSource, up to today.
+# The types of k8s.io/api 0.21, and Kustomization, with fields that have a patch strategy
+# "merge", and those on the way to them. Names of volume sources: fields of VolumeSource, up to today.
 _CONDITIONS = _whole(conditions=_listed(WHOLE, "type"))
 _PROBE = _choice("exec", "httpGet", "tcpSocket", "grpc")
 _LIFECYCLE = _whole(postStart=_PROBE, preStop=_PROBE)
@@ -216,18 +216,17 @@ class Schemas:
     """Answers for resources: Kubernetes' own kinds, and those of the definitions given.
 
     Args:
-        crds: CustomResourceDefinitions, v1 or v1beta1; others are passed over. For a kind
+        crds: CustomResourceDefinitions, v1 or v1beta1, taken when the first kind is asked
+            for that is not Kubernetes' own; other resources are passed over. For a kind
             that is defined twice the first definition counts.
     """
 
-    __slots__ = ("_crds", "_known")
+    __slots__ = ("_crds", "_known", "_unread")
 
     def __init__(self, crds: Iterable[Value] = ()) -> None:
+        self._unread = iter(crds)
         self._crds: dict[tuple[str, str, str], object] = {}
         self._known: dict[tuple[str, str, str], Schema] = {}
-        for crd in crds:
-            for key, schema in _definitions(crd):
-                self._crds.setdefault(key, schema)
 
     def of(self, resource: Value) -> Schema:
         """Return what is known of a resource, by its apiVersion and kind."""
@@ -236,21 +235,30 @@ class Schemas:
         if not isinstance(api_version, str) or not isinstance(kind, str):
             return UNKNOWN
         group, version = split(api_version)
-        key = (group, version, kind)
-        if key in self._crds:
-            if key not in self._known:
-                self._known[key] = _resource(self._crds[key])
-            return self._known[key]
         if (group, kind) in _RESOURCES:
             return _RESOURCES[group, kind]
-        builtin = (group in _GROUPS and version.startswith("v")) or group.endswith(".k8s.io")
-        return _RESOURCE if builtin and not group.endswith("config.k8s.io") else UNKNOWN
+        key = (group, version, kind)
+        if key not in self._known:
+            self._known[key] = self._defined(key) or _other(group)
+        return self._known[key]
+
+    def _defined(self, key: tuple[str, str, str]) -> Schema | None:
+        for crd in self._unread:
+            for defined, schema in _definitions(crd):
+                self._crds.setdefault(defined, schema)
+        return _resource(self._crds[key]) if key in self._crds else None
 
 
 def split(api_version: str) -> tuple[str, str]:
     """Return group and version of an apiVersion; the group of "v1" is ""."""
     group, _, version = api_version.rpartition("/")
     return group, version
+
+
+def _other(group: str) -> Schema:
+    """Return what is known of a kind by its group alone."""
+    ours = group in _GROUPS or group.endswith(".k8s.io")
+    return _RESOURCE if ours and not group.endswith("config.k8s.io") else UNKNOWN
 
 
 def of_comment(comment: str) -> Schema | None:
