@@ -4,7 +4,12 @@ import click
 
 from bot.cli.lazy import LazyGroup
 
-_COMMANDS: dict[str, tuple[str, str]] = {}
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "get": ("bot.cli.pkg.get:command", "Fetch a package from a git repository."),
+    "merge": ("bot.cli.pkg.merge:command", "Merge three folders, without git."),
+    "update": ("bot.cli.pkg.update:command", "Apply what is new in the upstream of a package."),
+    "init": ("bot.cli.pkg.init:init", "Begin a package in a folder."),
+}
 
 
 @click.group(cls=LazyGroup, lazy=_COMMANDS)

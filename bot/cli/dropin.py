@@ -1,0 +1,67 @@
+"""Commands that fail as kpt's do: one line `error: …` on standard error, exit status 1.
+
+click would print the usage and exit with 2; scripts written for kpt know neither.
+"""
+
+from collections.abc import Sequence
+from typing import IO, Any, NoReturn
+
+import click
+
+from cadlib.errors import PackageError
+
+
+class Failure(click.ClickException):
+    """Ends a command: its message on standard error, and exit status 1."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message."""
+        click.echo(f"error: {self.message}", file=file, err=file is None)
+
+
+class DropIn(click.Command):
+    """A command whose wrong use, and whose `PackageError`, are told in kpt's form."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            _fail(error)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            _fail(error)
+        except PackageError as error:
+            raise Failure(str(error)) from error
+
+
+def at_most(args: Sequence[str], most: int) -> None:
+    """Refuse arguments that are too many, in kpt's words."""
+    if len(args) > most:
+        raise Failure(f"accepts at most {most} arg(s), received {len(args)}")
+
+
+def _fail(error: click.UsageError) -> NoReturn:
+    raise Failure(_in_kpts_words(error)) from error
+
+
+def _in_kpts_words(error: click.UsageError) -> str:
+    match error:
+        case click.NoSuchOption(option_name=name) if name.startswith("--"):
+            return f"unknown flag: {name}"
+        case click.NoSuchOption(option_name=name):
+            return f"unknown shorthand flag: '{name[1:2]}' in {name}"
+        case click.BadOptionUsage(option_name=name) if "requires an argument" in error.message:
+            return f"flag needs an argument: {name}"
+        case _:
+            return error.format_message()

@@ -1,0 +1,1 @@
+"""Commands, as a shell runs them."""
