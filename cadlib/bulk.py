@@ -5,12 +5,12 @@ Both are pure and each file is for itself, so a command line may use every core
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from cadlib.errors import PackageError
 from cadlib.limits import Limits
-from cadlib.yaml import Deleted, Stream, Value, edit, read
+from cadlib.yaml import Deleted, FieldPath, Stream, Value, edit, read
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,10 +20,12 @@ class Edit:
     Attributes:
         stream: The file as it was read.
         wanted: New whole values by position among its documents, as for `yaml.edit`.
+        comments: New line comments by position, where they change too.
     """
 
     stream: Stream
     wanted: Mapping[int, Value | Deleted]
+    comments: Mapping[int, Mapping[FieldPath, str]] = field(default_factory=dict)
 
 
 class Bulk(Protocol):
@@ -63,4 +65,4 @@ def read_one(path: str, data: bytes, limits: Limits) -> Stream | PackageError:
 
 def edit_one(each: Edit) -> bytes:
     """Return the new text of one file, or raise a PackageError."""
-    return edit(each.stream, each.wanted)
+    return edit(each.stream, each.wanted, comments=each.comments)

@@ -6,7 +6,7 @@ from cadlib import package as packages
 from cadlib.bulk import Bulk, Edit, Serial
 from cadlib.errors import PackageError, Place
 from cadlib.source import Resource, Source
-from cadlib.yaml import DELETED, Deleted, Stream, Value, append, emit, same
+from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, append, emit, same
 from cadlib.yaml import read as read_yaml
 
 
@@ -37,27 +37,43 @@ def changes(
 
 def _edits(source: Source, resources: Sequence[Resource]) -> Iterator[tuple[str, Edit | None]]:
     """Yield what to make of each file that changes, None for one to delete."""
-    stayed: dict[str, dict[int, Value]] = {}
+    stayed: dict[str, dict[int, Resource]] = {}
     for each in resources:
         if each.origin and each.origin[0] == each.path:
-            stayed.setdefault(each.path, {})[each.origin[1]] = each.value
+            stayed.setdefault(each.path, {})[each.origin[1]] = each
     for path, stream in source.streams.items():
-        values = stayed.get(path, {})
-        wanted: dict[int, Value | Deleted] = {
-            position: values.get(position, DELETED) for position in source.handed_out(path)
-        }
-        documents = stream.documents
-        if all(_stays(wanted[position], documents[position].value) for position in wanted):
+        found = _edit(stream, source.handed_out(path), stayed.get(path, {}))
+        if found is None or found.wanted or found.comments:
+            yield path, found
+
+
+def _edit(stream: Stream, handed_out: Sequence[int], stayed: Mapping[int, Resource]) -> Edit | None:
+    """Return what to make of a file; None to delete it."""
+    wanted: dict[int, Value | Deleted] = {}
+    comments: dict[int, Mapping[FieldPath, str]] = {}
+    for position in handed_out:
+        document, now = stream.documents[position], stayed.get(position)
+        if now is None:
+            wanted[position] = DELETED
             continue
-        full = [n for n, document in enumerate(documents) if not document.empty]
-        if all(wanted.get(position) is DELETED for position in full):
-            yield path, None
-        else:
-            yield path, Edit(stream, wanted)
+        if now.value is not document.value and not same(now.value, document.value):
+            wanted[position] = now.value
+        if _comments_changed(now, document):
+            comments[position] = now.comments or {}
+    full = [n for n, document in enumerate(stream.documents) if not document.empty]
+    if wanted and all(wanted.get(position) is DELETED for position in full):
+        return None
+    return Edit(stream, wanted, comments)
 
 
-def _stays(wanted: Value | Deleted, value: Value) -> bool:
-    return not isinstance(wanted, Deleted) and same(wanted, value)
+def _comments_changed(now: Resource, document: Document) -> bool:
+    """Return whether a function set or removed comments.
+
+    One that returned none at all has lost them on its way (DESIGN 8), and they stay.
+    """
+    if not now.comments:
+        return False
+    return dict(now.comments) != dict(document.comments)
 
 
 def _additions(
@@ -73,11 +89,21 @@ def _additions(
         added.sort(key=lambda each: -1 if each.index is None else each.index)
         stream = _stream(source, path, edits)
         if stream:
-            found[path] = append(stream, [each.value for each in added])
+            found[path] = append(
+                stream,
+                [each.value for each in added],
+                like=[_lenders(source, each) for each in added],
+            )
         else:
             texts = (emit(each.value, comments=source.comments(each)) for each in added)
             found[path] = "---\n".join(texts).encode()
     return found
+
+
+def _lenders(source: Source, resource: Resource) -> Sequence[Document]:
+    """Return the document that a moved resource was read from, whose text goes along."""
+    document = source.document(resource)
+    return (document,) if document else ()
 
 
 def _stream(source: Source, path: str, edits: Mapping[str, bytes | None]) -> Stream | None:

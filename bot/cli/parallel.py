@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NoReturn
 from cadlib.bulk import Bulk, Edit, Serial, edit_one, read_one
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
-from cadlib.yaml import DELETED, Deleted, EditError, Stream, TemplateError, Value, read
+from cadlib.yaml import DELETED, Deleted, EditError, FieldPath, Stream, TemplateError, Value, read
 from cadlib.yaml.tree import Document, Extent, Text
 
 LEAST = 150_000
@@ -215,23 +215,31 @@ def _arrived(told: Any, path: str, data: bytes, limits: Limits) -> Stream | Pack
     return Stream(data, source, documents)
 
 
-def _asked(each: Edit) -> tuple[str, list[tuple[int, bool, Value]]]:
+_Wanted = tuple[int, bool, Value]  # position, whether the document goes, its new value
+_Comments = dict[int, dict[FieldPath, str]]
+
+
+def _asked(each: Edit) -> tuple[str, list[_Wanted], _Comments]:
     wanted = [
         (position, isinstance(value, Deleted), None if isinstance(value, Deleted) else value)
         for position, value in each.wanted.items()
     ]
-    return each.stream.source.path, wanted
+    comments = {position: dict(found) for position, found in each.comments.items()}
+    return each.stream.source.path, wanted, comments
 
 
 def _edited(
-    streams: Mapping[str, Stream | PackageError], path: str, wanted: list[tuple[int, bool, Value]]
+    streams: Mapping[str, Stream | PackageError],
+    path: str,
+    wanted: list[_Wanted],
+    comments: _Comments,
 ) -> object:
     stream = streams[path]
     try:
         if isinstance(stream, PackageError):
             raise stream
         values = {position: DELETED if gone else value for position, gone, value in wanted}
-        return edit_one(Edit(stream, values))
+        return edit_one(Edit(stream, values, comments))
     except PackageError as error:
         return _failure(error)
 
