@@ -43,6 +43,7 @@ def test_config_map_values_behind_aliases_and_merge_keys() -> None:
         + "pipeline:\n  mutators:\n  - image: a\n    configMap: &c\n      tag: 1.10\n"
         + "  - image: a\n    configMap: *c\n"
         + "  - image: a\n    configMap:\n      <<: *c\n      b: c\n"
+        + "  - image: a\n    configMap:\n      <<: {on: true}\n"
     ).mutators
 
     assert [function.config_map for function in functions] == [
@@ -50,6 +51,7 @@ def test_config_map_values_behind_aliases_and_merge_keys() -> None:
         {"tag": "1.10"},
         # what a merge key brings in is known as a value only
         {"tag": "1.1", "b": "c"},
+        {"on": "true"},
     ]
 
 
@@ -105,6 +107,11 @@ status:
   - type: config.ready
     status: "True"
     reason: Done
+  renderStatus:
+    mutationSteps:
+    - image: set-labels:v0.1
+      exitCode: 0
+      results: [{message: a}]
 """
     assert read(text) == Kptfile(
         name="app",
@@ -223,6 +230,22 @@ REFUSED: dict[str, tuple[str, str]] = {
         HEAD + "status: {renderStatus: {mutationSteps: [{exitCode: none}]}}\n",
         "Kptfile:5, status.renderStatus.mutationSteps[0].exitCode:"
         " cannot unmarshal !!str `none` into int. Write a number here.",
+    ),
+    "something true where a list should be": (
+        HEAD + "info: {emails: true}\n",
+        "Kptfile:5, info.emails: cannot unmarshal !!bool `true` into []string.",
+    ),
+    "a number where a mapping should be": (
+        HEAD + "info: 12345678901\n",
+        "Kptfile:5, info: cannot unmarshal !!int `1234567...` into v1.PackageInfo.",
+    ),
+    "a fraction where a number should be": (
+        HEAD + "status: {renderStatus: {mutationSteps: [{exitCode: 1.5}]}}\n",
+        "cannot unmarshal !!float `1.5` into int. Write a number here.",
+    ),
+    "a list behind an alias": (
+        HEAD + "  labels: &l {a: b}\ninfo:\n  emails: *l\n",
+        "Kptfile:7, info.emails: cannot unmarshal !!map into []string.",
     ),
     "a nested configMap": (
         PIPE + "  - image: a\n    configMap:\n      x: [1]\n",

@@ -211,6 +211,22 @@ def test_text_that_means_nothing_elsewhere_is_not_taken() -> None:
     assert data == b"kind: Kptfile\ninfo:\n  site: b\n"
 
 
+def test_text_in_another_column_is_not_taken() -> None:
+    other = read(b"info:\n    site: 'b'\n").documents[0]
+
+    data = kptfile_text.write(
+        b"kind: Kptfile\ninfo:\n  man: a\n",
+        {"kind": "Kptfile", "info": {"man": "a", "site": "b"}},
+        like=other,
+    )
+
+    assert read(data).documents[0].value == {
+        "kind": "Kptfile",
+        "info": {"man": "a", "site": "b"},
+    }
+    assert b"\n    site" not in data
+
+
 ENDS: dict[str, tuple[bytes, bytes]] = {
     "no newline at the end": (b"kind: Kptfile\nmetadata: {}", b"\nmetadata: {}"),
     "lines end as on Windows": (b"kind: Kptfile\r\nmetadata: {}\r\n", b"\r\nmetadata: {}\r\n"),

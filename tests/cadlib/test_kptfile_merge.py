@@ -182,6 +182,16 @@ def test_names_stay_and_labels_are_merged() -> None:
     )
 
 
+def test_kptfiles_without_metadata() -> None:
+    """kpt reads them; so does a package that was never named."""
+    bare = b"apiVersion: kpt.dev/v1\nkind: Kptfile\n"
+
+    assert merge(bare, bare, bare + b"info: {site: a}\n", update_upstream=False) == (
+        bare + b"info: {site: a}\n",
+        (),
+    )
+
+
 @pytest.mark.parametrize("side", ["origin", "local", "updated"])
 def test_what_is_no_kptfile_is_refused_and_named(side: str) -> None:
     good = HEAD.format("a").encode()

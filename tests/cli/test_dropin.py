@@ -1,0 +1,42 @@
+"""Commands that fail as kpt's do."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bot.cli.dropin import DropIn
+from cadlib.errors import PackageError, Place
+
+
+@click.command(cls=DropIn)
+@click.option("--how", type=click.Choice(["right", "wrong", "oddly"]), default="right")
+def do(how: str) -> None:
+    """Do it."""
+    match how:
+        case "wrong":
+            raise PackageError(Place("a.yaml", 3), "it is wrong", "Do it right")
+        case "oddly":
+            raise click.UsageError("one of the two")
+        case _:
+            click.echo("done")
+
+
+ENDS: dict[str, tuple[list[str], int, str]] = {
+    "well": ([], 0, "done\n"),
+    "the package is wrong": (["--how=wrong"], 1, "error: a.yaml:3: it is wrong. Do it right.\n"),
+    "the use is wrong": (["--how=oddly"], 1, "error: one of the two\n"),
+    "a value is wrong": (
+        ["--how=badly"],
+        1,
+        "error: Invalid value for '--how': 'badly' is not one of 'right', 'wrong', 'oddly'.\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_how_a_command_ends(name: str) -> None:
+    args, status, text = ENDS[name]
+
+    result = CliRunner().invoke(do, args)
+
+    assert (result.exit_code, result.output) == (status, text)
