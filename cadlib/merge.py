@@ -68,7 +68,7 @@ def merge_documents(
     """
     if updated is None:
         return _removed_upstream(origin, local, path)
-    noted = {key: each for side in (origin, local, updated) for key, each in _notes(side)}
+    noted = {key: each for side in (origin, local, updated) for key, each in list_schemas(side)}
     fields = Fields(policy.side, noted, infer=infer)
     schema = schemas.of(local.value)
     base: Side = ABSENT if origin is None else origin.value
@@ -133,7 +133,7 @@ def _without_noise(value: Value) -> Value:
     return {**value, "metadata": {**rest, "annotations": kept} if kept else rest}
 
 
-def _notes(document: Document | None) -> Iterator[tuple[FieldPath, Schema]]:
+def list_schemas(document: Document | None) -> Iterator[tuple[FieldPath, Schema]]:
     """Return what comments say of lists: at the end of the key's line, or right above it."""
     if document is None or document.empty or _NOTE not in document.source.text:
         return
@@ -157,4 +157,4 @@ def _list_paths(value: Value, at: FieldPath) -> Iterator[FieldPath]:
             yield from _list_paths(inner, (*at, index))
 
 
-__all__ = ["Conflict", "Merged", "Policy", "equal", "merge_documents"]
+__all__ = ["Conflict", "Merged", "Policy", "equal", "list_schemas", "merge_documents"]

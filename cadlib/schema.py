@@ -77,7 +77,7 @@ def _choice(*one_of: str, **fields: Schema) -> Schema:
 
 
 # The types of k8s.io/api 0.21, and Kustomization, with fields that have a patch strategy
-# "merge", and those on the way to them. Names of volume sources: fields of VolumeSource, up to today.
+# "merge", and those on the way to them. The names of volume sources are those up to today.
 _CONDITIONS = _whole(conditions=_listed(WHOLE, "type"))
 _PROBE = _choice("exec", "httpGet", "tcpSocket", "grpc")
 _LIFECYCLE = _whole(postStart=_PROBE, preStop=_PROBE)

@@ -1,0 +1,100 @@
+"""Telling whether a merged value differs from kpt's on purpose, and by which entry.
+
+Every difference is explained by itself from the three states; one that is not explained makes
+the whole unexplained. The entries are D20 to D24 of docs/deviations.md.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from cadlib.conflicts import ABSENT, Absent
+from cadlib.merge_fields import alike
+
+LEFTOVER, ELEMENT, MAPPING, ORDER = "D20", "D21", "D22", "D23"
+
+
+def explained(expected: Any, actual: Any, origin: Any, local: Any, updated: Any) -> set[str]:
+    """Return the entries that explain all differences of two values; empty if one is not.
+
+    Args:
+        expected: What kpt gives; ABSENT where it gives nothing.
+        actual: What we give, likewise.
+        origin: What both sides began with, and so on: ABSENT where there is nothing.
+        local: The local state.
+        updated: The state upstream.
+    """
+    found = set(_walk(expected, actual, (origin, local, updated)))
+    return set() if "" in found else found
+
+
+def _walk(expected: Any, actual: Any, states: tuple[Any, Any, Any]) -> Iterator[str]:
+    if alike(expected, actual):
+        return
+    _, local, updated = states
+    gone_on_a_side = local is ABSENT or updated is ABSENT
+    if actual is ABSENT and _hollow(expected) and gone_on_a_side:
+        yield LEFTOVER
+    elif isinstance(expected, dict) and gone_on_a_side and _is_one_side(actual, states):
+        yield MAPPING if _partial(expected, actual) else ""
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for key in expected.keys() | actual.keys():
+            inner = (_at(each, key) for each in states)
+            yield from _walk(expected.get(key, ABSENT), actual.get(key, ABSENT), (*inner,))
+    elif isinstance(expected, list) and isinstance(actual, list):
+        yield from _lists(expected, actual, states)
+    else:
+        yield ""
+
+
+def _lists(expected: list[Any], actual: list[Any], states: tuple[Any, Any, Any]) -> Iterator[str]:
+    origin, local, updated = states
+    if sorted(map(json.dumps, expected)) == sorted(map(json.dumps, actual)):
+        yield ORDER if alike(origin, local) and alike(actual, updated) else ""
+        return
+    whole = [each for state in (local, updated) if isinstance(state, list) for each in state]
+    left = list(actual)
+    for element in expected:
+        same = next((each for each in left if alike(each, element)), None)
+        fuller = next((each for each in left if _partial(element, each) and each in whole), None)
+        if same is not None:
+            left.remove(same)
+        elif fuller is not None:
+            left.remove(fuller)
+            yield ELEMENT
+        else:  # of an element that one side removed, kpt keeps what the other added to it
+            yield ELEMENT if _half_of_one(element, states) else ""
+    if left:
+        yield ""
+
+
+def _half_of_one(element: Any, states: tuple[Any, Any, Any]) -> bool:
+    _, local, updated = states
+    found = [each for each in (local, updated) if isinstance(each, list)]
+    holders = [state for state in found if any(_partial(element, each) for each in state)]
+    return len(holders) == 1
+
+
+def _partial(part: Any, whole: Any) -> bool:
+    """Say whether a value is another with something left out of its mappings."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return part.keys() <= whole.keys() and all(
+            _hollow(value) or _partial(value, whole[key]) for key, value in part.items()
+        )
+    if isinstance(part, list) and isinstance(whole, list):
+        return all(any(_partial(each, other) for other in whole) for each in part)
+    if isinstance(whole, Absent):
+        return True
+    return alike(part, whole)
+
+
+def _is_one_side(actual: Any, states: tuple[Any, Any, Any]) -> bool:
+    return any(alike(actual, side) for side in states[1:])
+
+
+def _hollow(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_hollow, value.values()))
+
+
+def _at(value: Any, key: str) -> Any:
+    return value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
