@@ -1,6 +1,6 @@
 """What passes between a rendering and whoever runs its functions: calls, outcomes, steps."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -52,6 +52,22 @@ class Call:
         return encode(self.items, self.config)
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """How a function that treats each resource alone came to its results.
+
+    Such a function makes of a resource what follows from that resource and the configuration;
+    it neither moves nor removes one.
+
+    Attributes:
+        notes: What it noted about each item of the call, in order.
+        total: Makes its results of the notes about all resources.
+    """
+
+    notes: Sequence[object]
+    total: Callable[[Sequence[object]], Sequence[Mapping[str, object]]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What came of a call.
@@ -65,6 +81,7 @@ class Outcome:
         error: Why the function failed; "" if it did not. `results` count all the same.
         log: What it wrote for people.
         exit_code: Its exit status; None where it has none, as when it could not be run.
+        alone: How it came to `results`, where it treats each resource alone.
     """
 
     resources: bytes | None = None
@@ -73,6 +90,7 @@ class Outcome:
     error: str = ""
     log: str = ""
     exit_code: int | None = None
+    alone: Alone | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
