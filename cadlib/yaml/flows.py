@@ -54,7 +54,8 @@ def rearranged(
         blank = _blank(pieces, place)
         if isinstance(each, int):
             piece = pieces[each]
-            before = piece.before if "#" in piece.before else blank
+            follows = place > 0 and plan[place - 1] == each - 1
+            before = piece.before if follows or "#" in piece.before else blank
             parts += (_apart(note, before, pieces), moved(each))
             note = piece.note
         else:

@@ -69,12 +69,13 @@ def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
     Args:
         data: The file, UTF-8 with or without byte order mark.
         path: Its name, for messages.
-        limits: `file_bytes`, `depth` and `nodes` apply.
+        limits: `file_bytes`, `file_nodes`, `depth` and `nodes` apply.
 
     Raises:
         TemplateError: It is no YAML and holds "{{".
         PackageError: It is not UTF-8, no YAML, or has a duplicate key or an alias of
-            nothing; it is too large, too deep, or its aliases stand for too much.
+            nothing; it is too large, has too many nodes, is too deep, or its aliases
+            stand for too much.
     """
     if len(data) > limits.file_bytes:
         raise PackageError(
@@ -169,6 +170,7 @@ class _Reader:
         "_added",
         "_anchors",
         "_limits",
+        "_most",
         "_next",
         "_nodes",
         "_source",
@@ -180,6 +182,7 @@ class _Reader:
         self._source = source
         self._text = source.text
         self._limits = limits
+        self._most = limits.file_nodes
         self._next = events
         self._anchors: dict[str, tuple[Node, int]] = {}
         self._nodes = 0
@@ -220,6 +223,9 @@ class _Reader:
     def _node(self, event: Event, depth: int) -> Node:
         if type(event) is ScalarEvent:
             return self._scalar(event)
+        self._nodes += 1
+        if self._nodes > self._most:
+            raise self._too_many(event)
         if depth >= self._limits.depth and type(event) is not AliasEvent:
             raise self._refuse(
                 event.start_mark.index,
@@ -236,6 +242,8 @@ class _Reader:
     def _scalar(self, event: ScalarEvent) -> Scalar:
         """Read a scalar: most of the time that a file takes is spent here."""
         self._nodes += 1
+        if self._nodes > self._most:
+            raise self._too_many(event)
         raw: str = event.value
         style: str = event.style or ""
         start: int = event.start_mark.index
@@ -258,7 +266,6 @@ class _Reader:
         return start + len(text[start:end].rstrip("\r\n"))
 
     def _map(self, event: MappingStartEvent, depth: int) -> Map:
-        self._nodes += 1
         before = self._nodes
         value: dict[str, Value] = {}
         keys: list[Scalar | Alias] = []
@@ -298,7 +305,6 @@ class _Reader:
         return made
 
     def _seq(self, event: SequenceStartEvent, depth: int) -> Seq:
-        self._nodes += 1
         before = self._nodes
         items: list[Node] = []
         following = self._next
@@ -326,7 +332,7 @@ class _Reader:
                 f"Write &{event.anchor} before the value that is meant",
             )
         target, size = known
-        self._nodes += 1 + size
+        self._nodes += size
         self._added += size
         if self._added > self._limits.nodes:
             raise self._refuse(
@@ -356,6 +362,13 @@ class _Reader:
             Place(self._source.path, self._source.line(start), name),
             f"the key {name!r} stands in this mapping twice, first on line {line}",
             "Remove one of the two",
+        )
+
+    def _too_many(self, event: Event) -> PackageError:
+        return self._refuse(
+            event.start_mark.index,
+            f"the file has more than {self._most} nodes: keys, values, mappings and lists",
+            "Split it into smaller files",
         )
 
     def _refuse(self, position: int, problem: str, fix: str) -> PackageError:

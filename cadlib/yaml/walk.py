@@ -4,8 +4,10 @@ Rules: see `cadlib.yaml.edit`. Every method here writes into a `Patch`; none rea
 result, which `edit` does for the whole file.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 
 from cadlib.errors import PackageError, Place
 from cadlib.yaml.blocks import Plan, arrange, blocks
@@ -69,12 +71,14 @@ class Editor:
     """Walks one document and its wanted value side by side."""
 
     __slots__ = (
-        "_document", "_lender", "_meant", "_patch", "_reorder", "_style", "_styles", "_write",
+        "_aliases", "_document", "_lender", "_meant", "_patch", "_reorder", "_style", "_styles",
+        "_write",
     )  # fmt: skip
 
     def __init__(
         self, document: Document, patch: Patch, write: Entry, *, reorder: bool = False
     ) -> None:
+        self._aliases: list[tuple[int, Alias]] | None = None  # all, by where their target begins
         self._document = document
         self._patch = patch
         self._reorder = reorder
@@ -309,17 +313,27 @@ class Editor:
     def _check_anchors(self, gone: Sequence[Node], field: FieldPath) -> None:
         """Refuse to take out what an alias elsewhere stands for."""
         text = self._patch.text
+        gone = sorted(gone, key=attrgetter("start"))
+        starts = [node.start for node in gone]
         for node in gone:
             if "&" not in text[node.start : node.end]:
                 continue
-            for alias in _aliases(self._document.root):
-                target = alias.target
-                inside = any(each.start <= alias.start < each.end for each in gone)
-                if node.start <= target.start < node.end and not inside:
+            for alias in self._standing_for(node):
+                before = bisect_right(starts, alias.start)
+                if not before or alias.start >= gone[before - 1].end:
                     raise self._refuse(
                         alias, field, f"{text[alias.start : alias.end]} stands for what would go",
                         "Write the value out in place of the alias",
                     )  # fmt: skip
+
+    def _standing_for(self, node: Node) -> Iterator[Alias]:
+        """Return the aliases of a node and of what lies in it."""
+        if self._aliases is None:
+            found = ((alias.target.start, alias) for alias in _aliases(self._document.root))
+            self._aliases = sorted(found, key=itemgetter(0))
+        first = bisect_left(self._aliases, node.start, key=itemgetter(0))
+        last = bisect_left(self._aliases, node.end, key=itemgetter(0))
+        return (alias for _, alias in self._aliases[first:last])
 
     # New text.
 
