@@ -38,6 +38,8 @@ SUBMODULE = "160000"
 _MOST_LINKS = 40
 _REVISION = re.compile(r"v[0-9]+\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# Each node of YAML stands beside one of these, or is alone in its document.
+_MARKS = b":-,?[{"
 _RESOURCE_ENDINGS = (".yaml", ".yml", ".json")
 
 
@@ -176,6 +178,15 @@ def _amounts(files: Files, limits: Limits) -> Iterator[Finding]:
             Place(KPTFILE),
             f"the files of the package have {_mib(size)}, more than {_mib(limits.package_bytes)}",
             "Split it into smaller packages, or move what is not configuration elsewhere",
+        )
+    resources = (entry.data for path, entry in files.items() if is_resource_file(path))
+    marks = sum(len(data) - len(data.translate(None, _MARKS)) for data in resources)
+    if marks > limits.package_marks:
+        yield _error(
+            Place(KPTFILE),
+            f"the YAML files of the package hold {marks} characters that separate nodes"
+            f" ({_MARKS.decode()}), more than {limits.package_marks}",
+            "Split it into smaller packages",
         )
 
 

@@ -14,11 +14,11 @@ cmd/config/docs/api-conventions/functions-spec.md); kyaml `kioutil`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from cadlib.errors import PackageError, Place
-from cadlib.limits import DEFAULT
+from cadlib.limits import STREAM
 from cadlib.yaml import FieldPath, Value, emit, field_text
 from cadlib.yaml import read as read_yaml
 
@@ -33,8 +33,6 @@ _VERSIONS = (
 _INTERNAL = "internal.config.kubernetes.io/"
 _LEGACY = "config.kubernetes.io/"
 _LEGACY_ANNOTATIONS = frozenset((f"{_LEGACY}path", f"{_LEGACY}index", "config.k8s.io/id"))
-# A list is a package's resources together, each two levels further in.
-_LIMITS = replace(DEFAULT, file_bytes=DEFAULT.package_bytes, depth=DEFAULT.depth + 2)
 _NO_COMMENTS: Mapping[FieldPath, str] = MappingProxyType({})
 _FIX = "Correct what the function writes"
 
@@ -127,7 +125,7 @@ def decode(data: bytes, sent: Collection[tuple[str, int | None]] = ()) -> Resour
         PackageError: It is no ResourceList of a version we know, an item is no mapping,
             an index is no number, or a resource was moved to two places at once.
     """
-    documents = [each for each in read_yaml(data, limits=_LIMITS).documents if not each.empty]
+    documents = [each for each in read_yaml(data, limits=STREAM).documents if not each.empty]
     if len(documents) != 1:
         raise _refuse("", f"there are {len(documents)} documents instead of one ResourceList")
     whole = documents[0].value
@@ -164,7 +162,7 @@ def added_results(data: bytes, given: bytes) -> tuple[Mapping[str, Value], ...] 
     if not data.startswith(given) or not data.startswith(b"results:", len(given)):
         return None
     try:
-        documents = read_yaml(data[len(given) :], limits=_LIMITS).documents
+        documents = read_yaml(data[len(given) :], limits=STREAM).documents
     except PackageError:
         return None
     whole = documents[0].value if len(documents) == 1 else None

@@ -20,7 +20,7 @@ from typing import Final, Generic, TypeVar
 
 from cadlib import resourcelist, yaml
 from cadlib.errors import PackageError
-from cadlib.limits import DEFAULT
+from cadlib.limits import STREAM
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner import results
@@ -39,8 +39,6 @@ _END: Final = re.compile(rb"^(?!- |  |\n)", re.MULTILINE)
 _NOTE: Final = re.compile(
     rb"internal\.config\.kubernetes\.io/(?!path\b|index\b)[\w.-]+|config\.k8s\.io/id"
 )
-# A list is a package's resources together, each two levels further in.
-_LIMITS: Final = replace(DEFAULT, file_bytes=DEFAULT.package_bytes, depth=DEFAULT.depth + 2)
 # Perhaps an anchor or an alias: such an item may depend on others and is not remembered.
 _ANCHOR: Final = re.compile(rb"[\s\[{,:?][&*][\w-]")
 
@@ -200,7 +198,7 @@ def _read(data: bytes) -> ResourceList:
     listed = resourcelist.decode(data)
     if not _NOTE.search(data):
         return listed
-    whole = next(doc for doc in yaml.read(data, limits=_LIMITS).documents if not doc.empty)
+    whole = next(doc for doc in yaml.read(data, limits=STREAM).documents if not doc.empty)
     raw = resource.items(resource.field(whole.value, "items"))
     items = (_with_notes(item, value) for item, value in zip(listed.items, raw, strict=True))
     return replace(listed, items=tuple(items))
