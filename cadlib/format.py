@@ -13,6 +13,7 @@ Rules:
 Source: kyaml `kio/filters/fmtr.go` and `yaml/order.go` (kubernetes-sigs/kustomize).
 """
 
+import json
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -95,7 +96,8 @@ def _ordered(stream: Stream, positions: Sequence[int]) -> bytes | None:
     patch = Patch(stream.source)
     for position in positions:
         document = stream.documents[position]
-        start, end = patch.line_start(document.root.start), patch.after(document.root.end)
+        start = head(patch, patch.line_start(document.root.start))
+        end = patch.after(document.root.end)
         text = _Mover(patch, document.value).text(document.root, start, end, "")
         if text != patch.text[start:end]:
             patch.replace(start, end, text)
@@ -119,8 +121,12 @@ def _unordered(value: Value, path: str = "") -> Value:
         return {key: _unordered(each, f"{path}.{key}") for key, each in value.items()}
     if isinstance(value, list):
         items = [_unordered(each, path) for each in value]
-        return sorted(items, key=repr) if path in _SORTED_LISTS else items
+        return sorted(items, key=_canonical) if path in _SORTED_LISTS else items
     return value
+
+
+def _canonical(value: Value) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _wanted(document: Document) -> bool:

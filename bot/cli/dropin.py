@@ -31,7 +31,7 @@ class DropIn(click.Command):
     ) -> click.Context:
         """Read the arguments."""
         try:
-            return super().make_context(info_name, args, parent, **extra)
+            return super().make_context(info_name, _as_flags(self, args), parent, **extra)
         except click.UsageError as error:
             _fail(error)
 
@@ -49,6 +49,30 @@ def at_most(args: Sequence[str], most: int) -> None:
     """Refuse arguments that are too many, in kpt's words."""
     if len(args) > most:
         raise Failure(f"accepts at most {most} arg(s), received {len(args)}")
+
+
+def _as_flags(command: click.Command, args: Sequence[str]) -> list[str]:
+    """Return arguments with kpt's `--flag=false` and `-F=true` as flags that click knows."""
+    by_name: dict[str, tuple[list[str], list[str]]] = {
+        name: (option.opts, option.secondary_opts)
+        for option in command.params
+        if isinstance(option, click.Option) and option.is_flag
+        for name in option.opts
+    }
+    found: list[str] = []
+    for number, arg in enumerate(args):
+        if arg == "--":
+            return [*found, *args[number:]]
+        name, equals, value = arg.partition("=")
+        if not equals or name not in by_name:
+            found.append(arg)
+        elif value.lower() in ("true", "t", "1"):
+            found.append(name)
+        elif value.lower() in ("false", "f", "0"):
+            found += by_name[name][1][:1]
+        else:
+            raise click.BadParameter(f"{value!r} is neither true nor false", param_hint=name)
+    return found
 
 
 def _fail(error: click.UsageError) -> NoReturn:

@@ -40,3 +40,30 @@ def test_how_a_command_ends(name: str) -> None:
     result = CliRunner().invoke(do, args)
 
     assert (result.exit_code, result.output) == (status, text)
+
+
+@click.command(cls=DropIn)
+@click.option("--all/--none", "-A/-N", "everything", default=True)
+@click.option("--debug", is_flag=True)
+@click.argument("rest", nargs=-1)
+def flags(everything: bool, debug: bool, rest: tuple[str, ...]) -> None:
+    """Say which flags are set."""
+    click.echo(f"{everything} {debug} {rest}")
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (["--all=false", "--debug=true"], "False True ()"),
+        (["-A=F", "--debug=0", "a=false"], "False False ('a=false',)"),
+        (["--all=1", "--", "--all=false"], "True False ('--all=false',)"),
+    ],
+)
+def test_flags_may_have_a_value_as_in_kpt(args: list[str], text: str) -> None:
+    assert CliRunner().invoke(flags, args).stdout == f"{text}\n"
+
+
+def test_a_flag_is_true_or_false() -> None:
+    result = CliRunner().invoke(flags, ["--all=maybe"])
+    assert result.exit_code == 1
+    assert "'maybe' is neither true nor false" in result.stderr

@@ -5,6 +5,8 @@ import click
 from bot.cli.lazy import LazyGroup
 
 _COMMANDS: dict[str, tuple[str, str]] = {
+    "cat": ("bot.cli.pkg.cat:cat", "Print the resources of a package."),
+    "tree": ("bot.cli.pkg.tree:tree", "Show resources, files and packages as a tree."),
     "get": ("bot.cli.pkg.get:command", "Fetch a package from a git repository."),
     "merge": ("bot.cli.pkg.merge:command", "Merge three folders, without git."),
     "update": ("bot.cli.pkg.update:command", "Apply what is new in the upstream of a package."),

@@ -1,0 +1,26 @@
+"""What a command was given to look into: a folder, or one file of it."""
+
+import os
+from pathlib import Path
+
+from bot.cli import folder
+from bot.cli.dropin import Failure
+from cadlib.package import Entry
+
+
+def files_of(given: str) -> dict[str, Entry]:
+    """Return the files of a folder, or one file as if it were alone in its folder.
+
+    Raises:
+        Failure: It is not there (in kpt's words), or is neither.
+        PackageError: A file cannot be read.
+    """
+    try:
+        os.lstat(given)
+    except OSError as error:
+        raise Failure(f"lstat {given}: {(error.strerror or '').lower()}") from error
+    if os.path.isdir(given):
+        return folder.read(Path(os.path.realpath(given)))
+    if not os.path.isfile(given):
+        raise Failure(f"{given} is neither a folder nor a file")
+    return {os.path.basename(given): Entry(Path(given).read_bytes())}

@@ -1,0 +1,22 @@
+"""`porchbot pkg tree`: the resources, files and packages of a folder as a tree."""
+
+import os
+
+import click
+
+from bot.cli.dropin import DropIn, at_most
+
+
+@click.command(cls=DropIn)
+@click.argument("args", metavar="[DIR]", nargs=-1)
+def tree(args: tuple[str, ...]) -> None:
+    """Show the resources in DIR, by default the current folder, as a tree."""
+    at_most(args, 1)
+    from bot.cli.given import files_of
+    from cadlib.pkgtree import shown
+
+    given = args[0] if args else "."
+    text, findings = shown(files_of(given), os.path.basename(os.path.abspath(given)))
+    click.echo(text, nl=False)
+    for finding in findings:
+        click.echo(f"[Warn] {finding}", err=True)
