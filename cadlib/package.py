@@ -151,18 +151,37 @@ def problems(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
     Returns:
         Findings by file. Those of severity error make the package unfit to render.
     """
-    too_much = tuple(_amounts(files, limits))
-    if too_much:
-        return too_much
-    found = [finding for path in files for finding in path_problems(path)]
-    if found:  # the rest follows paths, which is only safe among sound ones
-        return tuple(sorted(found, key=order))
-    found += _clashes(files)
+    unsound = unsafe(files, limits)
+    if unsound:  # the rest follows paths, which is only safe among sound ones
+        return unsound
+    found = list(_clashes(files))
     links = _Links(files)
     for path, entry in files.items():
         found += _entry_problems(path, entry, links, limits)
     found += refused(each for each in find(files) if each)
     return tuple(sorted(found, key=order))
+
+
+def unsafe(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
+    """Return what makes files unfit to be worked on at all: too much of them, or bad paths."""
+    too_much = tuple(_amounts(files, limits))
+    if too_much:
+        return too_much
+    found = [finding for path in files for finding in path_problems(path)]
+    return tuple(sorted(found, key=order))
+
+
+def unkept(files: Files) -> Mapping[str, str]:
+    """Return what no package may bring along: "symlink" or "submodule" by its path.
+
+    Symlinks that stay inside the package may be kept.
+    """
+    links = _Links(files)
+    return {
+        path: "symlink" if entry.mode == SYMLINK else "submodule"
+        for path, entry in files.items()
+        if entry.mode == SUBMODULE or (entry.mode == SYMLINK and links.problem(path))
+    }
 
 
 def _amounts(files: Files, limits: Limits) -> Iterator[Finding]:

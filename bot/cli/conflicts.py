@@ -1,0 +1,67 @@
+"""What becomes of the conflicts of a merge on the command line: shown, written, or refused."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from cadlib.conflicts import Conflict, Policy
+from cadlib.errors import PackageError, Place
+
+REPORT = click.option(
+    "--conflicts",
+    "report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write all conflicts to this file, as JSON.",
+)
+ON_CONFLICT = click.option(
+    "--on-conflict",
+    type=click.Choice([each.value for each in Policy]),
+    default=Policy.UPSTREAM.value,
+    show_default=True,
+    help="Take upstream's side, take the local one, or change nothing and fail.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where conflicts go.
+
+    Attributes:
+        policy: Which side they go to.
+        file: Where they are written to as JSON, or None.
+    """
+
+    policy: Policy = Policy.UPSTREAM
+    file: Path | None = None
+
+    def take(self, conflicts: Sequence[Conflict]) -> None:
+        """Show conflicts on standard error, and write them to the file.
+
+        Raises:
+            PackageError: There are some, and the policy is to fail; or the file cannot be
+                written.
+        """
+        if self.file is not None:
+            self._write(self.file, conflicts)
+        if not conflicts:
+            return
+        click.echo(f"\n{len(conflicts)} conflict(s):", err=True)
+        for each in conflicts:
+            click.echo(f"  {each}", err=True)
+        if self.policy is Policy.FAIL:
+            raise PackageError(
+                Place(),
+                f"both sides changed the same in {len(conflicts)} place(s), listed above",
+                "Nothing was changed: choose with --on-conflict upstream or local",
+            )
+
+    def _write(self, file: Path, conflicts: Sequence[Conflict]) -> None:
+        text = json.dumps([each.as_json() for each in conflicts], indent=2, ensure_ascii=False)
+        try:
+            file.write_text(f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            problem = f"cannot be written: {error.strerror}"
+            raise PackageError(Place(str(file)), problem, "Name another file") from error

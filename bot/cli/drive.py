@@ -1,0 +1,32 @@
+"""Drives what cadlib gets and updates: fetches for it, and shows what it says."""
+
+from collections.abc import Generator
+from typing import TypeVar
+
+import click
+
+from bot.cli.git_source import Repositories
+from cadlib.upstream import Answer, Fetch, Said, Step
+
+T = TypeVar("T")
+
+
+def drive(steps: Generator[Step, Answer, T], repositories: Repositories) -> T:
+    """Run `cadlib.get` or `cadlib.update` to its end, and return what it returns.
+
+    Raises:
+        PackageError: What it raises, or a package cannot be fetched.
+    """
+    answer: Answer = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        answer = None
+        match step:
+            case Fetch():
+                answer = repositories.fetch(step)
+            case Said(text):
+                click.echo(text, err=True)

@@ -1,0 +1,321 @@
+"""Packages from git repositories, for the command line: read from objects, never checked out.
+
+Rules
+- A repository on this disk is read where it is. Any other is fetched, as shallowly as its
+  server allows, into a cache below the user's cache folder; a commit that is there already is
+  not fetched again. Two processes may use the cache at once.
+- A ref is looked for as a tag of the package first ("net/core/v1", then "net/v1"), then as a
+  tag, a branch, and a commit.
+- An annotated tag counts as the commit it points to.
+- Git runs with the user's own configuration, which has the way to private repositories, but
+  without what would point it to another repository, and never asks anything. What stands in
+  a Kptfile cannot become one of its options.
+
+Source: kptdev/kpt, pkg/lib/util/fetch/fetch.go and internal/gitutil.
+"""
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from bot.cli.git_objects import Objects
+from cadlib.errors import PackageError, Place
+from cadlib.limits import DEFAULT, Limits
+from cadlib.upstream import Fetch, Fetched
+
+_TIMEOUT = 300
+"""Seconds for one call of git over the network."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
+_SHORT = re.compile(r"[0-9a-f]{4,64}\Z")
+_REMOTE = re.compile(r"[^/]+:")
+"""An address with a scheme, or a host as ssh writes it."""
+
+
+class Repositories:
+    """The repositories that one command uses, each asked and opened once.
+
+    Args:
+        cache: Folder for what is fetched; made when it is needed.
+        limits: How much a package may hold.
+    """
+
+    def __init__(self, cache: Path | None = None, limits: Limits = DEFAULT) -> None:
+        self._cache = cache or cache_folder(os.environ)
+        self._limits = limits
+        self._opened: dict[str, _Repository] = {}
+        self._fetched: dict[Fetch, Fetched] = {}
+
+    def __enter__(self) -> "Repositories":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for each in self._opened.values():
+            each.close()
+
+    def fetch(self, wanted: Fetch) -> Fetched:
+        """Return a package.
+
+        Raises:
+            PackageError: The repository cannot be reached, or has no such ref or folder.
+        """
+        if wanted not in self._fetched:
+            self._fetched[wanted] = self._fetch(wanted)
+        return self._fetched[wanted]
+
+    def default_branch(self, repo: str) -> str:
+        """Return the name of the branch that a repository shows first.
+
+        Raises:
+            PackageError: It cannot be reached, or has no commit yet.
+        """
+        _refuse_option("URI", repo)
+        found = [text for text, name in _listed(repo, ["HEAD"]) if name == "HEAD"]
+        if not found:
+            raise PackageError(
+                Place(repo), "the repository has no branch yet", "Commit something to it"
+            )
+        symbolic = (text for text in found if text.startswith("ref: "))
+        return next(symbolic, "HEAD").removeprefix("ref: refs/heads/")
+
+    def branches(self, repo: str) -> Sequence[str]:
+        """Return the names of all branches of a repository."""
+        _refuse_option("URI", repo)
+        prefix = "refs/heads/"
+        return [ref.removeprefix(prefix) for _, ref in _listed(repo, [f"{prefix}*"])]
+
+    def _fetch(self, wanted: Fetch) -> Fetched:
+        _refuse_option("URI", wanted.repo)
+        _refuse_option("ref", wanted.ref)
+        if not wanted.ref.isprintable() or " " in wanted.ref:
+            raise _unknown(wanted.repo, wanted.ref)
+        repository = self._opened.get(wanted.repo)
+        if repository is None:
+            local = local_repository(wanted.repo)
+            repository = _Local(wanted.repo, local) if local else _Remote(wanted.repo, self._cache)
+            self._opened[wanted.repo] = repository
+        ref, commit = repository.resolve(wanted.directory.strip("/"), wanted.ref)
+        tree = repository.objects.folder(commit, wanted.directory.strip("/"))
+        if tree is None:
+            raise PackageError(
+                Place(),
+                f'path "{wanted.directory}" does not exist in repo "{wanted.repo}"',
+                f"Name a folder that is there in {wanted.ref!r}",
+            )
+        return Fetched(repository.objects.files(tree, self._limits), commit, ref)
+
+
+class _Repository:
+    """A repository whose objects can be read here."""
+
+    def __init__(self, repo: str, path: Path) -> None:
+        self._repo = repo
+        self.objects = Objects(path, environment())
+
+    def close(self) -> None:
+        """End the process that reads objects."""
+        self.objects.close()
+
+    def resolve(self, directory: str, ref: str) -> tuple[str, str]:
+        """Return the ref that was found, and its commit."""
+        raise NotImplementedError
+
+
+class _Local(_Repository):
+    """A repository on this disk."""
+
+    def resolve(self, directory: str, ref: str) -> tuple[str, str]:
+        for name, full in _candidates(directory, ref):
+            commit = self.objects.commit(full)
+            if commit:
+                return name, commit
+        raise _unknown(self._repo, ref)
+
+
+class _Remote(_Repository):
+    """A repository that is fetched, and its copy in the cache."""
+
+    def __init__(self, repo: str, cache: Path) -> None:
+        self._repo = repo
+        self._folder = cache / f"{hashlib.sha256(repo.encode()).hexdigest()[:32]}.git"
+        self._lock = self._folder.with_suffix(".lock")
+        with _locked(self._lock):
+            if not (self._folder / "HEAD").exists():
+                self._git("init", "--quiet", "--bare", "--", str(self._folder), folder=cache)
+        super().__init__(repo, self._folder)
+
+    def resolve(self, directory: str, ref: str) -> tuple[str, str]:
+        if _COMMIT.match(ref) and self.objects.commit(ref):
+            return ref, ref  # it is in the cache, and a commit never changes
+        candidates = _candidates(directory, ref)
+        known = {name: sha for sha, name in _listed(self._repo, [full for _, full in candidates])}
+        for name, full in candidates:
+            if full in known:
+                return name, self._get(known[full], ref)
+        if not _SHORT.match(ref):
+            raise _unknown(self._repo, ref)
+        return ref, self._get(ref, ref)
+
+    def _get(self, wanted: str, ref: str) -> str:
+        """Return the commit of an object or an abbreviated id, fetched if it is not here."""
+        found = self.objects.commit(wanted)
+        if not found and _COMMIT.match(wanted):
+            self._fetch("--depth=1", wanted)
+            found = self.objects.commit(wanted)
+        if not found:  # some servers give whole branches and tags only
+            self._fetch("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", whole=True)
+            found = self.objects.commit(wanted)
+        if not found:
+            raise _unknown(self._repo, ref)
+        return found
+
+    def _fetch(self, *arguments: str, whole: bool = False) -> None:
+        options = [each for each in arguments if each.startswith("--")]
+        refs = [each for each in arguments if not each.startswith("--")]
+        if whole and (self._folder / "shallow").exists():
+            options.append("--unshallow")
+        with _locked(self._lock):
+            done = self._git(
+                *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", *options),
+                *("--", self._repo, *refs),
+                folder=self._folder,
+                check=whole,
+            )
+        if done.returncode == 0:
+            self.objects.close()  # its process may not see a new pack
+
+    def _git(
+        self, *arguments: str, folder: Path, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        return _run(arguments, self._repo, folder, check=check)
+
+
+def _candidates(directory: str, ref: str) -> list[tuple[str, str]]:
+    """Return what a ref may mean, first choice first: as it is written, and in full."""
+    if ref.startswith("refs/") or ref == "HEAD":
+        return [(ref, ref)]
+    parts = directory.split("/") if directory else []
+    scoped = ["/".join([*parts[:end], ref]) for end in range(len(parts), 0, -1)]
+    tags = [(name, f"refs/tags/{name}") for name in (*scoped, ref)]
+    commit = [(ref, ref)] if _SHORT.match(ref) else []
+    return [*tags, (ref, f"refs/heads/{ref}"), *commit]
+
+
+def local_repository(repo: str) -> Path | None:
+    """Return where a repository is on this disk; None if it is elsewhere.
+
+    As git does, it is also looked for with ".git" behind its name.
+    """
+    if repo.startswith("file:///"):
+        path = Path(repo.removeprefix("file://"))
+    elif _REMOTE.match(repo):
+        return None
+    else:
+        path = Path(repo)
+    for each in (path, path.with_name(f"{path.name}.git") if path.name else path):
+        if (each / ".git").exists() or (each / "objects").is_dir():
+            return each
+    return None
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Return where fetched repositories are kept.
+
+    Args:
+        environ: `KPT_CACHE_DIR`, as for kpt; otherwise `XDG_CACHE_HOME` or ~/.cache.
+    """
+    chosen = environ.get("KPT_CACHE_DIR")
+    if chosen:
+        return Path(chosen) / "porchbot"
+    base = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", "."), ".cache")
+    return Path(base) / "porchbot" / "git"
+
+
+def environment() -> dict[str, str]:
+    """Return the environment for git: the user's, without what would lead it elsewhere."""
+    misleading = re.compile(
+        r"GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|OBJECT_DIRECTORY"
+        r"|ALTERNATE_OBJECT_DIRECTORIES|PREFIX|QUARANTINE_PATH|TRACE.*)\Z"
+    )
+    kept = {name: text for name, text in os.environ.items() if not misleading.match(name)}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def _unknown(repo: str, ref: str) -> PackageError:
+    return PackageError(
+        Place(),
+        f'Unknown ref "{ref}": unknown revision or path not in the working tree',
+        f'Please verify that the reference exists in upstream repo "{repo}"',
+    )
+
+
+def _refuse_option(what: str, text: str) -> None:
+    if text.startswith("-"):
+        raise PackageError(
+            Place(), f"invalid git {what} \"{text}\": must not begin with '-'", "Correct it"
+        )
+
+
+def _listed(repo: str, patterns: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the refs of a repository that fit, as pairs of object and name.
+
+    With them come the symbolic refs, with "ref: " and the name they stand for in front.
+    """
+    local = local_repository(repo)
+    arguments = ["ls-remote", "--symref", "--", str(local or repo), *patterns]
+    done = _run(arguments, repo, Path.cwd())
+    lines = (line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line)
+    return [(sha, name) for sha, name in lines]
+
+
+def _run(
+    arguments: Sequence[str], repo: str, folder: Path, *, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    command = f"git {arguments[0]}"
+    try:
+        done = subprocess.run(  # noqa: S603 (a list; what others wrote stands behind "--")
+            ["git", "-c", "gc.auto=0", *arguments],  # noqa: S607 (the user's own git)
+            cwd=folder,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise PackageError(Place(repo), "git is not installed", "Install git") from error
+    except subprocess.TimeoutExpired as error:
+        raise PackageError(
+            Place(repo), f"{command} took longer than {_TIMEOUT} s", "Try again"
+        ) from error
+    if check and done.returncode:
+        raise PackageError(
+            Place(),
+            f'Failed to execute git command "{command}" against repo "{repo}"\n\nDetails:\n'
+            f"{done.stderr.strip()}\n",
+            "Check the address and whether you may read it",
+        )
+    return done
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let one process at a time change a repository of the cache."""
+    import fcntl
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

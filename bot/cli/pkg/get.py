@@ -1,0 +1,143 @@
+"""`porchbot pkg get`: a package from a git repository, as a new folder.
+
+The folder appears when it is complete: until then all lies in one with another name beside it.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from bot.cli import folder
+from bot.cli.drive import drive
+from bot.cli.dropin import DropIn
+from bot.cli.git_address import parse
+from bot.cli.git_source import Repositories
+from cadlib import context
+from cadlib.errors import PackageError, Place
+from cadlib.get import check, get
+from cadlib.kptfile import GitRef
+from cadlib.package import Entry
+from cadlib.upstream import STRATEGIES
+
+
+@click.command("get", cls=DropIn)
+@click.argument("address", metavar="REPO_URI[.git]/PKG_PATH[@VERSION]")
+@click.argument("destination", metavar="[LOCAL_DEST_DIRECTORY]", default=".")
+@click.option(
+    "--strategy",
+    default=STRATEGIES[0],
+    show_default=True,
+    help=f"How later updates of the package merge: {', '.join(STRATEGIES)}.",
+)
+@click.option(
+    "--for-deployment", is_flag=True, help="The package will be deployed to a cluster as it is."
+)
+def command(address: str, destination: str, strategy: str, for_deployment: bool) -> None:
+    """Fetch a package from a git repository into a new folder.
+
+    VERSION is a tag, a branch or a commit; the default branch if it is not given. The folder
+    is named like the package unless another one is given.
+    """
+    with Repositories() as repositories:
+        check_strategy(strategy)
+        upstream = parse(address, repositories.branches)
+        target = _target(destination, upstream)
+        if not upstream.ref:
+            upstream = replace(upstream, ref=repositories.default_branch(upstream.repo))
+        get_into(target, upstream, strategy, repositories, for_deployment=for_deployment)
+
+
+def get_into(
+    target: Path,
+    upstream: GitRef,
+    strategy: str,
+    repositories: Repositories,
+    *,
+    for_deployment: bool = False,
+) -> None:
+    """Fetch a package into a folder that is not there, or empty.
+
+    Raises:
+        PackageError: The folder holds something, or the package cannot be fetched.
+    """
+    check(upstream, name=target.name)
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise PackageError(
+            Place(str(target)), "destination directory already exists", "Name another folder"
+        )
+    got = drive(get(upstream, name=target.name, strategy=strategy), repositories)
+    files: Mapping[str, Entry] = got.files
+    if for_deployment:
+        click.echo("\nCustomizing package for deployment.", err=True)
+        files = _applied(files, context.added(files))
+        click.echo("\nCustomized package for deployment.", err=True)
+    with _complete(target) as new:
+        folder.write(new, files)
+
+
+def check_strategy(strategy: str) -> None:
+    """Refuse what is no strategy, in kpt's words."""
+    if strategy not in STRATEGIES:
+        raise PackageError(
+            Place(),
+            f'unknown update strategy "{strategy}"',
+            f"Must be one of: {', '.join(STRATEGIES)}",
+        )
+
+
+def _applied(files: Mapping[str, Entry], changes: Mapping[str, Entry | None]) -> dict[str, Entry]:
+    changed = {**files, **changes}
+    return {path: entry for path, entry in changed.items() if entry is not None}
+
+
+def _target(written: str, upstream: GitRef) -> Path:
+    """Return the folder to make: the one that was named, or one in it named like the package."""
+    path = Path(written)
+    if not path.exists():
+        if not path.parent.exists():
+            raise PackageError(
+                Place(written), f'parent directory "{path.parent}" does not exist', "Make it first"
+            )
+        return path.absolute()
+    if not path.is_dir():
+        raise PackageError(
+            Place(written), "LOCAL_PKG_DEST must be a directory", "Name another folder"
+        )
+    name = f"{upstream.repo.rstrip('/')}{upstream.directory}".rstrip("/").rpartition("/")[2]
+    inner = path.resolve() / name.rpartition(":")[2]
+    if inner.exists():
+        raise PackageError(
+            Place(written),
+            f'destination directory "{path / inner.name}" already exists',
+            "Name another folder",
+        )
+    return inner
+
+
+@contextmanager
+def _complete(target: Path) -> Iterator[Path]:
+    """Give a folder to fill, which takes the name `target` when that is done."""
+    try:
+        new = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        problem = f"cannot be made: {error.strerror}"
+        raise PackageError(Place(str(target)), problem, "Name another folder") from error
+    try:
+        yield new
+        new.chmod(0o777 & ~_umask())
+        new.replace(target)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

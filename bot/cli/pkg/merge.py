@@ -1,0 +1,91 @@
+"""`porchbot pkg merge`: three folders made into one, without git."""
+
+from pathlib import Path
+
+import click
+
+from bot.cli import folder, swap
+from bot.cli.conflicts import ON_CONFLICT, REPORT, Report
+from bot.cli.dropin import DropIn
+from bot.cli.pkg.get import check_strategy
+from cadlib.conflicts import Policy
+from cadlib.errors import PackageError, Place
+from cadlib.package import Entry
+from cadlib.update_merge import changes, merge_trees
+from cadlib.update_strategies import Trees
+from cadlib.upstream import STRATEGIES
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command("merge", cls=DropIn)
+@click.option(
+    "--original", type=_FOLDER, required=True, help="Upstream when the local one was made."
+)
+@click.option("--updated", type=_FOLDER, required=True, help="Upstream now.")
+@click.option("--local", type=_FOLDER, required=True, help="The local package.")
+@click.option(
+    "--output",
+    type=_FOLDER,
+    required=True,
+    help="Where to write the result: a new or empty folder, or the local one.",
+)
+@click.option(
+    "--strategy",
+    default="",
+    help="How to merge; what the local Kptfile says if not given. One of:"
+    f" {', '.join(STRATEGIES)}.",
+)
+@REPORT
+@ON_CONFLICT
+def command(
+    original: Path,
+    updated: Path,
+    local: Path,
+    output: Path,
+    strategy: str,
+    report: Path | None,
+    on_conflict: str,
+) -> None:
+    """Merge two versions of an upstream package into a local one.
+
+    A folder that does not exist counts as empty. Nothing is fetched, and upstream and lock in
+    the Kptfiles stay as they are.
+    """
+    if strategy:
+        check_strategy(strategy)
+    merge_folders((original, local, updated), output, strategy, Report(Policy(on_conflict), report))
+
+
+def merge_folders(
+    sides: tuple[Path, Path, Path], output: Path, strategy: str, report: Report
+) -> None:
+    """Merge the packages in three folders.
+
+    Args:
+        sides: The folders of the origin, the local and the updated package.
+        output: Where to write to; empty, not there, or the local folder.
+        strategy: How to merge; "" for what the local Kptfile says.
+        report: What to do with conflicts.
+
+    Raises:
+        PackageError: They cannot be merged, or `output` holds something else.
+    """
+    _, local, _ = sides
+    there = _read(output)
+    if there and not (local.exists() and output.samefile(local)):
+        raise PackageError(
+            Place(str(output)), "the output folder holds files already", "Name another folder"
+        )
+    trees = Trees(*(_read(each) for each in sides))
+    outcome = merge_trees(
+        trees, name=local.absolute().name, strategy=strategy, policy=report.policy
+    )
+    for line in outcome.said:
+        click.echo(line, err=True)
+    report.take(outcome.merged.conflicts)
+    swap.write(output, changes(there, outcome.merged.files))
+
+
+def _read(path: Path) -> dict[str, Entry]:
+    return folder.read(path) if path.is_dir() else {}

@@ -1,0 +1,76 @@
+"""`porchbot pkg update`: a package on disk brought up to a newer version of its upstream."""
+
+import os
+from pathlib import Path
+
+import click
+
+from bot.cli import folder, swap
+from bot.cli.conflicts import ON_CONFLICT, REPORT, Report
+from bot.cli.drive import drive
+from bot.cli.dropin import DropIn
+from bot.cli.git_source import Repositories
+from bot.cli.pkg.get import check_strategy
+from cadlib.conflicts import Policy
+from cadlib.errors import PackageError, Place
+from cadlib.update import update
+from cadlib.upstream import STRATEGIES
+
+
+@click.command("update", cls=DropIn)
+@click.argument("package", metavar="[PKG_PATH][@VERSION]", default=".")
+@click.option(
+    "--strategy",
+    default="",
+    help="How to merge, from now on; what the Kptfile says if not given. One of:"
+    f" {', '.join(STRATEGIES)}.",
+)
+@REPORT
+@ON_CONFLICT
+def command(package: str, strategy: str, report: Path | None, on_conflict: str) -> None:
+    """Apply what is new in the upstream of a package.
+
+    VERSION is a tag, a branch or a commit to go to and to follow from now on. What was changed
+    both here and upstream is a conflict: it is reported, and goes to upstream unless
+    --on-conflict says otherwise. An update that fails changes nothing.
+    """
+    with Repositories() as repositories:
+        if strategy:
+            check_strategy(strategy)
+        path, ref = _path_and_version(package)
+        update_folder(path, ref, strategy, Report(Policy(on_conflict), report), repositories)
+
+
+def update_folder(
+    path: Path, ref: str, strategy: str, report: Report, repositories: Repositories
+) -> None:
+    """Bring the package in a folder up to its upstream.
+
+    Args:
+        path: The folder.
+        ref: Branch, tag or commit; "" for the one that the Kptfile names.
+        strategy: How to merge; "" for what the Kptfile says.
+        report: What to do with conflicts.
+        repositories: Where packages come from.
+
+    Raises:
+        PackageError: It cannot be updated; nothing was changed then.
+    """
+    if not path.is_dir():
+        raise PackageError(
+            Place(str(path)), "no such file or directory", "Name the folder of a package"
+        )
+    real = Path(os.path.realpath(path))
+    local = folder.read(real)
+    steps = update(local, name=real.name, ref=ref, strategy=strategy, policy=report.policy)
+    updated = drive(steps, repositories)
+    report.take(updated.conflicts)
+    swap.write(real, updated.changes)
+
+
+def _path_and_version(text: str) -> tuple[Path, str]:
+    """Read what names a package and a version of it; either may be missing."""
+    parts = text.split("@")
+    if len(parts) > 2:
+        raise PackageError(Place(text), "at most 1 version permitted", "Write PKG_PATH@VERSION")
+    return Path(parts[0] or "."), "".join(parts[1:])

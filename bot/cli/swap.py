@@ -1,0 +1,96 @@
+"""Changes to a package on disk, all at once: what kills this process leaves it old or new.
+
+Where the system can exchange two folders in one step (Linux), the new package is made beside
+the old one, of links to the files that stay, and takes its place when it is complete. That is
+not done to the folder that somebody stands in, who would be left in a deleted one, nor to a
+folder with a `.git` in it.
+
+Everywhere else files are replaced one by one, each whole at any moment, the Kptfiles last. A
+package whose update was killed then still names the version it had: the same update again
+finds some changes made already, and finishes.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from bot.cli import folder
+from cadlib.package import KPTFILE, Entry, name
+
+_EXCHANGE = 2  # RENAME_EXCHANGE, from linux/fs.h
+_HERE = -100  # AT_FDCWD, from fcntl.h
+
+
+def write(root: Path, changes: Mapping[str, Entry | None]) -> None:
+    """Write changed files below a folder.
+
+    Args:
+        root: The folder; made if it is not there.
+        changes: By path relative to it; None to remove a file.
+
+    Raises:
+        PackageError: One of them cannot be written.
+    """
+    if not changes or (_exchangeable(root) and _exchange(root, changes)):
+        return
+    kptfiles = {path: entry for path, entry in changes.items() if name(path) == KPTFILE}
+    folder.write(root, {path: entry for path, entry in changes.items() if path not in kptfiles})
+    folder.write(root, kptfiles)
+
+
+def _exchangeable(root: Path) -> bool:
+    if not sys.platform.startswith("linux") or root.is_symlink() or not root.is_dir():
+        return False
+    inside = Path.cwd().is_relative_to(root.resolve())
+    return not inside and not (root / ".git").exists() and not os.path.ismount(root)
+
+
+def _exchange(root: Path, changes: Mapping[str, Entry | None]) -> bool:
+    """Make the changed package beside the old one and exchange them; say if that was possible."""
+    beside = root.with_name(f".{root.name}.porchbot-update")
+    try:
+        shutil.rmtree(beside, ignore_errors=True)  # of an update that was killed
+        _link(str(root), str(beside), changes, "")
+        folder.write(beside, {path: entry for path, entry in changes.items() if entry})
+        return _rename(root, beside)
+    except OSError:
+        return False  # no such folder may be made, or no links: one file after the other, then
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _link(source: str, target: str, changes: Mapping[str, Entry | None], prefix: str) -> None:
+    """Make a folder with the files of another that do not change; a folder left empty is not."""
+    os.mkdir(target)
+    kept = 0
+    with os.scandir(source) as found:
+        for each in found:
+            path = prefix + each.name
+            place = f"{target}/{each.name}"
+            if each.is_dir(follow_symlinks=False):
+                _link(each.path, place, changes, f"{path}/")
+                kept += os.path.lexists(place)
+            elif path not in changes:
+                os.link(each.path, place, follow_symlinks=False)
+                kept += 1
+    if prefix and not kept and _had_files(source):
+        os.rmdir(target)
+    else:
+        shutil.copystat(source, target)
+
+
+def _had_files(path: str) -> bool:
+    with os.scandir(path) as found:
+        return next(found, None) is not None
+
+
+def _rename(one: Path, other: Path) -> bool:
+    import ctypes  # not needed by any other command
+
+    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+    if renameat2 is None:
+        return False
+    failed: int = renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
+    return not failed

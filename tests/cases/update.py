@@ -1,0 +1,209 @@
+"""Corpus update: strategies on three trees, and whole stories with git repositories."""
+
+import contextlib
+import io
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.cli.conflicts import Report
+from bot.cli.git_source import Repositories
+from bot.cli.pkg.get import get_into
+from bot.cli.pkg.update import update_folder
+from cadlib.conflicts import Policy
+from cadlib.errors import PackageError
+from cadlib.kptfile import GitRef
+from cadlib.kptfile import read as read_kptfile
+from cadlib.package import KPTFILE, Files
+from cadlib.update_files import merge_files
+from cadlib.update_strategies import Trees, merge_package, whole_files
+from cadlib.yaml import Value, read
+from cadlib.yaml.tree import same
+from tests.cases import kptfile
+from tests.cases.compare import differences, entries, listed, on_disk, put
+from tests.cases.git_repos import Made
+from tests.cases.kio_merge3 import kio_merge3
+from tests.cases.model import Case, Handler, Verdict, deviates, failed, passed
+
+NO_NOISE = "D40"
+_ROOT_UPSTREAM = "D41"
+_KEPT_DELETED = "D42"
+_NO_FOLDER = "D43"
+_ADDED_INSIDE = "D44"
+_ADDRESS = ("upstream", "upstreamLock")
+
+
+def _updater(case: Case) -> Verdict:
+    data = case.data
+    trees = Trees(*(entries(data[side]) for side in ("origin", "local", "updated")))
+    wanted = data.get("error_contains") or ("" if data.get("error") else None)
+    try:
+        merged = merge_package(
+            trees, data["strategy"], root=data["is_root"], policy=Policy.UPSTREAM
+        )
+    except PackageError as error:
+        return _error(error, wanted)
+    if wanted is not None:
+        return _no_error(data, merged.files, wanted)
+    return tree_verdict(entries(data["expected"]), merged.files, data["compare"], trees.local)
+
+
+def _no_error(data: Mapping[str, Any], files: Files, wanted: str) -> Verdict:
+    """Judge a merge that went well where kpt fails."""
+    if data["updated"] is None and wanted == "no such file or directory":
+        return deviates(_NO_FOLDER, "a tree that is not there counts as empty")
+    local = entries(data["local"])
+    clash = [
+        path for path in entries(data["origin"]) if any(p.startswith(f"{path}/") for p in local)
+    ]
+    if wanted == "directory not empty" and clash and files == local:
+        return deviates(_ADDED_INSIDE, f"what was added below {clash[0]} stays")
+    return failed(f"no error, but one with {wanted!r} was expected")
+
+
+def _error(error: PackageError, wanted: str | None) -> Verdict:
+    if wanted is None:
+        return failed(f"an error: {error}")
+    return passed() if wanted in str(error) else failed(f"{wanted!r} is not in: {error}")
+
+
+def _non_krm(case: Case) -> Verdict:
+    sides = [entries(case.data[side]) for side in ("origin", "local", "updated")]
+    origin, local, updated = sides
+    merged, _ = merge_files(*map(whole_files, sides))
+    others = whole_files(local)
+    files = {path: entry for path, entry in local.items() if path not in others} | merged
+    found = differences(entries(case.data["expected"]), files, case.data["compare"])
+    back = {path for path in found if path in origin and path in updated and path not in local}
+    if found and back == found.keys():
+        return deviates(_KEPT_DELETED, f"deleted locally, and stays so: {', '.join(back)}")
+    return failed(listed(found)) if found else passed()
+
+
+def tree_verdict(
+    expected: Files, actual: Files, compare: Mapping[str, Any], local: Files | None = None
+) -> Verdict:
+    """Compare a tree with the expected one, and know the differences that are on purpose.
+
+    Args:
+        expected: The tree of the case.
+        actual: What came out.
+        compare: The `compare` of the case.
+        local: The local package before, where it was merged without git.
+    """
+    found = differences(expected, actual, compare)
+    if not found:
+        return passed()
+    silent = differences(expected, actual, compare, noise=False)
+    if not silent:
+        return deviates(NO_NOISE, "no merge comments and upstream identifiers are added")
+    if local and silent.keys() == {KPTFILE} and _is_own_upstream(expected, actual, local):
+        return deviates(_ROOT_UPSTREAM, "the upstream of the root package stays the user's")
+    return failed(listed(silent))
+
+
+def _is_own_upstream(expected: Files, actual: Files, local: Files) -> bool:
+    """Return whether two Kptfiles differ in nothing but that one has the local upstream."""
+    theirs, ours, before = (_kptfile(each) for each in (expected, actual, local))
+    own = {key: value for key, value in before.items() if key in _ADDRESS}
+    rest = {key: value for key, value in theirs.items() if key not in _ADDRESS}
+    return same(rest | own, ours)
+
+
+def _kptfile(files: Files) -> dict[str, Value]:
+    value = read(files[KPTFILE].data).documents[0].value
+    return value if isinstance(value, dict) else {}
+
+
+def _git_update(case: Case) -> Verdict:
+    with tempfile.TemporaryDirectory() as name:
+        return _story(case.data, Path(name))
+
+
+def _story(data: Mapping[str, Any], folder: Path) -> Verdict:
+    """Play a story: get, change, add commits, update."""
+    (folder / "repos").mkdir()
+    made = Made(folder / "repos", data["repos"])
+    made.add(data.get("commits_before_get"))
+    local = folder / "local"
+    package = local
+    if data["get"]:
+        package = local / data["get"]["destination"]
+        get_case(data["get"], package, made, folder)
+    extra = data.get("extra_gets") or []
+    later = bool(data.get("extra_gets_after_all_commits"))
+    for each in () if later else extra:
+        get_case(each, package / each["destination"], made, folder)
+    made.add()
+    after = data.get("local_after_get")
+    if after is not None:
+        tree = made.fill(after)
+        package = package if data["get"] else local / _name(tree)
+        shutil.rmtree(package, ignore_errors=True)
+        put(tree, package)
+    for each in extra if later else ():
+        get_case(each, package / each["destination"], made, folder)
+    return _update(data, package, made, folder)
+
+
+def _update(data: Mapping[str, Any], package: Path, made: Made, folder: Path) -> Verdict:
+    update = made.fill(data.get("update") or {})
+    path = package / update.get("path", "")
+    before = on_disk(package) if package.exists() else {}
+    wanted = made.fill(data.get("error_contains"))
+    try:
+        with _quiet(), Repositories(folder / "cache") as repositories:
+            update_folder(
+                path, update.get("ref", ""), update.get("strategy", ""), Report(), repositories
+            )
+    except PackageError as error:
+        if package.exists() and on_disk(package) != before:
+            return failed("an update that failed has changed the package")
+        verdict = _error(error, wanted)
+        if wanted is None or data.get("expected") is None:
+            return verdict
+        return verdict if verdict != passed() else _left(data, package, made)
+    if wanted is not None:
+        return failed(f"no error, but one with {wanted!r} was expected")
+    return _left(data, package, made)
+
+
+def _left(data: Mapping[str, Any], package: Path, made: Made) -> Verdict:
+    """Compare what an update left, whether it went well or not."""
+    expected = entries(made.fill(data["expected"]))
+    return tree_verdict(expected, on_disk(package), data["compare"])
+
+
+def get_case(get: Mapping[str, Any], target: Path, made: Made, folder: Path) -> str:
+    """Run the `get` of a case; return what was said."""
+    filled = made.fill(get)
+    named = made.names.get(f"repo:{filled.get('repo')}", "")
+    address = {key: filled.get(key) or "" for key in ("directory", "ref")}
+    upstream = GitRef(repo=filled.get("repo_literal") or named, **address)
+    target = target if filled.get("destination") else Path()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _quiet() as said, Repositories(folder / "cache") as repositories:
+        get_into(target, upstream, filled.get("update_strategy") or "resource-merge", repositories)
+    return said.getvalue()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[io.StringIO]:
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        yield said
+
+
+def _name(tree: Mapping[str, str]) -> str:
+    return read_kptfile(tree[KPTFILE].encode()).name
+
+
+KINDS: Mapping[str, Handler] = {
+    "updater": _updater,
+    "replace-non-krm-files": _non_krm,
+    "git-update": _git_update,
+    **kptfile.KINDS,
+    "kio-merge3": kio_merge3,
+}
