@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 
 from bot import logs
-from tests.benchmarks import latency, publish, render, runner, webhooks
+from tests.benchmarks import latency, packages, publish, render, runner, webhooks
 
 ALL = {
     "webhooks": webhooks.run,
@@ -16,6 +16,7 @@ ALL = {
     "latency": latency.run,
     "runner": runner.run,
     "render": render.run,
+    "packages": packages.run,
 }
 
 
