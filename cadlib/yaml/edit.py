@@ -24,6 +24,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.yaml.borrow import Like
 from cadlib.yaml.comments import Comments, agree, set_comments
 from cadlib.yaml.emit import Style, emit, entry
+from cadlib.yaml.holds import holds
 from cadlib.yaml.layout import style_of
 from cadlib.yaml.parse import Stream, read
 from cadlib.yaml.patch import Patch, head
@@ -76,7 +77,7 @@ def edit(
     kept = {n: value for n, value in values.items() if not isinstance(value, Deleted)}
     gone = values.keys() - kept.keys()
     expected = list(kept.values())
-    found = stream
+    data = stream.data
     for lent in (like, _NO_LIKES) if like else (_NO_LIKES,):
         patch = Patch(stream.source)
         for position, value in kept.items():
@@ -86,12 +87,15 @@ def edit(
         if not patch.edits:
             break
         try:
-            found = _checked(stream, patch, expected)
+            data = _checked(stream, patch, expected)
             break
         except EditError:
             if not lent:
                 raise
-    return _commented(found, [comments.get(position) for position in kept], expected)
+    if not comments:
+        return data
+    edited = stream if data is stream.data else read(data, path=stream.source.path)
+    return _commented(edited, [comments.get(position) for position in kept], expected)
 
 
 def _edit_document(
@@ -207,20 +211,24 @@ def _commented(stream: Stream, comments: Sequence[Comments | None], expected: li
         set_comments(document, wanted, patch)
     if not patch.edits:
         return stream.data
-    found = _checked(stream, patch, expected)
+    data = _checked(stream, patch, expected)
+    found = read(data, path=stream.source.path)
     for position, document, wanted in pairs:
         if not agree(found.documents[position].comments, wanted):
             place = Place(stream.source.path, document.start_line)
             raise EditError(place, "the text would not have the wanted comments", _BY_HAND)
-    return found.data
+    return data
 
 
-def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> Stream:
+def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> bytes:
     """Apply the edits, read the result, and compare it with what was wanted."""
     place = Place(stream.source.path)
     for complete in (False, True):
         try:
-            data = _encoded(stream, patch.apply(complete=complete))
+            text = patch.apply(complete=complete)
+            data = _encoded(stream, text)
+            if holds(text, expected):
+                return data
             found = read(data, path=place.path)
         except (PackageError, ValueError) as error:
             problem = f"the change does not fit into the text ({error})"
@@ -229,7 +237,7 @@ def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> Stream:
             same(document.value, value)
             for document, value in zip(found.documents, expected, strict=True)
         ):
-            return found
+            return data
     raise EditError(place, "the edited text would not have the wanted value", _BY_HAND)
 
 

@@ -43,7 +43,7 @@ from cadlib.yaml.tree import (
 )
 
 _TAG = "tag:yaml.org,2002:"
-_RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
+RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
 _BLOCK_STYLES = frozenset("|>")
 _new = tuple.__new__  # a third of what the constructor of a NamedTuple takes
 
@@ -248,7 +248,7 @@ class _Reader:
         style: str = event.style or ""
         start: int = event.start_mark.index
         end: int = event.end_mark.index
-        value: Value = resolve(raw) if event.implicit[0] or event.tag in _RESOLVED_TAGS else raw
+        value: Value = resolve(raw) if event.implicit[0] or event.tag in RESOLVED_TAGS else raw
         if style in _BLOCK_STYLES:
             end = self._block_end(start, end)
         anchor: str | None = event.anchor
