@@ -14,7 +14,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile_schema import KPTFILE, Struct
 from cadlib.yaml import Document, FieldPath, Stream, Value, edit, read
 from cadlib.yaml.emit import entry
-from cadlib.yaml.layout import column, style_at, style_of
+from cadlib.yaml.layout import column, style_of
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.tree import Alias, Map, Node, Seq, is_block, is_merge, key_text, same
 
@@ -138,8 +138,7 @@ def _place(patch: Patch, node: Map, before: Sequence[tuple[Node, Node]]) -> int:
 
 
 def _written(found: Document, node: Map, key: str, value: Value) -> list[str]:
-    style = style_at(found.source, node, style_of(found))
-    return entry(key, value, column(found.source, node), style=style)
+    return entry(key, value, column(found.source, node), style=style_of(found))
 
 
 def _borrowed(like: _Source | None, key: str, value: Value, at: int) -> list[str]:
