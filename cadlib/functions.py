@@ -23,6 +23,7 @@ from cadlib.source import Resource, Source, unfit
 from cadlib.versions import Tags
 from cadlib.yaml import Value
 
+NOT_RESOURCES = "input resource list must contain only KRM resources"
 NOT_ALLOWED = "must run with `--allow-exec` option to allow running function binaries"
 
 

@@ -39,7 +39,7 @@ from cadlib.bulk import Bulk
 from cadlib.calls import GUARDRAIL, PIPELINE, Call, Driven, Outcome, Step
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error, order
-from cadlib.functions import MissingConfigError, Options
+from cadlib.functions import NOT_RESOURCES, MissingConfigError, Options
 from cadlib.kptfile import Function
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Files
@@ -62,7 +62,6 @@ __all__ = [
 _BREADTH_FIRST = "kpt.dev/bfs-rendering"
 _SAVE = "kpt.dev/save-on-render-failure"
 _ASK = "Ask the authors of the function, or look at its configuration"
-_NOT_RESOURCES = "input resource list must contain only KRM resources"
 
 
 class Stage(StrEnum):
@@ -349,7 +348,7 @@ class _Rendering:
         """Refuse YAML that is no resource, in kpt's words; `first` is the first function."""
         for each in self._below(package):
             for path, problem in self._source.unfit(each):
-                text = f"{_NOT_RESOURCES}: {packages.relative(each, path)}: {problem}"
+                text = f"{NOT_RESOURCES}: {packages.relative(each, path)}: {problem}"
                 error = PackageError(
                     Place(path), text, "Complete it, or name the file in .krmignore"
                 )

@@ -78,7 +78,7 @@ def encode(items: Sequence[Item], config: Value = None) -> bytes:
             without its path.
         config: The function's configuration; None leaves it out.
     """
-    values: list[Value] = [_placed(item) for item in items]
+    values: list[Value] = [placed(item) for item in items]
     comments: dict[FieldPath, str] = {
         ("items", position, *path): text
         for position, item in enumerate(items)
@@ -91,7 +91,7 @@ def encode(items: Sequence[Item], config: Value = None) -> bytes:
     return emit(whole, comments=comments).encode()
 
 
-def _placed(item: Item) -> Value:
+def placed(item: Item) -> Value:
     """Return a resource with the annotations that say where it lies."""
     if not isinstance(item.value, dict):
         return item.value
@@ -148,6 +148,16 @@ def decode(data: bytes, sent: Collection[tuple[str, int | None]] = ()) -> Resour
     )
 
 
+def bare(value: Value, comments: Mapping[FieldPath, str] = _NO_COMMENTS) -> Item:
+    """Return a resource of a list, the annotations that say where it lies taken out.
+
+    Raises:
+        PackageError: It is no mapping, or its index is no whole number.
+    """
+    kept = {path: text for path, text in comments.items() if not _is_place(path)}
+    return _item(value, 0, kept, frozenset())
+
+
 def added_results(data: bytes, given: bytes) -> tuple[Mapping[str, Value], ...] | None:
     """Return the results that were written behind a ResourceList that stayed as it was.
 
@@ -172,6 +182,8 @@ def added_results(data: bytes, given: bytes) -> tuple[Mapping[str, Value], ...] 
 
 def _list(whole: dict[str, Value], key: str) -> list[Value]:
     found = whole.get(key)
+    if key == "results" and isinstance(found, dict):  # as older functions write them
+        found = found.get("items")
     if found is not None and not isinstance(found, list):
         raise _refuse(key, f"{key} is no list")
     return found or []
@@ -187,7 +199,8 @@ def _by_item(comments: Mapping[FieldPath, str]) -> dict[int, dict[FieldPath, str
 
 
 def _is_place(path: Sequence[str | int]) -> bool:
-    return len(path) > 2 and path[:2] == ["metadata", "annotations"] and _reserved(str(path[2]))
+    inner = len(path) > 2 and tuple(path[:2]) == ("metadata", "annotations")
+    return inner and _reserved(str(path[2]))
 
 
 def _reserved(key: str) -> bool:

@@ -61,10 +61,22 @@ class Source:
         findings: What is wrong with the others, and what will not be rendered.
     """
 
-    def __init__(self, files: Files, limits: Limits, bulk: Bulk | None = None) -> None:
+    def __init__(
+        self, files: Files, limits: Limits, bulk: Bulk | None = None, *, plain: bool = False
+    ) -> None:
+        """Read a package.
+
+        Args:
+            files: The package, subpackages included.
+            limits: How much is read.
+            bulk: Reads the files.
+            plain: A folder of resources: it needs no Kptfile, and those it has are resources
+                like any other, whatever they say.
+        """
         self.files = files
         self.findings: list[Finding] = []
-        self.packages = frozenset(packages.find(files))
+        self.packages = frozenset((*packages.find(files), *([""] if plain else [])))
+        self._plain = plain
         self.inside = packages.subpackages(self.packages)
         self.streams: dict[str, Stream] = {}
         self.kptfiles: dict[str, Kptfile] = {}
@@ -85,8 +97,12 @@ class Source:
         return [
             resource
             for path in self._owned.get(package, ())
-            for resource in _resources(path, self.streams[path])
+            for resource in self.resources_of(path)
         ]
+
+    def resources_of(self, path: str) -> Iterator[Resource]:
+        """Yield the resources of a file."""
+        yield from _resources(path, self.streams[path])
 
     def unfit(self, package: str) -> Iterator[tuple[str, str]]:
         """Yield the files of this package with YAML that kpt takes for a broken resource.
@@ -133,7 +149,7 @@ class Source:
             if isinstance(stream, PackageError):
                 raise stream
             self._count_aliases(stream, path)
-            if packages.name(path) == packages.KPTFILE:
+            if packages.name(path) == packages.KPTFILE and not self._plain:
                 self.kptfiles[owner] = kptfiles.of_stream(stream, path)
         except PackageError as error:
             if packages.name(path) == packages.KPTFILE:

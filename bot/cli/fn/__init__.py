@@ -4,7 +4,12 @@ import click
 
 from bot.cli.lazy import LazyGroup
 
-_COMMANDS: dict[str, tuple[str, str]] = {}
+_COMMANDS = {
+    "eval": ("bot.cli.fn.evaluate:evaluate", "Run one function on a folder or a stream."),
+    "render": ("bot.cli.fn.render:render", "Run the pipelines of a package."),
+    "sink": ("bot.cli.fn.sink:sink", "Write a stream of resources to a folder."),
+    "source": ("bot.cli.fn.source:source", "Write a folder's resources as a stream."),
+}
 
 
 @click.group(cls=LazyGroup, lazy=_COMMANDS)

@@ -1,0 +1,66 @@
+"""A function's configuration from a file or from the command line."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot.cli.dropin import Failure
+from cadlib import kio
+from cadlib.functions import from_texts
+from cadlib.yaml import Stream, Value, read
+
+
+def one(path: str) -> Stream:
+    """Return the only resource of a file, for the `functionConfig` of a list.
+
+    Raises:
+        Failure: It is missing, or does not hold exactly one.
+    """
+    found = kio.read(_data(path), path=path).items
+    if len(found) != 1:
+        raise Failure(f"expected exactly 1 functionConfig, found {len(found)}")
+    return found[0]
+
+
+def of_file(path: str) -> Value:
+    """Return the configuration in a file.
+
+    Raises:
+        Failure: It is missing, or is not one mapping; in kpt's words.
+    """
+    found = [each for each in read(_data(path), path=path).documents if not each.empty]
+    if len(found) != 1:
+        raise Failure(
+            f'functionConfig "{path}" must not contain more than one config, got {len(found)}'
+        )
+    root = found[0].root
+    if not isinstance(found[0].value, dict):
+        kind = "SequenceNode" if isinstance(found[0].value, list) else "ScalarNode"
+        contents = found[0].source.text[root.start : root.end]
+        raise Failure(
+            f"wrong node kind: expected MappingNode but got {kind}: node contents:\n{contents}\n"
+        )
+    return found[0].value
+
+
+def of_args(args: Sequence[str]) -> Value:
+    """Return the configuration that `key=value` texts make; the first may name its kind.
+
+    Raises:
+        Failure: One is no such text.
+    """
+    kind, texts = "ConfigMap", list(args)
+    if texts and "=" not in texts[0]:
+        kind, *texts = texts
+    if any("=" not in each for each in texts):
+        raise Failure("args must have keys and values separated by =")
+    pairs = (each.partition("=") for each in texts)
+    return from_texts({key: value for key, _, value in pairs}, kind)
+
+
+def _data(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise Failure(f"missing function config file: {path}") from error
+    except OSError as error:
+        raise Failure(f"{path} cannot be read: {error.strerror}") from error

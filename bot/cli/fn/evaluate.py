@@ -1,0 +1,267 @@
+"""`porchbot fn eval`: run one function on a folder, or on a stream of resources."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot.cli import folder, parallel
+from bot.cli.dropin import DropIn, Failure
+from bot.cli.fn import config, options, place, runner
+from bot.cli.fn.report import Report
+from cadlib import evaluate as evaluation
+from cadlib import images, kio, kptfile_edit, listing
+from cadlib.functions import Options
+from cadlib.kptfile import Function, Selector
+from cadlib.package import KPTFILE
+from cadlib.yaml import Value
+
+_ARGS = "function arguments"
+_STEPS: dict[str, kptfile_edit.Step] = {"mutator": "mutators", "validator": "validators"}
+_CONTAINER = "--mount, --as-current-user, --network and --env"
+
+
+class _Eval(DropIn):
+    """Keeps what stands behind `--` apart: it is for the function."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments."""
+        at = args.index("--") if "--" in args else len(args)
+        context = super().make_context(info_name, args[:at], parent, **extra)
+        context.meta[_ARGS] = args[at + 1 :]
+        return context
+
+
+def _selecting(command: Any) -> Any:
+    for verb, does in (("exclude", "leave out"), ("match", "select")):
+        for what in ("annotations", "labels"):
+            option = click.option(
+                f"--{verb}-{what}", multiple=True, metavar="KEY=VALUE", help=f"{does} by {what}"
+            )
+            command = option(command)
+        for what in ("namespace", "name", "kind", "api-version"):
+            command = click.option(f"--{verb}-{what}", default="", help=f"{does} by {what}")(
+                command
+            )
+    return command
+
+
+@click.command("eval", cls=_Eval)
+@click.argument("args", metavar="[DIR | -] [-- fn-args]", nargs=-1)
+@click.option("-i", "--image", default="", help="The function's image.")
+@click.option("--exec", "exec_", default="", metavar="COMMAND", help="A command as the function.")
+@click.option("--fn-config", default="", metavar="FILE", help="The function's configuration.")
+@click.option("-s", "--save", is_flag=True, help="Add the function to the Kptfile's pipeline.")
+@click.option("-t", "--type", "type_", default="", metavar="mutator|validator", help="For --save.")
+@click.option("-m", "--include-meta-resources", is_flag=True, hidden=True)
+@click.option("--network", is_flag=True, help="Accepted; builtin functions use none.")
+@click.option("--as-current-user", is_flag=True, help="Accepted, as --network.")
+@click.option("-e", "--env", multiple=True, help="Accepted, as --network.")
+@click.option("--mount", multiple=True, help="Accepted, as --network.")
+@_selecting
+@options.running
+@click.pass_context
+def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> None:
+    """Run one function on the resources of DIR, by default the current folder.
+
+    With "-" they are read from standard input. What stands behind "--", key=value each, is the
+    function's configuration.
+    """
+    request = _request(args, context.meta[_ARGS], given)
+    place.check_output(request.output)
+    report = Report(truncate=given["truncate_output"])
+    how = Options(as_kpt=True, allow_exec=True, prefix=request.prefix)
+    if request.folder == "-":
+        result = _stream(request, report, how)
+    else:
+        result = _folder(request, report, how)
+    place.save_results(request.results_dir, result.steps)
+    if result.failed:
+        raise Failure(result.error.problem) if result.error else Silent()
+
+
+class Silent(Failure):
+    """Ends the command without a word: the function has said why."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def show(self, file: Any = None) -> None:
+        """Print nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What to run on what."""
+
+    folder: str
+    function: Function
+    config: Value
+    config_path: str
+    save: kptfile_edit.Step | None
+    output: str
+    results_dir: str
+    prefix: str
+
+
+def _request(args: Sequence[str], fn_args: Sequence[str], given: dict[str, Any]) -> _Request:
+    if given["include_meta_resources"]:
+        raise Failure(
+            "--include-meta-resources is no longer necessary because meta resources are now"
+            " included by default"
+        )
+    if not (given["image"] or given["exec_"]):
+        raise Failure("must specify --image or --exec")
+    save, kind = given["save"], given["type_"]
+    if kind and kind not in _STEPS:
+        raise Failure("--type must be either `mutator` or `validator`")
+    if save and not kind:
+        raise Failure("--type must be specified if saving functions to Kptfile (--save=true)")
+    if len(args) > 1:
+        raise Failure("0 or 1 arguments supported, function arguments go after '--'")
+    path = given["fn_config"]
+    if fn_args and path:
+        raise Failure("function arguments can only be specified without function config file")
+    container = any(given[key] for key in ("network", "as_current_user", "env", "mount"))
+    if given["exec_"] and not given["image"] and container:
+        raise Failure(f"{_CONTAINER} can only be used with container functions")
+    prefix = options.prefix(given["image_prefix"])
+    where = args[0] if args else "."
+    settings = config.of_args(fn_args) if not path else config.of_file(path)
+    return _Request(
+        folder=where,
+        function=_function(given, prefix),
+        config=settings,
+        config_path=path,
+        save=_STEPS[kind] if save else None,
+        output=given["output"],
+        results_dir=given["results_dir"],
+        prefix=prefix,
+    )
+
+
+def _function(given: dict[str, Any], prefix: str) -> Function:
+    if not given["image"]:
+        from bot.cli.fn import command
+
+        try:
+            command.words(given["exec_"])
+        except command.CommandError as error:
+            raise Failure(str(error)) from error
+    matched, excluded = _selector("match", given), _selector("exclude", given)
+    return Function(
+        image=images.resolve_image(given["image"], prefix) if given["image"] else "",
+        exec="" if given["image"] else given["exec_"],
+        selectors=(matched,) if matched != Selector() else (),
+        exclude=(excluded,) if excluded != Selector() else (),
+    )
+
+
+def _selector(verb: str, given: dict[str, Any]) -> Selector:
+    return Selector(
+        api_version=given[f"{verb}_api_version"],
+        kind=given[f"{verb}_kind"],
+        name=given[f"{verb}_name"],
+        namespace=given[f"{verb}_namespace"],
+        labels=_pairs(f"--{verb}-labels", given[f"{verb}_labels"]),
+        annotations=_pairs(f"--{verb}-annotations", given[f"{verb}_annotations"]),
+    )
+
+
+def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
+    for text in texts:
+        if "=" not in text:
+            raise Failure(f"{option} {text!r}: must have a key and a value separated by =")
+    pairs = (text.partition("=") for text in texts)
+    return {key: value for key, _, value in pairs}
+
+
+def _stream(request: _Request, report: Report, how: Options) -> evaluation.Evaluated:
+    steps = evaluation.evaluate_stream(
+        place.received(), request.function, request.config, options=how, watch=report.step
+    )
+    result = runner.drive(steps, report.call)
+    if result.failed:
+        return result
+    match request.output:
+        case "" | place.STDOUT:
+            place.emit(kio.write(result.items, wrapper=kio.RESOURCE_LIST))
+        case place.UNWRAP:
+            place.emit(kio.write(listing.plain(result.items)))
+        case _:
+            folder.write(Path(request.output), listing.files(result.items))
+    if request.save:
+        _not_saved()
+    return result
+
+
+def _folder(request: _Request, report: Report, how: Options) -> evaluation.Evaluated:
+    path = place.found(request.folder)
+    files = folder.read(path)
+    inside = _inside(path, request.config_path)
+    if request.save and request.config_path and not inside:
+        raise Failure(
+            f"--fn-config must be under {path} if saving functions to Kptfile (--save=true)"
+        )
+    with parallel.bulk() as bulk:
+        steps = evaluation.evaluate(
+            files,
+            request.function,
+            request.config,
+            left_out=inside,
+            bulk=bulk,
+            options=how,
+            watch=report.step,
+        )
+        result = runner.drive(steps, report.call)
+    if result.failed:
+        return result
+    if request.output:
+        place.write_output(request.output, place.changed(files, result.changes))
+    else:
+        folder.write(path, result.changes)
+    if request.save:
+        _save(request, request.save, path, inside)
+    return result
+
+
+def _inside(path: Path, file: str) -> str:
+    """Return a file's path relative to a folder; "" if it does not lie there."""
+    if not file:
+        return ""
+    real = Path(os.path.realpath(file))
+    return real.relative_to(path).as_posix() if real.is_relative_to(path) else ""
+
+
+def _save(request: _Request, step: kptfile_edit.Step, path: Path, config_path: str) -> None:
+    """Add the function to the Kptfile."""
+    kptfile = path / KPTFILE
+    if not kptfile.is_file():
+        _not_saved()
+        return
+    data = request.config.get("data") if isinstance(request.config, dict) else None
+    texts = {key: str(text) for key, text in data.items()} if isinstance(data, dict) else {}
+    function = Function(
+        image=request.function.image,
+        exec=request.function.exec,
+        config_path=config_path or None,
+        config_map=texts if texts and not config_path else None,
+        selectors=request.function.selectors,
+        exclude=request.function.exclude,
+    )
+    new, message = kptfile_edit.add_function(kptfile.read_bytes(), function, step)
+    folder.write(path, {KPTFILE: new})
+    click.echo(message, err=True)
+
+
+def _not_saved() -> None:
+    click.echo("function not added: Kptfile not exists", err=True)

@@ -1,0 +1,97 @@
+"""Where the commands read and write: folders, standard output, results."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import click
+
+from bot.cli import folder
+from bot.cli.dropin import Failure
+from cadlib import kio, status
+from cadlib.calls import Step
+from cadlib.limits import DEFAULT
+from cadlib.package import EXECUTABLE, REGULAR, Entry, Files
+
+STREAM: Final = replace(DEFAULT, file_bytes=DEFAULT.package_bytes, depth=DEFAULT.depth + 2)
+"""Limits on a stream: it is a package's resources together, each two levels further in."""
+
+STDOUT: Final = "stdout"
+UNWRAP: Final = "unwrap"
+
+
+def found(given: str) -> Path:
+    """Return a folder that was given on the command line; one that a symlink names is resolved.
+
+    Raises:
+        Failure: There is none.
+    """
+    real = Path(os.path.realpath(given))
+    if not real.is_dir():
+        raise Failure(f"lstat {given}: no such file or directory")
+    if os.path.islink(given.rstrip("/") or "/"):
+        shown = os.fspath(real) if os.path.isabs(given) else os.path.relpath(real)
+        click.echo(
+            f'[WARN] resolved symlink "{given}" to "{shown}", please note that the symlinks'
+            " within the package are ignored",
+            err=True,
+        )
+    return real
+
+
+def check_output(output: str) -> None:
+    """Refuse a folder to write to that is there already, before anything is run."""
+    if output not in ("", STDOUT, UNWRAP) and os.path.lexists(output):
+        raise Failure(f'directory "{output}" already exists, please delete the directory and retry')
+
+
+def write_output(output: str, files: Files) -> None:
+    """Write a package's resources where `--output` says: all files of theirs, as they are.
+
+    Args:
+        output: "stdout", "unwrap" or a new folder.
+        files: The whole package.
+    """
+    from cadlib import listing
+    from cadlib.source import Source
+
+    source = Source(files, DEFAULT, plain=True)
+    match output:
+        case "stdout":
+            emit(listing.resource_list(source))
+        case "unwrap":
+            emit(listing.unwrapped(source))
+        case _:
+            folder.write(Path(output), {path: files[path] for path in source.streams})
+
+
+def emit(data: bytes) -> None:
+    """Write to standard output."""
+    click.echo(data, nl=False)
+
+
+def received() -> kio.Wrapped:
+    """Return the resources on standard input."""
+    return kio.read(sys.stdin.buffer.read(), limits=STREAM)
+
+
+def changed(files: Files, changes: Mapping[str, bytes | None]) -> dict[str, Entry]:
+    """Return a package with changes in it."""
+    after = {path: entry for path, entry in files.items() if changes.get(path, b"") is not None}
+    for path, data in changes.items():
+        if data is not None:
+            old = after.get(path)
+            executable = old is not None and old.mode == EXECUTABLE
+            after[path] = Entry(data, EXECUTABLE if executable else REGULAR)
+    return after
+
+
+def save_results(results_dir: str, steps: Sequence[Step]) -> None:
+    """Write results.yaml into a folder, which is made; "" for none."""
+    if not results_dir:
+        return
+    folder.write(Path(results_dir), {"results.yaml": status.results(steps)})
+    click.echo(f"For complete results, see {os.path.join(results_dir, 'results.yaml')}", err=True)

@@ -1,0 +1,123 @@
+"""`porchbot fn render`: run the pipelines of a package and of those inside it."""
+
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from bot.cli import folder, parallel
+from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.fn import options, place, runner
+from bot.cli.fn.report import Report
+from cadlib import render as rendering
+from cadlib import status
+from cadlib.errors import PackageError
+from cadlib.findings import Severity
+from cadlib.kptfile import KptfileError
+from cadlib.package import KPTFILE, Files
+
+
+class RenderFailure(Failure):
+    """Ends the command; kpt writes some of its messages with a capital."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message, if there is one."""
+        if self.message:
+            click.echo(self.message, file=file, err=file is None)
+
+
+@click.command(cls=DropIn)
+@click.argument("args", metavar="[PKG_PATH]", nargs=-1)
+@click.option("--allow-exec", is_flag=True, help="Allow commands (`exec`) to be run as functions.")
+@click.option(
+    "--allow-network",
+    is_flag=True,
+    expose_value=False,
+    help="Accepted; builtin functions use none.",
+)
+@click.option(
+    "--write-status", is_flag=True, help="Write how it went into `status` of the Kptfile, as kpt."
+)
+@options.running
+def render(
+    args: tuple[str, ...],
+    allow_exec: bool,
+    write_status: bool,
+    output: str,
+    results_dir: str,
+    truncate_output: bool,
+    image_prefix: str | None,
+) -> None:
+    """Run the pipelines of the package at PKG_PATH, by default the current folder.
+
+    Packages inside it come first. The resources are changed in place; when a function fails,
+    nothing is, unless the Kptfile's annotation kpt.dev/save-on-render-failure asks for it.
+    """
+    at_most(args, 1)
+    path = place.found(args[0] if args else ".")
+    place.check_output(output)
+    files = folder.read(path)
+    if KPTFILE not in files:
+        raise RenderFailure(f'Error: No Kptfile found at "{path}".')
+    report = Report(path.name, truncate=truncate_output)
+    how = rendering.Options(
+        as_kpt=True,
+        allow_exec=allow_exec,
+        tags=runner.tags,
+        prefix=options.prefix(image_prefix),
+        folder=str(path),
+    )
+    with parallel.bulk() as bulk:
+        steps = rendering.render(files, bulk=bulk, options=how, watch=report.step)
+        rendered = runner.drive(steps, report.call)
+    _write(path, files, rendered, output, write_status=write_status)
+    _sum_up(rendered, report, output)
+    place.save_results(results_dir, rendered.steps)
+    if rendered.failed:
+        raise RenderFailure(_message(rendered, path))
+
+
+def _write(
+    path: Path, files: Files, rendered: rendering.Rendered, output: str, *, write_status: bool
+) -> None:
+    if output:
+        if not rendered.failed:
+            place.write_output(output, place.changed(files, rendered.changes))
+        return
+    changes: dict[str, bytes | None] = dict(
+        rendered.partial if rendered.failed else rendered.changes
+    )
+    if write_status:
+        old = changes.get(KPTFILE) or files[KPTFILE].data
+        new = status.with_status(old, rendered)
+        if new != old:
+            changes[KPTFILE] = new
+    folder.write(path, changes)
+
+
+def _sum_up(rendered: rendering.Rendered, report: Report, output: str) -> None:
+    for finding in rendered.findings:
+        if finding.severity is Severity.WARNING and not finding.function:
+            click.echo(f"[WARN] {finding}", err=True)
+    ran = sum(step.ok for step in rendered.steps)
+    if rendered.failed:
+        if rendered.partial:
+            how = f"Partially executed {ran}" if ran else "Failed to execute any"
+            click.echo(f"{how} function(s) in {rendered.packages} package(s).", err=True)
+        return
+    report.end()
+    if not output:
+        text = f"Successfully executed {ran} function(s) in {rendered.packages} package(s)."
+        click.echo(text, err=True)
+
+
+def _message(rendered: rendering.Rendered, path: Path) -> str:
+    """Return what ended the rendering; "" where a function said so itself."""
+    match rendered.failure.error if rendered.failure else None:
+        case KptfileError() as error if error.opening or error.details:
+            at = path / rendered.failure.package if rendered.failure else path
+            return f"{error.as_kpt(str(at))}\n{error.fix}."
+        case PackageError() as error:
+            return f"Error: {error.problem}\n{error.place}: {error.fix}."
+        case _:
+            return ""

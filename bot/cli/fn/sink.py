@@ -1,0 +1,22 @@
+"""`porchbot fn sink`: a stream of resources as files in a new folder."""
+
+from pathlib import Path
+
+import click
+
+from bot.cli import folder
+from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.fn import place
+
+
+@click.command(cls=DropIn)
+@click.argument("args", metavar="DIR", nargs=-1)
+def sink(args: tuple[str, ...]) -> None:
+    """Write resources from standard input into DIR, which must not be there yet."""
+    at_most(args, 1)
+    if not args:
+        raise Failure("requires at least 1 arg(s), only received 0")
+    place.check_output(args[0])
+    from cadlib import listing
+
+    folder.write(Path(args[0]), listing.files(place.received().items))

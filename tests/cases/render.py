@@ -1,0 +1,350 @@
+"""Corpus render: packages through `porchbot fn` in this process, as a user would type it."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from click.testing import CliRunner
+
+from bot.cli.fn import fn
+from cadlib import package as packages
+from cadlib.package import KPTFILE, Entry, Files
+from cadlib.source import unfit
+from cadlib.yaml import Value
+from fnrunner import builtin
+from fnrunner.errors import FunctionNotFoundError
+from tests.cases import context
+from tests.cases.compare import (
+    by_rule,
+    data_difference,
+    differences,
+    documents,
+    entries,
+    fill,
+    listed,
+    on_disk,
+    put,
+    text_difference,
+)
+from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed, passed, waiting
+
+_TIME = re.compile(r'^(\[(?:PASS|FAIL)\] ".*" in ).*$', re.MULTILINE)
+_NUMBER = re.compile(rb"set [0-9]+ labels")
+
+
+@dataclass(slots=True)
+class Ran:
+    """What the commands of a case did.
+
+    Attributes:
+        base: The folder it was run in.
+        status: Exit status of the last pipe.
+        output: What the last command wrote to standard output.
+        errors: What all wrote to standard error.
+        files: The package afterwards.
+        results: The text of the results file; "" for none.
+    """
+
+    base: str
+    status: int = 0
+    output: bytes = b""
+    errors: str = ""
+    files: Files = field(default_factory=dict)
+    results: str = ""
+
+
+def steps(case: Case) -> Verdict:
+    """Run the steps of a case, and compare all that it names."""
+    lacking = missing(case.functions)
+    if lacking:
+        return waiting(", ".join(lacking))
+    data = case.data
+    with TemporaryDirectory(prefix="case") as base:
+        ran = _run(data, Path(base).resolve())
+    found = dict(_differences(data, ran))
+    if not found:
+        return passed()
+    return _deviation(data, ran, found) or failed(listed(found))
+
+
+def missing(functions: Sequence[str]) -> list[str]:
+    """Return the names of the functions that are not there yet, sorted."""
+    return sorted({_short(each) for each in functions if not _have(each)})
+
+
+def _have(image: str) -> bool:
+    try:
+        builtin.find(image)
+    except FunctionNotFoundError:
+        return False
+    return True
+
+
+def _short(image: str) -> str:
+    return image.rpartition("/")[2].removesuffix(":latest")
+
+
+# --- running -------------------------------------------------------------------------------
+
+
+def _run(data: Mapping[str, Any], base: Path) -> Ran:
+    package = base / data["package_name"]
+    names = {"pkg": str(package), "outside": str(base / "outside"), "results": str(base / "res")}
+    put(data["input"], package)
+    put(data.get("outside_files"), base / "outside")
+    package.mkdir(exist_ok=True)
+    ran = Ran(str(base))
+    with chdir(fill(data.get("cwd") or str(base), names)):
+        for step in fill(data["steps"], names):
+            _step(step, ran)
+    ran.files = on_disk(package)
+    results = base / "res"
+    ran.results = "".join(each.read_text() for each in sorted(results.glob("*")))
+    return ran
+
+
+def _step(step: Mapping[str, Any], ran: Ran) -> None:
+    match step:
+        case {"pipe": pipe}:
+            ran.status, ran.output = 0, b""
+            for args in pipe:
+                _command(args, ran)
+        case {"remove": path}:
+            _remove(Path(path))
+        case {"mkdir": path}:
+            Path(path).mkdir()
+        case {"symlink": {"path": path, "target": target}}:
+            os.symlink(target, path)
+        case {"move_contents": {"from": source, "to": target}}:
+            for each in list(Path(source).iterdir()):
+                each.rename(Path(target) / each.name)
+        case _:
+            raise ValueError(f"a step without a meaning here: {step!r}")
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.is_dir():
+        for each in path.iterdir():
+            _remove(each)
+        path.rmdir()
+
+
+def _command(args: Sequence[str], ran: Ran) -> None:
+    """Run one command on what the one before it wrote; any that fails fails the pipe."""
+    group, name, *rest = args
+    if group != "fn":
+        raise ValueError(f"a command without a meaning here: {args!r}")
+    status = ["--write-status"] if name == "render" else []
+    result = CliRunner().invoke(fn, [name, *status, *rest], input=ran.output)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    ran.output = result.stdout_bytes
+    ran.errors += result.stderr
+    ran.status = ran.status or result.exit_code
+
+
+# --- comparing -----------------------------------------------------------------------------
+
+
+def _differences(data: Mapping[str, Any], ran: Ran) -> Iterator[tuple[str, str]]:
+    """Yield what differs, by what it is."""
+    if ran.status != data["expected_exit_code"]:
+        yield "exit status", f"{ran.status} instead of {data['expected_exit_code']}\n{ran.errors}"
+    expected = data["input"] if data.get("expected_unchanged") else data["expected"]
+    yield from _trees(entries(expected), ran.files).items()
+    errors = _errors(data, ran)
+    for text in _texts(data.get("expected_stderr_contains")):
+        if _stripped(data, text).strip() not in errors:
+            yield "standard error", text_difference(text, errors)
+    pattern = data.get("expected_stderr_regex", "")
+    if data.get("stderr_regex_not_enforced_upstream"):
+        pattern = ""
+    if not re.search(pattern, errors):
+        yield "standard error", f"no match for {pattern!r}:\n{errors}"
+    for text in _texts(data.get("expected_stdout_contains")):
+        difference = _output(text, ran.output.decode())
+        if difference:
+            yield "standard output", difference
+    if "expected_results" in data:
+        lines = set(data.get("results_strip_lines") or ())
+        wanted = "\n".join(
+            each for each in data["expected_results"].split("\n") if each not in lines
+        )
+        difference = by_rule("semantic", wanted, ran.results)
+        if difference:
+            yield "results.yaml", difference
+
+
+def _texts(given: str | Sequence[str] | None) -> Sequence[str]:
+    return [given] if isinstance(given, str) else given or ()
+
+
+def _trees(expected: Files, actual: Files) -> dict[str, str]:
+    """Compare by what documents say, comments included.
+
+    kpt writes the root Kptfile anew and loses its comments; ours may have more.
+    """
+    found = differences(expected, actual, {"kptfile": "semantic", "other_files": "documents"})
+    for path, entry in expected.items():
+        if packages.name(path) == KPTFILE and path in actual and path not in found:
+            lost = _comments(entry.data) - _comments(actual[path].data)
+            if lost:
+                found[path] = f"comments are lost: {sorted(lost)}"
+    return found
+
+
+def _comments(data: bytes) -> set[str]:
+    return {text for each in documents(data) for text in (*each.comments.values(), *each.standing)}
+
+
+def _errors(data: Mapping[str, Any], ran: Ran) -> str:
+    """Return standard error as upstream compares it."""
+    text = _TIME.sub(r"\g<1>0s", ran.errors).replace(f"{ran.base}/", "")
+    return _stripped(data, text)
+
+
+def _stripped(data: Mapping[str, Any], text: str) -> str:
+    dropped = set(data.get("stderr_strip_lines") or ())
+    return "\n".join(line for line in text.split("\n") if line not in dropped)
+
+
+def _output(expected: str, actual: str) -> str:
+    """Compare streams of resources by what they say."""
+    return data_difference(_resources(expected), _resources(actual))
+
+
+def _resources(text: str) -> list[Value]:
+    found: list[Value] = []
+    for each in documents(text):
+        items = each.value.get("items") if isinstance(each.value, dict) else None
+        found += items if isinstance(items, list) else [each.value]
+    return found
+
+
+# --- what differs on purpose ---------------------------------------------------------------
+
+
+def _deviation(data: Mapping[str, Any], ran: Ran, found: Mapping[str, str]) -> Verdict | None:
+    """Return the one deviation that explains all that was found; None where there is none."""
+    if found.keys() == {"standard output"}:
+        return _of_output(data["expected_stdout_contains"], ran.output.decode())
+    expected = entries(data["input"] if data.get("expected_unchanged") else data["expected"])
+    given = entries(data["input"])
+    kustomizations = {path for path in found if path in given and _kustomization(path, given)}
+    if (
+        kustomizations
+        and not _trees(
+            _uncounted({**expected, **{path: given[path] for path in kustomizations}}),
+            _uncounted(ran.files),
+        )
+        and not found.keys() - kustomizations - {path for path in found if path in ran.files}
+    ):
+        return deviates("D60", f"{', '.join(sorted(kustomizations))} left as it is")
+    return None
+
+
+def _of_output(expected: str, actual: str) -> Verdict | None:
+    wanted, got = _resources(expected), _resources(actual)
+    key = str  # any order will do that is the same for both
+    if sorted(wanted, key=key) == sorted(got, key=key):
+        return deviates("D62", "the resources come in the order of their files")
+    more = [each for each in got if each not in wanted]
+    kptfiles = all(isinstance(each, dict) and each.get("kind") == KPTFILE for each in more)
+    if kptfiles and [each for each in got if each in wanted] == wanted:
+        return deviates("D63", "Kptfiles are among the resources")
+    return None
+
+
+def _kustomization(path: str, files: Files) -> bool:
+    """Say whether a file is one of kustomize's own, whose document is no Kubernetes resource."""
+    named = packages.name(path) in ("kustomization.yaml", "kustomization.yml")
+    return named and any(unfit(each.value) for each in documents(files[path].data))
+
+
+def _uncounted(files: Files) -> Files:
+    """Return files whose Kptfiles do not say how many fields functions set."""
+    return {
+        path: Entry(_NUMBER.sub(b"set # labels", entry.data), entry.mode)
+        if packages.name(path) == KPTFILE
+        else entry
+        for path, entry in files.items()
+    }
+
+
+# --- single commands -----------------------------------------------------------------------
+
+
+def source(case: Case) -> Verdict:
+    """Run `fn source` on a folder."""
+    data = case.data
+    with TemporaryDirectory(prefix="case") as base:
+        root = Path(base).resolve()
+        put(data["input"], root)
+        names = {"dir": str(root)}
+        ran = Ran(str(root))
+        with chdir(fill(data["cwd"] or str(root), names)):
+            _command(["fn", "source", *fill(data.get("args") or [], names)], ran)
+    if "error_equals" in data:
+        return _refusal(fill(data["error_equals"], names), ran)
+    for text in _texts(data.get("expected_stderr_contains")):
+        if text not in ran.errors:
+            return failed(text_difference(text, ran.errors))
+    return checked(text_difference(data["expected_stdout"].strip(), ran.output.decode().strip()))
+
+
+def sink(case: Case) -> Verdict:
+    """Run `fn sink` on a stream."""
+    data = case.data
+    with TemporaryDirectory(prefix="case") as base:
+        target = Path(base).resolve() / "out"
+        if data["dir_exists_before"]:
+            target.mkdir()
+        names = {"dir": str(target)}
+        ran = Ran(base, output=data["stdin"].encode())
+        _command(["fn", "sink", *fill(data["args"], names)], ran)
+        files = on_disk(target)
+    if "error_equals" in data:
+        return _refusal(fill(data["error_equals"], names), ran)
+    rule = "exact-text"
+    return checked(
+        listed(differences(entries(data["expected_files"]), files, {"other_files": rule}))
+    )
+
+
+def _refusal(expected: str, ran: Ran) -> Verdict:
+    told = ran.errors.strip().removeprefix("error: ")
+    return checked(text_difference(expected, told) or ("" if ran.status else "exit status 0"))
+
+
+def files_of(case: Case) -> Verdict:
+    """Render a tree; only the files named count."""
+    lacking = missing(case.functions)
+    if lacking:
+        return waiting(", ".join(lacking))
+    data = case.data
+    steps_ = [{"pipe": [["fn", "render", "{{pkg}}"]]}]
+    with TemporaryDirectory(prefix="case") as base:
+        ran = _run({**data, "package_name": "package", "steps": steps_}, Path(base).resolve())
+    if ran.status:
+        return failed(ran.errors)
+    expected = entries(data["expected_files"])
+    return checked(listed(_trees(expected, {path: ran.files[path] for path in expected})))
+
+
+KINDS: Mapping[str, Handler] = {
+    "fn-eval": steps,
+    "fn-pipeline": steps,
+    "fn-render": steps,
+    "fn-sink-dir": sink,
+    "fn-source": steps,
+    "fn-source-dir": source,
+    "package-context": context.package_context,
+    "render-files": files_of,
+}
