@@ -1,31 +1,60 @@
 """How the neighbours of a place are laid out, so that new text looks like them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias, TypeVar
 
-from cadlib.yaml.emit import Style
-from cadlib.yaml.tree import Document, Map, Node, Seq, Text, is_block
+from cadlib.yaml.emit import DEFAULT_STYLE, Style
+from cadlib.yaml.tree import Document, Map, Node, Seq, Text, Value, is_block
+
+T = TypeVar("T")
+Look: TypeAlias = Callable[[Text, Node], Iterator[T]]
+
+
+class Neighbours:
+    """The styles that the nodes of one document have; each place is looked through once."""
+
+    __slots__ = ("_flat", "_root", "_source", "_step")
+
+    def __init__(self, document: Document) -> None:
+        self._source = document.source
+        self._root = document.root
+        self._step: dict[int, int | None] = {}
+        self._flat: dict[int, bool | None] = {}
+
+    def style(self, near: Node, value: Value = None) -> Style:
+        """Return the style for new text.
+
+        The first mapping in a mapping, and the first list in a mapping, decide: below the
+        node, or else in the whole document, near ones first. Two columns and compact lists,
+        as kpt writes them, where there are none.
+
+        Args:
+            near: The mapping or list that the text will stand in.
+            value: What will stand there. Lists are looked for only if it has one.
+        """
+        step = self._at(near, self._step, _steps)
+        compact = not _has_list(value) or self._at(near, self._flat, _flat_ones)
+        return Style(
+            step=DEFAULT_STYLE.step if step is None else step, compact=compact is not False
+        )
+
+    def _at(self, near: Node, known: dict[int, T | None], look: Look[T]) -> T | None:
+        if id(near) not in known:
+            found = next(look(self._source, near), None)
+            if found is None and near is not self._root:
+                found = self._at(self._root, known, look)
+            known[id(near)] = found
+        return known[id(near)]
 
 
 def style_of(document: Document) -> Style:
-    """Return a document's own style.
-
-    The first mapping in a mapping, and the first list in a mapping, decide. Two columns
-    and compact lists, as kpt writes them, where there are none.
-    """
-    return style_at(document.source, document.root, Style())
+    """Return a document's own style."""
+    return Neighbours(document).style(document.root, [])
 
 
-def style_at(source: Text, parent: Node, otherwise: Style) -> Style:
-    """Return the style for a new child of a mapping or list, as far as those below it show.
-
-    Args:
-        source: The text.
-        parent: The mapping or list; what lies below it is looked at, near ones first.
-        otherwise: The style where nothing lies below it.
-    """
-    step = next((found for found in _steps(source, parent) if found > 0), otherwise.step)
-    offset = next(_offsets(source, parent), None)
-    return Style(step=step, compact=otherwise.compact if offset is None else offset == 0)
+def _has_list(value: Value) -> bool:
+    inner = value.values() if isinstance(value, dict) else ()
+    return isinstance(value, list) or any(map(_has_list, inner))
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -49,13 +78,15 @@ def column(source: Text, node: Node) -> int:
 def _steps(source: Text, node: Node) -> Iterator[int]:
     for outer, inner in _nested(node):
         if isinstance(outer, Map) and isinstance(inner, Map):
-            yield column(source, inner) - column(source, outer)
+            step = column(source, inner) - column(source, outer)
+            if step > 0:
+                yield step
 
 
-def _offsets(source: Text, node: Node) -> Iterator[int]:
+def _flat_ones(source: Text, node: Node) -> Iterator[bool]:
     for outer, inner in _nested(node):
         if isinstance(outer, Map) and isinstance(inner, Seq):
-            yield column(source, inner) - column(source, outer)
+            yield column(source, inner) == column(source, outer)
 
 
 def _nested(node: Node) -> Iterator[tuple[Node, Node]]:

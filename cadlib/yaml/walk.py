@@ -12,10 +12,10 @@ from operator import attrgetter, itemgetter
 from cadlib.errors import PackageError, Place
 from cadlib.yaml.blocks import Plan, arrange, blocks
 from cadlib.yaml.borrow import Lender, Like, Model, at_items, at_key, predecessors
-from cadlib.yaml.emit import Style, flow
+from cadlib.yaml.emit import DEFAULT_STYLE, flow
 from cadlib.yaml.fields import FieldPath, field_text
 from cadlib.yaml.flows import rearranged
-from cadlib.yaml.layout import children, column, style_at, style_of
+from cadlib.yaml.layout import Neighbours, children, column
 from cadlib.yaml.match import match
 from cadlib.yaml.patch import Patch, foot
 from cadlib.yaml.rewrite import scalar_text
@@ -71,8 +71,7 @@ class Editor:
     """Walks one document and its wanted value side by side."""
 
     __slots__ = (
-        "_aliases", "_document", "_lender", "_meant", "_patch", "_reorder", "_style", "_styles",
-        "_write",
+        "_aliases", "_document", "_lender", "_meant", "_near", "_patch", "_reorder", "_write",
     )  # fmt: skip
 
     def __init__(
@@ -82,8 +81,7 @@ class Editor:
         self._document = document
         self._patch = patch
         self._reorder = reorder
-        self._style: Style | None = None  # the document's own, once it is asked for
-        self._styles: dict[int, Style] = {}  # by parent: a long one is looked through once
+        self._near = Neighbours(document)
         self._write = write
         self._meant: dict[int, Value] = {}  # wanted values of changed nodes with anchors
         self._lender = Lender(self._lend)
@@ -170,14 +168,14 @@ class Editor:
             if added:
                 end = max(node.keys[-1].end, node.values[-1].end)
                 place = foot(self._patch, self._patch.after(end), at)
-                text = self._entries(added, at, self._style_at(node), slot.likes)
+                text = self._entries(added, at, node, slot.likes)
                 self._patch.replace(place, place, text)
             return
         self._check_anchors([node.values[n] for n in set(range(len(names))) - set(kept)], field)
         plan = [
             each if isinstance(each, int)
             else flow({each: wanted[each]}, json=json)[1:-1] if node.flow
-            else self._entries({each: wanted[each]}, at, self._style_at(node), slot.likes)
+            else self._entries({each: wanted[each]}, at, node, slot.likes)
             for each in order
         ]  # fmt: skip
         self._arrange(node, at, plan, change, field)
@@ -254,7 +252,7 @@ class Editor:
         plan = [
             index if index is not None
             else flow(wanted[place], json=json, inside=True) if node.flow
-            else self._entry(None, wanted[place], at, self._style_at(node), models[place])
+            else self._entry(None, wanted[place], at, node, models[place])
             for place, index in enumerate(found)
         ]  # fmt: skip
         self._arrange(node, at, plan, change, field)
@@ -338,19 +336,29 @@ class Editor:
     # New text.
 
     def _entries(
-        self, value: dict[str, Value], at: int, style: Style, likes: tuple[Like, ...]
+        self, value: dict[str, Value], at: int, near: Node, likes: tuple[Like, ...]
     ) -> str:
         return "".join(
-            self._entry(key, item, at, style, at_key(likes, key) if likes else ())
+            self._entry(key, item, at, near, at_key(likes, key) if likes else ())
             for key, item in value.items()
         )
 
     def _entry(
-        self, key: str | None, value: Value, at: int, style: Style, models: tuple[Model, ...]
+        self, key: str | None, value: Value, at: int, near: Node, models: tuple[Model, ...]
     ) -> str:
-        """Return the lines of a new key or element, borrowed where one is there."""
+        """Return the lines of a new key or element, borrowed where one is there.
+
+        Args:
+            key: The key; None for an element.
+            value: Its value.
+            at: Column of the key or dash.
+            near: A node whose style new lines take.
+            models: What may lend the lines.
+        """
         lines = self._lender.lines(models, value, at) if models else None
         if lines is None:
+            many = isinstance(value, dict | list) or (isinstance(value, str) and "\n" in value)
+            style = self._near.style(near, value) if many else DEFAULT_STYLE
             lines = "".join(line + "\n" for line in self._write(key, value, at, style=style))
         return lines
 
@@ -386,9 +394,9 @@ class Editor:
         start = content_start(patch.text, node)
         if isinstance(node, Scalar) and not isinstance(wanted, dict | list):
             style = (
-                self._style_at(slot.parent or node)
+                self._near.style(slot.parent or node)
                 if isinstance(wanted, str) and "\n" in wanted
-                else Style()
+                else DEFAULT_STYLE
             )
             text, end = scalar_text(
                 patch.text, node, wanted, indent=max(slot.column, 0), step=style.step,
@@ -408,18 +416,19 @@ class Editor:
     ) -> None:
         """Give a place that had a scalar, nothing, or another collection lines of its own."""
         patch = self._patch
-        style = self._style_at(slot.parent or node)
+        near = slot.parent or node
         if slot.after is None:  # behind a dash, or at the root
             start = content_start(patch.text, node)
             at = patch.column(start) if node.end > node.start else slot.column + 2
-            first, _, rest = self._lines(wanted, at, style, slot.likes).partition("\n")
+            first, _, rest = self._lines(wanted, at, near, slot.likes).partition("\n")
             gap = "" if slot.column < 0 or patch.text[start - 1 : start] in " \n" else " "
             patch.replace(start, node.end, gap + first.lstrip(" "))
             patch.replace(patch.after(node.end), patch.after(node.end), rest)
             return
+        style = self._near.style(near, wanted)
         flat = style.compact and isinstance(wanted, list)
         at = slot.column if flat else slot.column + style.step
-        lines = self._lines(wanted, at, style, slot.likes)
+        lines = self._lines(wanted, at, near, slot.likes)
         colon = self._colon(slot.after)
         if is_block(node):
             patch.delete(patch.after(colon), patch.after(node.end))
@@ -433,26 +442,17 @@ class Editor:
         self,
         wanted: "dict[str, Value] | list[Value]",
         at: int,
-        style: Style,
+        near: Node,
         likes: tuple[Like, ...],
     ) -> str:
         """Return the lines of a collection that is not empty."""
         if isinstance(wanted, dict):
-            return self._entries(wanted, at, style, likes)
+            return self._entries(wanted, at, near, likes)
         models = at_items(likes, wanted)
         return "".join(
-            self._entry(None, item, at, style, found)
+            self._entry(None, item, at, near, found)
             for item, found in zip(wanted, models, strict=True)
         )
-
-    def _style_at(self, parent: Node) -> Style:
-        found = self._styles.get(id(parent))
-        if found is None:
-            if self._style is None:
-                self._style = style_of(self._document)
-            found = style_at(self._document.source, parent, self._style)
-            self._styles[id(parent)] = found
-        return found
 
     def _colon(self, key_end: int) -> int:
         """Return where a key's colon ends."""
