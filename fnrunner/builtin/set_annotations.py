@@ -89,22 +89,28 @@ class _SetAnnotations:
     def __init__(self, annotations: Mapping[str, str], specs: Sequence[_Spec]) -> None:
         self._annotations = annotations
         self._specs = specs
+        self._fitting: dict[tuple[str, str], Sequence[_Spec]] = {}  # by apiVersion and kind
 
     def each(self, item: Item) -> tuple[Item, _Note]:
         value, found = item.value, []
         try:
-            for spec in self._specs:
-                if spec.means(value):
-                    value, paths = _annotate(
-                        value, spec.path, self._annotations, create=spec.create
-                    )
-                    found += paths
+            for spec in self._specs_for(value):
+                value, paths = _annotate(value, spec.path, self._annotations, create=spec.create)
+                found += paths
         except ShapeError as error:
             field = field_text(error.path)
             problem = f"cannot set annotations: {field or 'the resource'} must be a mapping"
             return item, _Note(problem=verdict.at(item, problem, "error", field))
         places = tuple((item.path, item.index or 0, field_text(path)) for path in found)
         return item if value is item.value else replace(item, value=value), _Note(places)
+
+    def _specs_for(self, value: Value) -> Sequence[_Spec]:
+        called = resource.api_version(value), resource.kind(value)
+        found = self._fitting.get(called)
+        if found is None:
+            found = [spec for spec in self._specs if spec.means(value)]
+            self._fitting[called] = found
+        return found
 
     def total(self, notes: Sequence[_Note]) -> tuple[tuple[Result, ...], bool]:
         problems = tuple(note.problem for note in notes if note.problem)
