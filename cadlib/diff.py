@@ -4,34 +4,39 @@ Files are compared byte for byte first, and only those that differ are parsed. V
 of Secrets never appear: that they differ does.
 """
 
-import json
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from cadlib.comments import spans, without_comments
+from cadlib.diff_fields import HIDDEN, differences
+from cadlib.diff_pairs import Found, pair
 from cadlib.errors import PackageError
 from cadlib.findings import ResourceRef
+from cadlib.kio_text import document_texts
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import SUBMODULE, SYMLINK, Entry, Files, is_resource_file
 from cadlib.source import missing, ref
-from cadlib.yaml import FieldPath, Value, field_text, same
+from cadlib.yaml import field_text, same
 from cadlib.yaml import read as read_yaml
 
-HIDDEN = "(hidden)"
 # Longest value shown in `str(change)`: about as much as fits beside a field in one line.
 _SHOWN = 60
-_SECRET_FIELDS = ("data", "stringData")
-# Holds a copy of the whole resource, its secret values included.
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class ChangeKind(StrEnum):
-    """What happened to a resource, field or file."""
+    """What happened to a resource, field or file.
+
+    A list whose elements are in another order has `ORDER`; `COMMENTS` and `LAYOUT` are
+    said of resources whose value is the same.
+    """
 
     ADDED = "added"
     REMOVED = "removed"
     CHANGED = "changed"
+    ORDER = "order changed"
+    COMMENTS = "comments changed"
+    LAYOUT = "layout changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,25 +97,22 @@ def changes(old: Files, new: Files, limits: Limits = DEFAULT) -> tuple[Change, .
     both = {path: pair for path, pair in read.items() if None not in pair}
     before = [each for pair in both.values() for each in pair[0] or ()]
     after = [each for pair in both.values() for each in pair[1] or ()]
-    pairs, removed = _paired(before, after)
+    pairs, removed = pair(before, after)
     found = [Change(path=was.path, kind=ChangeKind.REMOVED, resource=was.ref) for was in removed]
     for was, now in pairs:
         found += _compared(was, now)
     told = {change.path for change in found}
     told |= {was.path for was, now in pairs if was and was.path != now.path}
+    moved = _moved([path for path in paths if path not in told], old, new)
+    for path, was_at in moved.items():
+        found.append(Change(path=path, kind=ChangeKind.CHANGED, field="file", old=was_at, new=path))
+    told |= moved.keys() | set(moved.values())
     for path in paths:
         found += _whole_file(path, old.get(path), new.get(path), told=path in told)
     return tuple(sorted(found, key=lambda change: change.path))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Resource:
-    path: str
-    value: Value
-    ref: ResourceRef
-
-
-def _read(path: str, files: Files, limits: Limits) -> list[_Resource] | None:
+def _read(path: str, files: Files, limits: Limits) -> list[Found] | None:
     """Return the resources of a file; None when it cannot be read as such."""
     entry = files.get(path)
     if entry is None or not is_resource_file(path) or entry.mode in (SYMLINK, SUBMODULE):
@@ -119,111 +121,69 @@ def _read(path: str, files: Files, limits: Limits) -> list[_Resource] | None:
         stream = read_yaml(entry.data, path=path, limits=limits)
     except PackageError:  # rendering says what is wrong; here it is a file that differs
         return None
+    documents = [each for each in stream.documents if not each.empty]
     return [
-        _Resource(path, document.value, ref(document.value))
-        for document in stream.documents
-        if not (document.empty or document.template or missing(document.value))
+        Found(path, document.value, ref(document.value), text)
+        for document, text in zip(documents, document_texts(stream), strict=True)
+        if not (document.template or missing(document.value))
     ]
 
 
-def _paired(
-    before: Sequence[_Resource], after: Sequence[_Resource]
-) -> tuple[list[tuple[_Resource | None, _Resource]], list[_Resource]]:
-    """Pair resources of one name: in one file first, then wherever they went.
-
-    Returns:
-        Those that are there now, each with what it was; and those that are gone.
-    """
-    in_file: dict[object, list[_Resource]] = defaultdict(list)
-    for was in before:
-        in_file[was.path, was.ref].append(was)
-    there = [in_file[now.path, now.ref] for now in after]
-    pairs = [(left.pop(0) if left else None, now) for left, now in zip(there, after, strict=True)]
-    elsewhere: dict[ResourceRef, list[_Resource]] = defaultdict(list)
-    for left in in_file.values():
-        for was in left:
-            elsewhere[was.ref].append(was)
-    found: list[tuple[_Resource | None, _Resource]] = []
-    for before_or_none, now in pairs:
-        left = [] if before_or_none else elsewhere[now.ref]
-        found.append((left.pop(0) if left else before_or_none, now))
-    return found, [was for left in elsewhere.values() for was in left]
-
-
-def _compared(was: _Resource | None, now: _Resource) -> Iterator[Change]:
+def _compared(was: Found | None, now: Found) -> Iterator[Change]:
     if was is None:
         yield Change(path=now.path, kind=ChangeKind.ADDED, resource=now.ref)
-    else:
-        if was.path != now.path:
-            yield Change(
-                path=now.path,
-                kind=ChangeKind.CHANGED,
-                resource=now.ref,
-                field="file",
-                old=was.path,
-                new=now.path,
-            )
-        for path, old, new in _fields(was.value, now.value, (), hidden=False):
-            yield Change(
-                path=now.path,
-                kind=_kind(old, new),
-                resource=now.ref,
-                field=field_text(path),
-                old=old,
-                new=new,
-            )
-
-
-def _fields(
-    old: Value, new: Value, at: FieldPath, *, hidden: bool
-) -> Iterator[tuple[FieldPath, str | None, str | None]]:
-    if same(old, new):
         return
-    if isinstance(old, dict) and isinstance(new, dict):
-        secret = "Secret" in (old.get("kind"), new.get("kind"))
-        for key in [*old, *(key for key in new if key not in old)]:
-            veiled = hidden or (secret and key in _SECRET_FIELDS) or key == _LAST_APPLIED
-            here = (*at, key)
-            if key in old and key in new:
-                yield from _fields(old[key], new[key], here, hidden=veiled)
-            else:
-                yield (
-                    here,
-                    _text(old[key], veiled) if key in old else None,
-                    _text(new[key], veiled) if key in new else None,
-                )
-    elif isinstance(old, list) and isinstance(new, list):
-        yield from _items(old, new, at, hidden=hidden)
-    else:
-        yield at, _text(old, hidden), _text(new, hidden)
+    if was.path != now.path:
+        yield Change(
+            path=now.path,
+            kind=ChangeKind.CHANGED,
+            resource=now.ref,
+            field="file",
+            old=was.path,
+            new=now.path,
+        )
+    if same(was.value, now.value):
+        yield from _written_otherwise(was, now)
+        return
+    for path, old, new in differences(was.value, now.value):
+        yield Change(
+            path=now.path,
+            kind=_kind(old, new),
+            resource=now.ref,
+            field=field_text(path),
+            old=old,
+            new=new,
+        )
 
 
-def _items(
-    old: Sequence[Value], new: Sequence[Value], at: FieldPath, *, hidden: bool
-) -> Iterator[tuple[FieldPath, str | None, str | None]]:
-    """Compare lists: by `name` where each item has one of its own, else by position."""
-    before, after = _names(old), _names(new)
-    if before is None or after is None:
-        before, after = list(range(len(old))), list(range(len(new)))
-    position = {name: index for index, name in enumerate(after)}
-    for index, name in enumerate(before):
-        if name in position:
-            to = position[name]
-            yield from _fields(old[index], new[to], (*at, to), hidden=hidden)
-        else:
-            yield (*at, index), _text(old[index], hidden), None
-    known = set(before)
-    for index, name in enumerate(after):
-        if name not in known:
-            yield (*at, index), None, _text(new[index], hidden)
+def _written_otherwise(was: Found, now: Found) -> Iterator[Change]:
+    """Tell a resource of the same value apart by its comments, and by its layout."""
+    old, new = was.text.rstrip(), now.text.rstrip()
+    if old == new:
+        return
+    before, after = (read_yaml(text.encode()) for text in (old, new))
+    comments = [
+        sorted(stream.source.text[start:end].rstrip() for start, end in spans(stream))
+        for stream in (before, after)
+    ]
+    if comments[0] != comments[1]:
+        yield Change(path=now.path, kind=ChangeKind.COMMENTS, resource=now.ref)
+    if without_comments(before).split() != without_comments(after).split() or (
+        comments[0] == comments[1]
+    ):
+        yield Change(path=now.path, kind=ChangeKind.LAYOUT, resource=now.ref)
 
 
-def _names(items: Sequence[Value]) -> list[object] | None:
-    names = [item.get("name") if isinstance(item, dict) else None for item in items]
-    unique = all(isinstance(name, str) for name in names) and len(set(map(str, names))) == len(
-        names
-    )
-    return [*names] if unique else None
+def _moved(paths: Sequence[str], old: Files, new: Files) -> dict[str, str]:
+    """Return which files that are gone stand elsewhere now, byte for byte, by the new path."""
+    gone = {(old[path].data, old[path].mode): path for path in paths if path not in new}
+    found: dict[str, str] = {}
+    for path in paths:
+        if path not in old and new[path].data:
+            was = gone.pop((new[path].data, new[path].mode), None)
+            if was is not None:
+                found[path] = was
+    return found
 
 
 def _whole_file(path: str, old: Entry | None, new: Entry | None, *, told: bool) -> Iterator[Change]:
@@ -236,41 +196,14 @@ def _whole_file(path: str, old: Entry | None, new: Entry | None, *, told: bool) 
 
 
 def _kind(old: str | None, new: str | None) -> ChangeKind:
-    if old is None:
-        return ChangeKind.ADDED
-    return ChangeKind.REMOVED if new is None else ChangeKind.CHANGED
-
-
-def _text(value: Value, hidden: bool) -> str:
-    if hidden:
-        return HIDDEN
-    if isinstance(value, str) and not _looks_typed(value):
-        return value
-    return json.dumps(_veiled(value), ensure_ascii=False)
-
-
-def _looks_typed(text: str) -> bool:
-    """Return whether a string would be taken for something else without its quotes."""
-    try:
-        json.loads(text)
-    except ValueError:
-        return not text
-    return True
-
-
-def _veiled(value: Value) -> Value:
-    """Hide the values of Secrets inside a value that is shown as a whole."""
-    if isinstance(value, list):
-        return [_veiled(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    secret = value.get("kind") == "Secret"
-    return {
-        key: HIDDEN
-        if (secret and key in _SECRET_FIELDS) or key == _LAST_APPLIED
-        else _veiled(inner)
-        for key, inner in value.items()
-    }
+    match old, new:
+        case None, None:
+            return ChangeKind.ORDER
+        case None, _:
+            return ChangeKind.ADDED
+        case _, None:
+            return ChangeKind.REMOVED
+    return ChangeKind.CHANGED
 
 
 def _short(text: str) -> str:

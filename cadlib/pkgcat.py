@@ -8,12 +8,12 @@ Rules:
 Source: kpt `thirdparty/cmdconfig/commands/cmdcat`.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cadlib import kio, kio_places
 from cadlib import package as packages
+from cadlib.comments import without_comments
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.format import formatted
@@ -22,9 +22,6 @@ from cadlib.limits import DEFAULT, Limits
 from cadlib.package import SUBMODULE, SYMLINK, Files
 from cadlib.yaml import Stream, read
 from cadlib.yaml.emit import flow
-from cadlib.yaml.tree import Alias, Map, Node, Scalar, Seq
-
-_COMMENT = re.compile(r"(?:^|(?<=[ \t\n]))#[^\r\n]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +83,7 @@ def _looked_at(item: Stream, path: str, number: int, look: Look) -> Stream:
     if look.ordered:
         item = read(formatted(item), path=item.source.path)
     if not look.comments:
-        item = without_comments(item)
+        item = kio.stream_of(without_comments(item), path=item.source.path)
     if look.places:
         item = kio_places.annotated(item, _places(path, number))
     if look.flow:
@@ -101,50 +98,3 @@ def _places(path: str, number: int) -> Mapping[str, str]:
         kio_places.INDEX: str(number),
         kio_places.PATH: path,
     }
-
-
-def without_comments(item: Stream) -> Stream:
-    """Return a file without its comments; lines that held nothing else go."""
-    text = item.source.text
-    spans = sorted(
-        span
-        for document in item.documents
-        if not document.empty
-        for span in _scalars(document.root, text)
-    )
-    kept: list[str] = []
-    done = 0
-    for match in _COMMENT.finditer(text):
-        while spans and spans[0][1] <= match.start():
-            spans.pop(0)
-        if spans and spans[0][0] <= match.start():
-            continue
-        start, end = match.span()
-        before = text[done:start].rstrip(" \t")
-        if before.endswith("\n") or (not before and (not kept or kept[-1].endswith("\n"))):
-            end += text.startswith("\r", end)
-            end += text.startswith("\n", end)
-        kept.append(before)
-        done = end
-    if not done:
-        return item
-    return kio.stream_of("".join([*kept, text[done:]]), path=item.source.path)
-
-
-def _scalars(node: Node, text: str) -> Iterator[tuple[int, int]]:
-    """Yield where scalars stand in which a "#" is text; of a block scalar, its lines."""
-    match node:
-        case Map():
-            for key, value in zip(node.keys, node.values, strict=True):
-                yield from _scalars(key, text)
-                yield from _scalars(value, text)
-        case Seq():
-            for each in node.items:
-                yield from _scalars(each, text)
-        case Scalar():
-            start = node.start
-            if node.style in ("|", ">"):
-                start = text.find("\n", start) % (node.end + 1)
-            yield start, node.end
-        case Alias():
-            return

@@ -34,6 +34,16 @@ data:
   k: hunter1
   j: hunter2
 """
+LINE_80 = "  - {port: 80, targetPort: 8080}\n"
+LINE_81 = "  - {port: 81, targetPort: 8080}\n"
+PORTS = f"""\
+apiVersion: v1
+kind: Service
+metadata:
+  name: web
+spec:
+  ports:
+{LINE_80}{LINE_81}"""
 
 
 def files(**texts: str) -> Files:
@@ -97,7 +107,66 @@ ROWS: dict[str, tuple[Files, Files, list[str]]] = {
     "a comment only": (
         files(a_yaml=CART),
         files(a_yaml="# new\n" + CART),
-        ["a.yaml: changed"],
+        ["a.yaml: Deployment shop/cart: comments changed"],
+    ),
+    "a line comment only, in one of two resources": (
+        files(a_yaml=CART + "---\n" + SECRET),
+        files(a_yaml=CART + "---\n" + SECRET.replace("hunter2", "hunter2 # why")),
+        ["a.yaml: Secret key: comments changed"],
+    ),
+    "layout only": (
+        files(a_yaml=CART),
+        files(a_yaml=CART.replace("replicas: 3", "replicas:   3")),
+        ["a.yaml: Deployment shop/cart: layout changed"],
+    ),
+    "keys in another order, and a comment": (
+        files(a_yaml=SECRET),
+        files(
+            a_yaml=SECRET.replace(
+                "apiVersion: v1\nkind: Secret", "kind: Secret # s\napiVersion: v1"
+            )
+        ),
+        ["a.yaml: Secret key: comments changed", "a.yaml: Secret key: layout changed"],
+    ),
+    "elements in another order": (
+        files(a_yaml=PORTS),
+        files(a_yaml=PORTS.replace(LINE_80, "").replace(LINE_81, LINE_81 + LINE_80)),
+        ["a.yaml: Service web: spec.ports: order changed"],
+    ),
+    "an element found by a merge key that is no name": (
+        files(a_yaml=PORTS),
+        files(a_yaml=PORTS.replace(LINE_80, "  - {port: 79}\n" + LINE_80.replace("8080", "8081"))),
+        [
+            "a.yaml: Service web: spec.ports[1].targetPort: 8080 -> 8081",
+            'a.yaml: Service web: spec.ports[0]: added {"port": 79}',
+        ],
+    ),
+    "another namespace and version": (
+        files(a_yaml=CART),
+        files(
+            a_yaml=CART.replace("namespace: shop", "namespace: prod").replace("apps/v1", "apps/v2")
+        ),
+        [
+            "a.yaml: Deployment prod/cart: apiVersion: apps/v1 -> apps/v2",
+            "a.yaml: Deployment prod/cart: metadata.namespace: shop -> prod",
+        ],
+    ),
+    "a resource that was renamed": (
+        files(a_yaml=CART),
+        files(
+            a_yaml=CART.replace("name: cart", "name: basket").replace("replicas: 3", "replicas: 3")
+        ),
+        ["a.yaml: Deployment shop/basket: metadata.name: cart -> basket"],
+    ),
+    "another resource in the place of one": (
+        files(a_yaml=PORTS),
+        files(a_yaml=PORTS.replace("name: web", "name: db").replace("ports", "externalIPs")),
+        ["a.yaml: Service web: removed", "a.yaml: Service db: added"],
+    ),
+    "a file that moved": (
+        files(a_md="text", b_md=""),
+        files(c_md="text", d_md=""),
+        ["b.md: removed", "c.md: file: a.md -> c.md", "d.md: added"],
     ),
     "what is no resource": (
         files(values_yaml="a: 1\n", b_png="x"),

@@ -1,0 +1,116 @@
+"""What differs between two values of a resource, field by field, with secrets hidden.
+
+Elements of lists are told apart as `cadlib.yaml.match` does: by merge key, by content, by
+place. Values of Secrets never appear: that they differ does.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from cadlib.yaml import FieldPath, Value, same
+from cadlib.yaml.match import match
+
+HIDDEN = "(hidden)"
+_SECRET_FIELDS = ("data", "stringData")
+# Holds a copy of the whole resource, its secret values included.
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class FieldChange(NamedTuple):
+    """One field that differs.
+
+    Attributes:
+        path: The field; positions in lists are those after the change, and those before it
+            for an element that is gone.
+        old: Its value before, as text; None if it had none.
+        new: Its value after, likewise. Both are None where a list has the same elements
+            in another order.
+    """
+
+    path: FieldPath
+    old: str | None
+    new: str | None
+
+
+def differences(
+    old: Value, new: Value, at: FieldPath = (), *, hidden: bool = False
+) -> Iterator[FieldChange]:
+    """Yield the fields that differ, in the order of the old value, new ones last.
+
+    Args:
+        old: The value before.
+        new: The value after.
+        at: Where these values stand.
+        hidden: They are secret.
+    """
+    if same(old, new):
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        secret = "Secret" in (old.get("kind"), new.get("kind"))
+        for key in [*old, *(key for key in new if key not in old)]:
+            veiled = hidden or (secret and key in _SECRET_FIELDS) or key == _LAST_APPLIED
+            here = (*at, key)
+            if key in old and key in new:
+                yield from differences(old[key], new[key], here, hidden=veiled)
+            else:
+                yield FieldChange(
+                    here,
+                    _text(old[key], veiled) if key in old else None,
+                    _text(new[key], veiled) if key in new else None,
+                )
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _items(old, new, at, hidden=hidden)
+    else:
+        yield FieldChange(at, _text(old, hidden), _text(new, hidden))
+
+
+def _items(
+    old: Sequence[Value], new: Sequence[Value], at: FieldPath, *, hidden: bool
+) -> Iterator[FieldChange]:
+    """Yield what differs in a list: elements that changed or went, then those that came."""
+    came_from = match(old, new)
+    became = {position: place for place, position in enumerate(came_from) if position is not None}
+    for position, item in enumerate(old):
+        if position in became:
+            place = became[position]
+            yield from differences(item, new[place], (*at, place), hidden=hidden)
+        else:
+            yield FieldChange((*at, position), _text(item, hidden), None)
+    for place, origin in enumerate(came_from):
+        if origin is None:
+            yield FieldChange((*at, place), None, _text(new[place], hidden))
+    if list(became) != sorted(became):
+        yield FieldChange(at, None, None)
+
+
+def _text(value: Value, hidden: bool) -> str:
+    if hidden:
+        return HIDDEN
+    if isinstance(value, str) and not _looks_typed(value):
+        return value
+    return json.dumps(_veiled(value), ensure_ascii=False)
+
+
+def _looks_typed(text: str) -> bool:
+    """Return whether a string would be taken for something else without its quotes."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return not text
+    return True
+
+
+def _veiled(value: Value) -> Value:
+    """Hide the values of Secrets inside a value that is shown as a whole."""
+    if isinstance(value, list):
+        return [_veiled(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    secret = value.get("kind") == "Secret"
+    return {
+        key: HIDDEN
+        if (secret and key in _SECRET_FIELDS) or key == _LAST_APPLIED
+        else _veiled(inner)
+        for key, inner in value.items()
+    }
