@@ -6,7 +6,7 @@ from cadlib import package as packages
 from cadlib.bulk import Bulk, Edit, Serial
 from cadlib.errors import PackageError, Place
 from cadlib.source import Resource, Source
-from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, append, emit, same
+from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, append, same
 from cadlib.yaml import read as read_yaml
 
 
@@ -87,17 +87,21 @@ def _additions(
     for path, added in new.items():
         _check_path(source, path)
         added.sort(key=lambda each: -1 if each.index is None else each.index)
-        stream = _stream(source, path, edits)
-        if stream:
-            found[path] = append(
-                stream,
-                [each.value for each in added],
-                like=[_lenders(source, each) for each in added],
-            )
-        else:
-            texts = (emit(each.value, comments=source.comments(each)) for each in added)
-            found[path] = "---\n".join(texts).encode()
+        found[path] = append(
+            _stream(source, path, edits),
+            [each.value for each in added],
+            comments=[_new_comments(source, each) for each in added],
+            like=[_lenders(source, each) for each in added],
+        )
     return found
+
+
+def _new_comments(source: Source, resource: Resource) -> Mapping[FieldPath, str] | None:
+    """Return the comments to write into a new text; None for those of the text it is taken from."""
+    document = source.document(resource)
+    if document is None:
+        return resource.comments or None
+    return resource.comments if _comments_changed(resource, document) else None
 
 
 def _lenders(source: Source, resource: Resource) -> Sequence[Document]:
@@ -106,12 +110,11 @@ def _lenders(source: Source, resource: Resource) -> Sequence[Document]:
     return (document,) if document else ()
 
 
-def _stream(source: Source, path: str, edits: Mapping[str, bytes | None]) -> Stream | None:
-    """Return the file to add to, edits done; None if there is none or it was deleted."""
-    if path not in edits:
-        return source.streams.get(path)
-    data = edits[path]
-    return None if data is None else read_yaml(data, path=path)
+def _stream(source: Source, path: str, edits: Mapping[str, bytes | None]) -> Stream:
+    """Return the file to add to, edits done; an empty one if there is none, or it was deleted."""
+    if path in source.streams and path not in edits:
+        return source.streams[path]
+    return read_yaml(edits.get(path) or b"", path=path)
 
 
 def _check_path(source: Source, path: str) -> None:
