@@ -143,8 +143,8 @@ class Fields:
         if _clash(schema, merged, left, right):
             del self.conflicts[before:]
             return self._choose(base, ours, theirs, at, "only one of these fields may be there")
-        # A mapping that one side removed, and of which nothing is left, is gone.
-        return ABSENT if gone and not merged and ours != {} else merged
+        # Braces that neither side wrote say nothing.
+        return ABSENT if not merged and at.field and {} not in (ours, theirs) else merged
 
     def _lists(self, base: Side, ours: Side, theirs: Side, schema: Schema, at: At) -> Side:
         was, left, right = _list(base), _list(ours), _list(theirs)

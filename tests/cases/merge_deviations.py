@@ -33,7 +33,7 @@ def _walk(expected: Any, actual: Any, states: tuple[Any, Any, Any]) -> Iterator[
         return
     _, local, updated = states
     gone_on_a_side = local is ABSENT or updated is ABSENT
-    if actual is ABSENT and _hollow(expected) and gone_on_a_side:
+    if actual is ABSENT and _hollow(expected) and {} not in (local, updated):
         yield LEFTOVER
     elif isinstance(expected, dict) and gone_on_a_side and _is_one_side(actual, states):
         yield MAPPING if _partial(expected, actual) else ""
@@ -43,22 +43,28 @@ def _walk(expected: Any, actual: Any, states: tuple[Any, Any, Any]) -> Iterator[
             yield from _walk(expected.get(key, ABSENT), actual.get(key, ABSENT), (*inner,))
     elif isinstance(expected, list) and isinstance(actual, list):
         yield from _lists(expected, actual, states)
+    elif isinstance(expected, list) and actual is ABSENT and gone_on_a_side:
+        yield from _lists(expected, [], states)
     else:
         yield ""
 
 
 def _lists(expected: list[Any], actual: list[Any], states: tuple[Any, Any, Any]) -> Iterator[str]:
     origin, local, updated = states
-    if sorted(map(json.dumps, expected)) == sorted(map(json.dumps, actual)):
+    if _unordered(expected) == _unordered(actual):
         yield ORDER if alike(origin, local) and alike(actual, updated) else ""
         return
     whole = [each for state in (local, updated) if isinstance(state, list) for each in state]
     left = list(actual)
     for element in expected:
         same = next((each for each in left if alike(each, element)), None)
+        filled = next((each for each in left if alike(_filled(element), each)), None)
         fuller = next((each for each in left if _partial(element, each) and each in whole), None)
         if same is not None:
             left.remove(same)
+        elif filled is not None:
+            left.remove(filled)
+            yield LEFTOVER
         elif fuller is not None:
             left.remove(fuller)
             yield ELEMENT
@@ -66,6 +72,10 @@ def _lists(expected: list[Any], actual: list[Any], states: tuple[Any, Any, Any])
             yield ELEMENT if _half_of_one(element, states) else ""
     if left:
         yield ""
+
+
+def _unordered(items: list[Any]) -> list[str]:
+    return sorted(json.dumps(each, sort_keys=True) for each in items)
 
 
 def _half_of_one(element: Any, states: tuple[Any, Any, Any]) -> bool:
@@ -83,9 +93,8 @@ def _partial(part: Any, whole: Any) -> bool:
         )
     if isinstance(part, list) and isinstance(whole, list):
         return all(any(_partial(each, other) for other in whole) for each in part)
-    if isinstance(whole, Absent):
-        return True
-    return alike(part, whole)
+    # kpt writes merge keys back as texts: `port: "80"`.
+    return isinstance(whole, Absent) or alike(part, whole) or part == str(whole)
 
 
 def _is_one_side(actual: Any, states: tuple[Any, Any, Any]) -> bool:
@@ -93,7 +102,14 @@ def _is_one_side(actual: Any, states: tuple[Any, Any, Any]) -> bool:
 
 
 def _hollow(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_hollow, value.values()))
+    return value == [] or (isinstance(value, dict) and all(map(_hollow, value.values())))
+
+
+def _filled(value: Any) -> Any:
+    """Return a value without the mappings and lists in it that hold nothing."""
+    if isinstance(value, dict):
+        return {key: _filled(each) for key, each in value.items() if not _hollow(each)}
+    return [_filled(each) for each in value] if isinstance(value, list) else value
 
 
 def _at(value: Any, key: str) -> Any:
