@@ -39,6 +39,7 @@ class Objects:
         # The repository is this folder: without it, git would look in the folders above.
         self._env = {**env, "GIT_CEILING_DIRECTORIES": str(path.absolute().parent)}
         self._process: subprocess.Popen[bytes] | None = None
+        self._blobs: dict[str, bytes] = {}  # two versions of a package have most files in common
 
     def close(self) -> None:
         """End the process; the next object starts another."""
@@ -68,17 +69,17 @@ class Objects:
             PackageError: There is more in it than `limits` allow.
         """
         listed = self._listed(tree, limits)
-        blobs = sorted({sha for mode, _, sha in listed if mode != SUBMODULE})
-        left = limits.package_bytes
-        data: dict[str, bytes] = {}
-        for sha, found in zip(blobs, self._stream(blobs), strict=True):
+        wanted = {sha for mode, _, sha in listed if mode != SUBMODULE}
+        missing = sorted(wanted - self._blobs.keys())
+        left = limits.package_bytes - sum(len(self._blobs.get(sha, b"")) for sha in wanted)
+        for sha, found in zip(missing, self._stream(missing), strict=True):
             if found is None:
                 raise self._damaged(sha)
             left -= len(found.data)
             if left < 0:
                 raise self._too_much(f"more than {limits.package_bytes // MIB} MiB")
-            data[sha] = found.data
-        entries = {path: Entry(data.get(sha, b""), mode) for mode, path, sha in listed}
+            self._blobs[sha] = found.data
+        entries = {path: Entry(self._blobs.get(sha, b""), mode) for mode, path, sha in listed}
         return dict(sorted(entries.items()))
 
     def _listed(self, tree: str, limits: Limits) -> list[tuple[str, str, str]]:

@@ -1,0 +1,319 @@
+"""`porchbot pkg get`, `update` and `merge` with real repositories and folders."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli import main
+from bot.cli.folder import read
+from cadlib.kptfile import read as read_kptfile
+from cadlib.package import EXECUTABLE, SYMLINK, Entry
+from tests.cadlib.upstreams import config_map, kptfile
+from tests.cases.git_repos import Made
+
+
+@pytest.fixture(autouse=True)
+def _somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder of its own, with a cache of its own."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "repos").mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("KPT_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def _repo(tmp_path: Path, *trees: Mapping[str, Any], name: str = "up") -> Made:
+    """Make a repository with one commit a tree, tagged v1, v2 and so on."""
+    commits = [
+        {"branch": "main", "tree": tree, "tag": f"v{number}"}
+        for number, tree in enumerate(trees, 1)
+    ]
+    made = Made(tmp_path / "repos", {name: {"initial_branch": "main", "commits": commits}})
+    made.add()
+    return made
+
+
+def _run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["pkg", *arguments])
+
+
+def _lock(folder: str = "up") -> tuple[str, str]:
+    lock = read_kptfile(Path(folder, "Kptfile").read_bytes()).upstream_lock
+    assert lock is not None
+    return lock.ref, lock.commit
+
+
+# --- get ---------------------------------------------------------------------------------
+
+
+def test_get_makes_a_package_that_is_upstreams_file_by_file(tmp_path: Path) -> None:
+    """The short-cut: encode the files anew, or leave out what is no plain file."""
+    theirs = "# Ours\napiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: theirs # name\n"
+    tree = {
+        "pkg/Kptfile": theirs,
+        "pkg/a.yaml": config_map("a", x="1 # one"),
+        "pkg/link.yaml": {"symlink": "a.yaml"},
+        "pkg/out": {"symlink": "../README"},
+        "README": "no part of it",
+    }
+    made = _repo(tmp_path, tree)
+    done = _run("get", f"{made.names['repo:up']}.git/pkg@v1")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == ""
+    assert "[Warn] Ignoring symlink 'out'" in done.stderr
+    assert "Fetched 1 package(s)." in done.stderr
+    files = read(Path("pkg"))
+    assert files.keys() == {"Kptfile", "a.yaml", "link.yaml"}
+    assert files["a.yaml"].data.decode() == tree["pkg/a.yaml"]
+    assert files["link.yaml"] == Entry(b"a.yaml", SYMLINK)
+    assert files["Kptfile"].data.decode().replace('"', "") == (
+        "# Ours\napiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: pkg # name\n"
+        f"upstream:\n  type: git\n  git:\n    repo: {made.names['repo:up']}\n    directory: /pkg\n"
+        "    ref: v1\n  updateStrategy: resource-merge\n"
+        f"upstreamLock:\n  type: git\n  git:\n    repo: {made.names['repo:up']}\n"
+        "    directory: /pkg\n    ref: v1\n"
+        f"    commit: {made.names['commit:up:0']}\n"
+    )
+
+
+def test_get_prefers_the_tag_of_the_package_and_names_the_commit(tmp_path: Path) -> None:
+    """The short-cut: take the tag as it is written, and the id that the tag has."""
+    made = _repo(tmp_path, {"a/b/x.txt": "1"}, {"a/b/x.txt": "2"}, {"a/b/x.txt": "3"})
+    repo = made.names["repo:up"]
+    subprocess.run(
+        ["git", "-c", "user.name=n", "-c", "user.email=n@example.com", "tag", "-a", "-m", "x",
+         "a/v1", made.names["commit:up:2"]],
+        cwd=repo, check=True,
+    )  # fmt: skip
+    done = _run("get", f"{repo}.git/a/b@v1", "new")
+    assert done.exit_code == 0, done.output
+    assert Path("new/x.txt").read_text() == "3"
+    assert _lock("new") == ("a/v1", made.names["commit:up:2"])
+    # A lock as kpt writes it, with the id of the tag, is understood.
+    tag = subprocess.run(
+        ["git", "rev-parse", "a/v1"], cwd=repo, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    kptfile_path = Path("new/Kptfile")
+    kptfile_path.write_text(kptfile_path.read_text().replace(made.names["commit:up:2"], tag))
+    assert _run("update", "new").exit_code == 0
+    assert _lock("new") == ("a/v1", made.names["commit:up:2"])
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("REPO.git/pkg@nope", 'Unknown ref "nope"'),
+        ("REPO.git/nope@v1", 'path "/nope" does not exist in repo'),
+        ("REPO.git/pkg@-x", "must not begin with '-'"),
+        ("REPO-not-there.git/pkg@v1", "does not appear to be a git repository"),
+        ("somewhere", "ambiguous repo/dir@version specify '.git' in argument"),
+    ],
+)
+def test_get_that_fails_leaves_nothing(tmp_path: Path, address: str, said: str) -> None:
+    """The short-cut: make the folder first, and leave it."""
+    made = _repo(tmp_path, {"pkg/a.yaml": config_map("a", x="1")})
+    done = _run("get", address.replace("REPO", made.names["repo:up"]), "new")
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert list(Path().iterdir()) == []
+
+
+def test_get_does_not_touch_a_folder_with_something_in_it(tmp_path: Path) -> None:
+    """The short-cut: copy over what is there."""
+    made = _repo(tmp_path, {"pkg/a.yaml": config_map("a", x="1")})
+    Path("pkg").mkdir()
+    Path("pkg/mine").write_text("mine")
+    done = _run("get", f"{made.names['repo:up']}.git/pkg@v1")
+    assert done.exit_code == 1
+    assert 'destination directory "pkg" already exists' in done.stderr
+    assert [path.name for path in Path("pkg").iterdir()] == ["mine"]
+
+
+def test_get_for_deployment_writes_the_context(tmp_path: Path) -> None:
+    """The short-cut: take the flag and do nothing."""
+    made = _repo(tmp_path, {"pkg/Kptfile": kptfile("theirs")})
+    done = _run("get", f"{made.names['repo:up']}.git/pkg", "mine", "--for-deployment")
+    assert done.exit_code == 0, done.output
+    assert "name: mine" in Path("mine/package-context.yaml").read_text()
+    assert _lock("mine")[0] == "main"
+
+
+# --- update ------------------------------------------------------------------------------
+
+
+def test_update_merges_and_reports_conflicts(tmp_path: Path) -> None:
+    """The short-cut: report that something was merged, without what and where."""
+    made = _repo(
+        tmp_path,
+        {"a.yaml": config_map("a", x="1", y="1")},
+        {"a.yaml": config_map("a", x="2", y="2")},
+    )
+    _run("get", f"{made.names['repo:up']}.git@v1")
+    Path("up/a.yaml").write_text(config_map("a", x="mine", y="1"))
+    done = _run("update", "up@v2", "--conflicts", "found.json")
+    assert done.exit_code == 0, done.output
+    assert "Updated 1 package(s)." in done.stderr
+    assert "a.yaml:6: v1/ConfigMap/a: data.x" in done.stderr
+    assert Path("up/a.yaml").read_text() == config_map("a", x="2", y="2")
+    (conflict,) = json.loads(Path("found.json").read_text())
+    assert conflict["path"] == "a.yaml"
+    assert conflict["line"] == 6
+    assert conflict["field"] == "data.x"
+    assert [conflict[side] for side in ("base", "local", "upstream")] == [1, "mine", 2]
+    assert conflict["chosen"] == "upstream"
+
+
+def test_update_that_shall_fail_on_conflicts_changes_nothing(tmp_path: Path) -> None:
+    """The short-cut: fail after writing."""
+    made = _repo(tmp_path, {"a.txt": "1", "b.txt": "1"}, {"a.txt": "2", "b.txt": "2"})
+    _run("get", f"{made.names['repo:up']}.git@v1")
+    Path("up/a.txt").write_text("mine")
+    before = read(Path("up"))
+    done = _run("update", "up@v2", "--on-conflict", "fail", "--conflicts", "found.json")
+    assert done.exit_code == 1
+    assert "a.txt" in done.stderr
+    assert read(Path("up")) == before
+    assert len(json.loads(Path("found.json").read_text())) == 1
+
+
+@pytest.mark.parametrize("ref", ["nope", "-x"])
+def test_update_that_fails_does_not_touch_the_kptfile(tmp_path: Path, ref: str) -> None:
+    """The short-cut: write the new ref first, as kpt does."""
+    made = _repo(tmp_path, {"a.txt": "1"})
+    _run("get", f"{made.names['repo:up']}.git@v1")
+    before = read(Path("up"))
+    done = _run("update", f"up@{ref}")
+    assert done.exit_code == 1
+    assert read(Path("up")) == before
+
+
+def test_update_says_what_kpt_says_where_there_is_no_package() -> None:
+    """The short-cut: a traceback."""
+    assert "no such file or directory" in _run("update", "nowhere").stderr
+    assert "No Kptfile found at" in _run("update").stderr
+    assert "at most 1 version permitted" in _run("update", "a@b@c").stderr
+    assert 'unknown update strategy "foo"' in _run("update", "--strategy", "foo").stderr
+
+
+def test_update_keeps_executables_and_links_and_updates_gitignore(tmp_path: Path) -> None:
+    """The short-cut: write every file as a plain one, and pass over paths with ".git"."""
+    old = {".gitignore": "a", "run.sh": "1", "a.yaml": config_map("a", x="1")}
+    made = _repo(tmp_path, old, {**old, ".gitignore": "b", "run.sh": "2"})
+    _run("get", f"{made.names['repo:up']}.git@v1")
+    Path("up/run.sh").chmod(0o755)
+    Path("up/mine").symlink_to("a.yaml")
+    assert _run("update", "up@v2").exit_code == 0
+    files = read(Path("up"))
+    assert files[".gitignore"].data == b"b"
+    assert files["run.sh"] == Entry(b"2", EXECUTABLE)
+    assert files["mine"] == Entry(b"a.yaml", SYMLINK)
+
+
+def test_update_from_a_repository_that_must_be_fetched(tmp_path: Path) -> None:
+    """The short-cut: read repositories on this disk only."""
+    made = _repo(tmp_path, {"a.txt": "1"}, {"a.txt": "2"})
+    address = f"file://localhost{made.names['repo:up']}.git"
+    done = _run("get", f"{address}@v1", "new")
+    assert done.exit_code == 0, done.output
+    assert _run("update", "new@v2").exit_code == 0
+    assert Path("new/a.txt").read_text() == "2"
+    assert list((tmp_path / "cache").rglob("*.git"))
+    Path(made.names["repo:up"]).rename(tmp_path / "gone")
+    done = _run("update", "new@v1")
+    assert done.exit_code == 1
+    assert "Failed to execute git command" in done.stderr
+
+
+def test_an_update_that_is_killed_leaves_the_package_old_or_new(tmp_path: Path) -> None:
+    """The short-cut: write one file after the other into the package."""
+    old = {f"d{n}/f.txt": "1" for n in range(40)}
+    made = _repo(tmp_path, old, dict.fromkeys(old, "2"))
+    _run("get", f"{made.names['repo:up']}.git@v1")
+    before = read(Path("up"))
+    for writes in (0, 1, 20, 41):
+        _killed_after(writes)
+        assert read(Path("up")) == before
+    assert _run("update", "up@v2").exit_code == 0
+    assert {entry.data for path, entry in read(Path("up")).items() if path != "Kptfile"} == {b"2"}
+    assert [path.name for path in Path().iterdir()] == ["up"]
+
+
+def _killed_after(writes: int) -> None:
+    """Run the update in a process that is killed when it has put so many files in place."""
+    code = f"""
+import os, signal
+from bot.cli import main
+left, replace = {writes}, os.replace
+def counted(*paths):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    replace(*paths)
+os.replace = counted
+if left > 40:
+    import bot.cli.swap
+    bot.cli.swap._rename = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+main(["pkg", "update", "up@v2"])
+"""
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+
+
+def test_an_update_in_the_current_folder_leaves_one_standing_in_it(tmp_path: Path) -> None:
+    """The short-cut: put another folder in the place of the one somebody stands in."""
+    made = _repo(tmp_path, {"a.txt": "1"}, {"a.txt": "2"})
+    _run("get", f"{made.names['repo:up']}.git@v1")
+    os.chdir("up")
+    here = Path.cwd().stat().st_ino
+    assert _run("update", "@v2").exit_code == 0
+    assert Path("a.txt").read_text() == "2"
+    assert Path().stat().st_ino == Path.cwd().stat().st_ino == here
+
+
+# --- merge -------------------------------------------------------------------------------
+
+
+def test_merge_makes_one_folder_of_three() -> None:
+    """The short-cut: need a repository, or a lock."""
+    for side, value in (("old", "1"), ("new", "2")):
+        Path(side).mkdir()
+        Path(side, "a.yaml").write_text(config_map("a", x=value, y="1"))
+    Path("mine").mkdir()
+    Path("mine/a.yaml").write_text(config_map("a", x="1", y="mine # why"))
+    sides = ("--original", "old", "--updated", "new", "--local", "mine")
+    done = _run("merge", *sides, "--output", "out")
+    assert done.exit_code == 0, done.output
+    assert Path("out/a.yaml").read_text() == config_map("a", x="2", y="mine # why")
+    assert Path("mine/a.yaml").read_text() == config_map("a", x="1", y="mine # why")
+    refused = _run("merge", *sides, "--output", "old")
+    assert refused.exit_code == 1
+    assert "holds files already" in refused.stderr
+    assert _run("merge", *sides, "--output", "mine").exit_code == 0
+    assert Path("mine/a.yaml").read_text() == Path("out/a.yaml").read_text()
+
+
+def test_merge_takes_a_folder_that_is_not_there_as_empty() -> None:
+    """The short-cut: an error, though git keeps no empty folders."""
+    Path("mine").mkdir()
+    Path("mine/a.txt").write_text("mine")
+    sides = ("--original", "no", "--updated", "nothing", "--local", "mine")
+    assert _run("merge", *sides, "--output", "out").exit_code == 0
+    assert Path("out/a.txt").read_text() == "mine"
+
+
+def test_help_names_every_strategy() -> None:
+    """The short-cut: a help that says nothing of its values."""
+    for command in ("get", "update", "merge"):
+        text = re.sub(r"\s+", "", _run(command, "--help").stdout)
+        assert "resource-merge,fast-forward,force-delete-replace,copy-merge" in text
