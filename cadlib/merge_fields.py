@@ -330,8 +330,10 @@ def _clash(
     theirs: Mapping[str, Value],
 ) -> bool:
     """Say whether a merge put together what only one side at a time had."""
-    found = schema.one_of & merged.keys()
-    return len(found) > 1 and not (found <= ours.keys() or found <= theirs.keys())
+    return any(
+        len(found) > 1 and not (found <= ours.keys() or found <= theirs.keys())
+        for found in (group & merged.keys() for group in schema.one_of)
+    )
 
 
 def _cleared(value: Side, base: Side) -> Side:

@@ -35,7 +35,7 @@ class Schema:
         fields: What is known of the fields of a mapping.
         every: What is known of each field that is not in `fields`, or None.
         items: What is known of the elements of a list, or None.
-        one_of: Fields of which a mapping has one at most.
+        one_of: Groups of fields; of each group a mapping has one at most.
     """
 
     keys: tuple[str, ...] | None = None
@@ -43,7 +43,7 @@ class Schema:
     fields: Mapping[str, "Schema"] = field(default_factory=dict)
     every: "Schema | None" = None
     items: "Schema | None" = None
-    one_of: frozenset[str] = frozenset()
+    one_of: tuple[frozenset[str], ...] = ()
 
     def at(self, key: str) -> "Schema":
         """Return what is known of a field of this mapping."""
@@ -73,7 +73,7 @@ def _listed(items: Schema, *keys: str) -> Schema:
 
 
 def _choice(*one_of: str, **fields: Schema) -> Schema:
-    return Schema(whole=True, fields=fields, one_of=frozenset(one_of))
+    return Schema(whole=True, fields=fields, one_of=(frozenset(one_of),))
 
 
 # The types of k8s.io/api 0.21, and Kustomization, with fields that have a patch strategy
@@ -210,6 +210,13 @@ _RESOURCES = {
     for key, fields in _KINDS.items()
 }
 _RESOURCE = Schema(whole=True, fields={"metadata": _METADATA})
+# kpt refuses a function that has both of one of these pairs.
+_FUNCTIONS = Schema(
+    items=Schema(one_of=(frozenset(("image", "exec")), frozenset(("configPath", "configMap"))))
+)
+_RESOURCES["kpt.dev", "Kptfile"] = Schema(
+    fields={"pipeline": Schema(fields={"mutators": _FUNCTIONS, "validators": _FUNCTIONS})}
+)
 
 
 class Schemas:

@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
 
+from cadlib.images import repository
 from cadlib.yaml.tree import Value, same
 
 MergeKey = tuple[str, ...]
@@ -172,7 +173,14 @@ def _tells_apart(key: MergeKey, items: Sequence[Value]) -> bool:
 
 def _identity(value: Value, key: MergeKey | None) -> Hashable:
     if key is not None and isinstance(value, dict):
-        return tuple(_frozen(value.get(name)) for name in key)
+        return tuple(_named(name, value.get(name)) for name in key)
+    return _frozen(value)
+
+
+def _named(name: str, value: Value) -> Hashable:
+    """Return a merge key as it counts: an image with another tag is still that image."""
+    if name == "image" and isinstance(value, str):
+        return repository(value)
     return _frozen(value)
 
 

@@ -1,12 +1,14 @@
 """Three states of a Kptfile: what is merged, what is told, and what stays byte for byte."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cadlib import kptfile
 from cadlib.conflicts import Policy
-from cadlib.errors import PackageError
+from cadlib.errors import PackageError, Place
 from cadlib.kptfile_merge import merge
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {}\n"
@@ -109,6 +111,19 @@ def test_no_function_comes_back_without_its_image() -> None:
     assert merged(before, local, after, policy=Policy.LOCAL)[0] == local
 
 
+def test_no_function_gets_two_configurations() -> None:
+    """The short-cut, kpt's, is to merge field by field: kpt then refuses its own file."""
+    local = MUTATORS + "  - image: a:v1\n    configMap: {x: y}\n"
+    after = MUTATORS + "  - image: a:v2\n    configPath: p\n"
+
+    text, conflicts = merged(MUTATORS + "  - image: a:v1\n", local, after)
+
+    assert text == after
+    assert len(conflicts) == 1
+    assert "only one of these fields may be there" in conflicts[0]
+    assert merged(MUTATORS + "  - image: a:v1\n", local, after, policy=Policy.LOCAL)[0] == local
+
+
 ADDRESS = (
     "upstream:\n  type: git\n  git: {repo: r, ref: v1}\n"
     "upstreamLock:\n  type: git\n  git: {repo: r, ref: v1, commit: abc}\n"
@@ -205,9 +220,16 @@ def test_what_is_no_kptfile_is_refused_and_named(side: str) -> None:
 
 
 _NAMES = st.sampled_from("abcd")
-_FUNCTION = st.fixed_dictionaries(
-    {"image": st.builds("{}:v{}".format, _NAMES, st.integers(1, 3))},
-    optional={"configPath": _NAMES, "tag": _NAMES},
+_FUNCTION = st.builds(
+    lambda image, version, tag, config: {"image": f"{image}:v{version}"} | tag | config,
+    _NAMES,
+    st.integers(1, 3),
+    st.fixed_dictionaries({}, optional={"tag": _NAMES}),
+    st.one_of(
+        st.just({}),
+        st.fixed_dictionaries({"configPath": _NAMES}),
+        st.fixed_dictionaries({"configMap": _NAMES.map("{{k: {}}}".format)}),
+    ),
 )
 _PIPELINE = st.lists(_FUNCTION, max_size=4, unique_by=lambda each: each["image"][0]).map(
     lambda functions: "".join(
@@ -229,7 +251,7 @@ def test_a_change_on_one_side_only_is_that_side(one: str, other: str) -> None:
     assert merged(right, right, right) == (right, [])
     text, conflicts = merged(left, left, right)
     found = [
-        [(each.image, each.tag, each.config_path) for each in kptfile.read(data).mutators]
+        [replace(each, place=Place()) for each in kptfile.read(data).mutators]
         for data in ((HEAD.format("a") + text).encode(), (HEAD.format("a") + right).encode())
     ]
     assert conflicts == []

@@ -2,8 +2,10 @@
 
 from cadlib.errors import PackageError
 from cadlib.kptfile_merge import merge
+from cadlib.yaml import Value, read
 from tests.cases.compare import documents_difference
-from tests.cases.model import Case, Handler, Verdict, checked, failed
+from tests.cases.merge_deviations import explained
+from tests.cases.model import Case, Handler, Verdict, deviates, failed, passed
 
 
 def run(case: Case) -> Verdict:
@@ -18,7 +20,16 @@ def run(case: Case) -> Verdict:
         )
     except PackageError as error:
         return failed(str(error))
-    return checked(documents_difference(case.data["expected"], data, comments=False))
+    expected = case.data["expected"].encode()
+    difference = documents_difference(expected, data, comments=False)
+    if not difference:
+        return passed()
+    entries = explained(*(_value(each) for each in (expected, data, origin, local, updated)))
+    return deviates(min(entries), difference) if entries else failed(difference)
+
+
+def _value(data: bytes) -> Value:
+    return next(each.value for each in read(data).documents if not each.empty)
 
 
 KINDS: dict[str, Handler] = {"kptfile-update": run, "kptfile-merge": run}
