@@ -4,17 +4,21 @@ Rules:
 - A comment that differs from the wanted one, apart from blanks at its end, is replaced from
   its "#" on, or removed with the blanks before it.
 - A new one stands one blank behind what it follows: a scalar, the key of a block, a closing
-  bracket and its comma, the header of a block scalar. It is refused where the rest of the
-  line would become part of it.
+  bracket and its comma, the header of a block scalar.
+- Where the rest of the line would become part of it, inside `[a, b]`, the brackets are first
+  replaced by lines of their own, as functions that set such comments expect; elsewhere it is
+  refused.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from cadlib.errors import Place
 from cadlib.yaml.fields import FieldPath, field_text
+from cadlib.yaml.layout import Neighbours, children, column
 from cadlib.yaml.patch import Patch
-from cadlib.yaml.tree import Document, comment_places
+from cadlib.yaml.tree import Alias, Document, Map, Node, Scalar, Seq, comment_places
 from cadlib.yaml.walk import EditError
 
 Comments = Mapping[FieldPath, str]
@@ -31,6 +35,23 @@ def agree(found: Comments, wanted: Comments) -> bool:
     )
 
 
+def make_room(document: Document, wanted: Comments, patch: Patch) -> None:
+    """Put entries of flow collections on lines of their own where comments shall follow them.
+
+    Args:
+        document: The document, its values as they shall be.
+        wanted: Every comment with its "#", by field.
+        patch: Takes the edits; none if there is room for every comment.
+    """
+    opened: set[int] = set()
+    for place in _places(document, wanted):
+        if place.match is None and place.wanted is not None and _rest(patch, place.end):
+            found = _outermost_flow(document.root, place.field)
+            if found and found[1].start not in opened:
+                opened.add(found[1].start)
+                _open(document, *found, patch)
+
+
 def set_comments(document: Document, wanted: Comments, patch: Patch) -> None:
     """Bring all line comments of a document to the wanted ones.
 
@@ -42,28 +63,95 @@ def set_comments(document: Document, wanted: Comments, patch: Patch) -> None:
     Raises:
         EditError: A comment is no line comment, or its field has no place for one.
     """
-    text = document.source.text
-    left = dict(wanted)
-    seen: set[FieldPath] = set()
-    for field, position, pattern in comment_places(document.root, (), text, flow=False):
-        match = pattern.match(text, position)
-        if field in seen:
-            continue
-        comment = left.pop(field, None)
-        if match:
-            seen.add(field)
-            if comment is None:
-                patch.delete(position + len(text[position : match.start(1)].rstrip()), match.end(1))
-            elif comment.rstrip() != match[1].rstrip():
-                patch.replace(match.start(1), match.end(1), _line(document, field, comment))
-        elif comment is not None:
-            place = _BEFORE.match(text, position)
-            end = place.end() if place else position
-            if text[end : patch.line_end(end)].strip(" \t"):
-                raise _refuse(document, field, "the comment would swallow the rest of its line")
-            patch.replace(end, patch.line_end(end), " " + _line(document, field, comment))
-    for field in left:
+    left = set(wanted)
+    for place in _places(document, wanted):
+        left.discard(place.field)
+        match place:
+            case _Place(match=None, wanted=None):
+                pass
+            case _Place(match=None, wanted=str(comment)):
+                if _rest(patch, place.end):
+                    problem = "the comment would swallow the rest of its line"
+                    raise _refuse(document, place.field, problem)
+                text = " " + _line(document, place.field, comment)
+                patch.replace(place.end, patch.line_end(place.end), text)
+            case _Place(match=re.Match() as found, wanted=None):
+                patch.delete(place.end, found.end(1))
+            case _Place(match=re.Match() as found, wanted=str(comment)):
+                if comment.rstrip() != found[1].rstrip():
+                    text = _line(document, place.field, comment)
+                    patch.replace(found.start(1), found.end(1), text)
+    for field in sorted(left, key=field_text):
         raise _refuse(document, field, "there is no place for a line comment")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a line comment stands or may stand.
+
+    Attributes:
+        field: What it follows.
+        end: Where that ends, with its colon, header or comma.
+        match: The comment that is there.
+        wanted: The comment that shall be there.
+    """
+
+    field: FieldPath
+    end: int
+    match: re.Match[str] | None
+    wanted: str | None
+
+
+def _places(document: Document, wanted: Comments) -> Iterator[_Place]:
+    text = document.source.text
+    for field, position, pattern in comment_places(document.root, (), text, flow=False):
+        before = _BEFORE.match(text, position)
+        end = before.end() if before else position
+        yield _Place(field, end, pattern.match(text, position), wanted.get(field))
+
+
+def _rest(patch: Patch, position: int) -> str:
+    return patch.text[position : patch.line_end(position)].strip(" \t")
+
+
+def _outermost_flow(root: Node, field: FieldPath) -> tuple[Map | Seq, Map | Seq, int | None] | None:
+    """Return the flow collection around a field, what it stands in, and where its key ends."""
+    node = root
+    for step in field:
+        key: Scalar | Alias | None = None
+        if isinstance(node, Map) and isinstance(step, str):
+            key, inner = node.at(step) or (None, node)
+        elif isinstance(node, Seq) and isinstance(step, int):
+            inner = node.items[step]
+        else:
+            return None
+        if isinstance(inner, Map | Seq) and inner.flow and not node.flow:
+            return node, inner, key.end if key else None
+        node = inner
+    return None
+
+
+def _open(
+    document: Document, parent: Map | Seq, node: Map | Seq, after: int | None, patch: Patch
+) -> None:
+    """Replace brackets by lines, one for each entry, with the text it has."""
+    text = document.source.text
+    if "\n" in text[node.start : node.end] or node.anchor is not None or not children(node):
+        return
+    keys = node.keys if isinstance(node, Map) else node.items
+    spans = [text[k.start : max(k.end, v.end)] for k, v in zip(keys, children(node), strict=True)]
+    dash = "- " if isinstance(node, Seq) else ""
+    at = column(document.source, parent)
+    if after is None:  # behind a dash
+        patch.replace(
+            node.start, node.end, f"\n{' ' * (at + 2)}{dash}".join([dash + spans[0], *spans[1:]])
+        )
+        return
+    style = Neighbours(document).style(parent, node.value)
+    margin = " " * (at if dash and style.compact else at + style.step)
+    colon = text.index(":", after) + 1
+    patch.delete(colon, node.end)
+    patch.insert_lines(patch.after(node.end), [margin + dash + each for each in spans])
 
 
 def _line(document: Document, field: FieldPath, comment: str) -> str:

@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 from cadlib.errors import PackageError, Place
 from cadlib.yaml.borrow import Like
-from cadlib.yaml.comments import Comments, agree, set_comments
+from cadlib.yaml.comments import Comments, agree, make_room, set_comments
 from cadlib.yaml.emit import Style, emit, entry
 from cadlib.yaml.holds import holds
 from cadlib.yaml.layout import style_of
@@ -201,23 +201,20 @@ def _inside(document: Document, patch: Patch) -> tuple[int, int]:
 
 def _commented(stream: Stream, comments: Sequence[Comments | None], expected: list[Value]) -> bytes:
     """Bring line comments to the wanted ones, and compare them after reading again."""
-    patch = Patch(stream.source)
-    pairs = [
-        (position, document, wanted)
-        for position, (document, wanted) in enumerate(zip(stream.documents, comments, strict=False))
-        if wanted is not None and not agree(document.comments, wanted)
-    ]
-    for _, document, wanted in pairs:
-        set_comments(document, wanted, patch)
-    if not patch.edits:
-        return stream.data
-    data = _checked(stream, patch, expected)
-    found = read(data, path=stream.source.path)
-    for position, document, wanted in pairs:
-        if not agree(found.documents[position].comments, wanted):
+    wanted = {n: each for n, each in enumerate(comments) if each is not None}
+    for write in (make_room, set_comments):
+        patch = Patch(stream.source)
+        for position, each in wanted.items():
+            if not agree(stream.documents[position].comments, each):
+                write(stream.documents[position], each, patch)
+        if patch.edits:
+            stream = read(_checked(stream, patch, expected), path=stream.source.path)
+    for position, each in wanted.items():
+        document = stream.documents[position]
+        if not agree(document.comments, each):
             place = Place(stream.source.path, document.start_line)
             raise EditError(place, "the text would not have the wanted comments", _BY_HAND)
-    return data
+    return stream.data
 
 
 def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> bytes:

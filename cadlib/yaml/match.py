@@ -145,18 +145,20 @@ def _pairs(
     rest = iter(old_ones)
     for place in new_ones:
         for position in rest:
-            if not isinstance(new[place], dict) or _alike(old[position], new[place], key or ()):
+            if not isinstance(new[place], dict) or _alike(
+                old[position], new[place], key or (), least=1
+            ):
                 yield place, position
                 break
 
 
-def _alike(old: Value, new: Value, key: MergeKey) -> bool:
+def _alike(old: Value, new: Value, key: MergeKey, *, least: int = 0) -> bool:
     """Say whether two elements share half of the fields that are not their merge key."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     fields = (old.keys() | new.keys()) - set(key)
     shared = sum(name in old and name in new and same(old[name], new[name]) for name in fields)
-    return 2 * shared >= len(fields)
+    return shared >= least and 2 * shared >= len(fields)
 
 
 def _tells_apart(key: MergeKey, items: Sequence[Value]) -> bool:
