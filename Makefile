@@ -7,6 +7,8 @@ DEV_READY := $(VENV)/.ready-dev
 REPO ?=
 INFO ?=
 EXIT ?=
+# pip compiles what it copies, and nothing of an editable installation: commands start twice as fast.
+COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
 CASES ?=
 
 .PHONY: demo playground test check cases bench proto clean
@@ -48,8 +50,10 @@ $(VENV)/bin/python:
 
 $(RUN_READY): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable .
+	@$(COMPILE)
 	@touch $@
 
 $(DEV_READY): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable . --group dev
+	@$(COMPILE)
 	@touch $@ $(RUN_READY)

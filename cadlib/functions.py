@@ -33,7 +33,8 @@ class Options:
 
     Attributes:
         as_kpt: Be as strict as kpt's command: YAML that is no Kubernetes resource is refused,
-            and the first validator that fails ends the rendering.
+            and the first validator that fails ends the rendering. Findings of functions have
+            no line then: kpt tells what functions say as they say it.
         allow_exec: Commands of Kptfiles may be run.
         tags: Lists the tags of an image, for ranges of versions; None where nobody can.
         prefix: Where images with a short name come from.

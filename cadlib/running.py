@@ -1,13 +1,13 @@
 """Running one function on resources: what it is given, and what is made of its answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cadlib import functions, places, select
 from cadlib import package as packages
 from cadlib.calls import Call, Driven, Outcome, Step
 from cadlib.errors import PackageError
-from cadlib.findings import Finding, Severity
+from cadlib.findings import Finding, Severity, from_result
 from cadlib.functions import Options
 from cadlib.kptfile import Function
 from cadlib.resourcelist import Item
@@ -133,14 +133,7 @@ class Running:
         """Read an outcome; take down what the function said, and that it ran."""
         answer = _read(task, call, outcome, sent)
         said = outcome.results or answer.results
-        found = places.findings(
-            said,
-            image=call.function,
-            package=call.package,
-            calls=functions.place(task.function),
-            source=self.source,
-            resources=sent,
-        )
+        found = self._findings(task, call, said, sent)
         problem = "" if outcome.error or not answer.problem else answer.problem.problem
         if outcome.error:
             complained = any(each.severity is Severity.ERROR for each in found)
@@ -167,6 +160,24 @@ class Running:
             )
         )
         return answer
+
+    def _findings(
+        self,
+        task: Task,
+        call: Call,
+        said: Sequence[Mapping[str, object]],
+        sent: Sequence[Resource],
+    ) -> list[Finding]:
+        if self.options.as_kpt:  # which tells what functions say as they say it, without lines
+            return [from_result(each, function=call.function) for each in said]
+        return places.findings(
+            said,
+            image=call.function,
+            package=call.package,
+            calls=functions.place(task.function),
+            source=self.source,
+            resources=sent,
+        )
 
     def _add(self, step: Step) -> None:
         self.steps.append(step)

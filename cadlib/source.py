@@ -275,17 +275,16 @@ def _remarks(path: str, stream: Stream) -> Iterator[Finding]:
     for document in stream.documents:
         if document.empty:
             continue
-        place = Place(path, document.start_line)
         value = document.value
         if document.template:
-            yield _template(place)
+            yield _template(Place(path, document.start_line))
         elif isinstance(value, dict) and value.get("apiVersion") and value.get("kind"):
             lacks = missing(value)
             if lacks:
                 yield Finding(
                     message=f"{value['kind']} without {lacks}: no function sees it",
                     severity=Severity.INFO,
-                    place=place,
+                    place=Place(path, document.start_line),
                     fix="Give it a name if it is a resource",
                 )
 

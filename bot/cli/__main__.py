@@ -1,5 +1,41 @@
-"""`python -m bot.cli`: the command without an installed script."""
+"""`porchbot`, and `python -m bot.cli`."""
+
+import gc
+import os
+import sys
+from contextlib import suppress
 
 from bot.cli import main
 
-main()
+_SHORT = frozenset(("fn", "pkg"))
+"""Commands that do one thing and end."""
+
+
+def run() -> None:
+    """Run the command."""
+    if sys.argv[1:2] and sys.argv[1] in _SHORT:
+        _run_short()
+    main()
+
+
+def _run_short() -> None:
+    """Run a command that ends soon, and end the process when it has.
+
+    A large package is some hundred thousand objects in no cycle: looking for cycles among them
+    and taking them apart one by one at the end takes a fifth of such a command's time.
+    """
+    gc.disable()
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    else:
+        code = 0
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BrokenPipeError):  # whoever read it has seen enough
+            stream.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    run()
