@@ -62,22 +62,20 @@ def annotated(item: Stream, wanted: Mapping[str, str | None]) -> Stream:
     value = document.value
     if not isinstance(value, dict):
         return item
-    changed = _with_annotations(value, wanted, item)
+    changed = with_annotations(value, wanted, item.source.path)
     data = edit(item, {position: changed})
     return item if data is item.data else read(data, path=item.source.path)
 
 
-def _with_annotations(
-    value: dict[str, Value], wanted: Mapping[str, str | None], item: Stream
+def with_annotations(
+    value: dict[str, Value], wanted: Mapping[str, str | None], path: str = ""
 ) -> Value:
-    metadata = _mapping(value, "metadata", item)
-    found = _mapping(metadata, "annotations", item)
-    kept: dict[str, Value] = {
-        key: each for key, each in found.items() if wanted.get(key, "") is not None
-    }
-    kept |= {key: each for key, each in wanted.items() if each is not None}
-    if kept == found and (found or not any(wanted.values())) and "annotations" not in metadata:
-        return value
+    """Return a resource's value with annotations in it; arguments as for `annotated`."""
+    metadata = _mapping(value, "metadata", path)
+    found = _mapping(metadata, "annotations", path)
+    gone = {key for key, text in wanted.items() if text is None}
+    kept: dict[str, Value] = {key: each for key, each in found.items() if key not in gone}
+    kept |= {key: text for key, text in wanted.items() if text is not None}
     inner: dict[str, Value] = {**metadata, "annotations": kept}
     if not kept:
         del inner["annotations"]
@@ -86,14 +84,12 @@ def _with_annotations(
     return {key: each for key, each in value.items() if key != "metadata"}
 
 
-def _mapping(value: dict[str, Value], key: str, item: Stream) -> dict[str, Value]:
+def _mapping(value: dict[str, Value], key: str, path: str) -> dict[str, Value]:
     found = value.get(key)
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise PackageError(
-            Place(item.source.path, field=key), f"{key} is no mapping", "Write names and values"
-        )
+        raise PackageError(Place(path, field=key), f"{key} is no mapping", "Write names and values")
     return found
 
 

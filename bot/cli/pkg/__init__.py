@@ -6,6 +6,7 @@ from bot.cli.lazy import LazyGroup
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "cat": ("bot.cli.pkg.cat:cat", "Print the resources of a package."),
+    "diff": ("bot.cli.pkg.diff:diff", "Show what differs from upstream."),
     "tree": ("bot.cli.pkg.tree:tree", "Show resources, files and packages as a tree."),
     "get": ("bot.cli.pkg.get:command", "Fetch a package from a git repository."),
     "merge": ("bot.cli.pkg.merge:command", "Merge three folders, without git."),
