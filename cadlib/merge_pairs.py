@@ -161,8 +161,9 @@ class Pairing:
         taken: set[int] = set()
         for path in paths:
             origin = self._origin.resources(path)
-            mine = _matched(origin, self._local.resources(path), by_likeness=True)
-            theirs = _matched(origin, self._updated.resources(path), by_likeness=False)
+            mine = _matched(origin, self._local.resources(path))
+            mine |= self._renamed(origin, path, mine)
+            theirs = _matched(origin, self._updated.resources(path))
             for resource in origin:
                 local, updated = self._found(resource, mine.get(resource), theirs.get(resource))
                 taken |= {id(each) for each in (local, updated) if each}
@@ -170,10 +171,35 @@ class Pairing:
         for path in paths:
             ours = [each for each in self._local.resources(path) if id(each) not in taken]
             new = [each for each in self._updated.resources(path) if id(each) not in taken]
-            both = _matched(ours, new, by_likeness=False)
+            both = _matched(ours, new)
             yield from (Triple(None, each, both.get(each)) for each in ours)
             known = {id(each) for each in both.values()}
             yield from (Triple(None, None, each) for each in new if id(each) not in known)
+
+    def _renamed(
+        self, origin: Sequence[Resource], path: str, known: Mapping[Resource, Resource]
+    ) -> dict[Resource, Resource]:
+        """Match what is left of a local file by likeness, where upstream has no such name."""
+        taken = {id(each) for each in known.values()}
+        there = [each for each in self._local.resources(path) if id(each) not in taken]
+        found: dict[Resource, Resource] = {}
+        for resource in origin:
+            if resource in known:
+                continue
+            likeness = [
+                (_likeness(resource.document.value, each.document.value), -each.position, each)
+                for each in there
+                if each.identity[:2] == resource.identity[:2] and not self._is_upstream(each)
+            ]
+            best = max(likeness, key=lambda each: each[:2], default=None)
+            if best and best[0] >= _ALIKE:
+                found[resource] = best[2]
+                there.remove(best[2])
+        return found
+
+    def _is_upstream(self, local: Resource) -> bool:
+        there = (each.identity for each in self._updated.resources(local.path))
+        return local.identity in there or local.identity in self._moved_upstream
 
     def _found(
         self, origin: Resource, local: Resource | None, updated: Resource | None
@@ -187,21 +213,23 @@ class Pairing:
 
     @cached_property
     def _moved_locally(self) -> Mapping[Identity, Resource]:
-        return self._newcomers(self._local)
+        return self._newcomers(self._local, self._updated)
 
     @cached_property
     def _moved_upstream(self) -> Mapping[Identity, Resource]:
-        return self._newcomers(self._updated)
+        return self._newcomers(self._updated, self._local)
 
-    def _newcomers(self, side: State) -> dict[Identity, Resource]:
-        """Return the named resources that a side has in files where they were not before."""
+    def _newcomers(self, side: State, other: State) -> dict[Identity, Resource]:
+        """Return the named resources that one side alone has in files where they were not."""
         found: dict[Identity, Resource] = {}
         for path in sorted(side.files):
             if side.files[path] == self._origin.files.get(path):
                 continue
-            before = {each.identity for each in self._origin.resources(path)}
+            known = {
+                each.identity for state in (self._origin, other) for each in state.resources(path)
+            }
             for each in side.resources(path):
-                if each.identity.name and each.identity not in before:
+                if each.identity.name and each.identity not in known:
                     found.setdefault(each.identity, each)
         return found
 
@@ -217,10 +245,8 @@ def _identity(document: Document) -> Identity:
     return Identity(group, named.kind, namespace, name)
 
 
-def _matched(
-    before: Iterable[Resource], after: Iterable[Resource], *, by_likeness: bool
-) -> dict[Resource, Resource]:
-    """Match the resources of one file: by identity, without the namespace, by likeness."""
+def _matched(before: Iterable[Resource], after: Iterable[Resource]) -> dict[Resource, Resource]:
+    """Match the resources of one file: by identity, and then without the namespace."""
     there = {each.identity: each for each in after}
     found = {each: there.pop(each.identity) for each in before if each.identity in there}
     waiting = [each for each in before if each not in found]
@@ -229,18 +255,6 @@ def _matched(
         rivals = [each for each in waiting if _same_name(each, resource)]
         if len(fitting) == len(rivals) == 1:
             found[resource] = there.pop(fitting[0].identity)
-    if by_likeness:
-        for resource in waiting:
-            if resource in found:
-                continue
-            likeness = [
-                (_likeness(resource.document.value, each.document.value), -each.position, each)
-                for each in there.values()
-                if each.identity[:2] == resource.identity[:2]
-            ]
-            best = max(likeness, key=lambda each: each[:2], default=None)
-            if best and best[0] >= _ALIKE:
-                found[resource] = there.pop(best[2].identity)
     return found
 
 

@@ -226,12 +226,22 @@ class _Merge:
                 self._both(origin, local, updated)
 
     def _added_upstream(self, new: Resource) -> None:
-        homes = self._homes.get(new.path, set())
-        if new.path not in self._local.files and len(homes) == 1:  # its file was moved locally
+        home = self._home(new)
+        if home is not None:
             self._at(new.path).dropped.add(new.position)
-            self._at(min(homes)).added.append(new.piece)
+            self._at(home).added.append(new.piece)
         elif not self._is_from_upstream(new.path):
             self._at(new.path).added.append(new.piece)
+
+    def _home(self, new: Resource) -> str | None:
+        """Return the file to which all resources beside a new one were moved locally."""
+        homes = self._homes.get(new.path, set())
+        if new.path in self._local.files or len(homes) != 1:
+            return None
+        (home,) = homes
+        sides = (self._local, self._updated)
+        there = {each.identity for side in sides for each in side.resources(home)}
+        return None if new.identity in there else home
 
     def _removed_upstream(self, origin: Resource, local: Resource) -> None:
         merged = merge_documents(origin.document, local.document, None, path=local.path)
@@ -257,7 +267,12 @@ class _Merge:
             )
 
     def _both(self, origin: Resource | None, local: Resource, updated: Resource) -> None:
-        moved = origin is not None and local.path == origin.path != updated.path
+        there = {each.identity for each in self._local.resources(updated.path)}
+        moved = (
+            origin is not None
+            and local.path == origin.path != updated.path
+            and local.identity not in there
+        )
         if not moved and local.path != updated.path and self._is_from_upstream(updated.path):
             self._at(updated.path).dropped.add(updated.position)
         if moved:
