@@ -11,7 +11,6 @@ Rules
 - Two resources of one identity in one file are an error, with kpt's text.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,13 +18,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cadlib.errors import PackageError, Place
+from cadlib.merge_comment import upstream_name
 from cadlib.package import SUBMODULE, SYMLINK, Files
 from cadlib.pieces import Piece, pieces
 from cadlib.schema import split
 from cadlib.source import ref
 from cadlib.yaml import Document, Stream, Value, read, same
 
-_COMMENT = re.compile(r"#\s*kpt-merge:\s*(?P<namespace>[^/\s]*)/(?P<name>\S+)")
+_MARK = "kpt-merge:"
 # As much of two resources as must be equal for them to be one under another name.
 _ALIKE = 0.5
 
@@ -238,10 +238,8 @@ def _identity(document: Document) -> Identity:
     named = ref(document.value)
     group, _ = split(named.api_version)
     namespace, name = named.namespace, named.name
-    if "kpt-merge:" in document.source.text:
-        match = _COMMENT.match(document.comments.get(("metadata",), ""))
-        if match:
-            namespace, name = match["namespace"], match["name"]
+    if _MARK in document.source.text:  # looking for the comments of each document takes longer
+        namespace, name = upstream_name(document) or (namespace, name)
     return Identity(group, named.kind, namespace, name)
 
 
