@@ -137,19 +137,29 @@ def _resource_merge(trees: Trees, root: bool, policy: Policy) -> Merged:
     conflicts: list[Conflict] = []
     for package in sorted(each for each in every if not _in_any(each, remote)):
         own = trees.map(lambda tree, at=package: _own(tree, at, every))  # type: ignore[misc]
-        merged = _merge_one(own, package, root=root and not package, policy=policy).below(package)
+        known = any(packages.within(path, package) for path in trees.origin)
+        merged = _merge_one(own, package, known, root=root and not package, policy=policy)
+        merged = merged.below(package)
         files |= merged.files
         conflicts += merged.conflicts
     return Merged(files, tuple(conflicts))
 
 
-def _merge_one(trees: Trees, package: str, *, root: bool, policy: Policy) -> Merged:
-    """Merge the files of one package, `package` being its path for messages."""
+def _merge_one(trees: Trees, package: str, known: bool, *, root: bool, policy: Policy) -> Merged:
+    """Merge the files of one package.
+
+    Args:
+        trees: The package, without those in it.
+        package: Its path, for messages.
+        known: Whether its folder is in the origin, if only for a package in it.
+        root: As for `merge_package`.
+        policy: As for `merge_package`.
+    """
     origin, local, updated = trees.origin, trees.local, trees.updated
     if package:
-        if local and updated and not origin:
+        if local and updated and not known:
             raise added_in_both(package)
-        if not local or not origin:
+        if not local or not known:
             return Merged(dict(updated if not origin and not local else local))
         if not updated and not changed(origin, local):
             return Merged({})
