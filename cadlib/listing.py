@@ -10,18 +10,21 @@ Rules
 Source: kptdev/kpt, thirdparty/cmdconfig (cmdsource, cmdsink); kyaml `kio`.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from cadlib import kio, kio_places
 from cadlib import package as packages
 from cadlib.errors import PackageError, Place
+from cadlib.kio_anchors import de_anchored
 from cadlib.kio_text import as_item, closed, document_texts
 from cadlib.package import Entry
 from cadlib.source import Source
-from cadlib.yaml import Document, Stream
+from cadlib.yaml import Document, EditError, Stream
 from cadlib.yaml.tree import Map, Node, Scalar
 
 _HEAD = f"apiVersion: {kio.RESOURCE_LIST.api_version}\nkind: {kio.RESOURCE_LIST.kind}\n"
+_END = re.compile(r"\n\.\.\.[ \t]*(?:#.*)?\s*\Z")  # a document may say where it ends
 _OURS = (*kio_places.READER, *kio_places.PLACE)
 
 
@@ -32,38 +35,53 @@ def resource_list(source: Source, config: Stream | None = None) -> bytes:
         source: The package.
         config: The list's `functionConfig`, a file with one document.
     """
-    items = [as_item(_placed(*each)) for each in _documents(source)]
-    tail = b"" if config is None else _tail(config)
-    return "".join([_HEAD, "items:\n" if items else "items: []\n", *items]).encode() + tail
+    return wrapped([items(source, source.streams)], config)
+
+
+def items(source: Source, paths: Iterable[str]) -> bytes:
+    """Return the resources of some files of a package as items of a ResourceList.
+
+    Args:
+        source: The package.
+        paths: Files of `source.streams`, in the order to list them in.
+    """
+    return "".join(as_item(_placed(*each)) for each in _documents(source, paths)).encode()
+
+
+def wrapped(parts: Iterable[bytes], config: Stream | None = None) -> bytes:
+    """Return a ResourceList of such items."""
+    whole = b"".join(parts)
+    head = f"{_HEAD}items:\n" if whole else f"{_HEAD}items: []\n"
+    return head.encode() + whole + (b"" if config is None else _tail(config))
 
 
 def unwrapped(source: Source) -> bytes:
     """Return a package's resources as documents one after another."""
-    return "---\n".join(_ended(text) for _, _, text in _documents(source)).encode()
+    return "---\n".join(_ended(text) for _, _, text in _documents(source, source.streams)).encode()
 
 
-def files(items: Sequence[Stream]) -> dict[str, Entry]:
+def files(resources: Sequence[Stream]) -> dict[str, Entry]:
     """Return the files that hold resources, each where its annotations say.
 
     Args:
-        items: The resources, each a file with one document. One without a path gets one by
-            its namespace, kind and name.
+        resources: Each a file with one document. One without a path gets one by its
+            namespace, kind and name.
 
     Raises:
         PackageError: A path leads out of the package, or names a folder.
     """
     found: dict[str, list[Stream]] = {}
-    for item in kio_places.with_paths(items):
+    for item in kio_places.with_paths(resources):
         found.setdefault(kio_places.place(item)[0], []).append(item)
     return {path: Entry(_file(path, each)) for path, each in sorted(found.items())}
 
 
-def plain(items: Sequence[Stream]) -> list[Stream]:
+def plain(resources: Sequence[Stream]) -> list[Stream]:
     """Return resources without the annotations that say where they lie."""
-    return [kio_places.annotated(each, dict.fromkeys(_OURS)) for each in items]
+    return [kio_places.annotated(each, dict.fromkeys(_OURS)) for each in resources]
 
 
-def _file(path: str, items: Sequence[Stream]) -> bytes:
+def _file(path: str, resources: Sequence[Stream]) -> bytes:
     problem = next(packages.path_problems(path), None)
     if problem or path.endswith("/"):
         raise PackageError(
@@ -73,7 +91,7 @@ def _file(path: str, items: Sequence[Stream]) -> bytes:
             else f"config.kubernetes.io/path cannot be a directory: {path}",
             "Correct the path annotation of the resource",
         )
-    ordered = kio_places.by_place(items)
+    ordered = kio_places.by_place(resources)
     bare = plain(ordered)
     if kio_places.is_json_file(ordered):
         return kio.to_json(kio_places.value_of(bare[0]))
@@ -85,13 +103,14 @@ def _tail(config: Stream) -> bytes:
     return whole.removeprefix(f"{_HEAD}items: []\n".encode())
 
 
-def _documents(source: Source) -> Iterator[tuple[str, Document, str]]:
+def _documents(source: Source, paths: Iterable[str]) -> Iterator[tuple[str, Document, str]]:
     """Yield file, document and its text for all that is listed, file by file."""
-    for path, stream in source.streams.items():
+    for path in paths:
+        stream = source.streams[path]
         full = (each for each in stream.documents if not each.empty)
         for document, text in zip(full, document_texts(stream), strict=True):
             if not document.template:
-                yield path, document, text
+                yield path, document, _END.sub("\n", text)
 
 
 def _placed(path: str, document: Document, text: str) -> str:
@@ -104,18 +123,23 @@ def _placed(path: str, document: Document, text: str) -> str:
         kio_places.PATH: path,
         kio_places.SEQINDENT: kio_places.seqindent(text),
     }
+    if not text.endswith("\n"):
+        text = _ended(text)
     found = _after(document)
     if found is not None:
         position, lines = found
         rest = document.source.text[position : document.end]
-        if text.endswith(rest):
-            quoted = ((key, each.replace("'", "''")) for key, each in wanted.items())
+        before = text[: len(text) - len(rest)]
+        if text.endswith(rest) and before.endswith("\n"):
             column = len(lines[-1]) - len(lines[-1].lstrip(" "))
+            quoted = ((key, each.replace("'", "''")) for key, each in wanted.items())
             added = [f"{' ' * column}{key}: '{each}'" for key, each in quoted]
-            before = text[: len(text) - len(rest)]
-            before = before if before.endswith("\n") else f"{before}\n"
             return _ended("".join([before, *(f"{each}\n" for each in [*lines[:-1], *added]), rest]))
-    item = kio_places.annotated(kio.stream_of(_ended(text)), wanted)
+    item = kio.stream_of(_ended(text))
+    try:
+        item = kio_places.annotated(item, wanted)
+    except EditError:  # an alias shares its metadata with something that must not change
+        item = kio_places.annotated(de_anchored(item), wanted)
     return _ended(item.source.text)
 
 

@@ -5,16 +5,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from bot.cli import folder
 from bot.cli.dropin import Failure
-from cadlib import kio, status
-from cadlib.calls import Step
 from cadlib.limits import DEFAULT
 from cadlib.package import EXECUTABLE, REGULAR, Entry, Files
+
+if TYPE_CHECKING:
+    from cadlib import kio
+    from cadlib.calls import Step
 
 STREAM: Final = replace(DEFAULT, file_bytes=DEFAULT.package_bytes, depth=DEFAULT.depth + 2)
 """Limits on a stream: it is a package's resources together, each two levels further in."""
@@ -73,8 +75,10 @@ def emit(data: bytes) -> None:
     click.echo(data, nl=False)
 
 
-def received() -> kio.Wrapped:
+def received() -> "kio.Wrapped":
     """Return the resources on standard input."""
+    from cadlib import kio
+
     return kio.read(sys.stdin.buffer.read(), limits=STREAM)
 
 
@@ -89,9 +93,11 @@ def changed(files: Files, changes: Mapping[str, bytes | None]) -> dict[str, Entr
     return after
 
 
-def save_results(results_dir: str, steps: Sequence[Step]) -> None:
+def save_results(results_dir: str, steps: "Sequence[Step]") -> None:
     """Write results.yaml into a folder, which is made; "" for none."""
     if not results_dir:
         return
+    from cadlib import status
+
     folder.write(Path(results_dir), {"results.yaml": status.results(steps)})
     click.echo(f"For complete results, see {os.path.join(results_dir, 'results.yaml')}", err=True)

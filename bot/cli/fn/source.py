@@ -1,10 +1,19 @@
 """`porchbot fn source`: the resources of a folder as a stream."""
 
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
 import click
 
-from bot.cli import folder
+from bot.cli import folder, parallel
 from bot.cli.dropin import DropIn, Failure, at_most
-from bot.cli.fn import place
+from bot.cli.fn import halves, place
+from cadlib.package import IGNORE_FILE, KPTFILE, Files, name
+
+if TYPE_CHECKING:
+    from cadlib.source import Source
+
+_MARKERS = (KPTFILE, IGNORE_FILE)
 
 
 @click.command(cls=DropIn)
@@ -22,17 +31,56 @@ def source(args: tuple[str, ...], output: str, fn_config: str) -> None:
     at_most(args, 1)
     if output not in ("", place.STDOUT, place.UNWRAP):
         raise Failure(f'invalid input for --output flag "{output}", must be "stdout" or "unwrap"')
-    from bot.cli.fn import config
+    files = folder.read(place.found(args[0] if args else "."))
     from cadlib import listing
+
+    if output == place.UNWRAP:
+        place.emit(listing.unwrapped(_read(files)))
+        return
+    given = None
+    if fn_config:
+        from bot.cli.fn import config
+
+        given = config.one(fn_config)
+    first, second = _in_two(files)
+    parts = halves.both(_items, first, second) if second[1] else (_items(first),)
+    place.emit(listing.wrapped(parts, given))
+
+
+def _items(part: tuple[Files, Collection[str]]) -> bytes:
+    """Return the resources of some of a package's files as items of a list."""
+    from cadlib import listing
+
+    files, listed = part
+    found = _read(files)
+    return listing.items(found, [path for path in found.streams if path in listed])
+
+
+def _in_two(files: Files) -> tuple[tuple[Files, Collection[str]], tuple[Files, Collection[str]]]:
+    """Return the halves of a package: files, and which of these to list.
+
+    Either has all files that say where packages begin and what they ignore. A small package
+    is not worth a process of its own.
+    """
+    ordered = sorted(files, key=lambda path: path.split("/"))
+    if sum(len(entry.data) for entry in files.values()) < parallel.LEAST:
+        return (files, files), ({}, ())
+    half = len(ordered) // 2
+    return _part(files, ordered[:half]), _part(files, ordered[half:])
+
+
+def _part(files: Files, listed: Sequence[str]) -> tuple[Files, Collection[str]]:
+    own = frozenset(listed)
+    kept = {path: entry for path, entry in files.items() if path in own or name(path) in _MARKERS}
+    return kept, own
+
+
+def _read(files: Files) -> "Source":
     from cadlib.limits import DEFAULT
     from cadlib.source import Source
 
-    found = Source(folder.read(place.found(args[0] if args else ".")), DEFAULT, plain=True)
+    found = Source(files, DEFAULT, plain=True)
     for finding in found.findings:
         if finding.severity == "error":
             raise Failure(str(finding))
-    if output == place.UNWRAP:
-        place.emit(listing.unwrapped(found))
-        return
-    given = config.one(fn_config) if fn_config else None
-    place.emit(listing.resource_list(found, given))
+    return found

@@ -1,0 +1,44 @@
+"""Works on the halves of something at once: here, and in a forked child.
+
+Rules
+- Only a process of one thread may be forked, and only on the command line is there one.
+- What the child cannot do is done here after all, so an error is raised here.
+"""
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def both(work: Callable[[T], bytes], first: T, second: T) -> tuple[bytes, bytes]:
+    """Return what `work` makes of either half, the second made by another process meanwhile.
+
+    Args:
+        work: It must neither write anything nor depend on what was done with the other half.
+        first: One half.
+        second: The other.
+    """
+    if not hasattr(os, "fork"):
+        return work(first), work(second)
+    source, target = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(source)
+            with os.fdopen(target, "wb") as pipe:
+                pipe.write(work(second))
+            status = 0
+        finally:  # never return into the code of the parent, nor flush what it has buffered
+            os._exit(status)
+    os.close(target)
+    with os.fdopen(source, "rb") as pipe:
+        try:
+            ours = work(first)
+            theirs = pipe.read()
+        finally:
+            pipe.close()  # a child that still writes ends by that
+            _, ended = os.waitpid(child, 0)
+    return ours, theirs if ended == 0 else work(second)
