@@ -37,6 +37,7 @@ __all__ = [
     "config_path_problem",
     "of_stream",
     "read",
+    "unreadable",
 ]
 
 API_VERSION = "kpt.dev/v1"
@@ -50,6 +51,7 @@ _OLD = {
     " to upgrade the package and retry.",
 }
 """Older versions, and what kpt's command says to do about each."""
+_UNREADABLE = "can't be read."
 
 
 class KptfileError(PackageError):
@@ -88,24 +90,32 @@ def read(data: bytes, path: str = KIND, *, limits: Limits = DEFAULT) -> Kptfile:
         PackageError: It is no YAML, no Kptfile of this version, has a field that kpt
             does not know, or breaks a rule of the pipeline; says which, and the line.
     """
-    return of_stream(read_yaml(data, path=path, limits=limits), path)
+    try:
+        stream = read_yaml(data, path=path, limits=limits)
+    except PackageError as error:
+        raise unreadable(error) from error
+    return of_stream(stream, path)
+
+
+def unreadable(error: PackageError) -> KptfileError:
+    """Return what is wrong with the YAML of a Kptfile, with kpt's words around it."""
+    if isinstance(error, KptfileError):
+        return error
+    line = "" if error.place.line is None else f"line {error.place.line}: "
+    details = f"yaml: {line}{error.problem}"
+    return KptfileError(error.place, error.problem, error.fix, opening=_UNREADABLE, details=details)
 
 
 def of_stream(stream: Stream, path: str = KIND) -> Kptfile:
     """Read a Kptfile that was parsed already; raises `PackageError` as `read` does."""
     documents = [document for document in stream.documents if not document.empty]
     if len(documents) != 1:
-        raise PackageError(
-            Place(path),
-            f"the Kptfile holds {len(documents)} YAML documents",
-            "Leave exactly one, of kind Kptfile",
-        )
+        problem = f"the Kptfile holds {len(documents)} YAML documents"
+        raise unreadable(PackageError(Place(path), problem, "Leave exactly one, of kind Kptfile"))
     if documents[0].template:
-        raise PackageError(
-            Place(path, documents[0].start_line),
-            "the Kptfile is a template and not YAML",
-            "Write what the template should make",
-        )
+        place = Place(path, documents[0].start_line)
+        problem = "the Kptfile is a template and not YAML"
+        raise unreadable(PackageError(place, problem, "Write what the template should make"))
     return _Reader(documents[0], path).kptfile()
 
 
@@ -175,7 +185,7 @@ class _Reader:
             self._place(found[0].at),
             "; ".join([found[0].problem, *lines[1:]]),
             found[0].fix,
-            opening="can't be read.",
+            opening=_UNREADABLE,
             details="\n  ".join(["yaml: unmarshal errors:", *lines]),
         )
 

@@ -153,7 +153,7 @@ class Source:
                 self.kptfiles[owner] = kptfiles.of_stream(stream, path)
         except PackageError as error:
             if packages.name(path) == packages.KPTFILE:
-                self.refused[owner] = error
+                self.refused[owner] = kptfiles.unreadable(error)
             self.findings.append(_unreadable(error, path, self.files[path].data))
             return
         self.streams[path] = stream

@@ -345,6 +345,15 @@ FRAMES: dict[str, tuple[str, str]] = {
         "  line 5: field x not found in type v1.Inventory\n"
         "  line 6: field foo not found in type v1.KptFile",
     ),
+    "no YAML": (
+        "a: [",
+        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\nyaml: line 2: the file is not YAML: while parsing'
+        " a flow node, did not find expected node content",
+    ),
+    "nothing": (
+        "",
+        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\nyaml: the Kptfile holds 0 YAML documents',
+    ),
     "the first version": (
         HEAD.replace("/v1", "/v1alpha1"),
         'Error: Kptfile at "p" has an old version ("v1alpha1") of the Kptfile schema.\n'
