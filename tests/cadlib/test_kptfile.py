@@ -347,12 +347,13 @@ FRAMES: dict[str, tuple[str, str]] = {
     ),
     "no YAML": (
         "a: [",
-        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\nyaml: line 2: the file is not YAML: while parsing'
-        " a flow node, did not find expected node content",
+        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\nyaml: line 1: the file is not YAML:'
+        " while parsing a flow node, did not find expected node content",
     ),
     "nothing": (
         "",
-        'Error: Kptfile at "p" can\'t be read.\n\nDetails:\nyaml: the Kptfile holds 0 YAML documents',
+        'Error: Kptfile at "p" can\'t be read.\n\n'
+        "Details:\nyaml: the Kptfile holds 0 YAML documents",
     ),
     "the first version": (
         HEAD.replace("/v1", "/v1alpha1"),
