@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from cadlib.errors import PackageError, Place
 from cadlib.kio_places import annotations
-from cadlib.kio_text import trailing
+from cadlib.kio_text import dashes, trailing
 from cadlib.yaml import Stream, Value, read, same
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.tree import Document, Map, Node, Scalar, Seq, key_text
@@ -177,16 +177,13 @@ class _Mover:
                 return self._block(parts, start, end, key_order)
             case Seq():
                 by = _SORTED_LISTS.get(path) if self._sorts else None
-                marks = [self._dash(item) for item in node.items]
+                marks = dashes(self._text, node)
                 parts = [
                     (mark, mark + 1, item, path, _element(item, by))
                     for mark, item in zip(marks, node.items, strict=True)
                 ]
                 return self._block(parts, start, end, None if by is None else _as_it_is)
         return self._text[start:end]
-
-    def _dash(self, item: Node) -> int:
-        return self._text.rindex("-", 0, item.start + (item.start == item.end))
 
     def _block(
         self,

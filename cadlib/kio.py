@@ -22,9 +22,9 @@ from cadlib.kio_anchors import de_anchored, has_anchors
 from cadlib.kio_text import as_item, closed, document_texts, indented, item_texts, value_text
 from cadlib.limits import DEFAULT, Limits
 from cadlib.resourcelist import API_VERSION, KIND
-from cadlib.yaml import Document, Stream, Value
+from cadlib.yaml import Document, Stream, Value, same
 from cadlib.yaml import read as read_yaml
-from cadlib.yaml.tree import Map, Node, Seq
+from cadlib.yaml.tree import Map, Node, Seq, Text
 
 _SEPARATOR = re.compile(rb"\n---([^\n]*)(?=\n)")
 _NODE_KINDS = {Map: "MappingNode", Seq: "SequenceNode"}
@@ -135,51 +135,64 @@ def _is_list(value: Value) -> bool:
 
 
 def _unwrapped(document: Document, whole: Stream, limits: Limits) -> Wrapped:
+    """Take the parts of a list out of its text."""
     if has_anchors(document.root):
-        whole = de_anchored(whole)
+        whole = de_anchored(whole, limits)
         document = next(each for each in whole.documents if not each.empty)
-    root = document.root
-    if not isinstance(root, Map):
-        raise _refuse(document, root)
+    root, value = document.root, document.value
+    assert isinstance(root, Map)  # noqa: S101 - it has a kind
+    assert isinstance(value, dict)  # noqa: S101 - likewise
     source = document.source
     named: dict[str, Stream] = {}
     for field in ("functionConfig", "results"):
         found = root.at(field)
         if found and found[1].value is not None:
-            named[field] = stream_of(value_text(source, *found), path=source.path, limits=limits)
+            named[field] = _part(value_text(source, *found), found[1], source, limits)
     items: list[Stream] = []
     listed = root.at("items")
     if listed and isinstance(listed[1], Seq):
         for item, text in zip(listed[1].items, item_texts(source, listed[1]), strict=True):
             if not isinstance(item, Map):
-                raise _refuse(document, item)
-            items.append(stream_of(text, path=source.path, limits=limits))
+                raise _refuse(source, item)
+            items.append(_part(text, item, source, limits))
     elif listed and listed[1].value is not None:
         raise PackageError(
             Place(source.path, document.line(("items",)), "items"),
             "items is no list",
             "Write a list of resources",
         )
-    version = document.value.get("apiVersion") if isinstance(document.value, dict) else None
-    kind = document.value.get("kind") if isinstance(document.value, dict) else None
+    version = value.get("apiVersion")
     return Wrapped(
         items=tuple(items),
         config=named.get("functionConfig"),
         results=named.get("results"),
-        wrapper=Wrapper("" if version is None else str(version), str(kind)),
+        wrapper=Wrapper("" if version is None else str(version), str(value["kind"])),
     )
+
+
+def _part(text: str, node: Node, source: Text, limits: Limits) -> Stream:
+    """Return a text that was taken out as a file, if it still says the same."""
+    found = stream_of(text, path=source.path, limits=limits)
+    values = [each.value for each in found.documents if not each.empty]
+    if len(values) != 1 or not same(values[0], node.value):
+        raise PackageError(
+            Place(source.path, source.line(node.start)),
+            "this part cannot be taken out of the list as it is written",
+            "Write it in block style, without tags",
+        )
+    return found
 
 
 def _refuse_scalars(document: Document, lists: bool) -> None:
     accepted = (Map, Seq) if lists else (Map,)
     if not document.template and not isinstance(document.root, accepted):
-        raise _refuse(document, document.root)
+        raise _refuse(document.source, document.root)
 
 
-def _refuse(document: Document, node: Node) -> PackageError:
+def _refuse(source: Text, node: Node) -> PackageError:
     kind = _NODE_KINDS.get(type(node), "ScalarNode")
     return PackageError(
-        Place(document.source.path, document.source.line(node.start)),
+        Place(source.path, source.line(node.start)),
         f"wrong node kind: expected MappingNode but got {kind}",
         "Give one mapping in each document",
     )

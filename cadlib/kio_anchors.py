@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cadlib.errors import PackageError, Place
+from cadlib.kio_text import first_child
+from cadlib.limits import DEFAULT, Limits
 from cadlib.yaml import emit, read
 from cadlib.yaml.emit import flow
 from cadlib.yaml.layout import column, style_of
@@ -47,24 +49,29 @@ def has_anchors(node: Node) -> bool:
     return isinstance(node, Seq) and any(map(has_anchors, node.items))
 
 
-def de_anchored(stream: Stream) -> Stream:
+def de_anchored(stream: Stream, limits: Limits = DEFAULT) -> Stream:
     """Return a file with its anchors, aliases and merge keys written out.
 
+    Args:
+        stream: The file.
+        limits: `file_bytes` bounds what may be written, so that a large text with many
+            aliases is refused before it is made.
+
     Raises:
-        PackageError: A mapping has two merge keys ("duplicate merge key"), or the text
-            cannot be written out.
+        PackageError: A mapping has two merge keys ("duplicate merge key"), the text would
+            be too large, or it cannot be written out.
     """
     edits: list[Edit] = []
     for document in stream.documents:
         if not document.empty and not document.template:
-            writer = _Writer(stream.source, style_of(document).compact)
+            writer = _Writer(stream.source, style_of(document).compact, limits.file_bytes)
             edits += writer.edits(document.root, flow=False)
     if not edits:
         return stream
     patch = Patch(stream.source)
     for start, end, text in edits:
         patch.replace(start, end, text)
-    written = read(patch.apply().encode(), path=stream.source.path)
+    written = read(patch.apply().encode(), path=stream.source.path, limits=limits)
     if len(written.documents) != len(stream.documents) or not all(
         same(new.value, old.value)
         for new, old in zip(written.documents, stream.documents, strict=True)
@@ -80,13 +87,14 @@ def de_anchored(stream: Stream) -> Stream:
 class _Writer:
     """Makes the edits for one document."""
 
-    __slots__ = ("_compact", "_patch", "_source", "_text")
+    __slots__ = ("_compact", "_left", "_patch", "_source", "_text")
 
-    def __init__(self, source: Text, compact: bool) -> None:
+    def __init__(self, source: Text, compact: bool, most: int) -> None:
         self._source = source
         self._patch = Patch(source)
         self._text = self._patch.text
         self._compact = compact
+        self._left = most
 
     def edits(self, node: Node, *, flow: bool) -> Iterator[Edit]:
         """Yield the edits inside a node that is no alias; children handle their aliases."""
@@ -118,6 +126,7 @@ class _Writer:
         target = node.target
         while isinstance(target, Alias):
             target = target.target
+        self._count(target.end - target.start)
         if in_flow or (isinstance(target, Map | Seq) and not is_block(target)):
             yield node.start, node.end, flow(node.value, inside=in_flow)
         elif isinstance(target, Scalar):
@@ -136,6 +145,16 @@ class _Writer:
             pad = "\n" + " " * indent
             yield end, end, "".join(pad + line if line else "\n" for line in self._lines(target))
 
+    def _count(self, characters: int) -> None:
+        """Count what an alias adds."""
+        self._left -= characters
+        if self._left < 0:
+            raise PackageError(
+                Place(self._source.path),
+                "written out, the aliases make the file too large",
+                "Use fewer aliases, or write them out by hand",
+            )
+
     def _scalar(self, target: Scalar, indent: int) -> str:
         if target.style in ("|", ">"):
             # Written anew below a key, for its indentation; the key is cut off again.
@@ -146,13 +165,7 @@ class _Writer:
 
     def _lines(self, node: Node) -> list[str]:
         """Return the lines of a block collection, written out, from column 0."""
-        return self._window(self._first(node), node, self.edits(node, flow=False))
-
-    def _first(self, node: Node) -> int:
-        if isinstance(node, Map):
-            return node.keys[0].start
-        assert isinstance(node, Seq)  # noqa: S101 - only collections come here
-        return self._text.rindex("-", 0, node.items[0].start + 1)
+        return self._window(first_child(self._text, node), node, self.edits(node, flow=False))
 
     def _window(self, start: int, last: Node, edits: Iterator[Edit]) -> list[str]:
         margin = " " * self._patch.column(start)
@@ -225,6 +238,7 @@ class _Writer:
             position = next(n for n, key in enumerate(merged.keys) if is_merge(key))
             return self._entry(merged.values[position], name)
         key, value = found
+        self._count(value.end - key.start)
         if merged.flow:
             text = self._text[value.start : value.end]
             text = flow(value.value) if has_anchors(value) or "\n" in text else text

@@ -7,10 +7,13 @@ Rules:
 - Line ends become "\n", as in kpt.
 """
 
-from cadlib.yaml.layout import column
+import re
+
 from cadlib.yaml.parse import Stream
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.tree import Alias, Document, Map, Node, Scalar, Seq, Text, content_start, is_block
+
+_DASH = re.compile(r"(?:[&!]\S*|[ \t\r\n]|(?<=[ \t\n])#[^\n]*)*-")
 
 
 def document_texts(stream: Stream) -> list[str]:
@@ -53,48 +56,46 @@ def item_texts(source: Text, items: Seq) -> list[str]:
     if items.flow:
         return [_slice(source, item) for item in items.items]
     patch = Patch(source)
-    dash = column(source, items)
-    starts = [head(patch, patch.line_start(_dash(source, item))) for item in items.items]
+    marks = dashes(patch.text, items)
+    margin = patch.column(marks[0])
+    starts = [head(patch, patch.line_start(mark)) for mark in marks]
+    ends = [*starts[1:], trailing(patch, patch.after(items.end), margin)]
     found = []
-    for position, item in enumerate(items.items):
-        if position + 1 < len(starts):
-            end = starts[position + 1]
-        else:
-            end = trailing(patch, patch.after(item.end), dash)
-        found.append(_item_text(patch, item, starts[position], end, dash))
+    for item, mark, start, end in zip(items.items, marks, starts, ends, strict=True):
+        text = f"{patch.text[start:mark]} {patch.text[mark + 1 : end]}"
+        inner = patch.column(first_child(patch.text, item)) if is_block(item) else margin + 2
+        found.append(_unix(_dedented(text, inner)))
     return found
 
 
-def _dash(source: Text, item: Node) -> int:
-    """Return where the dash before an item stands; items may begin on a later line."""
-    return source.text.rindex("-", 0, item.start + (item.start == item.end))
+def dashes(text: str, items: Seq) -> list[int]:
+    """Return where the dashes of a list in block style stand; there may be comments behind."""
+    found = []
+    position = content_start(text, items)
+    for item in items.items:
+        match = _DASH.match(text, position)
+        assert match is not None  # noqa: S101 - the parser has seen it
+        found.append(match.end() - 1)
+        position = max(item.end, match.end())
+    return found
 
 
-def _item_text(patch: Patch, item: Node, start: int, end: int, dash: int) -> str:
-    text = patch.text[start:end]
-    first = patch.text.rindex("-", start, max(item.start, start + dash + 1))
-    inner = column_of(patch, item) if is_block(item) else dash + 2
-    blanked = text[: first - start] + " " + text[first - start + 1 :]
-    return _unix(_dedented(blanked, inner))
-
-
-def column_of(patch: Patch, node: Node) -> int:
-    """Return the column in which the content of a node begins, from 0."""
-    return patch.column(content_start(patch.text, node))
+def first_child(text: str, node: Node) -> int:
+    """Return where the first key or dash of a collection in block style stands."""
+    if isinstance(node, Map):
+        return node.keys[0].start
+    assert isinstance(node, Seq)  # noqa: S101 - only collections are in block style
+    return dashes(text, node)[0]
 
 
 def value_text(source: Text, key: Scalar | Alias, value: Node) -> str:
     """Return the text of a key's value, as a text of its own that begins in column 0."""
-    if not is_block(value) or value.start == value.end:
+    if not is_block(value):
         return _slice(source, value)
     patch = Patch(source)
-    start = patch.line_start(value.start)
-    if start <= key.start:  # it begins on the line of its key
-        return _slice(source, value)
-    begin = patch.after(key.end)
-    margin = column_of(patch, value)
+    margin = patch.column(first_child(patch.text, value))
     end = trailing(patch, patch.after(value.end), patch.column(key.start))
-    return _unix(_dedented(patch.text[begin:end], margin))
+    return _unix(_dedented(patch.text[patch.after(key.end) : end], margin))
 
 
 def _slice(source: Text, node: Node) -> str:
