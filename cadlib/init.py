@@ -5,12 +5,12 @@ Source: kptdev/kpt, commands/pkg/init; the README's text is kpt's, as people kno
 
 from collections.abc import Sequence
 
+from cadlib import context
 from cadlib.kptfile import API_VERSION, KIND
 from cadlib.package import KPTFILE, Entry
 from cadlib.yaml import Value, emit
 
 README = "README.md"
-CONTEXT = "package-context.yaml"
 DESCRIPTION = "sample description"
 """What a package is described as when nobody says anything."""
 
@@ -31,7 +31,7 @@ def files(
     return {
         KPTFILE: Entry(kptfile(name, description=description, keywords=keywords, site=site)),
         README: Entry(_readme(name, description).encode()),
-        CONTEXT: Entry(_context().encode()),
+        context.FILE: Entry(emit({**context.resource("example")}).encode()),
     }
 
 
@@ -51,17 +51,6 @@ def kptfile(
         "info": {key: value for key, value in info.items() if value},
     }
     return emit(root).encode()
-
-
-def _context() -> str:
-    return emit(
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "kptfile.kpt.dev", "annotations": {_LOCAL: "true"}},
-            "data": {"name": "example"},
-        }
-    )
 
 
 def _readme(name: str, description: str) -> str:
