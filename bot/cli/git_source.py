@@ -18,6 +18,7 @@ import hashlib
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,8 @@ _TIMEOUT = 300
 """Seconds for one call of git over the network."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
+_NAME = re.compile(r"(?!.*(?:\.\.|@\{))[^\x00-\x20\x7f~^:?*\[\\]+\Z")
+"""What may be the name of a ref (git-check-ref-format): no expression, and no line feed."""
 _SHORT = re.compile(r"[0-9a-f]{4,64}\Z")
 _REMOTE = re.compile(r"[^/]+:")
 """An address with a scheme, or a host as ssh writes it."""
@@ -97,7 +100,7 @@ class Repositories:
     def _fetch(self, wanted: Fetch) -> Fetched:
         _refuse_option("URI", wanted.repo)
         _refuse_option("ref", wanted.ref)
-        if not wanted.ref.isprintable() or " " in wanted.ref:
+        if not _NAME.match(wanted.ref):
             raise _unknown(wanted.repo, wanted.ref)
         repository = self._opened.get(wanted.repo)
         if repository is None:
@@ -155,8 +158,9 @@ class _Remote(_Repository):
         super().__init__(repo, self._folder)
 
     def resolve(self, directory: str, ref: str) -> tuple[str, str]:
-        if _COMMIT.match(ref) and self.objects.commit(ref):
-            return ref, ref  # it is in the cache, and a commit never changes
+        cached = self.objects.commit(ref) if _COMMIT.match(ref) else ""
+        if cached:  # an id means the same for ever
+            return ref, cached
         candidates = _candidates(directory, ref)
         known = {name: sha for sha, name in _listed(self._repo, [full for _, full in candidates])}
         for name, full in candidates:
@@ -186,7 +190,8 @@ class _Remote(_Repository):
             options.append("--unshallow")
         with _locked(self._lock):
             done = self._git(
-                *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", *options),
+                *("fetch", "--progress" if sys.stderr.isatty() else "--quiet"),
+                *("--no-tags", "--no-write-fetch-head", *options),
                 *("--", self._repo, *refs),
                 folder=self._folder,
                 check=whole,
@@ -283,23 +288,12 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     command = f"git {arguments[0]}"
     try:
-        done = subprocess.run(  # noqa: S603 (a list; what others wrote stands behind "--")
-            ["git", "-c", "gc.auto=0", *arguments],  # noqa: S607 (the user's own git)
-            cwd=folder,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT,
-            check=False,
-        )
+        done = _ran(["git", "-c", "gc.auto=0", *arguments], folder)
     except FileNotFoundError as error:
-        raise PackageError(Place(repo), "git is not installed", "Install git") from error
+        raise PackageError(Place(), "git is not installed", "Install git") from error
     except subprocess.TimeoutExpired as error:
-        raise PackageError(
-            Place(repo), f"{command} took longer than {_TIMEOUT} s", "Try again"
-        ) from error
+        problem = f"{command} of {repo} took longer than {_TIMEOUT} s"
+        raise PackageError(Place(), problem, "Try again") from error
     if check and done.returncode:
         raise PackageError(
             Place(),
@@ -308,6 +302,36 @@ def _run(
             "Check the address and whether you may read it",
         )
     return done
+
+
+def _ran(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run git; what it says of its progress goes on to a terminal."""
+    with subprocess.Popen(  # noqa: S603 (a list; what others wrote stands behind "--")
+        command,
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        said = _passed_on(process) if "--progress" in command else b""
+        try:
+            out, rest = process.communicate(timeout=_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    told = [each.decode(errors="replace") for each in (out, said + rest)]
+    return subprocess.CompletedProcess(command, process.returncode, *told)
+
+
+def _passed_on(process: subprocess.Popen[bytes]) -> bytes:
+    """Show standard error as it comes, and return it."""
+    said = b""
+    while process.stderr and (part := os.read(process.stderr.fileno(), 4096)):
+        sys.stderr.write(part.decode(errors="replace"))
+        sys.stderr.flush()
+        said += part
+    return said
 
 
 @contextmanager
