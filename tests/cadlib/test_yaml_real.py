@@ -6,8 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from cadlib.yaml import Stream, Value, edit, read
+from cadlib.yaml import FieldPath, Stream, Value, edit, read
 from cadlib.yaml.emit import entry
+from cadlib.yaml.tree import Map, Node, Seq, key_text
 from tests.cadlib.real import packages
 
 
@@ -39,9 +40,9 @@ def test_setting_one_label_changes_the_lines_that_had_to_change() -> None:
     necessary: Counter[str] = Counter()
     for package, path, data in files():
         stream = read(data, path=path)
-        wanted, lines = _labelled(stream)
+        wanted, lines = labelled(stream)
         edited = edit(stream, wanted, write=_one_scalar)
-        found = _changed_lines(data, edited)
+        found = changed_lines(data, edited)
         assert found == lines, f"{package}/{path}"
         changed[package] += found
         necessary[package] += lines
@@ -53,7 +54,7 @@ def test_setting_one_label_changes_the_lines_that_had_to_change() -> None:
     assert necessary.total() > 1000
 
 
-def _labelled(stream: Stream) -> tuple[dict[int, Value], int]:
+def labelled(stream: Stream) -> tuple[dict[int, Value], int]:
     """The value of each resource with one more label, and how many lines that takes."""
     wanted: dict[int, Value] = {}
     lines = 0
@@ -74,6 +75,87 @@ def _labelled(stream: Stream) -> tuple[dict[int, Value], int]:
     return wanted, lines
 
 
+def test_inserting_elements_changes_their_lines_only() -> None:
+    """In front, in the middle and at the end of the first list of each document.
+
+    Short-cuts: write the list anew; or put one between an element and its comments.
+    """
+    changed: Counter[str] = Counter()
+    necessary: Counter[str] = Counter()
+    for package, path, data in files():
+        stream = read(data, path=path)
+        wanted: dict[int, Value] = {}
+        for position, document in enumerate(stream.documents):
+            path_to = next(_lists(document.root, block=False), None)
+            if path_to is None:
+                continue
+            wanted[position] = copy.deepcopy(document.value)
+            found = _at(wanted[position], path_to)
+            new: Value = {"name": "porch-tested", "v": 1} if isinstance(found[0], dict) else "new"
+            for place in (0, 1 + len(found) // 2, len(found) + 2):
+                found.insert(place, new)
+            necessary[package] += 3 * len(new) if isinstance(new, dict) else 3
+        changed[package] += changed_lines(data, edit(stream, wanted, write=_one_element))
+
+    for package in sorted(changed):
+        print(f"{package}: {changed[package]} lines changed, {necessary[package]} had to")
+    print(f"all: {changed.total()} lines changed, {necessary.total()} had to")
+    assert changed == necessary
+    assert necessary.total() > 1000
+
+
+def test_removed_and_moved_elements_leave_the_others_lines() -> None:
+    """The short-cut lets comments stay where an element was."""
+    count = 0
+    for package, path, data in files():
+        stream = read(data, path=path)
+        before = Counter(data.split(b"\n"))
+        shorter: dict[int, Value] = {}
+        moved: dict[int, Value] = {}
+        for position, document in enumerate(stream.documents):
+            paths = _lists(document.root, block=True)
+            longer = (each for each in paths if len(_at(document.value, each)) > 1)
+            path_to = next(longer, None)
+            if path_to is not None:
+                shorter[position] = copy.deepcopy(document.value)
+                first = _at(shorter[position], path_to).pop(0)
+                moved[position] = copy.deepcopy(shorter[position])
+                _at(moved[position], path_to).append(first)
+        assert Counter(edit(stream, shorter).split(b"\n")) <= before, f"{package}/{path}"
+        assert Counter(edit(stream, moved).split(b"\n")) == before, f"{package}/{path}"
+        count += len(moved)
+
+    print(f"{count} lists, each shortened and rotated")
+    assert count > 200
+
+
+def _lists(node: Node, *, block: bool, path: FieldPath = ()) -> Iterator[FieldPath]:
+    """Where lists lie that are not empty, outer ones first; those of schemas are left out."""
+    if isinstance(node, Seq) and node.items and not (block and node.flow):
+        yield path
+    if isinstance(node, Map):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key.value != "openAPIV3Schema":
+                yield from _lists(value, block=block, path=(*path, key_text(key)))
+    elif isinstance(node, Seq):
+        for index, item in enumerate(node.items):
+            yield from _lists(item, block=block, path=(*path, index))
+
+
+def _at(value: Value, path: FieldPath) -> list[Value]:
+    for step in path:
+        value = value[step]  # type: ignore[index]  # a field that is there
+    assert isinstance(value, list)
+    return value
+
+
+def _one_element(key: str | None, value: Value, indent: int, **_: object) -> list[str]:
+    """Write an element, and refuse all text that is more than the one added."""
+    assert key is None
+    assert value in ("new", {"name": "porch-tested", "v": 1})
+    return entry(key, value, indent)
+
+
 def _one_scalar(key: str | None, value: Value, indent: int, **_: object) -> list[str]:
     """Write a key, and refuse the text of more than one node with a value of its own."""
     inner = value
@@ -84,7 +166,7 @@ def _one_scalar(key: str | None, value: Value, indent: int, **_: object) -> list
     return entry(key, value, indent)
 
 
-def _changed_lines(old: bytes, new: bytes) -> int:
+def changed_lines(old: bytes, new: bytes) -> int:
     # Without their "\n": a last line that gets one stays the same line.
     matcher = difflib.SequenceMatcher(None, old.split(b"\n"), new.split(b"\n"), autojunk=False)
     return sum(
