@@ -1,0 +1,171 @@
+"""`porchbot fn source` and `sink`, and commands as functions."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bot.cli import parallel
+from bot.cli.fn import command, halves
+from tests.cli.fn_folders import KPTFILE, THING, make, run, texts
+
+
+def test_a_folder_becomes_a_stream_and_a_folder_again(tmp_path: Path) -> None:
+    """The short-cut: lose comments, or which file a resource came from."""
+    files = {
+        "Kptfile": KPTFILE,
+        "a.yaml": f"{THING}---\n{THING.replace('name: a', 'name: b')}",
+        "s/a.yaml": THING,
+    }
+    package = make(tmp_path / "app", {**files, "README.md": "no\n"})
+
+    stream = run("source", package)
+    result = run("sink", tmp_path / "out", stdin=stream.stdout)
+
+    assert (stream.exit_code, stream.stderr, result.exit_code) == (0, "", 0)
+    assert texts(tmp_path / "out") == files
+
+
+def test_a_large_folder_is_listed_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut: the halves as they come, or each without the other's `.krmignore`."""
+    files = {f"{name}/{n}.yaml": THING for name in "abc" for n in range(9)}
+    files |= {".krmignore": "8.yaml\n", "c/Kptfile": KPTFILE, "c/.krmignore": "7.yaml\n"}
+    package = make(tmp_path / "app", files)
+
+    whole = run("source", package).stdout
+    monkeypatch.setattr(parallel, "LEAST", 0)
+
+    assert run("source", package).stdout == whole
+    assert whole.count("kind: Thing") == 2 * 8 + 8
+    assert run("source", package, "-o", "unwrap").stdout.count("kind: Thing") == 24
+
+
+def test_what_is_wrong_in_either_half_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut: half a list, when the other process fails."""
+    monkeypatch.setattr(parallel, "LEAST", 0)
+    for bad in ("a.yaml", "z.yaml"):
+        package = make(tmp_path / bad, {"m.yaml": THING, "n.yaml": THING, bad: "a: [\n"})
+
+        result = run("source", package)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"error: {bad}:2: the file is not YAML")
+
+
+def test_the_other_half_is_done_here_when_its_process_ends() -> None:
+    """The short-cut: wait for ever, or take nothing for an answer."""
+    here = os.getpid()
+
+    def work(text: str) -> bytes:
+        if os.getpid() != here:
+            os._exit(9)
+        return text.encode()
+
+    assert halves.both(work, "a", "b") == (b"a", b"b")
+
+
+def test_a_configuration_in_the_stream(tmp_path: Path) -> None:
+    """The short-cut: several configurations, or none at all, pass."""
+    package = make(tmp_path / "app", {"a.yaml": THING})
+    make(tmp_path, {"c.yaml": THING, "two.yaml": f"{THING}---\n{THING}"})
+
+    one = run("source", package, "--fn-config", tmp_path / "c.yaml")
+    two = run("source", package, "--fn-config", tmp_path / "two.yaml")
+
+    assert one.stdout.endswith("    name: a # its name\n")
+    assert "functionConfig:\n  # a thing\n  apiVersion: v1\n" in one.stdout
+    assert two.stderr == "error: expected exactly 1 functionConfig, found 2\n"
+
+
+def test_a_symlink_is_resolved_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut: list nothing, since symlinks are ignored."""
+    make(tmp_path / "app", {"a.yaml": THING})
+    (tmp_path / "link").symlink_to("app")
+    monkeypatch.chdir(tmp_path)
+
+    result = run("source", "link")
+
+    assert "a.yaml" in result.stdout
+    assert result.stderr == (
+        '[WARN] resolved symlink "link" to "app", please note that the symlinks within the'
+        " package are ignored\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (["source", "none"], "lstat none: no such file or directory"),
+        (["source", "a", "b"], "accepts at most 1 arg(s), received 2"),
+        (
+            ["source", "-o", "x"],
+            'invalid input for --output flag "x", must be "stdout" or "unwrap"',
+        ),
+        (["sink"], "requires at least 1 arg(s), only received 0"),
+        (["sink", "."], 'directory "." already exists, please delete the directory and retry'),
+    ],
+)
+def test_wrong_use(args: list[str], text: str) -> None:
+    result = run(*args)
+
+    assert (result.exit_code, result.stderr) == (1, f"error: {text}\n")
+
+
+def test_a_path_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    """The short-cut: write where the stream says."""
+    notes = "  annotations:\n    config.kubernetes.io/path: ../../x.yaml\n"
+
+    result = run("sink", tmp_path / "out", stdin=THING + notes)
+
+    assert result.exit_code == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_json_stays_json(tmp_path: Path) -> None:
+    """The short-cut: YAML in every file."""
+    notes = "  annotations:\n    config.kubernetes.io/path: a.json\n"
+
+    run("sink", tmp_path / "out", stdin=THING + notes)
+
+    assert (tmp_path / "out/a.json").read_text() == (
+        '{\n  "apiVersion": "v1",\n  "kind": "Thing",\n  "metadata": {\n    "name": "a"\n  }\n}\n'
+    )
+
+
+# --- commands
+
+
+def test_a_command_is_no_shell_and_has_the_folder_and_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut: a shell, where `$X` and `;` mean something."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("X", "set")
+
+    assert command.run("echo '$X' ; exit", b"").output == b"$X ; exit\n"
+    assert command.run("sh -c 'pwd; echo $X; exit 4'", b"") == command.Ended(
+        f"{tmp_path}\nset\n".encode(), "", 4
+    )
+
+
+def test_a_command_need_not_read_what_it_is_given() -> None:
+    """The short-cut: an error when the pipe breaks."""
+    assert command.run("true", b"x" * 1_000_000).status == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("sleep 60", "did not finish within 0.3 seconds"),
+        ("sh -c 'sleep 60 & sleep 60'", "did not finish within 0.3 seconds"),
+        ("yes", "wrote more than 1000 bytes"),
+        ("/", "unexpected function error: exec"),
+        ("", "it is empty"),
+    ],
+)
+def test_bounds_of_a_command(text: str, problem: str) -> None:
+    """The short-cut: wait for it, or end it and leave what it started."""
+    with pytest.raises(command.CommandError, match=problem):
+        command.run(text, b"", seconds=0.3, output_bytes=1000)
