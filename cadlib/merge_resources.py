@@ -380,6 +380,11 @@ def _put(files: dict[str, Entry], path: str, entry: Entry | None) -> None:
         files[path] = entry
 
 
+def definitions(*trees: Files) -> Iterator[Value]:
+    """Yield the CustomResourceDefinitions in the `*.yaml` and `*.yml` files of these trees."""
+    yield from _definitions(*(State(_yaml_files(each), "any") for each in trees))
+
+
 def _definitions(*states: State) -> Iterator[Value]:
     """Yield the CustomResourceDefinitions of these states that tell of lists or fields."""
     seen: set[bytes] = set()

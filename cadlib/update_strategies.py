@@ -13,7 +13,7 @@ Source: kptdev/kpt, pkg/lib/update: resource-merge.go, fastforward.go, replace.g
 copy-merge.go.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from cadlib import kptfile_edit, kptfile_merge, merge_resources
@@ -24,6 +24,7 @@ from cadlib.package import KPTFILE, SYMLINK, Entry, Files
 from cadlib.update_compare import changed
 from cadlib.update_files import merge_files
 from cadlib.upstream import STRATEGIES, read_kptfile, remote_packages
+from cadlib.yaml import Value
 
 _NOTHING = b"apiVersion: kpt.dev/v1\nkind: Kptfile\n"
 """What stands for the Kptfile of an upstream that has none: it says nothing."""
@@ -135,17 +136,26 @@ def _resource_merge(trees: Trees, root: bool, policy: Policy) -> Merged:
     every = _packages(trees)
     files = {path: entry for path, entry in trees.local.items() if _in_any(path, remote)}
     conflicts: list[Conflict] = []
+
+    def crds() -> Iterable[Value]:
+        """Find definitions anywhere in the package: those of one part are used in others."""
+        return merge_resources.definitions(trees.updated, trees.local) if len(every) > 1 else ()
+
     for package in sorted(each for each in every if not _in_any(each, remote)):
         own = trees.map(lambda tree, at=package: _own(tree, at, every))  # type: ignore[misc]
         known = any(packages.within(path, package) for path in trees.origin)
-        merged = _merge_one(own, package, known, root=root and not package, policy=policy)
+        merged = _merge_one(
+            own, package, known, root=root and not package, policy=policy, crds=crds()
+        )
         merged = merged.below(package)
         files |= merged.files
         conflicts += merged.conflicts
     return Merged(files, tuple(conflicts))
 
 
-def _merge_one(trees: Trees, package: str, known: bool, *, root: bool, policy: Policy) -> Merged:
+def _merge_one(
+    trees: Trees, package: str, known: bool, *, root: bool, policy: Policy, crds: Iterable[Value]
+) -> Merged:
     """Merge the files of one package.
 
     Args:
@@ -154,6 +164,7 @@ def _merge_one(trees: Trees, package: str, known: bool, *, root: bool, policy: P
         known: Whether its folder is in the origin, if only for a package in it.
         root: As for `merge_package`.
         policy: As for `merge_package`.
+        crds: CustomResourceDefinitions of all packages.
     """
     origin, local, updated = trees.origin, trees.local, trees.updated
     if package:
@@ -167,7 +178,11 @@ def _merge_one(trees: Trees, package: str, known: bool, *, root: bool, policy: P
             return Merged(dict(local), (gone_upstream(),))
     kptfile = merge_kptfile(trees, root=root, policy=policy)
     resources = merge_resources.merge_resources(
-        _with_resources(origin), _with_resources(local), _with_resources(updated), policy=policy
+        _with_resources(origin),
+        _with_resources(local),
+        _with_resources(updated),
+        policy=policy,
+        crds=crds,
     )
     others, conflicts = merge_files(whole_files(origin), whole_files(local), whole_files(updated))
     files = {path: entry for path, entry in kptfile.files.items() if path == KPTFILE}

@@ -8,7 +8,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
-from cadlib.errors import PackageError
+from cadlib.errors import PackageError, Place
 
 
 class Failure(click.ClickException):
@@ -42,7 +42,9 @@ class DropIn(click.Command):
         except click.UsageError as error:
             _fail(error)
         except PackageError as error:
-            raise Failure(str(error)) from error
+            whole = error.place == Place()  # it is about the command, and no file
+            text = f"{error.problem}. {error.fix}." if whole else str(error)
+            raise Failure(text) from error
 
 
 def at_most(args: Sequence[str], most: int) -> None:

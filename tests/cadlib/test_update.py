@@ -300,6 +300,50 @@ def test_remote_subpackages_inside_of_local_ones_are_updated() -> None:
     assert updated.packages == 2
 
 
+CRD = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: teams.example.com
+spec:
+  group: example.com
+  names:
+    kind: Team
+  versions:
+    - name: v1
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec:
+              type: object
+              properties:
+                people:
+                  type: array
+                  x-kubernetes-list-type: map
+                  x-kubernetes-list-map-keys: [name]
+                  items:
+                    type: object
+"""
+
+
+def test_definitions_in_one_subpackage_count_in_the_others() -> None:
+    """The short-cut: look for definitions beside the resource."""
+
+    def team(*people: str) -> str:
+        head = "apiVersion: example.com/v1\nkind: Team\nmetadata:\n  name: t\nspec:\n  people:\n"
+        return head + "".join(f"    - name: {each}\n" for each in people)
+
+    both = {"crds/Kptfile": kptfile("crds"), "crds/crd.yaml": CRD, "use/Kptfile": kptfile("use")}
+    up: Versions = {
+        ("up", "v1"): {**both, "use/t.yaml": team("ann")},
+        ("up", "v2"): {**both, "use/t.yaml": team("ann", "bob")},
+    }
+    local = {"Kptfile": ROOT, **both, "use/t.yaml": team("ann", "me")}
+    after, updated = _update(local, up)
+    assert after["use/t.yaml"] == team("ann", "me", "bob")
+    assert updated.conflicts == ()
+
+
 # --- errors ------------------------------------------------------------------------------
 
 

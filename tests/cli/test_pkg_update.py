@@ -247,7 +247,27 @@ def test_an_update_that_is_killed_leaves_the_package_old_or_new(tmp_path: Path) 
     assert [path.name for path in Path().iterdir()] == ["up"]
 
 
-def _killed_after(writes: int) -> None:
+def test_an_update_killed_in_the_current_folder_is_finished_by_the_next(tmp_path: Path) -> None:
+    """The short-cut: note the new version before everything of it is there."""
+    old = {f"d{n}/a.yaml": config_map("a", x="1", y="1") for n in range(40)} | {"gone.txt": "1"}
+    new = {path: config_map("a", x="2", y="1") for path in old if path != "gone.txt"}
+    made = _repo(tmp_path, old, new)
+    _run("get", f"{made.names['repo:up']}.git@v1")
+    Path("up/d7/a.yaml").write_text(config_map("a", x="1", y="mine"))
+    os.chdir("up")
+    before = read(Path())
+    _killed_after(20, "@v2")
+    assert read(Path())["Kptfile"] == before["Kptfile"]
+    assert read(Path()) != before
+    assert _run("update", "@v2").exit_code == 0
+    files = read(Path())
+    assert files.keys() == {"Kptfile", *new}
+    assert files["d7/a.yaml"].data.decode() == config_map("a", x="2", y="mine")
+    assert files["d8/a.yaml"].data.decode() == config_map("a", x="2", y="1")
+    assert _lock(".")[0] == "v2"
+
+
+def _killed_after(writes: int, package: str = "up@v2") -> None:
     """Run the update in a process that is killed when it has put so many files in place."""
     code = f"""
 import os, signal
@@ -263,7 +283,7 @@ os.replace = counted
 if left > 40:
     import bot.cli.swap
     bot.cli.swap._rename = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
-main(["pkg", "update", "up@v2"])
+main(["pkg", "update", "{package}"])
 """
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
