@@ -33,8 +33,8 @@ class Options:
 
     Attributes:
         as_kpt: Be as strict as kpt's command: YAML that is no Kubernetes resource is refused,
-            and the first validator that fails ends the rendering. Findings of functions have
-            no line then: kpt tells what functions say as they say it.
+            and the first validator that fails ends the rendering. What functions say
+            is told by the steps alone then, as they say it, unless one fails.
         allow_exec: Commands of Kptfiles may be run.
         tags: Lists the tags of an image, for ranges of versions; None where nobody can.
         prefix: Where images with a short name come from.

@@ -133,7 +133,7 @@ class Running:
         """Read an outcome; take down what the function said, and that it ran."""
         answer = _read(task, call, outcome, sent)
         said = outcome.results or answer.results
-        found = self._findings(task, call, said, sent)
+        found = self._findings(task, call, outcome, said, sent)
         problem = "" if outcome.error or not answer.problem else answer.problem.problem
         if outcome.error:
             complained = any(each.severity is Severity.ERROR for each in found)
@@ -165,11 +165,13 @@ class Running:
         self,
         task: Task,
         call: Call,
+        outcome: Outcome,
         said: Sequence[Mapping[str, object]],
         sent: Sequence[Resource],
     ) -> list[Finding]:
-        if self.options.as_kpt:  # which tells what functions say as they say it, without lines
-            return [from_result(each, function=call.function) for each in said]
+        if self.options.as_kpt:  # which tells what functions say as they say it: see the steps
+            told = said if outcome.error else ()
+            return [from_result(each, function=call.function) for each in told]
         return places.findings(
             said,
             image=call.function,

@@ -41,9 +41,11 @@ class Report:
         self._called = None
         verdict = "[PASS]" if step.ok else "[FAIL]"
         _say(f'{verdict} "{step.function}" in {_duration(taken)}')
-        self._lines("[Results]:", [status.line(each) for each in step.said])
+        shown = map(status.line, step.said[: self._most])
+        self._lines("[Results]:", list(shown), len(step.said))
         if step.log and not step.error:
-            self._lines("Stderr:", step.log.split("\n"))
+            lines = step.log.split("\n")
+            self._lines("Stderr:", lines[: self._most], len(lines))
         if not step.ok and not step.error:
             _say(f"  Exit code: {step.exit_code}")
 
@@ -69,17 +71,15 @@ class Report:
     def _full(self, package: str) -> str:
         return f"{self._name}/{package}" if package else self._name
 
-    def _lines(self, title: str, lines: Sequence[str]) -> None:
-        if not lines:
+    def _lines(self, title: str, shown: Sequence[str], count: int) -> None:
+        if not count:
             return
         _say(f"  {title}")
-        shown = lines[: self._most]
         for line in shown:
             _say(f"    {line}")
-        hidden = len(lines) - len(shown)
-        if hidden:
+        if count > len(shown):
             fix = "use '--truncate-output=false' to disable"
-            _say(f"    ...({hidden} line(s) truncated, {fix})")
+            _say(f"    ...({count - len(shown)} line(s) truncated, {fix})")
 
 
 def _duration(seconds: float) -> str:
