@@ -7,8 +7,10 @@ import traceback
 from pathlib import Path
 from random import Random
 
-from tests.differential.rounds import ROUNDS
+from tests.differential import kptfiles, rounds
 from tests.differential.tools import KPT
+
+ROUNDS = {**rounds.ROUNDS, **kptfiles.ROUNDS}
 
 
 def main() -> int:
