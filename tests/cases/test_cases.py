@@ -5,13 +5,21 @@ from pathlib import Path
 import pytest
 
 from tests.cases.model import Outcome, corpora, load
-from tests.cases.run import NAMED, OWN, SHARED, run
+from tests.cases.run import NAMED, OWN, SHARED, handlers, run
 
 
 @pytest.mark.parametrize("corpus", sorted(NAMED))
 def test_own_cases(corpus: str) -> None:
     """The short-cut answers the shared cases by their names."""
     _all_kept(OWN, corpus)
+
+
+@pytest.mark.parametrize("corpus", sorted(NAMED))
+def test_own_cases_have_every_kind(corpus: str) -> None:
+    """The short-cut runs a kind only where the shared cases stand."""
+    kinds = {case.kind for case in load(corpus, corpora(OWN)[corpus])}
+
+    assert set(handlers(corpus)) - kinds == set()
 
 
 @pytest.mark.parametrize("corpus", sorted(NAMED))

@@ -48,8 +48,9 @@ def _commented(rng: Random, text: str) -> str:
     lines = []
     for number, line in enumerate(text.splitlines()):
         key, _, value = line.partition(": ")
-        plain = value and not line.rstrip().endswith((":", "|", ">"))
-        if number and rng.random() < 0.06 and not key.lstrip().startswith("-"):
+        plain = value and not line.rstrip().endswith((":", "|", ">", "null"))
+        beside = key.lstrip().startswith("-") or value == "null"
+        if number and rng.random() < 0.06 and not beside:
             lines.append(" " * (len(line) - len(line.lstrip())) + f"# above {number}")
         lines.append(f"{line} # note {number}" if plain and rng.random() < 0.15 else line)
     return "\n".join(lines) + "\n"

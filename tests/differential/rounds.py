@@ -13,7 +13,7 @@ from random import Random
 
 from bot.cli import folder
 from cadlib.package import KPTFILE, Entry, name
-from cadlib.yaml import Value
+from cadlib.yaml import FieldPath, Value
 from tests.cases import compare
 from tests.differential import making
 from tests.differential.tools import Done, Tool, both, commit, git
@@ -86,7 +86,8 @@ def render(rng: Random, root: Path) -> str:
             data = files[path].data + f"pipeline:\n  mutators:\n{steps}".encode()
             files[path] = Entry(data)
     arguments = ["fn", "render", "pkg", "--allow-exec"]
-    return _on_packages(root, files, [*arguments, *rng.choice(([], [], ["-o", "unwrap"]))])
+    arguments += rng.choice(([], [], ["-o", "unwrap"]))
+    return _on_packages(root, files, arguments, ordered=False)
 
 
 def update(rng: Random, root: Path) -> str:
@@ -105,7 +106,7 @@ def update(rng: Random, root: Path) -> str:
         _updated(found[tool], run, upstream, strategy, None if untouched else seed + 1)
         for tool, run in both()
     ]
-    return _commands(*done) or _trees(found, "pkg", merged=True)
+    return _commands(*done) or _trees(found, "pkg", gone=_gone(was, becomes))
 
 
 def _updated(cwd: Path, tool: Tool, upstream: Path, strategy: str, seed: int | None) -> Done:
@@ -148,48 +149,108 @@ def _function(rng: Random, root: Path) -> str:
         script.write_text(FUNCTION.format(python=sys.executable))
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
     does = rng.choice(("label", "drop", "add", "warn", "label add", "label drop", "fail"))
-    return rng.choice(("cat", "sed s#example.com/#example.org/#", f"{script} {does}"))
+    return rng.choice(("cat", "sed s/TCP/UDP/g", f"{script} {does}"))
 
 
-def _on_packages(root: Path, files: Files, arguments: Sequence[str]) -> str:
+def _on_packages(
+    root: Path, files: Files, arguments: Sequence[str], *, ordered: bool = True
+) -> str:
     """Run a command on a copy of the package with each tool."""
     places = {tool: root / tool for tool, _ in both()}
     done = []
     for tool, run in both():
         folder.write(places[tool] / "pkg", files)
         done.append(run(places[tool], *arguments))
-    return _commands(*done) or _trees(places, "pkg")
+    return _commands(*done, ordered=ordered) or _trees(places, "pkg")
 
 
-def _commands(theirs: Done, ours: Done) -> str:
-    """Compare exit codes, messages, and streams of resources by meaning."""
+def _commands(theirs: Done, ours: Done, *, ordered: bool = True) -> str:
+    """Compare exit codes, and streams of resources by meaning; without their order for D79."""
     if theirs.code != ours.code:
         return f"exit codes {theirs.code} and {ours.code}\n{theirs.err}\n{ours.err}"
-    return compare.documents_difference(theirs.out, ours.out)
+    difference = compare.documents_difference(theirs.out, ours.out)
+    if not difference or ordered:
+        return difference
+    left, right = (sorted(compare.documents(done.out), key=_key) for done in (theirs, ours))
+    return "" if left == right else difference
 
 
-def _trees(places: Mapping[str, Path], below: str, *, merged: bool = False) -> str:
-    """Compare what both tools left on disk, by documents, without kpt's merge comments (D40)."""
+def _key(document: compare.Parsed) -> str:
+    return json.dumps(document.value, sort_keys=True)
+
+
+def _gone(was: Files, becomes: Files) -> list[Value]:
+    """Return the resources that upstream removed."""
+    before, after = (
+        [
+            each.value
+            for path in files
+            if path.endswith((".yaml", ".yml"))
+            for each in compare.documents(files[path].data)
+        ]
+        for files in (was, becomes)
+    )
+    names = [_name(value) for value in after]
+    return [value for value in before if _name(value) not in names]
+
+
+def _name(value: Value) -> tuple[Value, Value, Value]:
+    assert isinstance(value, dict)
+    metadata = value["metadata"]
+    assert isinstance(metadata, dict)
+    return value["kind"], metadata["name"], metadata.get("namespace")
+
+
+def _trees(places: Mapping[str, Path], below: str, *, gone: Sequence[Value] | None = None) -> str:
+    """Compare what both tools left on disk, by documents, without kpt's merge comments (D40).
+
+    Args:
+        places: The tools' folders, kpt's first.
+        below: The folder to compare, in each of them.
+        gone: After an update, the resources that upstream removed.
+    """
     theirs, ours = (folder.read(each / below) for each in places.values())
     rules = {"kptfile": "semantic", "other_files": "documents"}
     found = compare.differences(theirs, ours, rules, noise=False)
-    if merged:
-        found = {path: text for path, text in found.items() if not _listed(theirs, ours, path)}
+    if gone is not None:
+        found = {
+            path: text for path, text in found.items() if not _listed(theirs, ours, path, gone)
+        }
     return compare.listed(found)
 
 
-def _listed(theirs: Files, ours: Files, path: str) -> bool:
-    """Say whether a merged file differs only by the order of ports (D23) and by nulls (D39)."""
-    if path not in theirs or path not in ours:
-        return False
+def _listed(theirs: Files, ours: Files, path: str, gone: Sequence[Value]) -> bool:
+    """Say whether a merged file differs only as docs/deviations.md describes.
+
+    By the order of ports (D23), by nulls (D39), and by resources that upstream removed, that were
+    not changed here, and that kpt keeps (D27).
+    """
     left, right = (
         [
-            (_plain(each.value), sorted(each.comments.values()), each.standing)
-            for each in compare.documents(files[path].data, noise=False)
+            (_plain(each.value), _remarks(each), each.standing)
+            for each in compare.documents(files[path].data if path in files else "", noise=False)
         ]
         for files in (theirs, ours)
     )
-    return left == right
+    kept = [each for each in left if each in right or each[0] not in map(_plain, gone)]
+    return kept == right
+
+
+def _remarks(document: compare.Parsed) -> list[str]:
+    """Return the line comments, without those of nulls, whatever their place."""
+    return sorted(
+        text for path, text in document.comments.items() if _at(document.value, path) is not None
+    )
+
+
+def _at(value: Value, path: FieldPath) -> Value:
+    for step in path:
+        match value, step:
+            case dict(), str():
+                value = value[step]
+            case list(), int():
+                value = value[step]
+    return value
 
 
 def _plain(value: Value) -> Value:
