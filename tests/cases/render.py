@@ -15,7 +15,7 @@ from bot.cli.fn import fn
 from cadlib import package as packages
 from cadlib.package import KPTFILE, Entry, Files
 from cadlib.source import unfit
-from cadlib.yaml import Value
+from cadlib.yaml import Value, emit
 from fnrunner import builtin
 from fnrunner.errors import FunctionNotFoundError
 from tests.cases import context
@@ -247,7 +247,53 @@ def _deviation(data: Mapping[str, Any], ran: Ran, found: Mapping[str, str]) -> V
         and not found.keys() - kustomizations - {path for path in found if path in ran.files}
     ):
         return deviates("D60", f"{', '.join(sorted(kustomizations))} left as it is")
+    return _of_results(expected, ran.files, found)
+
+
+def _of_results(expected: Files, actual: Files, found: Mapping[str, str]) -> Verdict | None:
+    """Return the deviation where only the results in the root's status differ."""
+    if found.keys() != {KPTFILE}:
+        return None
+    folders = packages.find(actual)
+    if not _trees(_short_paths(expected, folders), _short_paths(actual, folders)):
+        return deviates("D61", "results name files below the package of the pipeline")
+    if not _trees(
+        _short_paths(expected, folders, order=True), _short_paths(actual, folders, order=True)
+    ):
+        return deviates("D62", "results come in the order of the files")
     return None
+
+
+def _short_paths(files: Files, folders: Sequence[str], *, order: bool = False) -> Files:
+    """Return files with each result's path below its own package, sorted if `order` is set."""
+    value = documents(files[KPTFILE].data)[0].value
+    for each in _lists(value, "results"):
+        for result in each:
+            file = result.get("file") if isinstance(result, dict) else None
+            if isinstance(file, dict) and file.get("path"):
+                file["path"] = _below(str(file["path"]), folders)
+        if order:
+            each.sort(key=str)
+    return {**files, KPTFILE: Entry(emit(value).encode())}
+
+
+def _below(path: str, folders: Sequence[str]) -> str:
+    """Return a path below the innermost package that it may lie in."""
+    above = [each for each in packages.upwards(packages.folder(path)) if each]
+    inner = (each for each in above if any(f"/{f}".endswith(f"/{each}") for f in folders if f))
+    return packages.relative(next(inner, ""), path)
+
+
+def _lists(value: Value, key: str) -> Iterator[list[Value]]:
+    """Yield the lists of a key, wherever it stands."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _lists(each, key)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            if name == key and isinstance(each, list):
+                yield each
+            yield from _lists(each, key)
 
 
 def _of_output(expected: str, actual: str) -> Verdict | None:
