@@ -17,18 +17,18 @@ Source: kpt.md 2.5 of the behaviour specification, kpt's pkg/lib/update/merge3.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from cadlib.conflicts import ABSENT, Conflict, Policy, veiled
-from cadlib.merge import equal, merge_documents
+from cadlib.merge import Merged, equal, merge_documents
 from cadlib.merge_pairs import Identity, Pairing, Resource, State, Triple, duplicate
+from cadlib.merge_text import Work, by_lines
 from cadlib.package import KPTFILE, Entry, Files, name
-from cadlib.pieces import Piece, joined, pieces
 from cadlib.schema import Schemas
 from cadlib.source import ref
-from cadlib.yaml import DELETED, Deleted, Document, EditError, FieldPath, Stream, Value, edit, read
+from cadlib.yaml import DELETED, Deleted, Value
 
 _ENDINGS = (".yaml", ".yml")
 _REMOVED_HERE = "removed locally and changed upstream"
@@ -91,27 +91,6 @@ def _yaml_files(files: Files) -> dict[str, Entry]:
     }
 
 
-@dataclass(slots=True)
-class _Work:
-    """What shall become of one file, beside edits of its documents.
-
-    Attributes:
-        replaced: Pieces to take the place of others, by position.
-        dropped: Positions of the documents to go.
-        added: Pieces to follow.
-        values: New values of documents, by position.
-        comments: New line comments of documents, by position.
-        like: Documents upstream from which new nodes take their text, by position.
-    """
-
-    replaced: dict[int, Piece] = field(default_factory=dict)
-    dropped: set[int] = field(default_factory=set)
-    added: list[Piece] = field(default_factory=list)
-    values: dict[int, Value] = field(default_factory=dict)
-    comments: dict[int, Mapping[FieldPath, str]] = field(default_factory=dict)
-    like: dict[int, tuple[Document, ...]] = field(default_factory=dict)
-
-
 class _Merge:
     """One merge: the three states, and what is found on the way."""
 
@@ -129,7 +108,7 @@ class _Merge:
         self._policy = policy
         self._schemas = Schemas(chain(crds, _definitions(updated, local, origin)))
         self._conflicts: list[Conflict] = []
-        self._work: dict[str, _Work] = {}
+        self._work: dict[str, Work] = {}
         self._moving: list[tuple[Resource, Resource]] = []
         # By file, where the resources that were in it at first are now locally.
         self._homes: dict[str, set[str]] = defaultdict(set)
@@ -145,11 +124,13 @@ class _Merge:
             _put(files, path, self._base(path))
         for triple in Pairing(self._origin, self._local, self._updated).triples(rest):
             self._settle(triple)
-        edited = {path: self._edited(path, work) for path, work in self._work.items()}
+        for work in self._work.values():
+            work.write()
+            self._conflicts += work.conflicts
         for source, target in self._moving:
-            self._move(edited, source, target)
+            self._move(source, target)
         for path, work in self._work.items():
-            _put(files, path, self._assembled(path, work, edited[path]))
+            _put(files, path, self._assembled(path, work))
         ordered = dict(sorted(files.items()))
         told = sorted(self._conflicts, key=lambda each: (each.path, each.line or 0, each.field))
         return MergedFiles(ordered, tuple(told))
@@ -205,8 +186,11 @@ class _Merge:
         ours = self._local.files.get(path)
         return ours is None or ours == self._origin.files.get(path) != self._updated.files.get(path)
 
-    def _at(self, path: str) -> _Work:
-        return self._work.setdefault(path, _Work())
+    def _at(self, path: str) -> Work:
+        if path not in self._work:
+            side = self._updated if self._is_from_upstream(path) else self._local
+            self._work[path] = Work(side.stream(path))
+        return self._work[path]
 
     # Resources.
 
@@ -293,84 +277,41 @@ class _Merge:
             path=local.path,
         )
         self._conflicts += merged.conflicts
-        work = self._at(local.path)
+        self._write(origin, local, updated, merged)
+
+    def _write(
+        self, origin: Resource | None, local: Resource, updated: Resource, merged: Merged
+    ) -> None:
+        work, position = self._at(local.path), local.position
         if isinstance(merged.value, Deleted):
-            work.dropped.add(local.position)
+            work.dropped.add(position)
             return
-        work.values[local.position] = merged.value
-        work.like[local.position] = (updated.document,)
+        if origin:
+            texts = (origin.piece, local.piece, updated.piece)
+            piece = by_lines(*texts, merged.value, merged.comments)
+            if piece:
+                work.replaced[position] = piece
+                return
+        work.values[position] = merged.value
+        work.like[position] = (updated.document,)
         if merged.comments is not None:
-            work.comments[local.position] = merged.comments
+            work.comments[position] = merged.comments
 
     # Text.
 
-    def _edited(self, path: str, work: _Work) -> list[Piece]:
-        """Return the pieces of a file with the values that were merged."""
-        stream = self._stream(path)
-        if stream is None:
-            return []
-        if work.values:
-            try:
-                stream = _written(stream, work, work.values)
-            except EditError:
-                stream = self._written_apart(stream, work)
-        return pieces(stream)
-
-    def _written_apart(self, stream: Stream, work: _Work) -> Stream:
-        """Write one document after the other; one that cannot be written stays local."""
-        for position, value in work.values.items():
-            try:
-                stream = _written(stream, work, {position: value})
-            except EditError as error:
-                document = stream.documents[position]
-                self._conflicts.append(
-                    Conflict(
-                        path=stream.source.path,
-                        line=error.place.line or document.start_line,
-                        resource=str(ref(document.value)),
-                        field=error.place.field,
-                        chosen="local",
-                        reason=f"the merged value cannot be written here: {error.problem}",
-                    )
-                )
-        return stream
-
-    def _stream(self, path: str) -> Stream | None:
-        side = self._updated if self._is_from_upstream(path) else self._local
-        return side.stream(path)
-
-    def _move(self, edited: Mapping[str, list[Piece]], source: Resource, target: Resource) -> None:
+    def _move(self, source: Resource, target: Resource) -> None:
         """Put a resource's merged text where upstream moved it to."""
-        piece = self._work[source.path].replaced.get(
-            source.position, edited[source.path][source.position]
-        )
-        work = self._work[target.path]
+        piece = self._at(source.path).piece(source.position)
+        work = self._at(target.path)
         if self._is_from_upstream(target.path):
             work.replaced[target.position] = target.piece.holding(piece)
         else:
             work.added.append(piece)
 
-    def _assembled(self, path: str, work: _Work, found: list[Piece]) -> Entry | None:
-        stream = self._stream(path)
-        if stream is None:
-            return None
-        left = [
-            work.replaced.get(position, piece)
-            for position, piece in enumerate(found)
-            if position not in work.dropped
-        ]
-        if work.dropped and all(each.empty for each in left) and not work.added:
-            return None
-        side = self._updated if self._is_from_upstream(path) else self._local
-        mode = (self._base(path) or side.files[path]).mode
-        return Entry(joined(left, work.added, stream), mode)
-
-
-def _written(stream: Stream, work: _Work, values: Mapping[int, Value]) -> Stream:
-    """Return the file with these documents as they were merged."""
-    comments = {position: each for position, each in work.comments.items() if position in values}
-    data = edit(stream, values, comments=comments, like=work.like)
-    return read(data, path=stream.source.path)
+    def _assembled(self, path: str, work: Work) -> Entry | None:
+        data = work.data()
+        base = self._base(path)
+        return None if data is None or base is None else replace(base, data=data)
 
 
 def _put(files: dict[str, Entry], path: str, entry: Entry | None) -> None:

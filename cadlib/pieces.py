@@ -2,7 +2,7 @@
 
 Rules:
 - All pieces of a file, one after the other, are its text.
-- A document's comments are the lines behind its "---", up to the next one; what stands
+- A document's comments are the lines after its "---", up to the next one. What stands
   before the first "---" of a file belongs to its first document.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cadlib.yaml import Stream
 
-_MARK = re.compile("^---", re.MULTILINE)
+_MARK = re.compile(r"^---(?:[ \t]+#[^\r\n]*)?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Piece:
     """The text of one document.
 
     Attributes:
-        mark: All up to and with its "---"; "" for a first document without one.
+        mark: All up to and with its "---" and a comment behind that; "" for a first
+            document without one.
         body: The rest.
         empty: It holds comments at most.
     """
@@ -31,7 +32,11 @@ class Piece:
 
     def like(self, other: "Piece") -> bool:
         """Say whether two documents have the same text, blank lines around it aside."""
-        return _normal(self.body).strip() == _normal(other.body).strip()
+        return self.unix().strip() == other.unix().strip()
+
+    def unix(self) -> str:
+        """Return the body with line feeds alone at the ends of its lines."""
+        return self.body.replace("\r\n", "\n")
 
     def holding(self, other: "Piece") -> "Piece":
         """Return a piece in this one's place, with the text of the other."""
@@ -69,15 +74,11 @@ def joined(parts: Sequence[Piece], added: Iterable[Piece], whole: Stream) -> byt
     if found and found[0].mark == "---" and whole.documents and not whole.documents[0].explicit:
         found[0] = Piece("", "").holding(found[0])  # it was the second, and needs no mark now
     for each in added:
-        place = Piece("---" if found else "", "")
-        found.append(place.holding(each))
+        mark = each.mark if each.mark.startswith("---") else "---"
+        found.append(Piece(mark if found else "", "").holding(each))
     text = ""
     for each in found:
         if text and not text.endswith("\n"):
             text += ends
-        text += each.mark + _normal(each.body).replace("\n", ends)
+        text += each.mark + each.unix().replace("\n", ends)
     return (("\ufeff" if whole.source.bom else "") + text).encode()
-
-
-def _normal(text: str) -> str:
-    return text.replace("\r\n", "\n")

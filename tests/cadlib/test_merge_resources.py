@@ -82,6 +82,14 @@ def test_a_document_that_only_upstream_changed_is_taken_with_its_comments() -> N
     assert texts(merged) == {"f": foo(a=5) + "---\n" + theirs}
 
 
+def test_what_values_do_not_tell_arrives_too() -> None:
+    """The short-cut writes values, and loses the comment above a field and the blank line."""
+    theirs = foo().replace("b: 1", "\n# why 1\nb: 1")
+    merged = merge_resources(package(f=foo()), package(f=foo(a=5)), package(f=theirs))
+
+    assert texts(merged) == {"f": theirs.replace("a:   1", "a:   5")}
+
+
 def test_new_resources_come_as_upstream_wrote_them() -> None:
     """The short-cut writes them in its own layout."""
     new = foo("new", more="1")
@@ -349,7 +357,8 @@ def test_lists_of_custom_resources_are_merged_by_their_definition() -> None:
 def test_what_cannot_be_written_stays_local_and_is_told() -> None:
     """The short-cut gives up the whole package for one alias."""
     origin = "metadata: {name: x}\nkind: Foo\na: &a {p: 1, q: 1}\nb: *a\nc: 1\n"
-    local, updated = origin.replace("c: 1", "c: 2"), origin.replace("b: *a", "b: {p: 1, q: 2}")
+    local = origin.replace("b: *a\nc: 1", "b: *a # both\nc: 2")
+    updated = origin.replace("b: *a", "b: {p: 1, q: 2}")
     merged = merge_resources(
         package(f=origin + "---\n" + foo()),
         package(f=local + "---\n" + foo(a=2)),

@@ -11,7 +11,7 @@ TEXTS: dict[str, tuple[str, list[tuple[str, str]]]] = {
         "# c\n---\na: 1\n", [("# c\n---", "\na: 1\n")],
     ),
     "a comment behind a mark belongs to the document": (
-        "a: 1\n--- # c\nb: 1\n", [("", "a: 1\n"), ("---", " # c\nb: 1\n")],
+        "a: 1\n--- # c\nb: 1\n", [("", "a: 1\n"), ("--- # c", "\nb: 1\n")],
     ),
     "comments at the end belong to the document before": (
         "a: 1\n# c\n---\nb: 1\n", [("", "a: 1\n# c\n"), ("---", "\nb: 1\n")],
