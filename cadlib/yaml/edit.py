@@ -18,6 +18,7 @@ Rules:
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 
 from cadlib.errors import PackageError, Place
@@ -25,10 +26,10 @@ from cadlib.yaml.borrow import Like
 from cadlib.yaml.comments import Comments, agree, make_room, set_comments
 from cadlib.yaml.emit import Style, emit, entry
 from cadlib.yaml.holds import holds
-from cadlib.yaml.layout import style_of
+from cadlib.yaml.layout import children, style_of
 from cadlib.yaml.parse import Stream, read
 from cadlib.yaml.patch import Patch, head
-from cadlib.yaml.tree import Document, Value, same
+from cadlib.yaml.tree import Document, Map, Scalar, Seq, Value, content_start, same
 from cadlib.yaml.walk import ROOT, EditError, Editor, Entry, Slot
 
 
@@ -40,6 +41,7 @@ class Deleted(Enum):
 
 DELETED = Deleted.DELETED
 Likes = Mapping[int, Sequence[Document]]
+_HEADER = re.compile(r"[|>][0-9]*(?![0-9+-])")
 _MARK = re.compile("^---", re.MULTILINE)
 _NO_COMMENTS: Mapping[int, Comments] = MappingProxyType({})
 _NO_LIKES: Likes = MappingProxyType({})
@@ -144,7 +146,8 @@ def append(
     newline = "\r\n" if text.endswith("\r\n") else "\n"
     parts = [text]
     if text and not text.endswith("\n"):
-        parts.append(newline)
+        place = _open_block(stream)
+        parts = [text if place is None else text[:place] + "-" + text[place:], newline]
     open_end = not stream.documents or (
         stream.documents[-1].empty and stream.documents[-1].explicit
     )
@@ -220,9 +223,13 @@ def _commented(stream: Stream, comments: Sequence[Comments | None], expected: li
 def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> bytes:
     """Apply the edits, read the result, and compare it with what was wanted."""
     place = Place(stream.source.path)
-    for complete in (False, True):
+    for ending in (
+        patch.apply,
+        partial(patch.apply, complete=True),
+        partial(_closed, stream, patch),
+    ):
         try:
-            text = patch.apply(complete=complete)
+            text = ending()
             data = _encoded(stream, text)
             if holds(text, expected):
                 return data
@@ -236,6 +243,29 @@ def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> bytes:
         ):
             return data
     raise EditError(place, "the edited text would not have the wanted value", _BY_HAND)
+
+
+def _closed(stream: Stream, patch: Patch) -> str:
+    """Apply the edits to a file whose last block scalar says that it has no final newline."""
+    place = _open_block(stream)
+    if place is not None:
+        patch.replace(place, place, "-")
+    return patch.apply()
+
+
+def _open_block(stream: Stream) -> int | None:
+    """Return where the "-" belongs that a block scalar at the end needs once lines follow it.
+
+    Without a final newline in the file the scalar has none either, whatever its header says.
+    """
+    text = stream.source.text
+    node = stream.documents[-1].root if stream.documents else None
+    while isinstance(node, Map | Seq) and (inner := children(node)):
+        node = inner[-1]
+    if not isinstance(node, Scalar) or node.style not in ("|", ">") or node.end < len(text):
+        return None
+    header = _HEADER.match(text, content_start(text, node))
+    return header.end() if header and not text.endswith("\n") else None
 
 
 def _encoded(stream: Stream, text: str) -> bytes:

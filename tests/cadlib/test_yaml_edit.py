@@ -168,6 +168,9 @@ KEYS: dict[str, tuple[str, Changes, str]] = {
         '{\n  "a": 1,\n  "b": {"x": "y"},\n  "c": "d"\n}\n',
     ),
     "without final newline": ("a: 1\nb: 2", {"c": 3}, "a: 1\nb: 2\nc: 3"),
+    "after a block that has no final newline": (
+        "d:\n  a: |\n    x", {"d.b": 1}, "d:\n  a: |-\n    x\n  b: 1",
+    ),
     "CRLF": ("a:\r\n  b: 1\r\nc: |\r\n  x\r\n", {"a.d": {"e": 2}},
              "a:\r\n  b: 1\r\n  d:\r\n    e: 2\r\nc: |\r\n  x\r\n"),
     "CRLF on some lines": ("a: 1\r\nb: 2\nc:\r\n  d: 1\n", {"c.e": 1},
@@ -449,6 +452,7 @@ APPENDED: dict[str, tuple[str, str]] = {
     "behind a mark": ("a: 1\n---\n", "a: 1\n---\nk:\n- v\n"),
     "behind an end": ("a: 1\n...\n", "a: 1\n...\n---\nk:\n- v\n"),
     "with CRLF and BOM": ("\ufeffa: 1\r\n", "\ufeffa: 1\r\n---\r\nk:\r\n- v\r\n"),
+    "behind a block without final newline": ("- |2 # c\n   x", "- |2- # c\n   x\n---\nk:\n- v\n"),
     "behind blank lines that count": ("a: |+\n  x\n\n", "a: |+\n  x\n\n---\nk:\n- v\n"),
 }
 

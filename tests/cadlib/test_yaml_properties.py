@@ -170,10 +170,11 @@ def test_an_appended_document_leaves_the_others(seed: int, value: Value) -> None
     stream = read(data)
     longer = append(stream, [value])
 
-    assert longer.startswith(data)
+    # A block scalar that ended the file without a newline has to say so now.
+    assert longer.replace(b"|-", b"|").startswith(data.replace(b"|-", b"|"))
     found = read(longer).documents
     assert len(found) == 2
-    assert same(found[0].value, stream.documents[0].value) or not data.endswith(b"\n")
+    assert same(found[0].value, stream.documents[0].value)
     assert same(found[1].value, value)
 
 
