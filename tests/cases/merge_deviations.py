@@ -32,6 +32,9 @@ def _walk(expected: Any, actual: Any, states: tuple[Any, Any, Any]) -> Iterator[
     if alike(expected, actual):
         return
     _, local, updated = states
+    if _is_lost(actual, states):
+        yield ""
+        return
     gone_on_a_side = local is ABSENT or updated is ABSENT
     if actual is ABSENT and _hollow(expected) and {} not in (local, updated):
         yield LEFTOVER
@@ -70,8 +73,8 @@ def _lists(expected: list[Any], actual: list[Any], states: tuple[Any, Any, Any])
             yield ELEMENT
         else:  # of an element that one side removed, kpt keeps what the other added to it
             yield ELEMENT if _half_of_one(element, states) else ""
-    if left:
-        yield ""
+    if left:  # of an element that upstream only took something from, kpt keeps nothing at all
+        yield ELEMENT if all(each in whole for each in left) else ""
 
 
 def _unordered(items: list[Any]) -> list[str]:
@@ -95,6 +98,14 @@ def _partial(part: Any, whole: Any) -> bool:
         return all(any(_partial(each, other) for other in whole) for each in part)
     # kpt writes merge keys back as texts: `port: "80"`.
     return isinstance(whole, Absent) or alike(part, whole) or part == str(whole)
+
+
+def _is_lost(actual: Any, states: tuple[Any, Any, Any]) -> bool:
+    """Say whether only one side changed a value, and that is not what came out."""
+    origin, local, updated = states
+    if alike(origin, local):
+        return not alike(actual, updated)
+    return alike(origin, updated) and not alike(actual, local)
 
 
 def _is_one_side(actual: Any, states: tuple[Any, Any, Any]) -> bool:
