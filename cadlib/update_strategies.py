@@ -15,6 +15,7 @@ copy-merge.go.
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from cadlib import kptfile_edit, kptfile_merge, merge_resources
 from cadlib import package as packages
@@ -136,18 +137,21 @@ def _resource_merge(trees: Trees, root: bool, policy: Policy) -> Merged:
     every = _packages(trees)
     files = {path: entry for path, entry in trees.local.items() if _in_any(path, remote)}
     conflicts: list[Conflict] = []
-
-    def crds() -> Iterable[Value]:
-        """Find definitions anywhere in the package: those of one part are used in others."""
-        return merge_resources.definitions(trees.updated, trees.local) if len(every) > 1 else ()
-
+    gone: set[str] = set()
     for package in sorted(each for each in every if not _in_any(each, remote)):
-        own = trees.map(lambda tree, at=package: _own(tree, at, every))  # type: ignore[misc]
-        known = any(packages.within(path, package) for path in trees.origin)
+        known, here = (_is_there(package, tree) for tree in (trees.origin, trees.local))
+        if _in_any(package, gone) or (package and known and not here):
+            gone.add(package)  # deleted here, and all that is new in it stays away
+            continue
         merged = _merge_one(
-            own, package, known, root=root and not package, policy=policy, crds=crds()
-        )
-        merged = merged.below(package)
+            trees.map(partial(_own, package=package, every=every)),
+            package,
+            known,
+            root=root and not package,
+            policy=policy,
+            # What one part of a package defines is used in others.
+            crds=merge_resources.definitions(trees.updated, trees.local) if len(every) > 1 else (),
+        ).below(package)
         files |= merged.files
         conflicts += merged.conflicts
     return Merged(files, tuple(conflicts))
@@ -170,12 +174,10 @@ def _merge_one(
     if package:
         if local and updated and not known:
             raise added_in_both(package)
-        if not local or not known:
-            return Merged(dict(updated if not origin and not local else local))
-        if not updated and not changed(origin, local):
-            return Merged({})
-        if not updated:
-            return Merged(dict(local), (gone_upstream(),))
+        if not origin and not (local and updated):
+            return Merged(dict(local or updated))
+        if local and not updated:
+            return Merged(dict(local), (gone_upstream(),)) if changed(origin, local) else Merged({})
     kptfile = merge_kptfile(trees, root=root, policy=policy)
     resources = merge_resources.merge_resources(
         _with_resources(origin),
@@ -299,6 +301,10 @@ def _packages(trees: Trees) -> frozenset[str]:
     """Return the packages of all three trees; the root is one, with a Kptfile or without."""
     found = (packages.find(tree) for tree in (trees.origin, trees.local, trees.updated))
     return frozenset({"", *(each for tree in found for each in tree)})
+
+
+def _is_there(package: str, files: Files) -> bool:
+    return any(packages.within(path, package) for path in files)
 
 
 def _own(files: Files, package: str, every: Collection[str]) -> dict[str, Entry]:

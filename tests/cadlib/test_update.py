@@ -243,12 +243,28 @@ def test_a_subpackage_deleted_upstream_goes_unless_it_was_changed(
     assert [each.path for each in updated.conflicts] == (["sub/Kptfile"] if changed else [])
 
 
-def test_a_subpackage_deleted_here_stays_away_with_all_that_is_new_in_it() -> None:
+@pytest.mark.parametrize("upstream", ["", "other@v1"])
+def test_a_subpackage_deleted_here_stays_away_with_all_that_is_new_in_it(upstream: str) -> None:
     """The short-cut: look at each package by itself, and bring back those in it."""
-    old = {"sub/Kptfile": kptfile("sub", upstream="other@v1", lock="other@v1")}
-    new = {**old, "sub/in/Kptfile": kptfile("in", upstream="other@v1", lock="other@v1")}
+    old = {"sub/Kptfile": kptfile("sub", upstream=upstream, lock=upstream)}
+    new = {**old, "sub/in/Kptfile": kptfile("in", upstream=upstream, lock=upstream)}
     after, _ = _update({"Kptfile": ROOT}, {("up", "v1"): old, ("up", "v2"): new})
     assert after.keys() == {"Kptfile"}
+
+
+def test_a_package_made_around_a_subpackage_is_merged_with_nothing() -> None:
+    """The short-cut: an error, or a conflict with an upstream that never had it."""
+    inner = {"sub/in/Kptfile": kptfile("in")}
+    local = {"Kptfile": ROOT, **inner, "sub/Kptfile": kptfile("mine"), "sub/a.txt": "mine"}
+    after, updated = _update(local, {("up", "v1"): inner, ("up", "v2"): inner})
+    assert {path: after[path] for path in local if path != "Kptfile"} == {
+        path: text for path, text in local.items() if path != "Kptfile"
+    }
+    assert updated.conflicts == ()
+    after, updated = _update(
+        local, {("up", "v1"): inner, ("up", "v2"): {**inner, "sub/b.txt": "1"}}
+    )
+    assert (after["sub/a.txt"], after["sub/b.txt"]) == ("mine", "1")
 
 
 def test_remote_subpackages_follow_the_root_only_in_its_own_repository() -> None:
