@@ -81,7 +81,8 @@ def refusals(function: Function, options: Options) -> Iterator[PackageError]:
     if function.exec and not options.allow_exec:
         at = replace(place(function), field=_field(function, "exec"))
         problem = NOT_ALLOWED if options.as_kpt else "`exec` of a function is not supported yet"
-        yield PackageError(at, problem, "Use a function that has an image")
+        fix = "Allow it if you trust the command, or use" if options.as_kpt else "Use"
+        yield PackageError(at, problem, f"{fix} a function that has an image")
     try:
         image(function, options)
     except PackageError as error:

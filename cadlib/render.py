@@ -252,16 +252,21 @@ class _Rendering:
                 Place(packages.KPTFILE), "the package has no Kptfile", "Add one: `kpt pkg init`"
             )
         found = list(self._troubles(guardrails))
-        found.sort(key=lambda each: list(Stage).index(each.stage))
-        if found:
-            raise _StoppedError(replace(found[0], breadth_first=self._breadth_first))
+        found.sort(key=lambda each: list(Stage).index(each[0].stage))
+        if not found:
+            return
+        first, task = found[0]
+        if self._options.as_kpt and task and first.error and first.stage is Stage.PIPELINE:
+            self.running.refuse(task, first.error.problem)
+        raise _StoppedError(replace(first, breadth_first=self._breadth_first))
 
-    def _troubles(self, guardrails: Sequence[Task]) -> Iterator[Failure]:
+    def _troubles(self, guardrails: Sequence[Task]) -> Iterator[tuple[Failure, Task | None]]:
+        """Yield what is wrong, with the function that it is about."""
         for package in sorted(self._source.packages):
             kptfile = self._source.kptfiles.get(package)
             if kptfile is None:
                 error = self._source.refused.get(package)
-                yield Failure(package=package, stage=Stage.READ, error=error)
+                yield Failure(package=package, stage=Stage.READ, error=error), None
                 continue
             for task in tasks(package, kptfile.mutators, kptfile.validators, PIPELINE):
                 yield from self._trouble(task)
@@ -270,27 +275,26 @@ class _Rendering:
         if self._options.as_kpt:
             yield from self._unreadable()
 
-    def _trouble(self, task: Task) -> Iterator[Failure]:
-        """Yield why a function cannot be run, and take it down."""
+    def _trouble(self, task: Task) -> Iterator[tuple[Failure, Task]]:
+        """Yield why a function cannot be run."""
         for error in functions.refusals(task.function, self._options):
             self.running.findings.append(from_error(error))
-            self.running.refuse(task, error.problem)
-            yield Failure(package=task.package, stage=Stage.PIPELINE, error=error)
+            yield Failure(package=task.package, stage=Stage.PIPELINE, error=error), task
         try:
             functions.config(self._source, task.package, task.function, (), self._options.folder)
         except PackageError as error:
             self.running.findings.append(from_error(error))
             missing = isinstance(error, MissingConfigError)
             stage = Stage.PACKAGE if missing else Stage.READ
-            yield Failure(package=task.package, stage=stage, error=error)
+            yield Failure(package=task.package, stage=stage, error=error), task
 
-    def _unreadable(self) -> Iterator[Failure]:
+    def _unreadable(self) -> Iterator[tuple[Failure, None]]:
         """Yield the files that are no YAML: kpt reads all or nothing."""
         for finding in self._source.findings:
             package = packages.owner_of(finding.place.path, self._source.packages) or ""
             if finding.severity is Severity.ERROR and package not in self._source.refused:
                 error = PackageError(finding.place, finding.message, finding.fix)
-                yield Failure(package=package, stage=Stage.PACKAGE, error=error)
+                yield Failure(package=package, stage=Stage.PACKAGE, error=error), None
 
     def _packages(self) -> Driven[list[Resource]]:
         if self._breadth_first:

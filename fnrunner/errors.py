@@ -3,6 +3,8 @@
 A function that ran and objected is no error: it is an `Outcome` with `failed` set.
 """
 
+from collections.abc import Iterable
+
 
 class FunctionError(Exception):
     """A function could not be run; the subclasses say why and who must act.
@@ -17,11 +19,19 @@ class FunctionError(Exception):
 
 
 class FunctionNotFoundError(FunctionError):
-    """No runner has this function; the author or an operator can change that."""
+    """No runner has this function; the author or an operator can change that.
 
-    def __init__(self, image: str) -> None:
+    Args:
+        image: The function, as it was asked for.
+        there: Names of all that there are; () where nobody knows.
+    """
+
+    def __init__(self, image: str, there: Iterable[str] = ()) -> None:
+        names = ", ".join(sorted(there))
         super().__init__(
-            image, "no runner has it", "Check its registry, name and tag in the Kptfile"
+            image,
+            f"it is none of those that run here: {names}" if names else "no runner has it",
+            "Check its registry, name and tag in the Kptfile",
         )
 
 

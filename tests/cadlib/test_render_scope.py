@@ -230,12 +230,15 @@ def test_as_kpt_yaml_that_is_no_resource_is_refused(text: str, lacks: str) -> No
 def test_commands_run_only_where_they_are_allowed() -> None:
     """The short-cut: leave it to whoever runs the calls."""
     files = tree(Kptfile=pipeline('{exec: "one -x"}'), a_yaml=resource("a"))
+    twice = tree(Kptfile=pipeline("{exec: one}", "{exec: two}"))
+    assert [each.exec for each in drive(twice, as_kpt=True)[0].steps] == ["one"]
 
     rendered, calls = drive(files, as_kpt=True)
     assert calls == []
     assert [each.error for each in rendered.steps] == [
         "must run with `--allow-exec` option to allow running function binaries"
     ]
+    assert drive(files)[0].calls == 0
     rendered, calls = drive(files, allow_exec=True)
     assert [(call.image, call.exec, call.function) for call in calls] == [("", "one -x", "one -x")]
 

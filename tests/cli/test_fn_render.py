@@ -120,8 +120,8 @@ def test_what_a_failure_leaves_when_the_package_asks_for_it(tmp_path: Path) -> N
     assert result.exit_code == 1
     assert "l: x" in (package / "a.yaml").read_text()
     assert "Partially executed 1 function(s) in 1 package(s).\n" in result.stderr
-    assert 'function "nobody/has-this:latest": it is not builtin' in result.stderr
-    assert "These are builtin: kubeconform, set-annotations" in result.stderr
+    assert 'function "nobody/has-this:latest": it is none of those that run here:' in result.stderr
+    assert "kubeconform, set-annotations" in result.stderr
 
 
 @pytest.mark.parametrize("output", ["stdout", "unwrap", "out/deep"])

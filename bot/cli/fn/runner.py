@@ -9,7 +9,7 @@ from collections.abc import Callable
 from cadlib.calls import Call, Driven, Outcome, T
 from cadlib.resourcelist import ResourceList
 from fnrunner import builtin
-from fnrunner.errors import FunctionError, FunctionNotFoundError
+from fnrunner.errors import FunctionNotFoundError
 
 
 def drive(steps: Driven[T], watch: Callable[[Call], None]) -> T:
@@ -48,12 +48,8 @@ def tags(image: str) -> tuple[str, ...]:
 def _builtin(call: Call) -> Outcome:
     try:
         function = builtin.find(call.image)
-    except FunctionError:
-        names = ", ".join(sorted(builtin.FUNCTIONS))
-        return Outcome(
-            error=f'function "{call.image}": it is not builtin, and images are not run here yet.'
-            f" These are builtin: {names}."
-        )
+    except FunctionNotFoundError:
+        return Outcome(error=str(FunctionNotFoundError(call.image, builtin.FUNCTIONS)))
     verdict = function.run(ResourceList(tuple(call.items), call.config))
     return Outcome(
         items=verdict.items,
