@@ -5,13 +5,17 @@ the whole unexplained. The entries are D20 to D24 of docs/deviations.md.
 """
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cadlib.conflicts import ABSENT, Absent
 from cadlib.merge_fields import alike
+from cadlib.package import Files
+from cadlib.source import ref
+from tests.cases.compare import Parsed, documents
 
-LEFTOVER, ELEMENT, MAPPING, ORDER = "D20", "D21", "D22", "D23"
+LEFTOVER, ELEMENT, MAPPING, ORDER, COMMENTS = "D20", "D21", "D22", "D23", "D24"
 
 
 def explained(expected: Any, actual: Any, origin: Any, local: Any, updated: Any) -> set[str]:
@@ -72,7 +76,7 @@ def _lists(expected: list[Any], actual: list[Any], states: tuple[Any, Any, Any])
             left.remove(fuller)
             yield ELEMENT
         else:  # of an element that one side removed, kpt keeps what the other added to it
-            yield ELEMENT if _half_of_one(element, states) else ""
+            yield ELEMENT if _hollow(element) or _half_of_one(element, states) else ""
     if left:  # of an element that upstream only took something from, kpt keeps nothing at all
         yield ELEMENT if all(each in whole for each in left) else ""
 
@@ -125,3 +129,57 @@ def _filled(value: Any) -> Any:
 
 def _at(value: Any, key: str) -> Any:
     return value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
+
+
+def explained_files(
+    paths: Iterable[str], expected: Files, actual: Files, states: Sequence[Files]
+) -> set[str]:
+    """Return the entries that explain how these files differ; empty if one is not explained.
+
+    Args:
+        paths: The files that differ.
+        expected: What kpt gives.
+        actual: What we give.
+        states: The package as both sides began with it, the local one, and the one upstream.
+    """
+    found: set[str] = set()
+    for path in paths:
+        entries = _file(path, expected, actual, states)
+        if not entries:
+            return set()
+        found |= entries
+    return found
+
+
+def _file(path: str, expected: Files, actual: Files, states: Sequence[Files]) -> set[str]:
+    wanted, ours = _by_name(path, expected), _by_name(path, actual)
+    sides = [_by_name(path, files) for files in states]
+    if not wanted or wanted.keys() != ours.keys():
+        return set()
+    found: set[str] = set()
+    for name in wanted:
+        values = [each[name].value if name in each else ABSENT for each in sides]
+        if not alike(wanted[name].value, ours[name].value):
+            entries = explained(wanted[name].value, ours[name].value, *values)
+            if not entries:
+                return set()
+            found |= entries
+        theirs = _comments(sides[2][name]) if name in sides[2] else Counter()
+        more = _comments(ours[name]) - _comments(wanted[name])
+        if _comments(wanted[name]) - _comments(ours[name]) or more - theirs:
+            return set()
+        found |= {COMMENTS} if more else set()
+    return found
+
+
+def _by_name(path: str, files: Files) -> dict[str, Parsed]:
+    """Return the documents of a file by kind and name, without kpt's notes."""
+    if path not in files or not path.endswith((".yaml", ".yml")):
+        return {}
+    found = documents(files[path].data, noise=False)
+    named = {f"{ref(each.value).kind}/{ref(each.value).name}": each for each in found}
+    return named if len(named) == len(found) else {}
+
+
+def _comments(document: Parsed) -> Counter[str]:
+    return Counter([*document.comments.values(), *document.standing])

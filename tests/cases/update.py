@@ -25,7 +25,8 @@ from tests.cases import kptfile
 from tests.cases.compare import differences, entries, listed, on_disk, put
 from tests.cases.git_repos import Made
 from tests.cases.kio_merge3 import kio_merge3
-from tests.cases.model import Case, Handler, Verdict, deviates, failed, passed
+from tests.cases.merge_deviations import explained_files
+from tests.cases.model import Case, Handler, Outcome, Verdict, deviates, failed, passed
 
 NO_NOISE = "D40"
 _ROOT_UPSTREAM = "D41"
@@ -47,7 +48,14 @@ def _updater(case: Case) -> Verdict:
         return _error(error, wanted)
     if wanted is not None:
         return _no_error(data, merged.files, wanted)
-    return tree_verdict(entries(data["expected"]), merged.files, data["compare"], trees.local)
+    expected = entries(data["expected"])
+    verdict = tree_verdict(expected, merged.files, data["compare"], trees.local)
+    if verdict.outcome is not Outcome.FAILED:
+        return verdict
+    differing = differences(expected, merged.files, data["compare"], noise=False)
+    states = (trees.origin, trees.local, trees.updated)
+    known = explained_files(differing, expected, merged.files, states)
+    return deviates(min(known), verdict.text) if known else verdict
 
 
 def _no_error(data: Mapping[str, Any], files: Files, wanted: str) -> Verdict:
