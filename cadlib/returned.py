@@ -12,7 +12,7 @@ from cadlib import package as packages
 from cadlib.errors import PackageError, Place
 from cadlib.places import inside
 from cadlib.resourcelist import Item, added_results, decode
-from cadlib.source import Resource, missing, ref
+from cadlib.source import Resource, missing, ref, unfit
 from cadlib.yaml import Value
 
 _FIX = "Tell the authors of the function"
@@ -190,12 +190,19 @@ def _before(items: Sequence[Item], sent: Sequence[Resource], package: str) -> li
 
 
 def _resource(item: Item, before: Resource | None, package: str) -> Resource:
-    lacks = missing(item.value)
-    if lacks:
+    problem = unfit(item.value)
+    if problem:
+        where = item.path or default_path(item.value)
         raise PackageError(
             Place(item.path),
-            f"a resource that it returned has no {lacks}",
+            f"output resource list must contain only KRM resources: {where}: {problem}",
             _FIX,
+        )
+    if item.path.endswith("/"):
+        raise PackageError(
+            Place(item.path),
+            f"config.kubernetes.io/path cannot be a directory: {item.path}",
+            "Correct the path annotation that it sets",
         )
     if before is not None and not item.path:
         path: str | None = before.path

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cadlib import package as packages
 from cadlib.bulk import Bulk, Edit, Serial
 from cadlib.errors import PackageError, Place
+from cadlib.kio import to_json
 from cadlib.source import Resource, Source
 from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, append, same
 from cadlib.yaml import read as read_yaml
@@ -85,8 +86,11 @@ def _additions(
             new.setdefault(each.path, []).append(each)
     found: dict[str, bytes | None] = {}
     for path, added in new.items():
-        _check_path(source, path)
-        added.sort(key=lambda each: -1 if each.index is None else each.index)
+        _check_path(source, path, len(added))
+        added.sort(key=lambda each: (each.index is None, each.index))
+        if path.endswith(".json"):
+            found[path] = to_json(added[0].value)
+            continue
         found[path] = append(
             _stream(source, path, edits),
             [each.value for each in added],
@@ -117,8 +121,8 @@ def _stream(source: Source, path: str, edits: Mapping[str, bytes | None]) -> Str
     return read_yaml(edits.get(path) or b"", path=path)
 
 
-def _check_path(source: Source, path: str) -> None:
-    """Refuse a file that would not be read as resources the next time."""
+def _check_path(source: Source, path: str, count: int) -> None:
+    """Refuse a file for new resources that would not be read as resources the next time."""
     problem = next(packages.path_problems(path), None)
     if problem:
         raise PackageError(problem.place, problem.message, problem.fix)
@@ -133,9 +137,10 @@ def _check_path(source: Source, path: str) -> None:
             "Correct the path annotation that it sets",
         )
     unread = path in source.files and path not in source.streams
-    if unread or not path.endswith((".yaml", ".yml")):
+    alone = path.endswith(".json") and path not in source.files and count == 1
+    if unread or not (alone or path.endswith((".yaml", ".yml"))):
         raise PackageError(
             Place(path),
             "a function put a resource into a file that holds none",
-            "Correct the path annotation that it sets: name a .yaml file",
+            "Correct the path annotation that it sets: name a .yaml file, or a .json file for one",
         )

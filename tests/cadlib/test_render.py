@@ -640,11 +640,15 @@ BROKEN: dict[str, tuple[Behaviour, str]] = {
             *given.items,
             Item(value={"apiVersion": "v1"}, comments={}, path="", index=None),
         ],
-        "a resource that it returned has no kind, metadata.name",
+        "output resource list must contain only KRM resources: _.yaml: resource must have `kind`",
     ),
     "a path out of the package": (
         lambda given: [*given.items, Item(value=NEW, comments={}, path="a/../../n.yaml", index=0)],
         "function must not modify resources outside of package: resource has path a/../../n.yaml",
+    ),
+    "a folder for a path": (
+        lambda given: [*given.items, Item(value=NEW, comments={}, path="s/", index=None)],
+        "config.kubernetes.io/path cannot be a directory: s/",
     ),
     "two at one place": (
         lambda given: [*given.items, Item(value=NEW, comments={}, path="./a.yaml", index=0)],

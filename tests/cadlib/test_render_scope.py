@@ -227,6 +227,36 @@ def test_as_kpt_yaml_that_is_no_resource_is_refused(text: str, lacks: str) -> No
     assert not drive(files)[0].failed
 
 
+def test_new_resources_of_a_file_come_by_their_index_and_last_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The short-cut: those without an index first, as kpt's writer has it, or as they came."""
+
+    def made(name: str, path: str, index: int | None) -> Item:
+        value: Value = {"apiVersion": "v1", "kind": "M", "metadata": {"name": name}}
+        return Item(value, path=path, index=index)
+
+    items = [
+        made("three", "n.yaml", None),
+        made("two", "n.yaml", 8),
+        made("one", "n.yaml", 7),
+        made("alone", "n.json", None),
+    ]
+    monkeypatch.setattr(
+        f"{__name__}._outcome", lambda call: Outcome(items=[*call.items, *items], exit_code=0)
+    )
+
+    rendered, _ = drive(tree(Kptfile=pipeline("make")))
+
+    text = rendered.changes["n.yaml"] or b""
+    assert [line for line in text.decode().splitlines() if "name:" in line] == [
+        "  name: one",
+        "  name: two",
+        "  name: three",
+    ]
+    assert (rendered.changes["n.json"] or b"").startswith(b'{\n  "apiVersion": "v1",')
+
+
 def test_commands_run_only_where_they_are_allowed() -> None:
     """The short-cut: leave it to whoever runs the calls."""
     files = tree(Kptfile=pipeline('{exec: "one -x"}'), a_yaml=resource("a"))
