@@ -7,7 +7,7 @@ Rules:
   is not borrowed: its text means nothing elsewhere.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from cadlib.yaml.blocks import Block, blocks
@@ -42,45 +42,71 @@ Change = Callable[[Patch, Model, Value, int], None]
 """Edits an entry of another document, at a column there, to a value."""
 
 
-def at_key(likes: Sequence[Like], key: str) -> tuple[Model, ...]:
-    """Return the entries that stand under a key."""
-    return tuple(
-        Model(like, index)
-        for like in likes
-        if isinstance(like.node, Map)
-        for index, name in enumerate(like.node.keys)
-        if key_text(name) == key and not is_merge(name)
-    )
-
-
-def at_items(likes: Sequence[Like], wanted: Sequence[Value]) -> list[tuple[Model, ...]]:
-    """Return for each element of a list the elements that match it."""
-    found: list[tuple[Model, ...]] = [()] * len(wanted)
-    for like in likes:
-        if isinstance(like.node, Seq):
-            for place, index in enumerate(match(like.node.value, wanted)):
-                if index is not None:
-                    found[place] = (*found[place], Model(like, index))
-    return found
-
-
-def predecessors(likes: Sequence[Like], key: str) -> list[str]:
-    """Return the keys before a key in the first document that has it, the nearest first."""
-    for model in at_key(likes, key):
-        node = model.of.node
-        if isinstance(node, Map):
-            return [key_text(name) for name in node.keys[: model.index]][::-1]
-    return []
-
-
 class Lender:
     """Looks entries up in other documents; their lines are found once for each collection."""
 
-    __slots__ = ("_blocks", "_change")
+    __slots__ = ("_blocks", "_change", "_keys")
 
     def __init__(self, change: Change) -> None:
         self._change = change
         self._blocks: dict[int, list[Block]] = {}
+        self._keys: dict[int, dict[str, int]] = {}
+
+    def at_key(self, likes: Sequence[Like], key: str) -> tuple[Model, ...]:
+        """Return the entries that stand under a key."""
+        places = ((like, self._places(like.node).get(key)) for like in likes)
+        return tuple(Model(like, index) for like, index in places if index is not None)
+
+    def at_items(self, likes: Sequence[Like], wanted: Sequence[Value]) -> list[tuple[Model, ...]]:
+        """Return for each element of a list the elements that match it."""
+        found: list[tuple[Model, ...]] = [()] * len(wanted)
+        for like in likes:
+            if isinstance(like.node, Seq):
+                for place, index in enumerate(match(like.node.value, wanted)):
+                    if index is not None:
+                        found[place] = (*found[place], Model(like, index))
+        return found
+
+    def among(
+        self, kept: Sequence[str | int], added: Collection[str], likes: Sequence[Like]
+    ) -> list[str | int]:
+        """Return keys in order, new ones behind the keys they stand behind in other documents.
+
+        Args:
+            kept: The keys that are there, in order; merge keys by number.
+            added: The new ones; those that no other document has go last.
+            likes: The mappings at the matching place.
+        """
+        behind: dict[str | int, list[str]] = {key: [] for key in kept}
+        last: list[str] = []
+        for key in added:
+            before = next((key for key in self._before(likes, key) if key in behind), None)
+            (last if before is None else behind[before]).append(key)
+            behind[key] = []
+        order: list[str | int] = []
+        waiting = [*reversed([*kept, *last])]
+        while waiting:
+            order.append(waiting.pop())
+            waiting += behind[order[-1]]  # the one that came last stands right behind
+        return order
+
+    def _before(self, likes: Sequence[Like], key: str) -> Iterator[str]:
+        """Yield the keys before a key in the first mapping that has it, the nearest first."""
+        for model in self.at_key(likes, key)[:1]:
+            node = model.of.node
+            assert isinstance(node, Map)  # noqa: S101 - nothing else has keys
+            yield from (key_text(node.keys[n]) for n in range(model.index - 1, -1, -1))
+
+    def _places(self, node: Node) -> dict[str, int]:
+        """Return the position of each key of a mapping."""
+        if not isinstance(node, Map):
+            return {}
+        found = self._keys.get(id(node))
+        if found is None:
+            found = self._keys[id(node)] = {
+                key_text(key): index for index, key in enumerate(node.keys) if not is_merge(key)
+            }
+        return found
 
     def lines(self, models: Sequence[Model], value: Value, at: int) -> str | None:
         """Return the lines of an entry with a value at a column, if one can be borrowed."""

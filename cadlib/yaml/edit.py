@@ -25,12 +25,13 @@ from cadlib.errors import PackageError, Place
 from cadlib.yaml.borrow import Like
 from cadlib.yaml.comments import Comments, agree, make_room, set_comments
 from cadlib.yaml.emit import Style, emit, entry
+from cadlib.yaml.fresh import Entry
 from cadlib.yaml.holds import holds
 from cadlib.yaml.layout import children, style_of
 from cadlib.yaml.parse import Stream, read
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.tree import Document, Map, Scalar, Seq, Value, content_start, same
-from cadlib.yaml.walk import ROOT, EditError, Editor, Entry, Slot
+from cadlib.yaml.walk import ROOT, EditError, Editor, Slot
 
 
 class Deleted(Enum):

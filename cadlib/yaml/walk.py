@@ -11,11 +11,12 @@ from operator import attrgetter, itemgetter
 
 from cadlib.errors import PackageError, Place
 from cadlib.yaml.blocks import Plan, arrange, blocks
-from cadlib.yaml.borrow import Lender, Like, Model, at_items, at_key, predecessors
+from cadlib.yaml.borrow import Like, Model
 from cadlib.yaml.emit import DEFAULT_STYLE, flow
 from cadlib.yaml.fields import FieldPath, field_text
 from cadlib.yaml.flows import rearranged
-from cadlib.yaml.layout import Neighbours, children, column
+from cadlib.yaml.fresh import Entry, Fresh
+from cadlib.yaml.layout import children, column
 from cadlib.yaml.match import match
 from cadlib.yaml.patch import Patch, foot
 from cadlib.yaml.rewrite import scalar_text
@@ -37,10 +38,6 @@ from cadlib.yaml.tree import (
 
 class EditError(PackageError):
     """A change cannot be written into this file without touching more than its lines."""
-
-
-Entry = Callable[..., list[str]]
-"""Writes one new key or element with its value; `emit.entry`, unless a test watches it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +68,7 @@ class Editor:
     """Walks one document and its wanted value side by side."""
 
     __slots__ = (
-        "_aliases", "_document", "_lender", "_meant", "_near", "_patch", "_reorder", "_write",
+        "_aliases", "_document", "_fresh", "_meant", "_patch", "_reorder", "_write",
     )  # fmt: skip
 
     def __init__(
@@ -81,10 +78,9 @@ class Editor:
         self._document = document
         self._patch = patch
         self._reorder = reorder
-        self._near = Neighbours(document)
         self._write = write
         self._meant: dict[int, Value] = {}  # wanted values of changed nodes with anchors
-        self._lender = Lender(self._lend)
+        self._fresh = Fresh(document, write, self._lend)
 
     def node(self, node: Node, wanted: Value, field: FieldPath, slot: Slot) -> None:
         """Bring one node to its wanted value."""
@@ -153,7 +149,7 @@ class Editor:
             value, new = node.values[index], wanted[name]
             if value.value is new and not self._meant and not self._reorder:
                 return
-            likes = tuple(model.like for model in at_key(slot.likes, name)) if slot.likes else ()
+            likes = tuple(model.like for model in self._fresh.lender.at_key(slot.likes, name))
             inner = Slot(
                 column=at, after=node.keys[index].end, flow=node.flow, json=json, parent=node,
                 likes=likes,
@@ -168,14 +164,15 @@ class Editor:
             if added:
                 end = max(node.keys[-1].end, node.values[-1].end)
                 place = foot(self._patch, self._patch.after(end), at)
-                text = self._entries(added, at, node, slot.likes)
+                new = {each: added[each] for each in order if isinstance(each, str)}
+                text = self._fresh.lines(new, at, node, slot.likes)
                 self._patch.replace(place, place, text)
             return
         self._check_anchors([node.values[n] for n in set(range(len(names))) - set(kept)], field)
         plan = [
             each if isinstance(each, int)
             else flow({each: wanted[each]}, json=json)[1:-1] if node.flow
-            else self._entries({each: wanted[each]}, at, node, slot.likes)
+            else self._fresh.lines({each: wanted[each]}, at, node, slot.likes)
             for each in order
         ]  # fmt: skip
         self._arrange(node, at, plan, change, field)
@@ -186,27 +183,19 @@ class Editor:
         wanted: dict[str, Value],
         added: dict[str, Value],
         likes: tuple[Like, ...],
-    ) -> "list[int | str]":
+    ) -> list[int | str]:
         """Return the keys wanted, in order: those there by position, new ones by name."""
-        order: list[int | str] = [
-            n for n, name in enumerate(names) if name is None or name in wanted
-        ]
-        for key in added:
-            place = len(order)
-            if likes:
-                there = {names[each] if isinstance(each, int) else each: n
-                         for n, each in enumerate(order)}  # fmt: skip
-                before = (there[name] for name in predecessors(likes, key) if name in there)
-                place = next(before, place - 1) + 1
-            order.insert(place, key)
+        place = {name: n for n, name in enumerate(names)}
+        kept = [n for n, name in enumerate(names) if name is None or name in wanted]
         if self._reorder:
-            rank = {name: n for n, name in enumerate(wanted)}
-            order.sort(
-                key=lambda each: rank.get(
-                    (names[each] if isinstance(each, int) else each) or "", -1
-                )
-            )
-        return order
+            merges = [n for n in kept if names[n] is None]
+            mine = [key for key in wanted if key in added or key in place]
+            return [*merges, *(key if key in added else place[key] for key in mine)]
+        if not likes or not added:
+            return [*kept, *added]
+        known = [names[n] or n for n in kept]
+        order = self._fresh.lender.among(known, added, likes)
+        return [each if isinstance(each, int) or each in added else place[each] for each in order]
 
     def _inherited(self, node: Map) -> dict[str, Value]:
         found: dict[str, Value] = {}
@@ -227,7 +216,7 @@ class Editor:
                 self._replace(node, wanted, field, slot)
             return
         found = match(node.value, wanted)
-        models = at_items(slot.likes, wanted) if slot.likes else [()] * len(wanted)
+        models = self._fresh.lender.at_items(slot.likes, wanted)
         at = 0 if node.flow else column(self._document.source, node)
         places = {index: place for place, index in enumerate(found) if index is not None}
         json = slot.json or all(
@@ -252,7 +241,7 @@ class Editor:
         plan = [
             index if index is not None
             else flow(wanted[place], json=json, inside=True) if node.flow
-            else self._entry(None, wanted[place], at, node, models[place])
+            else self._fresh.entry(None, wanted[place], at, node, models[place])
             for place, index in enumerate(found)
         ]  # fmt: skip
         self._arrange(node, at, plan, change, field)
@@ -333,35 +322,6 @@ class Editor:
         last = bisect_left(self._aliases, node.end, key=itemgetter(0))
         return (alias for _, alias in self._aliases[first:last])
 
-    # New text.
-
-    def _entries(
-        self, value: dict[str, Value], at: int, near: Node, likes: tuple[Like, ...]
-    ) -> str:
-        return "".join(
-            self._entry(key, item, at, near, at_key(likes, key) if likes else ())
-            for key, item in value.items()
-        )
-
-    def _entry(
-        self, key: str | None, value: Value, at: int, near: Node, models: tuple[Model, ...]
-    ) -> str:
-        """Return the lines of a new key or element, borrowed where one is there.
-
-        Args:
-            key: The key; None for an element.
-            value: Its value.
-            at: Column of the key or dash.
-            near: A node whose style new lines take.
-            models: What may lend the lines.
-        """
-        lines = self._lender.lines(models, value, at) if models else None
-        if lines is None:
-            many = isinstance(value, dict | list) or (isinstance(value, str) and "\n" in value)
-            style = self._near.style(near, value) if many else DEFAULT_STYLE
-            lines = "".join(line + "\n" for line in self._write(key, value, at, style=style))
-        return lines
-
     def _lend(self, patch: Patch, model: Model, value: Value, at: int) -> None:
         like, parent = model.like, model.of.node
         after = parent.keys[model.index].end if isinstance(parent, Map) else None
@@ -394,7 +354,7 @@ class Editor:
         start = content_start(patch.text, node)
         if isinstance(node, Scalar) and not isinstance(wanted, dict | list):
             style = (
-                self._near.style(slot.parent or node)
+                self._fresh.near.style(slot.parent or node)
                 if isinstance(wanted, str) and "\n" in wanted
                 else DEFAULT_STYLE
             )
@@ -420,15 +380,15 @@ class Editor:
         if slot.after is None:  # behind a dash, or at the root
             start = content_start(patch.text, node)
             at = patch.column(start) if node.end > node.start else slot.column + 2
-            first, _, rest = self._lines(wanted, at, near, slot.likes).partition("\n")
+            first, _, rest = self._fresh.lines(wanted, at, near, slot.likes).partition("\n")
             gap = "" if slot.column < 0 or patch.text[start - 1 : start] in " \n" else " "
             patch.replace(start, node.end, gap + first.lstrip(" "))
             patch.replace(patch.after(node.end), patch.after(node.end), rest)
             return
-        style = self._near.style(near, wanted)
+        style = self._fresh.near.style(near, wanted)
         flat = style.compact and isinstance(wanted, list)
         at = slot.column if flat else slot.column + style.step
-        lines = self._lines(wanted, at, near, slot.likes)
+        lines = self._fresh.lines(wanted, at, near, slot.likes)
         colon = self._colon(slot.after)
         if is_block(node):
             patch.delete(patch.after(colon), patch.after(node.end))
@@ -437,22 +397,6 @@ class Editor:
             patch.delete(len(patch.text[:begin].rstrip(" \t")), node.end)
         place = patch.after(max(node.end, colon))
         patch.replace(place, place, lines)
-
-    def _lines(
-        self,
-        wanted: "dict[str, Value] | list[Value]",
-        at: int,
-        near: Node,
-        likes: tuple[Like, ...],
-    ) -> str:
-        """Return the lines of a collection that is not empty."""
-        if isinstance(wanted, dict):
-            return self._entries(wanted, at, near, likes)
-        models = at_items(likes, wanted)
-        return "".join(
-            self._entry(None, item, at, near, found)
-            for item, found in zip(wanted, models, strict=True)
-        )
 
     def _colon(self, key_end: int) -> int:
         """Return where a key's colon ends."""

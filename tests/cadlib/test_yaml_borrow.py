@@ -1,8 +1,14 @@
 """New nodes that take their text from a document that has them."""
 
-import pytest
+import time
 
-from cadlib.yaml import Document, Value, append, edit, read
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from cadlib.yaml import Document, Value, append, edit, read, same
+from tests.cadlib.test_yaml_properties import generated
+from tests.cadlib.yaml_texts import Layout, changed
 
 UPSTREAM = """\
 # licence
@@ -144,3 +150,35 @@ def test_only_its_own_document_is_borrowed() -> None:
     second = read(b"a: 1\n---\n# b\nb: 1\n# end of b\n---\nc: 1\n").documents[1]
 
     assert append(read(b""), [{"b": 1}], like=[[second]]) == b"# b\nb: 1\n# end of b\n"
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**32))
+def test_whatever_lends_the_edit_reads_as_wanted(seed: int) -> None:
+    """The short-cut pastes text that means something else in its new place."""
+    rng, value, data = generated(seed)
+    stream = read(data)
+    wanted = changed(rng, value)
+    assume(isinstance(wanted, dict) and wanted and same(stream.documents[0].value, value))
+    lends = document(Layout(rng).document(wanted))
+
+    edited = edit(stream, {0: wanted}, like={0: [lends]})
+
+    assert same(read(edited).documents[0].value, wanted)
+    assert same(read(append(stream, [wanted], like=[[lends]])).documents[-1].value, wanted)
+
+
+def test_many_borrowed_keys_take_time_by_their_number() -> None:
+    """The short-cut looks through the other document for each key: minutes here."""
+    text = "".join(f"# about {number}\nk{number}: # c\n- 1\n" for number in range(4000))
+    like = document(text)
+    stream = read(b"k7: # mine\n- 1\n")
+    start = time.process_time()
+    edited = edit(stream, {0: like.value}, like={0: [like]}).decode()
+
+    assert time.process_time() - start < 5
+    assert (
+        edited
+        == text[text.index("k7:") :].replace("k7: # c", "k7: # mine")
+        + (text[: text.index("# about 7\n")])
+    )
