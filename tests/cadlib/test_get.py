@@ -69,6 +69,13 @@ def test_a_package_that_holds_itself_ends() -> None:
         _get({("up", "v1"): {"in/Kptfile": kptfile("in", upstream="up@v1")}})
 
 
+@pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", ".git/hooks/x", "a/.GIT/x"])
+def test_paths_that_lead_elsewhere_are_refused(path: str) -> None:
+    """The short-cut: trust the repository, and write where it says."""
+    with pytest.raises(PackageError):
+        _get({("up", "v1"): {path: "1"}})
+
+
 def test_too_much_is_refused() -> None:
     """The short-cut: check limits when a package is rendered, long after it was written."""
     versions: Versions = {("up", "v1"): {"a": "1", "b": "1"}}
