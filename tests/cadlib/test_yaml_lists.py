@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadlib.yaml import EditError, Value, edit, read, same
+from cadlib.yaml.emit import entry
 
 SPREAD = """\
 containers:
@@ -222,3 +223,17 @@ def test_a_long_list_takes_time_by_its_length(kind: str) -> None:
     edit(stream, {0: wanted})
 
     assert time.process_time() - start < 5
+
+
+def test_only_the_new_element_is_written() -> None:
+    """The short-cut falls back to writing the list, or the element that moved, anew."""
+    written: list[tuple[str | None, Value]] = []
+
+    def watched(key: str | None, value: Value, indent: int, **_: object) -> list[str]:
+        written.append((key, value))
+        return entry(key, value, indent)
+
+    wanted = containers(LOG, {"name": "new", "v": [1]}, {"name": "web", "image": "httpd"})
+    edit(read(SPREAD.encode()), {0: wanted}, write=watched)
+
+    assert written == [(None, {"name": "new", "v": [1]})]
