@@ -77,8 +77,11 @@ def _link(source: str, target: str, changes: Mapping[str, Entry | None], prefix:
                 kept += 1
     if prefix and not kept and _had_files(source):
         os.rmdir(target)
-    else:
-        shutil.copystat(source, target)
+        return
+    shutil.copystat(source, target)
+    old, new = os.stat(source), os.stat(target)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        os.chown(target, old.st_uid, old.st_gid)
 
 
 def _had_files(path: str) -> bool:
