@@ -113,7 +113,7 @@ def arrange(
     """
     stays = set(rising([each for each in plan if isinstance(each, int)]))
     first = min(stays, default=len(found))
-    gap = "\n" if spread and _spaced(patch, found) else ""
+    gap = _gap(patch, found) if spread else ""
     waiting: list[str] = []
     last: int | None = None
     for each in plan:
@@ -132,9 +132,11 @@ def arrange(
             patch.delete(*_removed(found, index, first, spaced=bool(gap)))
 
 
-def _spaced(patch: Patch, found: list[Block]) -> bool:
+def _gap(patch: Patch, found: list[Block]) -> str:
+    """Return the blank lines that keep every two entries apart, as many as the first two have."""
     gaps = [patch.text[one.end : other.begin] for one, other in pairwise(found)]
-    return bool(gaps) and all(gap and not gap.strip() for gap in gaps)
+    spaced = all(gap and not gap.strip() for gap in gaps)
+    return "\n" * gaps[0].count("\n") if gaps and spaced else ""
 
 
 def _removed(found: list[Block], index: int, first: int, *, spaced: bool) -> tuple[int, int]:

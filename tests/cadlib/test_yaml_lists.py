@@ -76,6 +76,8 @@ TABLE: dict[str, tuple[str, Value, str]] = {
     "a comment below, further in, belongs to the element": (
         "a:\n  - x: 1\n    # y: 2\nb: 1\n", {"a": [{"x": 1}, "w"], "b": 1},
         "a:\n  - x: 1\n    # y: 2\n  - w\nb: 1\n"),
+    "as far apart as the others": (
+        "- x\n\n\n- y\n", ["w", "x", "y"], "- w\n\n\n- x\n\n\n- y\n"),
     "one of two equal ones": ("- x # 1\n- x # 2\n", ["x"], "- x # 1\n"),
     "an element of a nested list": (
         "- - a # a\n  - b # b\n- c\n", [["b"], "c"], "- - b # b\n- c\n"),
