@@ -17,7 +17,11 @@ def spans(stream: Stream) -> list[tuple[int, int]]:
         span
         for document in stream.documents
         if not document.empty
-        for span in _scalars(document.root, text)
+        for span in (
+            [(document.start, document.end)]  # of a template nothing is known
+            if document.template
+            else _scalars(document.root, text)
+        )
     )
     begins = [start for start, _ in scalars]
     found = []

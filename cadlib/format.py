@@ -152,7 +152,8 @@ class _Mover:
         self._text = patch.text
         whole = resource if isinstance(resource, dict) else {}
         self._sorts = (
-            whole.get("kind") in _SORTED_KINDS and whole.get("apiVersion") in _SORTED_VERSIONS
+            str(whole.get("kind")) in _SORTED_KINDS
+            and str(whole.get("apiVersion")) in _SORTED_VERSIONS
         )
 
     def text(self, node: Node, start: int, end: int, path: str) -> str:

@@ -26,7 +26,7 @@ from cadlib.yaml import Document, Stream, Value, same
 from cadlib.yaml import read as read_yaml
 from cadlib.yaml.tree import Map, Node, Seq, Text
 
-_SEPARATOR = re.compile(rb"\n---([^\n]*)(?=\n)")
+_SEPARATOR = re.compile(rb"\n---([ \t][^\n]*)(?=\n)")
 _NODE_KINDS = {Map: "MappingNode", Seq: "SequenceNode"}
 
 
@@ -74,7 +74,8 @@ def read(
     """Take a stream apart.
 
     Args:
-        data: YAML or JSON, UTF-8; line ends of either kind.
+        data: YAML or JSON, UTF-8; line ends of either kind. Byte order marks go: files that
+            were put together have them in the middle.
         path: What it is called in messages.
         unwrap: Take the resources out of a list, if that is the only document.
         lists: Accept documents that are bare lists.
@@ -85,7 +86,7 @@ def read(
             document is neither a mapping nor an accepted list (kyaml's words:
             "wrong node kind: expected MappingNode but got …").
     """
-    data = data.replace(b"\r\n", b"\n")
+    data = data.replace(b"\r\n", b"\n").replace(b"\n\xef\xbb\xbf", b"\n")
     _check_separators(data, path)
     whole = read_yaml(data, path=path, limits=limits)
     texts = document_texts(whole)
@@ -231,12 +232,8 @@ def _text(item: Stream) -> str:
     documents = [each for each in item.documents if not each.empty]
     if len(documents) != 1:
         raise ValueError(f"a resource's file holds {len(documents)} documents, not one")
-    return closed(documents[0]) if not documents[0].explicit else closed_part(item)
-
-
-def closed_part(item: Stream) -> str:
-    """Return the text of a file with one document, without its marker."""
-    return closed(next(parts(item)).documents[0])
+    marked = documents[0].explicit or "\n..." in item.source.text
+    return closed((next(parts(item)) if marked else item).documents[0])
 
 
 def _field(name: str, value: Stream) -> str:

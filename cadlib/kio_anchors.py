@@ -29,7 +29,6 @@ from cadlib.yaml.tree import (
     Scalar,
     Seq,
     Text,
-    content_start,
     is_block,
     is_merge,
     key_text,
@@ -37,6 +36,7 @@ from cadlib.yaml.tree import (
 )
 
 Edit = tuple[int, int, str]
+_PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")
 _ANCHOR = re.compile(r"&[^\s,\[\]{}]+[ \t]*")
 
 
@@ -107,9 +107,12 @@ class _Writer:
                 yield from self._child(item, None, flow or node.flow)
 
     def _without_anchor(self, node: Node) -> Edit:
+        """Return the edit that takes an anchor away; a value that is nothing else is null."""
         found = _ANCHOR.search(self._text, node.start)
         assert found is not None  # noqa: S101 - the parser has seen it
         start, end = found.span()
+        if isinstance(node, Scalar) and node.style == "" and not node.raw:
+            return start, node.end, "null"
         if self._text[end : end + 1] in ("\r", "\n", ""):
             while self._text[start - 1] in " \t":
                 start -= 1
@@ -161,7 +164,11 @@ class _Writer:
             lines = emit({"k": target.value}).removeprefix("k:").strip("\n").split("\n")
             pad = "\n" + " " * (indent - 2)
             return pad.join(line if line.strip() else "" for line in lines).strip(" ")
-        return self._text[content_start(self._text, target) : target.end]
+        if target.style == "" and not target.raw:
+            return "null"
+        properties = _PROPERTIES.match(self._text, target.start)
+        start = properties.end() if properties else target.start
+        return self._text[start : target.end]
 
     def _lines(self, node: Node) -> list[str]:
         """Return the lines of a block collection, written out, from column 0."""

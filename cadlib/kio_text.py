@@ -13,7 +13,7 @@ from cadlib.yaml.parse import Stream
 from cadlib.yaml.patch import Patch, head
 from cadlib.yaml.tree import Alias, Document, Map, Node, Scalar, Seq, Text, content_start, is_block
 
-_DASH = re.compile(r"(?:[&!]\S*|[ \t\r\n]|(?<=[ \t\n])#[^\n]*)*-")
+_DASH = re.compile(r"(?:[&!]\S*|[ \t\r\n\ufeff]|#[^\n]*)*-")
 
 
 def document_texts(stream: Stream) -> list[str]:
@@ -33,7 +33,7 @@ def document_texts(stream: Stream) -> list[str]:
 def _document_text(document: Document, since: int) -> str:
     text = document.source.text
     if not document.explicit:
-        return _unix(text[since : document.end])
+        return _unix(_without_end(text[since : document.end]))
     marker = document.start
     while not text.startswith("---", marker):  # directives
         marker = text.index("\n", marker) + 1
@@ -45,10 +45,12 @@ def _document_text(document: Document, since: int) -> str:
     before = text[since : document.start].lstrip("\r\n")
     if before and not before.endswith("\n"):  # behind "..." there may be a comment
         before += "\n"
-    inner = text[end + 1 : document.end]
-    if inner.rstrip().endswith("\n..."):
-        inner = inner.rstrip().removesuffix("...")
-    return _unix(before + inner)
+    return _unix(before + _without_end(text[end + 1 : document.end]))
+
+
+def _without_end(text: str) -> str:
+    """Return a document's text without its "..."."""
+    return text.rstrip().removesuffix("...") if text.rstrip().endswith("\n...") else text
 
 
 def item_texts(source: Text, items: Seq) -> list[str]:
@@ -164,7 +166,10 @@ def closed(document: Document) -> str:
 
 def _last(node: Node) -> Node:
     while isinstance(node, Map | Seq) and not node.flow:
-        node = node.values[-1] if isinstance(node, Map) else node.items[-1]
+        inner = node.values if isinstance(node, Map) else node.items
+        if not inner:  # a template's keys are none that are known
+            break
+        node = inner[-1]
     return node
 
 

@@ -58,6 +58,7 @@ def shown(files: Files, look: Look, limits: Limits = DEFAULT) -> tuple[bytes, tu
             items += (
                 _looked_at(item, packages.relative(owner, path), number, look)
                 for number, item in enumerate(read_.items)
+                if not any(document.template for document in item.documents)
             )
         except PackageError as error:
             findings.append(from_error(error, Severity.WARNING))

@@ -317,3 +317,22 @@ def test_lists_in_any_layout_are_taken_apart_and_put_together(seed: int) -> None
     assert [kio_places.value_of(each) for each in wrapped.items] == values
     again = kio.read(kio.write(wrapped.items, wrapper=wrapped.wrapper))
     assert [kio_places.value_of(each) for each in again.items] == values
+
+
+def test_the_end_mark_of_a_document_does_not_come_along() -> None:
+    """The short-cut: the text up to the next document holds the "..." of this one."""
+    for text in ("a: b\n...\n", "---\na: b\n...\n"):
+        items = kio.read(text.encode()).items
+        assert kio.write(items, wrapper=kio.RESOURCE_LIST).endswith(b"items:\n- a: b\n")
+    given = [kio.stream_of("a: b\n...\n"), kio.stream_of("--- # c\nc: d\n")]
+    assert kio.write(given) == b"a: b\n---\nc: d\n"
+
+
+def test_files_with_byte_order_marks_that_were_put_together_are_read() -> None:
+    assert _texts("\ufeffa: b\n---\n\ufeffc: d\n") == ["a: b\n", "c: d\n"]
+
+
+def test_an_anchor_of_nothing_leaves_null() -> None:
+    """The short-cut: taking the anchor away leaves one element less."""
+    found = de_anchored(read(b"a: [&x ]\nb: &y\nc: *y\nd: &z\n  text\ne: *z\n"))
+    assert found.data == b"a: [null ]\nb: null\nc: null\nd:\n  text\ne: text\n"
