@@ -4,7 +4,7 @@ Rules, kpt's unless said otherwise:
 - What one side left as it was is taken from the other, whole.
 - What both sides changed alike is taken once. What they changed differently is a
   conflict, and goes to the side that the policy names.
-- A field that became null is gone; also where it is null locally and changed upstream.
+- A field that became null on a side is gone, also where the other side changed it.
 - Mappings are merged key by key, new keys last. Associative lists are merged element by
   element: the local ones in their order, then those that come from upstream. Every other
   list is one value.
@@ -82,11 +82,11 @@ class Fields:
     def merge(self, base: Side, ours: Side, theirs: Side, schema: Schema, at: At) -> Side:
         """Return the merged value, or ABSENT."""
         if alike(theirs, base):
-            return ours
+            return _cleared(ours, base)
         if alike(ours, base):
             return _cleared(theirs, base)
         if alike(ours, theirs):
-            return ours
+            return _cleared(ours, base)
         if base is not None and (ours is None or theirs is None):
             return self._nulled(base, ours, theirs, schema, at)
         base = ABSENT if base is None else base
@@ -161,7 +161,7 @@ class Fields:
         place = next(each for each in (row.ours, row.theirs, row.base) if each is not None)
         here = at.below(place, local=row.ours is not None)
         if alike(theirs, base):
-            return ours
+            return _cleared(ours, base)
         if alike(ours, base):
             return _cleared(theirs, base)
         known = next(each for each in (ours, theirs, base) if not isinstance(each, Absent))
@@ -209,11 +209,12 @@ def _clash(
 
 def _cleared(value: Side, base: Side) -> Side:
     """Leave out what became null."""
-    if value is None and base is not None and base is not ABSENT:
-        return ABSENT
-    if not isinstance(value, dict) or not isinstance(base, dict):
+    if value is None:
+        return None if base is None else ABSENT
+    if not isinstance(value, dict):
         return value
-    inner = {key: _cleared(each, base.get(key, ABSENT)) for key, each in value.items()}
+    before = _map(base)
+    inner = {key: _cleared(each, before.get(key, ABSENT)) for key, each in value.items()}
     return {key: each for key, each in inner.items() if not isinstance(each, Absent)}
 
 
