@@ -12,12 +12,16 @@ finds some changes made already, and finishes.
 
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from bot.cli import folder
-from cadlib.package import KPTFILE, Entry, name
+from cadlib.package import EXECUTABLE, KPTFILE, SYMLINK, Entry, name
+
+_Changes: TypeAlias = Mapping[str, Entry | bytes | None]
 
 _EXCHANGE = 2  # RENAME_EXCHANGE, from linux/fs.h
 _HERE = -100  # AT_FDCWD, from fcntl.h
@@ -33,11 +37,20 @@ def write(root: Path, changes: Mapping[str, Entry | None]) -> None:
     Raises:
         PackageError: One of them cannot be written.
     """
-    if not changes or (_exchangeable(root) and _exchange(root, changes)):
+    wanted = {path: _with_its_mode(root / path, entry) for path, entry in changes.items()}
+    if not changes or (_exchangeable(root) and _exchange(root, wanted)):
         return
-    kptfiles = {path: entry for path, entry in changes.items() if name(path) == KPTFILE}
-    folder.write(root, {path: entry for path, entry in changes.items() if path not in kptfiles})
+    kptfiles = {path: new for path, new in wanted.items() if name(path) == KPTFILE}
+    folder.write(root, {path: new for path, new in wanted.items() if path not in kptfiles})
     folder.write(root, kptfiles)
+
+
+def _with_its_mode(path: Path, entry: Entry | None) -> Entry | bytes | None:
+    """Return only the bytes for a file that may keep its mode: one for its owner stays so."""
+    if entry is None or not path.is_file() or path.is_symlink() or entry.mode == SYMLINK:
+        return entry
+    executable = bool(path.stat().st_mode & stat.S_IXUSR)
+    return entry.data if executable == (entry.mode == EXECUTABLE) else entry
 
 
 def _exchangeable(root: Path) -> bool:
@@ -47,13 +60,13 @@ def _exchangeable(root: Path) -> bool:
     return not inside and not (root / ".git").exists() and not os.path.ismount(root)
 
 
-def _exchange(root: Path, changes: Mapping[str, Entry | None]) -> bool:
+def _exchange(root: Path, changes: _Changes) -> bool:
     """Make the changed package beside the old one and exchange them; say if that was possible."""
     beside = root.with_name(f".{root.name}.porchbot-update")
     try:
         shutil.rmtree(beside, ignore_errors=True)  # of an update that was killed
         _link(str(root), str(beside), changes, "")
-        folder.write(beside, {path: entry for path, entry in changes.items() if entry})
+        folder.write(beside, {path: new for path, new in changes.items() if new is not None})
         return _rename(root, beside)
     except OSError:
         return False  # no such folder may be made, or no links: one file after the other, then
@@ -61,8 +74,8 @@ def _exchange(root: Path, changes: Mapping[str, Entry | None]) -> bool:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _link(source: str, target: str, changes: Mapping[str, Entry | None], prefix: str) -> None:
-    """Make a folder with the files of another that do not change; a folder left empty is not."""
+def _link(source: str, target: str, changes: _Changes, prefix: str) -> None:
+    """Make a folder with the files of another that do not go; a folder left empty is not."""
     os.mkdir(target)
     kept = 0
     with os.scandir(source) as found:
@@ -72,7 +85,7 @@ def _link(source: str, target: str, changes: Mapping[str, Entry | None], prefix:
             if each.is_dir(follow_symlinks=False):
                 _link(each.path, place, changes, f"{path}/")
                 kept += os.path.lexists(place)
-            elif path not in changes:
+            elif changes.get(path, b"") is not None:
                 os.link(each.path, place, follow_symlinks=False)
                 kept += 1
     if prefix and not kept and _had_files(source):

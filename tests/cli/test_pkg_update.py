@@ -218,6 +218,20 @@ def test_update_keeps_executables_and_links_and_updates_gitignore(tmp_path: Path
     assert files["mine"] == Entry(b"a.yaml", SYMLINK)
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_file_for_its_owner_alone_stays_so(tmp_path: Path, inside: bool) -> None:
+    """The short-cut: a new file with the usual mode."""
+    made = _repo(tmp_path, {"a.yaml": config_map("a", x="1")}, {"a.yaml": config_map("a", x="2")})
+    _run("get", f"{made.names['repo:up']}.git@v1")
+    Path("up/a.yaml").chmod(0o600)
+    if inside:
+        os.chdir("up")
+    assert _run("update", "@v2" if inside else "up@v2").exit_code == 0
+    file = Path("a.yaml" if inside else "up/a.yaml")
+    assert file.read_text() == config_map("a", x="2")
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 def test_update_from_a_repository_that_must_be_fetched(tmp_path: Path) -> None:
     """The short-cut: read repositories on this disk only."""
     made = _repo(tmp_path, {"a.txt": "1"}, {"a.txt": "2"})
