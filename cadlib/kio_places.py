@@ -11,9 +11,9 @@ Source: kyaml `kioutil` (kubernetes-sigs/kustomize).
 """
 
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from cadlib.errors import PackageError, Place
 from cadlib.yaml import Stream, Value, edit, read
@@ -33,6 +33,10 @@ READER = (INDEX, LEGACY_INDEX, SEQINDENT)
 PLACE = (PATH, LEGACY_PATH)
 """What a reader of packages adds besides."""
 
+# A key on a line of its own, and the first dash below it.
+_LIST = re.compile(
+    r"^(?P<key> *)[^\s#:][^:\n]*: *\n(?:[ \t]*(?:#[^\n]*)?\n)*(?P<dash> *)- ", re.MULTILINE
+)
 _LEGACY = {PATH: LEGACY_PATH, INDEX: LEGACY_INDEX, ID: LEGACY_ID}
 
 
@@ -205,19 +209,12 @@ def by_place(items: Sequence[Stream]) -> list[Stream]:
 def seqindent(text: str) -> str:
     """Return how lists are indented, as the first one in a text shows: "wide" or "compact".
 
-    Lists inside block scalars do not count; "compact" where there is none.
+    Comments may stand between a key and its list; "compact" where there is none.
     """
-    lines = text.split("\n")
-    for above, line in pairwise(lines):
-        dash = len(line) - len(line.lstrip(" "))
-        key = above.strip(" ")
-        if not line.startswith("- ", dash) or key.count(":") != 1 or not key.endswith(":"):
-            continue
-        margin = len(above) - len(above.lstrip(" "))
-        if dash == margin:
-            return "compact"
-        if dash == margin + 2:
-            return "wide"
+    for found in _LIST.finditer(text):
+        further = len(found["dash"]) - len(found["key"])
+        if further in (0, 2):
+            return "wide" if further else "compact"
     return "compact"
 
 

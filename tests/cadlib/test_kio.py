@@ -285,6 +285,7 @@ def test_the_first_list_says_how_lists_are_indented() -> None:
     assert kio_places.seqindent("a:\n  - b\nc:\n- d\n") == "wide"
     assert kio_places.seqindent("a:\n- b\nc:\n  - d\n") == "compact"
     assert kio_places.seqindent("a: |\n  - b\nc:\n    - d\n") == "compact"
+    assert kio_places.seqindent("a:\n  # why\n\n  - b\n") == "wide"
 
 
 def test_json_is_written_as_kpt_writes_it() -> None:
