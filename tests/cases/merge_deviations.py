@@ -57,9 +57,9 @@ def _walk(expected: Any, actual: Any, states: tuple[Any, Any, Any]) -> Iterator[
 
 
 def _lists(expected: list[Any], actual: list[Any], states: tuple[Any, Any, Any]) -> Iterator[str]:
-    origin, local, updated = states
+    _, local, updated = states
     if _unordered(expected) == _unordered(actual):
-        yield ORDER if alike(origin, local) and alike(actual, updated) else ""
+        yield ORDER if alike(actual, updated) else ""
         return
     whole = [each for state in (local, updated) if isinstance(state, list) for each in state]
     left = list(actual)
