@@ -10,7 +10,6 @@ Rules
 Source: kptdev/kpt, thirdparty/cmdconfig (cmdsource, cmdsink); kyaml `kio`.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cadlib import kio, kio_places
@@ -24,7 +23,6 @@ from cadlib.yaml import Document, EditError, Stream
 from cadlib.yaml.tree import Map, Node, Scalar
 
 _HEAD = f"apiVersion: {kio.RESOURCE_LIST.api_version}\nkind: {kio.RESOURCE_LIST.kind}\n"
-_END = re.compile(r"\n\.\.\.[ \t]*(?:#.*)?\s*\Z")  # a document may say where it ends
 _OURS = (*kio_places.READER, *kio_places.PLACE)
 
 
@@ -110,7 +108,7 @@ def _documents(source: Source, paths: Iterable[str]) -> Iterator[tuple[str, Docu
         full = (each for each in stream.documents if not each.empty)
         for document, text in zip(full, document_texts(stream), strict=True):
             if not document.template:
-                yield path, document, _END.sub("\n", text)
+                yield path, document, text
 
 
 def _placed(path: str, document: Document, text: str) -> str:
