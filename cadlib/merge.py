@@ -135,12 +135,18 @@ def _without_noise(value: Value) -> Value:
 
 def list_schemas(document: Document | None) -> Iterator[tuple[FieldPath, Schema]]:
     """Return what comments say of lists: at the end of the key's line, or right above it."""
-    if document is None or document.empty or _NOTE not in document.source.text:
+    if document is None or document.empty:
         return
-    lines = document.source.text.split("\n")
+    source = document.source
+    start = source.line_start(document.start)
+    start = source.line_start(max(start - 1, 0))  # the line above belongs to the first field
+    if source.text.find(_NOTE, start, document.end) < 0:
+        return
+    lines = source.text[start : document.end].split("\n")
+    first = source.line(start)
     for path in _list_paths(document.value, ()):
         line = document.line(path)
-        above = lines[line - 2].strip() if line and line > 1 else ""
+        above = lines[line - first - 1].strip() if line and line > first else ""
         for comment in (document.comments.get(path, ""), above):
             found = of_comment(comment) if comment.startswith("#") else None
             if found:
