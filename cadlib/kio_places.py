@@ -5,17 +5,17 @@ Rules:
   `config.kubernetes.io/` (the id under `config.k8s.io/`); both are kept alike.
 - A resource without a path gets `<namespace>/<kind in small letters>_<name>.yaml`; one
   without an index comes after those that its file has.
-- A resource without a name or metadata is left as it is.
+- A resource without metadata is left as it is.
 
 Source: kyaml `kioutil` (kubernetes-sigs/kustomize).
 """
 
-import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from cadlib.errors import PackageError, Place
+from cadlib.source import ref
 from cadlib.yaml import Stream, Value, edit, read
 from cadlib.yaml.tree import Map
 
@@ -119,22 +119,15 @@ def value_of(item: Stream) -> Value:
 
 
 def default_path(value: Value, folder: str = "") -> str:
-    """Return where a resource is put that does not say; "" if it has no name.
+    """Return where a resource is put that does not say.
 
     Args:
         value: The resource.
         folder: The folder it is put into, by kyaml's rule with its namespace below.
     """
-    if not isinstance(value, dict):
-        return ""
-    metadata = value.get("metadata")
-    if not isinstance(metadata, dict):
-        return ""
-    kind, name, namespace = (
-        "" if each is None else str(each)
-        for each in (value.get("kind"), metadata.get("name"), metadata.get("namespace"))
-    )
-    return posixpath.join(folder, namespace, f"{kind.lower()}_{name}.yaml")
+    named = ref(value)
+    file = f"{named.kind.lower()}_{named.name}.yaml"
+    return "/".join(filter(None, (folder.rstrip("/"), named.namespace, file)))
 
 
 def with_paths(items: Sequence[Stream], folder: str = "") -> list[Stream]:
@@ -146,9 +139,10 @@ def _with_path(item: Stream, folder: str) -> Stream:
     value = value_of(item)
     found = annotations(value)
     wanted = legacy(found)
-    if not (found.get(PATH) or found.get(LEGACY_PATH)):
+    described = isinstance(value, dict) and isinstance(value.get("metadata"), dict)
+    if described and not (found.get(PATH) or found.get(LEGACY_PATH)):
         path = default_path(value, folder)
-        wanted |= {PATH: path, LEGACY_PATH: path} if path else {}
+        wanted |= {PATH: path, LEGACY_PATH: path}
     return annotated(item, wanted)
 
 

@@ -10,6 +10,7 @@ from operator import is_
 
 from cadlib import package as packages
 from cadlib.errors import PackageError, Place
+from cadlib.kio_places import default_path
 from cadlib.places import inside
 from cadlib.resourcelist import Item, added_results, decode
 from cadlib.source import Resource, missing, ref, unfit
@@ -163,13 +164,6 @@ def _matched(
     _check_places(after)
     _check_kptfiles(after, sent)
     return Answer(resources=after, was=before, results=results)
-
-
-def default_path(value: Value) -> str:
-    """Return the file of a new resource: `<namespace>/<kind>_<name>.yaml`, in kpt's form."""
-    named = ref(value)
-    file = f"{named.kind.lower()}_{named.name}.yaml"
-    return packages.join(named.namespace, file)
 
 
 def _before(items: Sequence[Item], sent: Sequence[Resource], package: str) -> list[Resource | None]:
