@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
-from cadlib.images import CATALOG
+from bot.cli.dropin import Failure
+from cadlib.images import CATALOG, is_prefix
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,8 +22,13 @@ def running(command: F) -> F:
 
 
 def prefix(given: str | None) -> str:
-    """Return where images with a short name come from."""
-    return os.environ.get("KPT_IMAGE_PREFIX", CATALOG) if given is None else given
+    """Return where images with a short name come from; fail if that can be no such place."""
+    found = os.environ.get("KPT_IMAGE_PREFIX", CATALOG) if given is None else given
+    if not is_prefix(found):
+        raise Failure(
+            f'invalid image prefix "{found}": give a registry and a path, as in {CATALOG}'
+        )
+    return found
 
 
 _OPTIONS: list[Callable[[Any], Any]] = [
