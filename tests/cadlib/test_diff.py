@@ -1,11 +1,14 @@
 """Differences between two states of a package, as the summary comment shows them."""
 
+import random
+
 import pytest
 
 from cadlib.diff import Change, ChangeKind, changes
 from cadlib.findings import ResourceRef
 from cadlib.package import Entry, Files
-from tests.cadlib import real
+from cadlib.yaml import Value, same
+from tests.cadlib import real, yaml_texts
 
 CART = """\
 apiVersion: apps/v1
@@ -258,3 +261,20 @@ def test_real_packages_differ_from_nothing_in_every_file() -> None:
     for name, whole in real.packages().items():
         assert {change.path for change in changes({}, whole)} == set(whole), name
         assert changes(whole, whole) == ()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_file_that_differs_is_always_told(seed: int) -> None:
+    """The short-cut: comparing values only, which loses comments and layout."""
+    rng = random.Random(seed)
+    base: dict[str, Value] = {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}
+    value: dict[str, Value] = {**base, "spec": yaml_texts.mapping(rng, 3, 1)}
+    texts = [yaml_texts.Layout(rng).document(value) for _ in range(2)]
+    found = changes(files(a_yaml=texts[0]), files(a_yaml=texts[1]))
+    assert bool(found) == (texts[0] != texts[1])
+    assert {each.kind for each in found} <= {ChangeKind.COMMENTS, ChangeKind.LAYOUT}
+
+    other = {**value, "spec": yaml_texts.changed(rng, value["spec"])}
+    found = changes(files(a_yaml=texts[0]), files(a_yaml=yaml_texts.Layout(rng).document(other)))
+    assert any(each.field.startswith("spec") for each in found) != same(other, value)
+    assert ChangeKind.LAYOUT not in {each.kind for each in found} or same(other, value)
