@@ -84,12 +84,13 @@ def by_content(left: Sequence[Value], right: Sequence[Value]) -> dict[int, int]:
     """
     waiting: dict[str, list[int]] = defaultdict(list)
     for index in reversed(range(len(right))):
-        waiting[_content(right[index])].append(index)
-    contents = [waiting.get(_content(each)) for each in left]
+        waiting[content(right[index])].append(index)
+    contents = [waiting.get(content(each)) for each in left]
     return {index: places.pop() for index, places in enumerate(contents) if places}
 
 
-def _content(value: Value) -> str:
+def content(value: Value) -> str:
+    """Return a text that equal values have in common, and no others."""
     return json.dumps(value, sort_keys=True)
 
 

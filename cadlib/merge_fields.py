@@ -189,9 +189,10 @@ def alike(left: Side, right: Side) -> bool:
 
 def _sets(base: Sequence[Value], ours: Sequence[Value], theirs: Sequence[Value]) -> list[Value]:
     """Merge lists of plain values of which the order says nothing."""
-    dropped = [each for each in base if each not in theirs]
-    kept = [each for each in ours if each not in dropped]
-    return kept + [each for each in theirs if each not in ours and each not in base]
+    was, left, right = (set(map(elements.content, each)) for each in (base, ours, theirs))
+    dropped = was - right
+    kept = [each for each in ours if elements.content(each) not in dropped]
+    return kept + [each for each in theirs if elements.content(each) not in was | left]
 
 
 def _clash(

@@ -11,7 +11,7 @@ Rules
 - Two resources of one identity in one file are an error, with kpt's text.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,8 +26,11 @@ from cadlib.source import ref
 from cadlib.yaml import Document, Stream, Value, read, same
 
 _MARK = "kpt-merge:"
-# As much of two resources as must be equal for them to be one under another name.
-_ALIKE = 0.5
+# As much of two resources as must be equal for them to be one under another name: their
+# labels may have changed with it, but not what they run.
+_ALIKE = 0.8
+# Pairs of resources of a file that are compared for that: each takes a tenth of a millisecond.
+_MOST_PAIRS = 2_500
 
 
 class Identity(NamedTuple):
@@ -182,10 +185,11 @@ class Pairing:
         """Match what is left of a local file by likeness, where upstream has no such name."""
         taken = {id(each) for each in known.values()}
         there = [each for each in self._local.resources(path) if id(each) not in taken]
+        gone = [each for each in origin if each not in known]
         found: dict[Resource, Resource] = {}
-        for resource in origin:
-            if resource in known:
-                continue
+        if len(gone) * len(there) > _MOST_PAIRS:
+            return found
+        for resource in gone:
             likeness = [
                 (_likeness(resource.document.value, each.document.value), -each.position, each)
                 for each in there
@@ -247,18 +251,19 @@ def _matched(before: Iterable[Resource], after: Iterable[Resource]) -> dict[Reso
     """Match the resources of one file: by identity, and then without the namespace."""
     there = {each.identity: each for each in after}
     found = {each: there.pop(each.identity) for each in before if each.identity in there}
-    waiting = [each for each in before if each not in found]
-    for resource in waiting:
-        fitting = [each for each in there.values() if _same_name(each, resource)]
-        rivals = [each for each in waiting if _same_name(each, resource)]
-        if len(fitting) == len(rivals) == 1:
-            found[resource] = there.pop(fitting[0].identity)
+    waiting = _by_name(each for each in before if each not in found)
+    fitting = _by_name(there.values())
+    for name, rivals in waiting.items():
+        if len(rivals) == len(fitting.get(name, ())) == 1:
+            found[rivals[0]] = fitting[name][0]
     return found
 
 
-def _same_name(left: Resource, right: Resource) -> bool:
-    mine, theirs = left.identity, right.identity
-    return (mine.group, mine.kind, mine.name) == (theirs.group, theirs.kind, theirs.name)
+def _by_name(resources: Iterable[Resource]) -> dict[tuple[str, str, str], list[Resource]]:
+    found: dict[tuple[str, str, str], list[Resource]] = defaultdict(list)
+    for each in resources:
+        found[each.identity.group, each.identity.kind, each.identity.name].append(each)
+    return found
 
 
 def _likeness(left: Value, right: Value) -> float:
