@@ -249,9 +249,11 @@ def _place(
         return merged
     if merged in sent:
         return older
+    kind = "path" if merged[0] != older[0] else "index"
     raise _refuse(
         f"items[{position}]",
-        f"two kinds of annotations place it at {_shown(merged)} and at {_shown(older)}",
+        f"resource input to function has mismatched legacy and internal {kind} annotations:"
+        f" {_shown(older)} and {_shown(merged)}",
     )
 
 

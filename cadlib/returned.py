@@ -62,15 +62,17 @@ def answered(
     if said is not None:  # most calls change nothing: reading all of it again takes longest
         return unchanged(sent, said)
     lay = {(packages.relative(package, each.path), each.index) for each in sent}
-    results: Sequence[Mapping[str, object]] = ()
     try:
         answer = decode(data, lay)
-        results = answer.results
-        if not mutates:
-            return unchanged(sent, results)
-        return _matched(answer.items, sent, package, (), results)
     except PackageError as error:
-        return unchanged(sent, results, error)
+        text = f"what it returned cannot be read: {error.problem}"
+        return unchanged(sent, problem=PackageError(error.place, text, error.fix))
+    if not mutates:
+        return unchanged(sent, answer.results)
+    try:
+        return _matched(answer.items, sent, package, (), answer.results)
+    except PackageError as error:
+        return unchanged(sent, answer.results, error)
 
 
 def handed_back(

@@ -92,6 +92,26 @@ def test_a_function_that_fails_changes_nothing() -> None:
     assert (result.steps[0].exit_code, result.steps[0].log) == (2, "words")
 
 
+def test_an_absolute_path_lies_below_the_folder() -> None:
+    """The short-cut: refuse it, or write it where it says."""
+    made = Item({"apiVersion": "v1", "kind": "M", "metadata": {"name": "m"}}, path="/x/y.yaml")
+
+    result, _ = drive(
+        evaluate(folder(a_yaml=A), FUNCTION, None), lambda call: Outcome(items=[*call.items, made])
+    )
+
+    assert list(result.changes) == ["x/y.yaml"]
+
+
+def test_an_answer_that_cannot_be_read_is_told_from_a_file() -> None:
+    """The short-cut: "the file is not YAML", and people look for it in the folder."""
+    result, _ = drive(
+        evaluate(folder(a_yaml=A), FUNCTION, None), lambda _: Outcome(resources=b"a: [")
+    )
+
+    assert "what it returned cannot be read: the file is not YAML" in str(result.error)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [

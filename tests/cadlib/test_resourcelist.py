@@ -225,7 +225,8 @@ def test_a_resource_moved_to_two_places_is_refused() -> None:
         decode(moved("new", "other"), {("old", 1)})
 
     assert str(caught.value) == (
-        "items[0]: two kinds of annotations place it at 'new', index 1 and at 'other', index 1."
+        "items[0]: resource input to function has mismatched legacy and internal path"
+        " annotations: 'other', index 1 and 'new', index 1."
         " Correct what the function writes."
     )
 

@@ -194,6 +194,18 @@ def test_what_is_refused(tmp_path: Path, name: str) -> None:
     assert texts(package) == files
 
 
+def test_a_template_is_left_alone_and_named(tmp_path: Path) -> None:
+    """The short-cut: take it for a broken resource, which it is only after a template engine."""
+    files = {"Kptfile": KPTFILE, "t.yaml": "a: {{ .Values.x }}\n"}
+    package = make(tmp_path / "app", files)
+
+    result = run("render", package)
+
+    assert result.exit_code == 0
+    assert "[WARN] t.yaml:1: this is a template" in result.stderr
+    assert texts(package) == files
+
+
 def test_a_range_of_versions_means_what_is_builtin(tmp_path: Path) -> None:
     """The short-cut: take the range for a tag."""
     package = make(tmp_path / "app", {"Kptfile": pipeline("{image: set-labels, tag: ~0.2}")})
