@@ -74,7 +74,7 @@ def read(
     """Take a stream apart.
 
     Args:
-        data: YAML or JSON, UTF-8; line ends of either kind. Byte order marks go: files that
+        data: YAML or JSON, UTF-8; line ends of any kind. Byte order marks go: files that
             were put together have them in the middle.
         path: What it is called in messages.
         unwrap: Take the resources out of a list, if that is the only document.
@@ -86,7 +86,8 @@ def read(
             document is neither a mapping nor an accepted list (kyaml's words:
             "wrong node kind: expected MappingNode but got …").
     """
-    data = data.replace(b"\r\n", b"\n").replace(b"\n\xef\xbb\xbf", b"\n")
+    data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    data = data.replace(b"\n\xef\xbb\xbf", b"\n")
     _check_separators(data, path)
     whole = read_yaml(data, path=path, limits=limits)
     texts = document_texts(whole)

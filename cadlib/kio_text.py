@@ -174,4 +174,4 @@ def _last(node: Node) -> Node:
 
 
 def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -127,6 +127,7 @@ def test_anchors_of_one_resource_used_in_another_are_written_out() -> None:
 
 def test_line_ends_of_windows_become_plain() -> None:
     assert _texts("a: b\r\n---\r\nc: |\r\n  d\r\n") == ["a: b\n", "c: |\n  d\n"]
+    assert _texts("a: b\rc: d\n") == ["a: b\nc: d\n"]  # YAML breaks lines there too
 
 
 def test_a_block_scalar_without_a_line_end_keeps_its_value() -> None:
