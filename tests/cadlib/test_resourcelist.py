@@ -272,3 +272,13 @@ def _seconds(items: list[Item]) -> float:
     start = time.process_time()
     decode(encode(items))
     return time.process_time() - start
+
+
+def test_results_in_a_mapping_of_older_functions() -> None:
+    """The short-cut: refuse what is no list, and lose what the function said."""
+    text = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+
+    assert decode(text + b"results:\n  name: f\n  items:\n  - message: m\n").results == (
+        {"message": "m"},
+    )
+    assert decode(text + b"results: {}\n").results == ()
