@@ -170,12 +170,14 @@ def _heal(before: Stream, after: Stream, elsewhere: Elsewhere) -> bytes:
     pairs = _pairs(old, found, before.source.path)
     wanted: dict[int, Value | Deleted] = dict.fromkeys(old, DELETED)
     likes: dict[int, list[Document]] = {}
+    commented = "#" in after.source.text
     for position, each in pairs.items():
         wanted[position] = ordered(each.item.value, old[position].value)
-        if "#" in each.document.source.text:
+        if commented:
             likes[position] = [each.document]
     kept = [pairs[position] for position in old if position in pairs]
-    new = [each for each in found if all(each is not other for other in kept)]
+    paired = {id(each) for each in kept}
+    new = [each for each in found if id(each) not in paired]
     data = edit(before, wanted, like=likes)
     if new:
         data = append(
