@@ -269,12 +269,12 @@ def _rows() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("work", "shape"), list(_rows()))
 def test_time_grows_with_size_and_no_faster(work: str, shape: str) -> None:
     """The short-cut searches from the start of the text, or of a list, for each thing in it."""
-    small = _seconds(WORK[work](TEXTS[shape](SMALL)))
-    large = _seconds(WORK[work](TEXTS[shape](SMALL * FACTOR)))
-    if large > MOST * max(small, 0.002):  # once more: other processes may have had the caches
+    for _ in range(3):  # other processes may have the caches and the processor's speed
+        small = _seconds(WORK[work](TEXTS[shape](SMALL)))
         large = _seconds(WORK[work](TEXTS[shape](SMALL * FACTOR)))
-
-    assert large <= MOST * max(small, 0.002), f"{small:.3f} s, and {large:.3f} s for five times it"
+        if large <= MOST * max(small, 0.002):
+            return
+    pytest.fail(f"{small:.3f} s, and {large:.3f} s for five times it")
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -165,7 +165,7 @@ def _on_packages(
 
 
 def _commands(theirs: Done, ours: Done, *, ordered: bool = True) -> str:
-    """Compare exit codes, and streams of resources by meaning; without their order for D79."""
+    """Compare exit codes, and streams of resources by meaning; without their order for D62."""
     if theirs.code != ours.code:
         return f"exit codes {theirs.code} and {ours.code}\n{theirs.err}\n{ours.err}"
     difference = compare.documents_difference(theirs.out, ours.out)
@@ -222,7 +222,7 @@ def _trees(places: Mapping[str, Path], below: str, *, gone: Sequence[Value] | No
 def _listed(theirs: Files, ours: Files, path: str, gone: Sequence[Value]) -> bool:
     """Say whether a merged file differs only as docs/deviations.md describes.
 
-    By the order of ports (D23), by nulls (D39), and by resources that upstream removed, that were
+    By the order of ports (D23), by nulls (D30), and by resources that upstream removed, that were
     not changed here, and that kpt keeps (D27).
     """
     left, right = (

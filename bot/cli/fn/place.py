@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,15 +10,12 @@ import click
 
 from bot.cli import folder
 from bot.cli.dropin import Failure
-from cadlib.limits import DEFAULT
+from cadlib.limits import DEFAULT, STREAM
 from cadlib.package import EXECUTABLE, REGULAR, Entry, Files
 
 if TYPE_CHECKING:
     from cadlib import kio
     from cadlib.calls import Step
-
-STREAM: Final = replace(DEFAULT, file_bytes=DEFAULT.package_bytes, depth=DEFAULT.depth + 2)
-"""Limits on a stream: it is a package's resources together, each two levels further in."""
 
 STDOUT: Final = "stdout"
 UNWRAP: Final = "unwrap"
