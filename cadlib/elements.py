@@ -9,7 +9,6 @@ Rules:
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from cadlib.schema import Schema
@@ -48,7 +47,12 @@ def merge_keys(
 
 
 def identity(element: Value, keys: tuple[str, ...]) -> Identity:
-    """Return the merge keys of an element as text; None for each that it lacks."""
+    """Return the merge keys of an element as text, None for each that it lacks.
+
+    With no keys, for a member of a set, that is the value itself.
+    """
+    if not keys:
+        return (content(element),)
     found = element if isinstance(element, dict) else {}
     return tuple(_text(found.get(key)) for key in keys)
 
@@ -65,28 +69,14 @@ def pairs(left: Sequence[Value], right: Sequence[Value], keys: tuple[str, ...]) 
     Args:
         left: A list whose elements `keys` tells apart, see `merge_keys`.
         right: Another.
-        keys: The merge keys; () compares plain values.
+        keys: The merge keys; () for sets of plain values.
     """
-    if not keys:
-        return by_content(left, right)
     ours = [identity(each, keys) for each in left]
     place = {identity(each, keys): index for index, each in enumerate(right)}
     found = {index: place[each] for index, each in enumerate(ours) if each in place}
     if len(keys) > 1 and len(found) < len(left):
         found |= _loose(ours, place, found, keys)
     return found
-
-
-def by_content(left: Sequence[Value], right: Sequence[Value]) -> dict[int, int]:
-    """Return for positions in `left` the first position in `right` of an equal value.
-
-    Each position in `right` is given to one in `left`.
-    """
-    waiting: dict[str, list[int]] = defaultdict(list)
-    for index in reversed(range(len(right))):
-        waiting[content(right[index])].append(index)
-    contents = [waiting.get(content(each)) for each in left]
-    return {index: places.pop() for index, places in enumerate(contents) if places}
 
 
 def content(value: Value) -> str:

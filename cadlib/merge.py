@@ -78,7 +78,7 @@ def merge_documents(
         return Merged(DELETED, None, conflicts)
     comments = None
     before = origin.comments if origin else {}
-    if updated.comments != before:
+    if updated.comments != before or (conflicts and local.comments != before):
         sides = Sides(
             State(base, (), before),
             State(local.value, (), local.comments),

@@ -5,8 +5,9 @@ Rules:
   keys, else by content, else by place.
 - What one side left as it was is taken from the other; so a comment that only upstream
   changed arrives although no value did (kpt loses it).
-- Where both changed it, the comment of a scalar goes with its value, or by the policy if
-  the value is both sides'; that of a mapping or list stays the local one, as in kpt.
+- The comment of a scalar that both sides changed goes with its value. Where both changed
+  the comment alone the policy decides, but for that of a mapping or list, which stays the
+  local one, as in kpt.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,10 @@ from dataclasses import dataclass
 
 from cadlib import elements
 from cadlib.conflicts import ABSENT, Absent, Side
+from cadlib.merge_fields import alike
 from cadlib.schema import Schema
 from cadlib.yaml import FieldPath, Value, same
+from cadlib.yaml.match import match
 
 Comments = Mapping[FieldPath, str]
 
@@ -53,6 +56,12 @@ class Sides:
     base: State
     ours: State
     theirs: State
+
+    @property
+    def contested(self) -> bool:
+        """Whether both sides have changed the value, each in its own way."""
+        base, ours, theirs = self.base.value, self.ours.value, self.theirs.value
+        return not (alike(ours, base) or alike(theirs, base) or alike(ours, theirs))
 
     def at(self, steps: Sequence[str | int | None]) -> "Sides":
         """Return the states of a field; `steps` may differ by side."""
@@ -110,18 +119,17 @@ class Merger:
 
     def _comment(self, merged: Value, sides: Sides) -> str | None:
         base, ours, theirs = sides.base.comment, sides.ours.comment, sides.theirs.comment
+        if not isinstance(merged, dict | list) and sides.contested:
+            return theirs if _is(merged, sides.theirs.value) else ours
         if sides.ours.value is ABSENT or ours == base:
             return theirs if sides.theirs.value is not ABSENT else ours
-        if sides.theirs.value is ABSENT or theirs in (base, ours):
+        if (
+            sides.theirs.value is ABSENT
+            or theirs in (base, ours)
+            or isinstance(merged, dict | list)
+        ):
             return ours
-        if isinstance(merged, dict | list):
-            return ours
-        wins = {
-            "local": _is(merged, sides.ours.value),
-            "upstream": _is(merged, sides.theirs.value),
-        }
-        upstream = wins["upstream"] and (not wins["local"] or self._side == "upstream")
-        return theirs if upstream else ours
+        return ours if self._side == "local" else theirs
 
     def _places(self, merged: list[Value], state: State, schema: Schema) -> dict[int, int]:
         """Return for each element of the merged list its place in the list of one side."""
@@ -129,10 +137,9 @@ class Merger:
         keys = elements.merge_keys(schema, (merged, items), infer=self._infer)
         if keys:
             return elements.pairs(merged, items, keys)
-        found = elements.by_content(merged, items)
-        taken = set(found.values())
-        left = (n for n in range(min(len(merged), len(items))) if n not in found and n not in taken)
-        return found | {index: index for index in left}
+        return {
+            index: place for index, place in enumerate(match(items, merged)) if place is not None
+        }
 
 
 def _is(merged: Value, side: Side) -> bool:

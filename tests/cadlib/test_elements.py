@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadlib.elements import by_content, merge_keys, pairs, shown
+from cadlib.elements import merge_keys, pairs, shown
 from cadlib.schema import UNKNOWN, Schema
 from cadlib.yaml import Value
 
@@ -40,9 +40,9 @@ def test_pairs(left: list[Value], right: list[Value], expected: dict[int, int]) 
     assert pairs(left, right, PORTS) == expected
 
 
-def test_equal_values_are_paired_one_to_one() -> None:
-    """The short-cut pairs every equal value with the first."""
-    assert by_content(["a", {"x": 1}, "a"], [{"x": 1}, "a", "b"]) == {0: 1, 1: 0}
+def test_members_of_a_set_are_themselves() -> None:
+    """The short-cut finds no key, and takes all for one."""
+    assert pairs(["a", 1, "b"], ["b", "1", "a"], ()) == {0: 2, 2: 0}
 
 
 WHOLE_LISTS: dict[str, list[Value]] = {

@@ -289,6 +289,9 @@ COMMENTS: dict[str, tuple[str, str, str, dict[tuple[str | int, ...], str] | None
     "a local comment stays": ("a: 1\n", "a: 1 # mine\n", "a: 2\n", None),
     "a comment goes with the value that wins": ("a: 1 # x\n", "a: 2 # y\n", "a: 3 # z\n",
                                                 {("a",): "# z"}),
+    "a local comment goes with the value that loses": (
+        "a: 1 # x\n", "a: 2 # mine\n", "a: 3 # x\n", {("a",): "# x"},
+    ),
     "a comment removed upstream goes": ("a: 1 # x\nb: 1\n", "a: 1 # x\nb: 2\n", "a: 1\nb: 1\n", {}),
     "a comment removed locally stays away": ("a: [1] # x\n", "a: [1]\nb: 1\n", "a: [1] # y\n", {}),
     "that of a list stays local": ("a: # x\n- 1\n", "a: # y\n- 2\n", "a: # z\n- 3\n",
@@ -309,6 +312,15 @@ def test_comments(
     merged = merge_documents(document(origin), document(local), document(updated))
 
     assert merged.comments == expected
+
+
+def test_a_comment_stays_with_a_local_value_that_wins() -> None:
+    """The short-cut merges comments by themselves: upstream's beside the local value."""
+    states = (document(f"a: {text}\n") for text in ("1 # one", "2 # one", "3 # three"))
+    merged = merge_documents(*states, policy=Policy.LOCAL)
+
+    assert merged.value == {"a": 2}
+    assert merged.comments == {("a",): "# one"}
 
 
 # Properties. Names are few, so that the states have much in common.

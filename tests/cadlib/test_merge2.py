@@ -74,6 +74,19 @@ def test_lists(patch: list[Value], prepend: bool, expected: list[Value]) -> None
     assert patched.value == pod(*expected)
 
 
+def test_sets() -> None:
+    """The short-cut replaces a list of plain values."""
+
+    def finalizers(*names: Value) -> Document:
+        return of({"apiVersion": "v1", "kind": "Pod", "metadata": {"finalizers": [*names]}})
+
+    patched = merge2(finalizers("a", "b"), finalizers("b", "c"))
+    first = merge2(finalizers("a", "b"), finalizers("b", "c"), prepend=True)
+
+    assert patched.value == finalizers("b", "c", "a").value
+    assert first.value == finalizers("a", "b", "c").value
+
+
 def test_a_list_can_be_deleted() -> None:
     """The short-cut leaves it empty."""
     patch = of(pod({"$patch": "delete"}, A, x=1))
