@@ -65,7 +65,7 @@ def merge_resources(
         updated: Those upstream.
         policy: Who wins a conflict. With `FAIL` the result is that of `UPSTREAM`, and the
             caller refuses it if there are conflicts.
-        crds: CustomResourceDefinitions besides those in these files.
+        crds: CustomResourceDefinitions besides those in these files, see `definitions`.
         across_files: Refuse the same resource in two files of one state, as kyaml does
             where the file is no part of the identity.
 
@@ -106,7 +106,7 @@ class _Merge:
         self._local = local
         self._updated = updated
         self._policy = policy
-        self._schemas = Schemas(chain(crds, _definitions(updated, local, origin)))
+        self._schemas = Schemas(chain(crds, definitions(updated.files, local.files, origin.files)))
         self._conflicts: list[Conflict] = []
         self._work: dict[str, Work] = {}
         self._moving: list[tuple[Resource, Resource]] = []
@@ -322,16 +322,15 @@ def _put(files: dict[str, Entry], path: str, entry: Entry | None) -> None:
 
 
 def definitions(*trees: Files) -> Iterator[Value]:
-    """Yield the CustomResourceDefinitions in the `*.yaml` and `*.yml` files of these trees."""
-    yield from _definitions(*(State(_yaml_files(each), "any") for each in trees))
+    """Yield what the YAML files of these trees hold that defines custom resources.
 
-
-def _definitions(*states: State) -> Iterator[Value]:
-    """Yield the CustomResourceDefinitions of these states that tell of lists or fields."""
+    Files are read as they are asked for.
+    """
     seen: set[bytes] = set()
-    for state in states:
+    for files in trees:
+        state = State(_yaml_files(files), "")
         for path, entry in state.files.items():
-            if b"CustomResourceDefinition" not in entry.data or entry.data in seen:
+            if entry.data in seen or b"CustomResourceDefinition" not in entry.data:
                 continue
             seen.add(entry.data)
             stream = state.stream(path)
@@ -353,4 +352,4 @@ def _refuse_twins(state: State) -> None:
                 raise duplicate(state.name, path, resource.document.start_line)
 
 
-__all__ = ["MergedFiles", "merge_resources"]
+__all__ = ["MergedFiles", "definitions", "merge_resources"]
