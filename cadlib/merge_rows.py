@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from cadlib import elements
 from cadlib.yaml import Value, same
 
+_SIDES = ("locally", "upstream")
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -40,9 +42,9 @@ def rows(
     to_ours, to_theirs = elements.pairs(base, ours, keys), elements.pairs(base, theirs, keys)
     from_ours = {place: index for index, place in to_ours.items()}
     from_theirs = {place: index for index, place in to_theirs.items()}
-    renamed = _renamed(base, ours, theirs, keys, from_ours, to_theirs, "locally")
+    renamed = _renamed(base, ours, theirs, keys, from_ours, to_theirs, _SIDES)
     from_ours |= {place: index for place, (index, _) in renamed.items()}
-    mirrored = _renamed(base, theirs, ours, keys, from_theirs, to_ours, "upstream")
+    mirrored = _renamed(base, theirs, ours, keys, from_theirs, to_ours, _SIDES[::-1])
     from_theirs |= {place: index for place, (index, _) in mirrored.items()}
     how = dict([*renamed.values(), *mirrored.values()])
     to_theirs = {index: place for place, index in from_theirs.items()}
@@ -74,13 +76,14 @@ def _renamed(
     keys: tuple[str, ...],
     known: Mapping[int, int],
     to_other: Mapping[int, int],
-    where: str,
+    sides: tuple[str, str],
 ) -> dict[int, tuple[int, str]]:
     """Find elements whose merge keys changed on a side, and which the other side changed.
 
     Returns:
         For positions in `side`, that in `base` and how the keys changed.
     """
+    where, elsewhere = sides
     missing = set(range(len(base))) - set(known.values())
     changed = {
         index
@@ -102,7 +105,7 @@ def _renamed(
             old, new = (elements.shown(each, keys) for each in (base[index], side[fitting[0]]))
             found[fitting[0]] = (
                 index,
-                f"{old} became {new} {where}, and the other side changed the same element:"
+                f"{old} became {new} {where}, and the same element was changed {elsewhere}:"
                 " both changes are kept",
             )
     return found

@@ -206,8 +206,8 @@ def test_a_port_that_changed_on_both_sides_stays_one_entry() -> None:
 
     assert merged.value == service({"port": 81, "targetPort": 9090})
     assert [str(each) for each in merged.conflicts] == [
-        ":5: v1/Service: spec.ports[0]: port=80 became port=81 locally, and the other side changed"
-        ' the same element: both changes are kept (base {"port": 80, "targetPort": 8080},'
+        ":5: v1/Service: spec.ports[0]: port=80 became port=81 locally, and the same element was"
+        ' changed upstream: both changes are kept (base {"port": 80, "targetPort": 8080},'
         ' local {"port": 81, "targetPort": 8080}, upstream {"port": 80, "targetPort": 9090})'
     ]
 
