@@ -7,7 +7,7 @@ than that. Everything else is a failure.
 import json
 import stat
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -37,6 +37,25 @@ for do in sys.argv[1:]:
     if do == "add":
         items.append(json.loads('{{"apiVersion": "v1", "kind": "Secret", "metadata":'
                                 ' {{"name": "made", "labels": {{"a": "b"}}}}}}'))
+    if do == "reverse":
+        items.reverse()
+    if do == "rename":
+        for each in items:
+            if each["kind"] == "ConfigMap":
+                each["metadata"]["name"] += "-renamed"
+    if do == "move":
+        for each in items:
+            if each["kind"] == "Widget":
+                notes = each["metadata"]["annotations"]
+                for prefix in ("internal.config.kubernetes.io", "config.kubernetes.io"):
+                    notes[prefix + "/path"] = "moved/" + each["metadata"]["name"] + ".yaml"
+                    notes[prefix + "/index"] = "0"
+    if do == "lists":
+        for each in items:
+            for container in (each.get("spec", {{}}).get("template", {{}}).get("spec", {{}})
+                              .get("containers", [])):
+                container["args"] = ["--first", *container["args"][1:], "--last"]
+                container["env"] = container["env"][::-1]
     if do == "warn":
         given["results"] = [{{"message": "look at it", "severity": "warning"}}]
     if do == "fail":
@@ -73,7 +92,7 @@ def evaluate(rng: Random, root: Path) -> str:
     arguments += rng.choice(
         ([], [], ["--match-kind", "ConfigMap"], ["--exclude-kind", "Widget"], ["-o", "unwrap"])
     )
-    return _on_packages(root, making.package(rng), arguments)
+    return _on_packages(root, making.package(rng), arguments, ordered=False)
 
 
 def render(rng: Random, root: Path) -> str:
@@ -99,13 +118,18 @@ def update(rng: Random, root: Path) -> str:
         Random(seed), was, making.some_changes(Random(seed), "upstream", removals=True)
     )
     _repository(upstream, was, becomes)
-    strategy = rng.choice(("resource-merge", "resource-merge", "force-delete-replace"))
+    strategy = rng.choice(
+        ("resource-merge", "resource-merge", "force-delete-replace", "fast-forward")
+    )
     untouched = rng.random() < 0.3
     found = {tool: root / tool for tool, _ in both()}
     done = [
         _updated(found[tool], run, upstream, strategy, None if untouched else seed + 1)
         for tool, run in both()
     ]
+    if all(each.code for each in done):  # D47: kpt has changed the Kptfile by then
+        left = git(found["porchbot"], "status", "--porcelain")
+        return left and f"an update that failed has changed the package:\n{left}"
     return _commands(*done) or _trees(found, "pkg", gone=_gone(was, becomes))
 
 
@@ -148,7 +172,11 @@ def _function(rng: Random, root: Path) -> str:
     if not script.exists():
         script.write_text(FUNCTION.format(python=sys.executable))
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    does = rng.choice(("label", "drop", "add", "warn", "label add", "label drop", "fail"))
+    does = rng.choice(
+        ("label", "drop", "add", "warn", "label add", "label drop", "fail", "reverse", "rename")
+        if rng.random() < 0.6
+        else ("move", "lists", "lists label", "move rename")
+    )
     return rng.choice(("cat", "sed s/TCP/UDP/g", f"{script} {does}"))
 
 
@@ -172,7 +200,25 @@ def _commands(theirs: Done, ours: Done, *, ordered: bool = True) -> str:
     if not difference or ordered:
         return difference
     left, right = (sorted(compare.documents(done.out), key=_key) for done in (theirs, ours))
-    return "" if left == right else difference
+    return "" if _followed(left, right) else difference
+
+
+def _followed(theirs: Sequence[compare.Parsed], ours: Sequence[compare.Parsed]) -> bool:
+    """Say whether documents differ at most in comments that kpt has also put elsewhere (D10).
+
+    In a list whose elements moved kpt leaves comments at their place and puts them at the new one
+    as well. Here each text of a comment is there once in a document.
+    """
+    left, right = (
+        [(each.value, sorted({*each.comments.values(), *each.standing})) for each in found]
+        for found in (theirs, ours)
+    )
+    once = all(
+        len({*each.comments.values()}) == len(each.comments)
+        and len({*each.standing}) == len(each.standing)
+        for each in ours
+    )
+    return left == right and once
 
 
 def _key(document: compare.Parsed) -> str:
@@ -212,11 +258,22 @@ def _trees(places: Mapping[str, Path], below: str, *, gone: Sequence[Value] | No
     theirs, ours = (folder.read(each / below) for each in places.values())
     rules = {"kptfile": "semantic", "other_files": "documents"}
     found = compare.differences(theirs, ours, rules, noise=False)
-    if gone is not None:
-        found = {
-            path: text for path, text in found.items() if not _listed(theirs, ours, path, gone)
+    return compare.listed(
+        {
+            path: text
+            for path, text in found.items()
+            if not (
+                _followed(*_documents(theirs, ours, path))
+                if gone is None
+                else _listed(theirs, ours, path, gone)
+            )
         }
-    return compare.listed(found)
+    )
+
+
+def _documents(theirs: Files, ours: Files, path: str) -> Iterator[list[compare.Parsed]]:
+    for files in (theirs, ours):
+        yield compare.documents(files[path].data if path in files else "", noise=False)
 
 
 def _listed(theirs: Files, ours: Files, path: str, gone: Sequence[Value]) -> bool:
@@ -226,11 +283,8 @@ def _listed(theirs: Files, ours: Files, path: str, gone: Sequence[Value]) -> boo
     not changed here, and that kpt keeps (D27).
     """
     left, right = (
-        [
-            (_plain(each.value), _remarks(each), each.standing)
-            for each in compare.documents(files[path].data if path in files else "", noise=False)
-        ]
-        for files in (theirs, ours)
+        [(_plain(each.value), _remarks(each), each.standing) for each in found]
+        for found in _documents(theirs, ours, path)
     )
     kept = [each for each in left if each in right or each[0] not in map(_plain, gone)]
     return kept == right
