@@ -21,7 +21,7 @@ from cadlib import package as packages
 from cadlib.bulk import Bulk
 from cadlib.calls import COMMAND, Driven, Step
 from cadlib.errors import PackageError, Place
-from cadlib.findings import Severity
+from cadlib.findings import Finding, Severity
 from cadlib.functions import NOT_RESOURCES, Options
 from cadlib.kptfile import Function
 from cadlib.limits import DEFAULT, Limits
@@ -42,6 +42,7 @@ class Evaluated:
         steps: The function, with what it said.
         failed: It failed, or could not be run.
         error: Why, where the function did not say so itself.
+        findings: What the function was not given, and why.
     """
 
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class Evaluated:
     steps: Sequence[Step] = ()
     failed: bool = False
     error: PackageError | None = None
+    findings: Sequence[Finding] = ()
 
 
 Evaluation: TypeAlias = Driven[Evaluated]
@@ -97,7 +99,13 @@ def evaluate(
         changes = written.changes(source, [*after, *aside], bulk) if ok else {}
     except PackageError as error:
         return Evaluated(steps=running.steps, failed=True, error=error)
-    return Evaluated(changes=changes, steps=running.steps, failed=not ok, error=_error(running, ok))
+    return Evaluated(
+        changes=changes,
+        steps=running.steps,
+        failed=not ok,
+        error=_error(running, ok),
+        findings=[each for each in found if each.severity is Severity.WARNING],
+    )
 
 
 def evaluate_stream(

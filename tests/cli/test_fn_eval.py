@@ -181,6 +181,28 @@ def test_wrong_use(name: str) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"error: {text}\n")
 
 
+def test_a_file_that_is_no_yaml_is_named(tmp_path: Path) -> None:
+    """The short-cut: say what is wrong, and leave people to search hundreds of files."""
+    package = make(tmp_path / "app", {"a.yaml": THING, "sub/b.yaml": "a: [\n"})
+
+    result = run("eval", package, "--exec", "cat")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: sub/b.yaml:2: the file is not YAML")
+
+
+def test_a_template_that_the_function_does_not_see_is_named(tmp_path: Path) -> None:
+    """The short-cut: pass it over, and let people believe that it was changed too."""
+    files = {"a.yaml": THING, "t.yaml": "apiVersion: v1\nkind: {{ .Values.kind }}\n"}
+    package = make(tmp_path / "app", files)
+
+    result = run("eval", package, "-i", "set-labels", "--", "tier=web")
+
+    assert result.exit_code == 0
+    assert "[WARN] t.yaml:1: this is a template and not YAML" in result.stderr
+    assert (package / "t.yaml").read_text() == files["t.yaml"]
+
+
 def test_a_command_that_is_missing() -> None:
     """The short-cut: a traceback."""
     result = run("eval", "--exec", "no-such-command")

@@ -54,6 +54,26 @@ def test_what_is_wrong_in_either_half_is_said(
         assert result.stderr.startswith(f"error: {bad}:2: the file is not YAML")
 
 
+@pytest.mark.parametrize("least", [0, parallel.LEAST])
+def test_what_is_not_listed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    """The short-cut: leave templates out without a word, so that they get lost in a pipe."""
+    monkeypatch.setattr(parallel, "LEAST", least)
+    template = THING.replace("name: a", "name: {{ .Values.name }}")
+    files = {"Kptfile": KPTFILE, "a.yaml": template, "m.yaml": THING, "z.yaml": template}
+    package = make(tmp_path / "app", files)
+
+    for output in ("stdout", "unwrap"):
+        result = run("source", package, "-o", output)
+
+        assert (result.exit_code, result.stdout.count("kind: Thing")) == (0, 1)
+        assert [line.partition(":")[0] for line in result.stderr.splitlines()] == [
+            "[WARN] a.yaml",
+            "[WARN] z.yaml",
+        ]
+
+
 def test_the_other_half_is_done_here_when_its_process_ends() -> None:
     """The short-cut: wait for ever, or take nothing for an answer."""
     here = os.getpid()

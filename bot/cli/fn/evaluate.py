@@ -14,6 +14,7 @@ from bot.cli.fn import config, options, place, runner
 from bot.cli.fn.report import Report
 from cadlib import evaluate as evaluation
 from cadlib import images, kio, kptfile_edit, listing
+from cadlib.errors import PackageError
 from cadlib.functions import Options
 from cadlib.kptfile import Function, Selector
 from cadlib.package import KPTFILE
@@ -86,7 +87,14 @@ def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> 
         result = _folder(request, report, how)
     place.save_results(request.results_dir, result.steps)
     if result.failed:
-        raise Failure(result.error.problem) if result.error else Silent()
+        raise Failure(_told(result.error)) if result.error else Silent()
+    for finding in result.findings:
+        click.echo(f"[WARN] {finding}", err=True)
+
+
+def _told(error: PackageError) -> str:
+    """Return what went wrong: kpt's words where they say where, else place and remedy too."""
+    return error.problem if error.place.path in error.problem else str(error)
 
 
 class Silent(Failure):

@@ -5,14 +5,16 @@ Rules
 - What the child cannot do is done here after all, so an error is raised here.
 """
 
+import marshal
 import os
 from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+Made = TypeVar("Made", bytes, tuple[bytes, list[str]])
 
 
-def both(work: Callable[[T], bytes], first: T, second: T) -> tuple[bytes, bytes]:
+def both(work: Callable[[T], Made], first: T, second: T) -> tuple[Made, Made]:
     """Return what `work` makes of either half, the second made by another process meanwhile.
 
     Args:
@@ -29,7 +31,7 @@ def both(work: Callable[[T], bytes], first: T, second: T) -> tuple[bytes, bytes]
         try:
             os.close(source)
             with os.fdopen(target, "wb") as pipe:
-                pipe.write(work(second))
+                marshal.dump(work(second), pipe)
             status = 0
         finally:  # never return into the code of the parent, nor flush what it has buffered
             os._exit(status)
@@ -41,4 +43,7 @@ def both(work: Callable[[T], bytes], first: T, second: T) -> tuple[bytes, bytes]
         finally:
             pipe.close()  # a child that still writes ends by that
             _, ended = os.waitpid(child, 0)
-    return ours, theirs if ended == 0 else work(second)
+    if ended != 0:
+        return ours, work(second)
+    made: Made = marshal.loads(theirs)  # noqa: S302 - written by our own child
+    return ours, made

@@ -35,7 +35,9 @@ def source(args: tuple[str, ...], output: str, fn_config: str) -> None:
     from cadlib import listing
 
     if output == place.UNWRAP:
-        place.emit(listing.unwrapped(_read(files)))
+        whole, warnings = _read(files)
+        place.emit(listing.unwrapped(whole))
+        _warn(warnings)
         return
     given = None
     if fn_config:
@@ -44,16 +46,23 @@ def source(args: tuple[str, ...], output: str, fn_config: str) -> None:
         given = config.one(fn_config)
     first, second = _in_two(files)
     parts = halves.both(_items, first, second) if second[1] else (_items(first),)
-    place.emit(listing.wrapped(parts, given))
+    place.emit(listing.wrapped((items for items, _ in parts), given))
+    # Either half has what all its parts have: the Kptfiles, and what they ignore.
+    _warn(list(dict.fromkeys(each for _, warnings in parts for each in warnings)))
 
 
-def _items(part: tuple[Files, Collection[str]]) -> bytes:
-    """Return the resources of some of a package's files as items of a list."""
+def _warn(warnings: Sequence[str]) -> None:
+    for each in warnings:
+        click.echo(f"[WARN] {each}", err=True)
+
+
+def _items(part: tuple[Files, Collection[str]]) -> tuple[bytes, list[str]]:
+    """Return the resources of some of a package's files as items of a list, and warnings."""
     from cadlib import listing
 
     files, listed = part
-    found = _read(files)
-    return listing.items(found, [path for path in found.streams if path in listed])
+    found, warnings = _read(files)
+    return listing.items(found, [path for path in found.streams if path in listed]), warnings
 
 
 def _in_two(files: Files) -> tuple[tuple[Files, Collection[str]], tuple[Files, Collection[str]]]:
@@ -75,7 +84,8 @@ def _part(files: Files, listed: Sequence[str]) -> tuple[Files, Collection[str]]:
     return kept, own
 
 
-def _read(files: Files) -> "Source":
+def _read(files: Files) -> tuple["Source", list[str]]:
+    """Return a folder as it was read, and which of its files are not listed."""
     from cadlib.limits import DEFAULT
     from cadlib.source import Source
 
@@ -83,4 +93,4 @@ def _read(files: Files) -> "Source":
     for finding in found.findings:
         if finding.severity == "error":
             raise Failure(str(finding))
-    return found
+    return found, [str(each) for each in found.findings if each.severity == "warning"]
