@@ -256,6 +256,8 @@ def _trees(places: Mapping[str, Path], below: str, *, gone: Sequence[Value] | No
         gone: After an update, the resources that upstream removed.
     """
     theirs, ours = (folder.read(each / below) for each in places.values())
+    if gone is None:
+        theirs = _below_the_root(theirs, ours)
     rules = {"kptfile": "semantic", "other_files": "documents"}
     found = compare.differences(theirs, ours, rules, noise=False)
     return compare.listed(
@@ -269,6 +271,14 @@ def _trees(places: Mapping[str, Path], below: str, *, gone: Sequence[Value] | No
             )
         }
     )
+
+
+def _below_the_root(theirs: Files, ours: Files) -> dict[str, Entry]:
+    """D61: a path that a function gives is below its pipeline's package, not the resource's own."""
+    return {
+        path.removeprefix("sub/") if path not in ours and "/moved/" in path else path: entry
+        for path, entry in theirs.items()
+    }
 
 
 def _documents(theirs: Files, ours: Files, path: str) -> Iterator[list[compare.Parsed]]:
