@@ -99,7 +99,6 @@ def update(
                 run.set_ref(each, ref, strategy)
         pending += reversed(inside)
         run.count += 1
-    yield Said(f"\nUpdated {run.count} package(s).")
     return Updated(changes(local, run.files), tuple(run.conflicts), run.count)
 
 

@@ -48,10 +48,12 @@ class Report:
             self._write(self.file, conflicts)
         if not conflicts:
             return
-        click.echo(f"\n{len(conflicts)} conflict(s):", err=True)
+        failing = self.policy is Policy.FAIL
+        told = ", as --on-conflict upstream would end them" if failing else ""
+        click.echo(f"\n{len(conflicts)} conflict(s){told}:", err=True)
         for each in conflicts:
             click.echo(f"  {each}", err=True)
-        if self.policy is Policy.FAIL:
+        if failing:
             raise PackageError(
                 Place(),
                 f"both sides changed the same in {len(conflicts)} place(s), listed above",

@@ -298,7 +298,7 @@ def _run(
         raise PackageError(
             Place(),
             f'Failed to execute git command "{command}" against repo "{repo}"\n\nDetails:\n'
-            f"{done.stderr.strip()}\n",
+            f"{done.stderr.strip().removesuffix('.')}",
             "Check the address and whether you may read it",
         )
     return done

@@ -180,7 +180,8 @@ def test_update_that_shall_fail_on_conflicts_changes_nothing(tmp_path: Path) -> 
     before = read(Path("up"))
     done = _run("update", "up@v2", "--on-conflict", "fail", "--conflicts", "found.json")
     assert done.exit_code == 1
-    assert "a.txt" in done.stderr
+    assert "1 conflict(s), as --on-conflict upstream would end them:\n  a.txt: " in done.stderr
+    assert "Updated" not in done.stderr
     assert read(Path("up")) == before
     assert len(json.loads(Path("found.json").read_text())) == 1
 
@@ -245,6 +246,7 @@ def test_update_from_a_repository_that_must_be_fetched(tmp_path: Path) -> None:
     done = _run("update", "new@v1")
     assert done.exit_code == 1
     assert "Failed to execute git command" in done.stderr
+    assert done.stderr.endswith("exists. Check the address and whether you may read it.\n")
 
 
 def test_an_update_that_is_killed_leaves_the_package_old_or_new(tmp_path: Path) -> None:

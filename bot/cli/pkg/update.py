@@ -66,6 +66,7 @@ def update_folder(
     updated = drive(steps, repositories)
     report.take(updated.conflicts)
     swap.write(real, updated.changes)
+    click.echo(f"\nUpdated {updated.packages} package(s).", err=True)
 
 
 def _path_and_version(text: str) -> tuple[Path, str]:
