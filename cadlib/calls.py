@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
@@ -140,6 +141,14 @@ class Step:
     def mutates(self) -> bool:
         """Whether what it made of the resources counts."""
         return self.step.startswith("mutators")
+
+
+class Stage(StrEnum):
+    """How far a rendering came in a package before it failed there."""
+
+    READ = "read"
+    PACKAGE = "package"
+    PIPELINE = "pipeline"
 
 
 T = TypeVar("T")

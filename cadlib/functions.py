@@ -13,15 +13,18 @@ import json
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from cadlib import images, versions
+from cadlib import images
 from cadlib import kptfile as kptfiles
 from cadlib import package as packages
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import Function, KptfileError
 from cadlib.source import Resource, Source, unfit
-from cadlib.versions import Tags
 from cadlib.yaml import Value
+
+if TYPE_CHECKING:
+    from cadlib.versions import Tags
 
 NOT_RESOURCES = "input resource list must contain only KRM resources"
 NOT_ALLOWED = "must run with `--allow-exec` option to allow running function binaries"
@@ -43,7 +46,7 @@ class Options:
 
     as_kpt: bool = False
     allow_exec: bool = False
-    tags: Tags | None = None
+    tags: "Tags | None" = None
     prefix: str = images.CATALOG
     folder: str = ""
 
@@ -69,6 +72,8 @@ def image(function: Function, options: Options) -> str:
     full = images.resolve_image(function.image, options.prefix)
     if not function.tag:
         return full
+    from cadlib import versions  # few functions have a tag of their own
+
     at = replace(place(function), field=_field(function, "tag"))
     if options.tags is None and versions.is_range(function.tag):
         problem = "`tag` with a range of versions of a function is not supported yet"

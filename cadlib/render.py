@@ -30,13 +30,12 @@ Where we differ from kpt, on purpose
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TypeAlias
 
 from cadlib import functions, written
 from cadlib import package as packages
 from cadlib.bulk import Bulk
-from cadlib.calls import GUARDRAIL, PIPELINE, Call, Driven, Outcome, Step
+from cadlib.calls import GUARDRAIL, PIPELINE, Call, Driven, Outcome, Stage, Step
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error, order
 from cadlib.functions import NOT_RESOURCES, MissingConfigError, Options
@@ -62,14 +61,6 @@ __all__ = [
 _BREADTH_FIRST = "kpt.dev/bfs-rendering"
 _SAVE = "kpt.dev/save-on-render-failure"
 _ASK = "Ask the authors of the function, or look at its configuration"
-
-
-class Stage(StrEnum):
-    """How far a rendering came in a package before it failed there."""
-
-    READ = "read"
-    PACKAGE = "package"
-    PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,25 +11,29 @@ Source: kptdev/kpt, pkg/lib/kptops/render_executor.go; api/fnresult/v1/types.go.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from cadlib import kptfile_edit
-from cadlib.calls import Step
+from cadlib.calls import Stage, Step
 from cadlib.errors import PackageError
 from cadlib.kptfile import Condition, KptfileError
-from cadlib.render import Failure, Rendered, Stage
 from cadlib.yaml import Style, Value, emit
+
+if TYPE_CHECKING:  # `eval` writes results without rendering
+    from cadlib.render import Failure, Rendered
 
 _HANDLED = "already handled error"
 _WIDE = Style(compact=False)
 
 
-def with_status(kptfile: bytes, rendered: Rendered) -> bytes:
+def with_status(kptfile: bytes, rendered: "Rendered") -> bytes:
     """Return the root Kptfile with what became of a rendering, in kpt's form.
 
     Args:
         kptfile: The root Kptfile as the rendering left it.
         rendered: The rendering.
     """
+    from cadlib import kptfile_edit
+
     failure = rendered.failure
     if failure is not None and failure.stage is Stage.READ and not failure.package:
         return kptfile
@@ -40,7 +44,7 @@ def with_status(kptfile: bytes, rendered: Rendered) -> bytes:
     return kptfile_edit.set_status(kptfile, condition, render_status(rendered))
 
 
-def message(failure: Failure) -> str:
+def message(failure: "Failure") -> str:
     """Return kpt's words for what ended a rendering, which begin with the packages it was in."""
     where = "." if not failure.package else f"./{failure.package}"
     text = error_text(failure.error)
@@ -70,7 +74,7 @@ def _above(package: str) -> list[str]:
     return ["/".join(parts[: number + 1]) for number in range(len(parts))]
 
 
-def render_status(rendered: Rendered) -> dict[str, Value] | None:
+def render_status(rendered: "Rendered") -> dict[str, Value] | None:
     """Return `status.renderStatus`, or None where nothing was run."""
     if not rendered.steps:
         return None

@@ -15,8 +15,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, TypeAlias
 
+from bot.cli import halves
 from cadlib.bulk import Bulk, Edit, Serial, edit_one, read_one
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
@@ -31,7 +32,7 @@ half of it saves."""
 @contextmanager
 def bulk() -> Iterator[Bulk]:
     """Give what reads and edits files fastest here."""
-    if not hasattr(os, "fork") or _cores() < 2:
+    if not halves.pays():
         yield Serial()
         return
     both = Parallel()
@@ -39,10 +40,6 @@ def bulk() -> Iterator[Bulk]:
         yield both
     finally:
         both.close()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Parallel:
@@ -92,10 +89,13 @@ class Parallel:
 
 
 def _half(files: Mapping[str, bytes]) -> Iterable[tuple[str, bytes]]:
-    """Yield files that hold about half of the bytes, large and small ones mixed."""
+    """Yield files that hold a little less than half of the bytes, large and small ones mixed.
+
+    The child takes longer for as many: it also tells what it found, and is told what to do.
+    """
     ours = theirs = 0
     for path, data in files.items():
-        if theirs < ours:
+        if theirs * 10 < ours * 9:
             theirs += len(data)
             yield path, data
         else:
@@ -215,17 +215,45 @@ def _arrived(told: Any, path: str, data: bytes, limits: Limits) -> Stream | Pack
     return Stream(data, source, documents)
 
 
-_Wanted = tuple[int, bool, Value]  # position, whether the document goes, its new value
+_Wanted = tuple[int, "_Change | None"]  # position, and what changes; None: the document goes
 _Comments = dict[int, dict[FieldPath, str]]
+
+# What becomes of a value: () if nothing, (new,) if another stands in its place, a mapping of what
+# becomes of its keys, a list of what becomes of its items. Most of a resource stays, and what is
+# not sent need not be compared on the other side either.
+_Change: TypeAlias = "tuple[()] | tuple[Value] | dict[str, _Change] | list[_Change]"
 
 
 def _asked(each: Edit) -> tuple[str, list[_Wanted], _Comments]:
-    wanted = [
-        (position, isinstance(value, Deleted), None if isinstance(value, Deleted) else value)
-        for position, value in each.wanted.items()
+    documents = each.stream.documents
+    wanted: list[_Wanted] = [
+        (position, None if isinstance(now, Deleted) else _change(documents[position].value, now))
+        for position, now in each.wanted.items()
     ]
     comments = {position: dict(found) for position, found in each.comments.items()}
     return each.stream.source.path, wanted, comments
+
+
+def _change(was: Value, now: Value) -> _Change:
+    if now is was:
+        return ()
+    if isinstance(now, dict) and isinstance(was, dict):
+        return {
+            key: _change(was[key], value) if key in was else (value,) for key, value in now.items()
+        }
+    if isinstance(now, list) and isinstance(was, list) and len(now) == len(was):
+        return list(map(_change, was, now))
+    return (now,)
+
+
+def _changed(was: Value, change: _Change) -> Value:
+    if isinstance(change, tuple):
+        return change[0] if change else was
+    if isinstance(change, dict):
+        old = was if isinstance(was, dict) else {}
+        return {key: _changed(old.get(key), each) for key, each in change.items()}
+    items = was if isinstance(was, list) else []
+    return list(map(_changed, items, change))
 
 
 def _edited(
@@ -238,7 +266,12 @@ def _edited(
     try:
         if isinstance(stream, PackageError):
             raise stream
-        values = {position: DELETED if gone else value for position, gone, value in wanted}
+        values = {
+            position: DELETED
+            if change is None
+            else _changed(stream.documents[position].value, change)
+            for position, change in wanted
+        }
         return edit_one(Edit(stream, values, comments))
     except PackageError as error:
         return _failure(error)

@@ -5,6 +5,8 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.cli import parallel
 from bot.cli.parallel import Parallel
@@ -73,7 +75,7 @@ def test_both_halves_come_back_in_order_as_one_process_reads_them(both: Parallel
     found = streams(list(both.read(files(), DEFAULT)))
     alone = streams(list(Serial().read(files(), DEFAULT)))
 
-    assert len(both._theirs) == 20
+    assert len(both._theirs) == 19
     assert [each.source.path for each in found] == list(files())
     assert [facts(each) for each in found] == [facts(each) for each in alone]
 
@@ -83,6 +85,28 @@ def test_both_halves_are_edited_as_one_process_edits_them(both: Parallel) -> Non
     alone = streams(list(Serial().read(files(), DEFAULT)))
 
     assert list(both.edit(edits(found))) == list(Serial().edit(edits(alone)))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
+    max_leaves=8,
+)
+
+
+@given(was=VALUES, now=VALUES, kept=st.booleans())
+def test_what_changes_is_told_and_what_does_not_stays_the_same_object(
+    was: Value, now: Value, kept: bool
+) -> None:
+    """The short-cut sends the whole value, of which the other side knows no part again."""
+    wanted: Value = {"was": was, "now": now} if kept else now
+    before: Value = {"was": was} if kept else was
+
+    found = parallel._changed(before, parallel._change(before, wanted))
+
+    assert repr(found) == repr(wanted)
+    if kept and isinstance(found, dict):
+        assert found["was"] is was
 
 
 def test_what_cannot_be_read_is_said_in_the_same_words(both: Parallel) -> None:

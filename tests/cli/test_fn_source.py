@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import parallel
-from bot.cli.fn import command, halves
+from bot.cli import halves, parallel
+from bot.cli.fn import command
 from tests.cli.fn_folders import KPTFILE, THING, make, run, texts
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,15 +13,18 @@ from bot.cli.dropin import DropIn, Failure
 from bot.cli.fn import config, options, place, runner
 from bot.cli.fn.report import Report
 from cadlib import evaluate as evaluation
-from cadlib import images, kio, kptfile_edit, listing
+from cadlib import images, kio
 from cadlib.errors import PackageError
 from cadlib.functions import Options
 from cadlib.kptfile import Function, Selector
 from cadlib.package import KPTFILE
 from cadlib.yaml import Value
 
+if TYPE_CHECKING:
+    from cadlib import kptfile_edit
+
 _ARGS = "function arguments"
-_STEPS: dict[str, kptfile_edit.Step] = {"mutator": "mutators", "validator": "validators"}
+_STEPS: dict[str, "kptfile_edit.Step"] = {"mutator": "mutators", "validator": "validators"}
 _CONTAINER = "--mount, --as-current-user, --network and --env"
 
 
@@ -115,7 +118,7 @@ class _Request:
     function: Function
     config: Value
     config_path: str
-    save: kptfile_edit.Step | None
+    save: "kptfile_edit.Step | None"
     output: str
     results_dir: str
     prefix: str
@@ -194,6 +197,8 @@ def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def _stream(request: _Request, report: Report, how: Options) -> evaluation.Evaluated:
+    from cadlib import listing
+
     steps = evaluation.evaluate_stream(
         place.received(), request.function, request.config, options=how, watch=report.step
     )
@@ -250,7 +255,7 @@ def _inside(path: Path, file: str) -> str:
     return real.relative_to(path).as_posix() if real.is_relative_to(path) else ""
 
 
-def _save(request: _Request, step: kptfile_edit.Step, path: Path, config_path: str) -> None:
+def _save(request: _Request, step: "kptfile_edit.Step", path: Path, config_path: str) -> None:
     """Add the function to the Kptfile."""
     kptfile = path / KPTFILE
     if not kptfile.is_file():
@@ -266,6 +271,8 @@ def _save(request: _Request, step: kptfile_edit.Step, path: Path, config_path: s
         selectors=request.function.selectors,
         exclude=request.function.exclude,
     )
+    from cadlib import kptfile_edit
+
     new, message = kptfile_edit.add_function(kptfile.read_bytes(), function, step)
     folder.write(path, {KPTFILE: new})
     click.echo(message, err=True)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli import folder, parallel
+from bot.cli import folder, halves, parallel
 from bot.cli.dropin import DropIn, Failure, at_most
-from bot.cli.fn import halves, place
+from bot.cli.fn import place
 from cadlib.package import IGNORE_FILE, KPTFILE, Files, name
 
 if TYPE_CHECKING:
