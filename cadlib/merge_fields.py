@@ -89,7 +89,8 @@ class Fields:
             return _cleared(ours, base)
         if base is not None and (ours is None or theirs is None):
             return self._nulled(base, ours, theirs, schema, at)
-        base = ABSENT if base is None else base
+        if base is None:  # as good as no field, so that its removal upstream is no change
+            return self.merge(ABSENT, ours, theirs, schema, at)
         sides = [each for each in (base, ours, theirs) if each is not ABSENT]
         if all(isinstance(each, dict) for each in sides):
             return self._maps(base, ours, theirs, schema, at)

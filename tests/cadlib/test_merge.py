@@ -83,6 +83,10 @@ UNKNOWN: dict[str, tuple[dict[str, Value], dict[str, Value], dict[str, Value], d
                                                    [("a", "local")]),
     "null from the start is changed upstream": ({"a": None, "b": 1}, {"a": None, "b": 2},
                                                 {"a": 1, "b": 1}, {"a": 1, "b": 2}, []),
+    "null from the start is dropped upstream, changed locally": (
+        {"a": None, "b": 1}, {"a": 1, "b": 1}, {"b": 2}, {"a": 1, "b": 2}, []),
+    "null from the start is dropped locally, changed upstream": (
+        {"a": None, "b": 1}, {"b": 2}, {"a": 1, "b": 1}, {"b": 2, "a": 1}, []),
     "a list is one value": ({"a": [1]}, {"a": [1, 2]}, {"a": [1, 3]}, {"a": [1, 3]},
                             [("a", "upstream")]),
     "a mapping here, a list there": ({"a": {"b": 1}}, {"a": {"b": 2}}, {"a": [1]}, {"a": [1]},
