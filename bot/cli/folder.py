@@ -12,6 +12,7 @@ Rules:
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -118,17 +119,20 @@ def _replace(place: str, new: Entry | bytes) -> None:
     if not isinstance(new, Entry) and len(new) <= _PAGE and _overwrite(place, new):
         return
     beside = f"{place}.porchbot-new"
-    if isinstance(new, Entry) and new.mode == SYMLINK:
-        if os.path.lexists(beside):
+    try:
+        if isinstance(new, Entry) and new.mode == SYMLINK:
+            if os.path.lexists(beside):
+                os.unlink(beside)
+            os.symlink(os.fsdecode(new.data), beside)
+        else:
+            with open(beside, "wb") as file:
+                file.write(new.data if isinstance(new, Entry) else new)
+                _liken(file.fileno(), place, new)
+        os.replace(beside, place)
+    except OSError:
+        with suppress(OSError):
             os.unlink(beside)
-        os.symlink(os.fsdecode(new.data), beside)
-    else:
-        data, mode = (new.data, _bits(new.mode)) if isinstance(new, Entry) else (new, _mode(place))
-        with open(beside, "wb") as file:
-            file.write(data)
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-    os.replace(beside, place)
+        raise
 
 
 def _overwrite(place: str, data: bytes) -> bool:
@@ -146,17 +150,20 @@ def _overwrite(place: str, data: bytes) -> bool:
         os.close(file)
 
 
-def _bits(mode: str) -> int | None:
-    return 0o755 if mode == EXECUTABLE else None
-
-
-def _mode(place: str) -> int | None:
-    """Return the mode that a file has; None if there is none, or it has the usual one."""
+def _liken(file: int, place: str, new: Entry | bytes) -> None:
+    """Give a file the owner of the one in whose place it comes, and that one's mode or its own."""
     try:
-        found = stat.S_IMODE(os.lstat(place).st_mode)
+        was = os.lstat(place)
     except FileNotFoundError:
-        return None
-    return found
+        was = None
+    if was is not None and (was.st_uid, was.st_gid) != (os.geteuid(), os.getegid()):
+        with suppress(PermissionError):  # only root may give files away
+            os.fchown(file, was.st_uid, was.st_gid)
+    if isinstance(new, Entry):
+        if new.mode == EXECUTABLE:
+            os.fchmod(file, 0o755)
+    elif was is not None:
+        os.fchmod(file, stat.S_IMODE(was.st_mode))
 
 
 def _remove(base: str, path: str) -> None:

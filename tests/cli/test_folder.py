@@ -60,6 +60,29 @@ def test_new_bytes_leave_the_mode(tmp_path: Path, new: bytes, mode: int) -> None
     assert path.stat().st_mode & 0o777 == mode
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize("new", [b"short", b"x" * 5000, Entry(b"whole")])
+def test_new_text_leaves_the_owner(tmp_path: Path, new: bytes | Entry) -> None:
+    """The short-cut: files of whoever started the command, such as root in a container."""
+    path = tmp_path / "f"
+    path.write_bytes(b"old bytes")
+    os.chown(path, 1234, 5678)
+
+    folder.write(tmp_path, {"f": new})
+
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 5678)
+
+
+def test_a_file_that_cannot_be_written_leaves_none_beside(tmp_path: Path) -> None:
+    """The short-cut: leave what was made for it to be committed."""
+    (tmp_path / "f").mkdir()
+
+    with pytest.raises(PackageError, match="f: cannot be written"):
+        folder.write(tmp_path, {"f": b"new"})
+
+    assert os.listdir(tmp_path) == ["f"]
+
+
 def test_a_file_of_several_names_is_changed_under_one(tmp_path: Path) -> None:
     """The short-cut writes into the file, and so into the copy that somebody linked to keep."""
     (tmp_path / "f").write_bytes(b"old")

@@ -287,15 +287,15 @@ def _killed_after(writes: int, package: str = "up@v2") -> None:
     """Run the update in a process that is killed when it has put so many files in place."""
     code = f"""
 import os, signal
-from bot.cli import main
-left, replace = {writes}, os.replace
-def counted(*paths):
+from bot.cli import folder, main
+left, replace = {writes}, folder._replace
+def counted(*file):
     global left
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     left -= 1
-    replace(*paths)
-os.replace = counted
+    replace(*file)
+folder._replace = counted
 if left > 40:
     import bot.cli.swap
     bot.cli.swap._rename = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
