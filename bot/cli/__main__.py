@@ -31,9 +31,15 @@ def _run_short() -> None:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     else:
         code = 0
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(BrokenPipeError):  # whoever read it has seen enough
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed from the start
+        try:
             stream.flush()
+        except BrokenPipeError:
+            continue  # whoever read it has seen enough
+        except OSError as error:
+            code = 1
+            with suppress(OSError):
+                os.write(2, f"error: {error.strerror}\n".encode())
     os._exit(code)
 
 

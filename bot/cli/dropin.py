@@ -20,7 +20,7 @@ class Failure(click.ClickException):
 
 
 class DropIn(click.Command):
-    """A command whose wrong use, and whose `PackageError`, are told in kpt's form."""
+    """A command whose wrong use, `PackageError` and `OSError` are told in kpt's form."""
 
     def make_context(
         self,
@@ -45,6 +45,11 @@ class DropIn(click.Command):
             whole = error.place == Place()  # it is about the command, and no file
             text = f"{error.problem}. {error.fix}." if whole else str(error)
             raise Failure(text) from error
+        except BrokenPipeError:
+            raise  # whoever read what it writes has seen enough: click ends without a word
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise Failure(f"{where}{error.strerror}") from error
 
 
 def at_most(args: Sequence[str], most: int) -> None:

@@ -54,7 +54,7 @@ def _read(folder: str, prefix: str) -> Iterator[tuple[str, Entry]]:
                 else:
                     raise PackageError(Place(path), "it is neither a file nor a symlink", _FIX)
     except OSError as error:
-        place = Place(os.path.relpath(error.filename or folder, folder))
+        place = Place(prefix + os.path.relpath(error.filename or folder, folder))
         raise PackageError(place, f"cannot be read: {error.strerror}", _FIX) from error
 
 

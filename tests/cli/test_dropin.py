@@ -1,5 +1,10 @@
 """Commands that fail as kpt's do."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -9,12 +14,14 @@ from cadlib.errors import PackageError, Place
 
 
 @click.command(cls=DropIn)
-@click.option("--how", type=click.Choice(["right", "wrong", "oddly"]), default="right")
+@click.option("--how", type=click.Choice(["right", "wrong", "nowhere", "oddly"]), default="right")
 def do(how: str) -> None:
     """Do it."""
     match how:
         case "wrong":
             raise PackageError(Place("a.yaml", 3), "it is wrong", "Do it right")
+        case "nowhere":
+            Path("/dev/null/file").write_text("")
         case "oddly":
             raise click.UsageError("one of the two")
         case _:
@@ -24,11 +31,13 @@ def do(how: str) -> None:
 ENDS: dict[str, tuple[list[str], int, str]] = {
     "well": ([], 0, "done\n"),
     "the package is wrong": (["--how=wrong"], 1, "error: a.yaml:3: it is wrong. Do it right.\n"),
+    "a file is no folder": (["--how=nowhere"], 1, "error: /dev/null/file: Not a directory\n"),
     "the use is wrong": (["--how=oddly"], 1, "error: one of the two\n"),
     "a value is wrong": (
         ["--how=badly"],
         1,
-        "error: Invalid value for '--how': 'badly' is not one of 'right', 'wrong', 'oddly'.\n",
+        "error: Invalid value for '--how': 'badly' is not one of 'right', 'wrong',"
+        " 'nowhere', 'oddly'.\n",
     ),
 }
 
@@ -67,3 +76,16 @@ def test_a_flag_is_true_or_false() -> None:
     result = CliRunner().invoke(flags, ["--all=maybe"])
     assert result.exit_code == 1
     assert "'maybe' is neither true nor false" in result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_output_that_cannot_be_written(tmp_path: Path, size: int) -> None:
+    """The short-cut: a traceback, or exit status 0 for a list that was cut off."""
+    head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+    (tmp_path / "a.yaml").write_text(f"{head}data:\n  x: {'x' * size}\n")
+    command = [sys.executable, "-m", "bot.cli", "fn", "source", str(tmp_path)]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+
+    assert (done.returncode, done.stderr) == (1, b"error: No space left on device\n")

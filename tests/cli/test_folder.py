@@ -113,6 +113,16 @@ def test_a_removed_file_takes_empty_folders_along(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.rglob("*")) == ["a", "d"]
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """The short-cut: its name without the folders it lies in."""
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/c").touch(mode=0)
+
+    with pytest.raises(PackageError, match=r"^a/b/c: cannot be read: "):
+        folder.read(tmp_path)
+
+
 def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a file")
 
