@@ -15,6 +15,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -64,14 +65,22 @@ def _exchange(root: Path, changes: _Changes) -> bool:
     """Make the changed package beside the old one and exchange them; say if that was possible."""
     beside = root.with_name(f".{root.name}.porchbot-update")
     try:
-        shutil.rmtree(beside, ignore_errors=True)  # of an update that was killed
+        _remove(beside)  # of an update that was killed
         _link(str(root), str(beside), changes, "")
         folder.write(beside, {path: new for path, new in changes.items() if new is not None})
         return _rename(root, beside)
     except OSError:
         return False  # no such folder may be made, or no links: one file after the other, then
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        _remove(beside)
+
+
+def _remove(root: Path) -> None:
+    """Remove a folder, also where folders in it are read-only, as those of the package are."""
+    for each, _, _ in os.walk(root):
+        with suppress(OSError):
+            os.chmod(each, 0o700)
+    shutil.rmtree(root, ignore_errors=True)
 
 
 def _link(source: str, target: str, changes: _Changes, prefix: str) -> None:

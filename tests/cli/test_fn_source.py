@@ -1,6 +1,10 @@
 """`porchbot fn source` and `sink`, and commands as functions."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -189,3 +193,18 @@ def test_bounds_of_a_command(text: str, problem: str) -> None:
     """The short-cut: wait for it, or end it and leave what it started."""
     with pytest.raises(command.CommandError, match=problem):
         command.run(text, b"", seconds=0.3, output_bytes=1000)
+
+
+def test_a_command_ends_with_who_ran_it(tmp_path: Path) -> None:
+    """The short-cut: die of SIGTERM, and leave the command to run on in its own session."""
+    pid = tmp_path / "pid"
+    shell = f"sh -c 'echo $$ > {pid}; exec sleep 60'"
+    code = f"from bot.cli.fn import command; command.run({shell!r}, b'')"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        while not (pid.exists() and pid.read_text().endswith("\n")):
+            time.sleep(0.01)
+        process.terminate()
+
+    assert process.returncode == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)

@@ -283,6 +283,20 @@ def test_an_update_killed_in_the_current_folder_is_finished_by_the_next(tmp_path
     assert _lock(".")[0] == "v2"
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_package_stays_as_it_is(tmp_path: Path) -> None:
+    """The short-cut: fail, and leave a copy beside it that is as hard to remove."""
+    made = _repo(tmp_path, {"d/a.txt": "1"}, {"d/a.txt": "2"})
+    _run("get", f"{made.names['repo:up']}.git@v1")
+    before = read(Path("up"))
+    Path("up/d").chmod(0o555)
+    done = _run("update", "up@v2")
+    Path("up/d").chmod(0o755)
+    assert done.exit_code == 1
+    assert read(Path("up")) == before
+    assert [path.name for path in Path().iterdir()] == ["up"]
+
+
 def _killed_after(writes: int, package: str = "up@v2") -> None:
     """Run the update in a process that is killed when it has put so many files in place."""
     code = f"""

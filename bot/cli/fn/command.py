@@ -9,8 +9,11 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -74,6 +77,27 @@ def run(
         CommandError: It cannot be run, or did not keep within its bounds.
     """
     parts = words(text)
+    with _heeding_sigterm():
+        return _run(parts, data, seconds, output_bytes)
+
+
+@contextmanager
+def _heeding_sigterm() -> Iterator[None]:
+    """End this process by an exception on SIGTERM, so that the command ends with it.
+
+    It has a session of its own, and nobody else knows of it. Ctrl-C raises one anyway.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are for the main thread
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run(parts: Sequence[str], data: bytes, seconds: float, output_bytes: int) -> Ended:
     try:
         process = subprocess.Popen(  # noqa: S603 - the user wrote the command and allowed it
             parts,
