@@ -8,7 +8,7 @@ Rules:
   lines of its own (`{}`, or no value) is opened for it. A removed key takes its lines
   and its comment lines along (`cadlib.yaml.blocks`).
 - Elements of lists are known as `cadlib.yaml.match` says; one that moves takes its text
-  along, byte for byte.
+  along, byte for byte. A key that was renamed keeps its place, its comments and its value.
 - What an alias or a merge key brings in is changed where it is defined, or by a key of
   its own beside the merge key. Otherwise the edit is refused.
 - The edited text is read again and compared with what was wanted; no text comes out

@@ -1,6 +1,6 @@
-"""Which element of a list became which: the one place that decides it.
+"""Which element of a list, and which key of a mapping, became which: the one place that decides it.
 
-Rules, in this order:
+Rules for lists, in this order:
 - What is equal at the beginning and at the end of both lists stays where it is.
 - Mappings are known by a merge key: the first of `MERGE_KEYS` that every element of both
   lists has and that tells each list's elements apart.
@@ -8,13 +8,17 @@ Rules, in this order:
 - What is left between two known elements is matched by place, one with one, except
   mappings with another merge key that have less than half of their other fields in common.
 
+A key that has gone and a new one are the same if they alone have that value, and it says enough:
+it is a mapping or a list that is not empty, or the keys differ in what stands before their "/".
+`debug: true` is not what became of `enabled: true`.
+
 Nothing here knows a schema. Source of the keys: Kubernetes' `x-kubernetes-list-map-keys` and
 kyaml's associative keys.
 """
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from cadlib.images import repository
@@ -68,6 +72,36 @@ def match(old: Sequence[Value], new: Sequence[Value]) -> list[int | None]:
     if front + back < shortest:
         _match_middle(old, new, found, range(front, len(old) - back))
     return found
+
+
+def renamed(old: Mapping[str, Value], new: Mapping[str, Value]) -> dict[str, str]:
+    """Return the new names of the keys of a mapping that were renamed.
+
+    Args:
+        old: The mapping before.
+        new: The mapping after.
+    """
+    gone = _by_value(old, old.keys() - new.keys())
+    added = _by_value(new, new.keys() - old.keys() if gone else ())
+    return {
+        keys[0]: names[0]
+        for value, keys in gone.items()
+        if len(keys) == len(names := added.get(value, [])) == 1
+        if _says_enough(old[keys[0]], keys[0], names[0])
+    }
+
+
+def _by_value(mapping: Mapping[str, Value], keys: Collection[str]) -> dict[Hashable, list[str]]:
+    found: dict[Hashable, list[str]] = {}
+    for key in keys:
+        found.setdefault(_frozen(mapping[key]), []).append(key)
+    return found
+
+
+def _says_enough(value: Value, old: str, new: str) -> bool:
+    if isinstance(value, dict | list) and value:
+        return True
+    return old.rpartition("/")[2] == new.rpartition("/")[2]
 
 
 def merge_key(*lists: Sequence[Value]) -> MergeKey | None:

@@ -47,7 +47,7 @@ def scalar_text(
     style = node.style if node.style in ("'", '"') else ""
     kept = ""
     if node.style in ("|", ">"):
-        kept = _header(text, node)[2].rstrip()
+        kept = _header(text, node)[2].rstrip() + _line_end(text, node)
     return inline(wanted, style='"' if json else style, flow=flow) + kept, node.end
 
 
@@ -61,11 +61,27 @@ def _block(text: str, node: Scalar, wanted: str, *, indent: int, step: int) -> s
     lines = literal(wanted, margin, hinted=bool(digits), keep="+" in header[1])
     if lines is None:
         return None
-    keep = "\n" if lines[0].endswith("+") else ""
-    # One line folds to itself; several would need blank lines between them.
-    mark = node.style if len(lines) == 2 else "|"  # a header and one line
+    keep = "\n" if lines[0].endswith("+") else _line_end(text, node)
+    body = _foldable(lines[1:], margin) if node.style == ">" else None
+    mark = "|" if body is None else ">"
     first = mark + digits + lines[0][1:] + header[2]
-    return "\n".join([first, *lines[1:]]) + keep
+    return "\n".join([first, *(lines[1:] if body is None else body)]) + keep
+
+
+def _line_end(text: str, node: Scalar) -> str:
+    """Return the line end that belongs to a scalar: one that keeps blank lines holds its last."""
+    return "\n" if text[node.start : node.end].endswith("\n") else ""
+
+
+def _foldable(lines: list[str], margin: int) -> list[str] | None:
+    """Return the lines of a literal block as a folded one has them: a blank line for each end.
+
+    None where a folded block reads them otherwise: lines that begin with a blank do not fold.
+    """
+    if any(line[margin:][:1] in (" ", "\t") for line in lines if line):
+        return None
+    apart = ([line] if not line or number == 0 else ["", line] for number, line in enumerate(lines))
+    return [line for each in apart for line in each]
 
 
 def _header(text: str, node: Scalar) -> re.Match[str]:

@@ -17,9 +17,10 @@ from cadlib.yaml.fields import FieldPath, field_text
 from cadlib.yaml.flows import rearranged
 from cadlib.yaml.fresh import Entry, Fresh
 from cadlib.yaml.layout import children, column
-from cadlib.yaml.match import match
+from cadlib.yaml.match import match, renamed
 from cadlib.yaml.patch import Patch, foot
 from cadlib.yaml.rewrite import scalar_text
+from cadlib.yaml.scalars import inline
 from cadlib.yaml.tree import (
     Alias,
     Document,
@@ -135,6 +136,10 @@ class Editor:
             if key not in node.value or (key in inherited and key not in names)
             if not (key in inherited and same(inherited[key], value))
         }
+        became = {} if inherited or not added else _renamed_keys(self._patch.text, node, wanted)
+        for index, name in became.items():
+            names[index] = name
+            del added[name]
         if node.flow and not node.keys:
             if added:
                 self._replace(node, added, field, slot)
@@ -147,6 +152,10 @@ class Editor:
             if name is None:
                 return
             value, new = node.values[index], wanted[name]
+            if index in became:
+                key = node.keys[index]
+                style = key.style if isinstance(key, Scalar) else ""
+                self._patch.replace(key.start, key.end, inline(name, style=style, flow=node.flow))
             if value.value is new and not self._meant and not self._reorder:
                 return
             likes = tuple(model.like for model in self._fresh.lender.at_key(slot.likes, name))
@@ -407,6 +416,17 @@ class Editor:
         return EditError(
             Place(source.path, source.line(node.start), field_text(field)), problem, fix
         )
+
+
+def _renamed_keys(text: str, node: Map, wanted: dict[str, Value]) -> dict[int, str]:
+    """Return the new names of a mapping's keys by position; of those written plainly, no others."""
+    found = renamed(node.value, wanted)
+    return {
+        index: found[key_text(key)]
+        for index, key in enumerate(node.keys if found else ())
+        if isinstance(key, Scalar) and key_text(key) in found
+        if text[key.start : key.end].strip("'\"") == key.raw != ""  # no tag, no anchor
+    }
 
 
 def _aliases(node: Node) -> Iterator[Alias]:

@@ -112,10 +112,25 @@ SCALARS: dict[str, tuple[str, Changes, str]] = {
         "a: |+\n  y\n\nb: 1\nc: 2\n",
     ),
     "a folded block of one line": ("a: >-\n  x y\n", {"a": "z"}, "a: >-\n  z\n"),
-    "a folded block of several lines becomes literal": (
-        "a: > # c\n  x\n\n  y\n",
-        {"a": "x\nz\n"},
-        "a: | # c\n  x\n  z\n",
+    "a folded block of several lines": (
+        "a: > # c\n  x\n  y\nb: 1\n",
+        {"a": "x\ny\n\nz\n"},
+        "a: > # c\n  x\n\n  y\n\n\n  z\nb: 1\n",
+    ),
+    "a block that kept its blank lines loses its last": (
+        "a: |+ # c\n  x\n\n\nb: 1\n",
+        {"a": "y\nz"},
+        "a: |- # c\n  y\n  z\nb: 1\n",
+    ),
+    "a block that kept its blank lines becomes one line": (
+        "a: >+ # c\n  x\n\nb: 1\n",
+        {"a": 5},
+        "a: 5 # c\nb: 1\n",
+    ),
+    "lines that a folded block would not fold make it literal": (
+        "a: >-\n  x y\n",
+        {"a": "x\n  y"},
+        "a: |-\n  x\n    y\n",
     ),
     "a block without text gets some": (
         "a: |-\n\nb: >\nc: |\n  x\n\n",
@@ -381,6 +396,30 @@ def test_a_text_that_would_not_read_as_wanted_never_comes_out() -> None:
     )
     with pytest.raises(EditError, match=r"does not fit into the text .*not YAML"):
         edit(stream, {0: {"a": 1, "b": 2}}, write=lambda *_, **__: ["b: ["])
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "after"),
+    [
+        (
+            "# why\na.com/x: y # line\n# other\nz: 1\n",
+            {"z": 1, "b.com/x": "y"},
+            "# why\nb.com/x: y # line\n# other\nz: 1\n",
+        ),
+        (
+            "volume:\n  'emptyDir': # why\n    # how\n    medium: Memory\n",
+            {"volume": {"scratch": {"medium": "Memory"}}},
+            "volume:\n  'scratch': # why\n    # how\n    medium: Memory\n",
+        ),
+        ('{"a/x": 1, "z": 2}\n', {"b/x": 1}, '{"b/x": 1}\n'),
+        ("b: 2\na/x: 1 # why\n", {"c/x": 1}, "c/x: 1 # why\n"),
+        ("on: true # why\nz: 1\n", {"z": 1, "debug": True}, "z: 1\ndebug: true\n"),
+        ("!!str a/x: 1 # why\nz: 1\n", {"b/x": 1, "z": 1}, "z: 1\nb/x: 1\n"),
+    ],
+)
+def test_a_key_is_renamed(before: str, wanted: Value, after: str) -> None:
+    """The short-cut removes one key with its comments, and writes another."""
+    assert edit(read(before.encode()), {0: wanted}).decode() == after
 
 
 def test_no_more_than_one_new_key_is_ever_written() -> None:

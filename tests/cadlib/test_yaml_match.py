@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadlib.yaml import Value, same
-from cadlib.yaml.match import match, merge_key, rising
+from cadlib.yaml.match import match, merge_key, renamed, rising
 from tests.cadlib.test_yaml_properties import values
 
 
@@ -87,3 +87,25 @@ def test_rising(positions: list[int]) -> None:
         if (chosen := [each for n, each in enumerate(positions) if bits >> n & 1]) == sorted(chosen)
     )
     assert len(found) == best
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({"a.com/x": "1"}, {"b.com/x": "1"}, {"a.com/x": "b.com/x"}),
+        ({"x": "1", "y": "2"}, {"p/x": "1", "y": "2"}, {"x": "p/x"}),
+        ({"emptyDir": {"a": 1}}, {"cache": {"a": 1}}, {"emptyDir": "cache"}),
+        # The short-cut takes every key with the same value, and tells lies about it.
+        ({"enabled": True}, {"debug": True}, {}),
+        ({"emptyDir": {}}, {"other": {}}, {}),
+        ({"a/x": "1"}, {"b/x": "2"}, {}),
+        ({"a/x": "1"}, {"a/x": "1", "b/x": "1"}, {}),
+        ({"a/x": "1", "b/x": "1"}, {"c/x": "1"}, {}),
+        ({"a/x": "1"}, {"b/x": "1", "c/x": "1"}, {}),
+    ],
+)
+def test_renamed_keys(
+    old: dict[str, Value], new: dict[str, Value], expected: dict[str, str]
+) -> None:
+    """The short-cut knows a key by its name alone, or by any value."""
+    assert renamed(old, new) == expected
