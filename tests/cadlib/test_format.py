@@ -93,6 +93,17 @@ def test_lists_of_other_kinds_keep_their_order() -> None:
     assert _formatted(text) == text
 
 
+def test_a_flow_list_is_sorted_unless_comments_stand_in_it() -> None:
+    """The short-cut sorts lists on lines of their own only."""
+    start = (
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\n"
+        "metadata:\n  name: a\nwebhooks:\n- name: b\n  rules:\n  - operations: "
+    )
+    assert _formatted(start + "[UPDATE, CREATE]\n") == start + "[CREATE, UPDATE]\n"
+    kept = start + "[UPDATE, # u\n      CREATE]\n"
+    assert _formatted(kept) == kept
+
+
 def test_a_flow_mapping_with_comments_keeps_its_order() -> None:
     text = "apiVersion: v1\nkind: A\nspec: {\n  b: 1, # of b\n  a: 2\n}\n"
     assert _formatted(text) == text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadlib.heal import heal, heal_package, ordered, sync_order
+from cadlib.heal import heal, heal_package, identity, ordered, sync_order
 from cadlib.package import Entry
 from cadlib.yaml import EditError, Value, read
 from tests.cadlib.test_yaml_properties import generated
@@ -102,6 +102,20 @@ def test_resources_are_known_by_their_annotations_first() -> None:
     data = heal(ORIGINAL.encode(), lossy(service, deployment), path="f.yaml")
 
     assert data.decode() == ORIGINAL.replace('"web"', '"other"')
+
+
+def test_two_resources_that_claim_one_place_are_both_kept() -> None:
+    """A function that copies a resource copies its annotations. The short-cut loses one."""
+    deployment, service = resources()
+    place: Value = {"config.kubernetes.io/path": "f.yaml", "config.kubernetes.io/index": "0"}
+    deployment["metadata"] = {"name": "web", "annotations": place}
+    copy: dict[str, Value] = {**deployment, "metadata": {"name": "copy", "annotations": place}}
+
+    data = heal(ORIGINAL.encode(), lossy(deployment, copy, service), path="f.yaml")
+
+    assert sorted(identity(each.value)[3] for each in read(data).documents) == [
+        "copy", "svc", "web",
+    ]  # fmt: skip
 
 
 def test_a_renamed_resource_keeps_its_text_and_a_new_one_goes_last() -> None:

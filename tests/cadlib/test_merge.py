@@ -428,3 +428,42 @@ def test_absent_is_not_null() -> None:
     """The short-cut has None for both."""
     assert repr(ABSENT) == "absent"
     assert isinstance(ABSENT, Absent)
+
+
+def test_fields_that_one_side_has_together_are_left_alone() -> None:
+    """The short-cut finds two sources of a value wherever they are, and tells of a conflict."""
+    both: Value = {"name": "E", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "a"}}}
+    merged = merge(
+        deployment({"name": "a", "env": [{"name": "E", "value": "0"}]}),
+        deployment({"name": "a", "env": [{**both, "value": "0"}]}),
+        deployment({"name": "a", "env": [{"name": "E", "value": "1"}]}),
+    )
+
+    assert merged.value == deployment({"name": "a", "env": [both]})
+    assert merged.conflicts == ()
+
+
+@pytest.mark.parametrize(
+    ("local", "joined"),
+    [
+        # The name is what people call it by, whatever else changed.
+        ({"name": "web", "port": 81, "targetPort": 1, "appProtocol": "x"}, True),
+        ({"name": "other", "port": 81, "targetPort": 1, "appProtocol": "x"}, False),
+        # Half of the fields is not most of them.
+        ({"name": "other", "port": 81, "targetPort": 8080}, False),
+    ],
+)
+def test_elements_of_other_keys_are_one_if_they_resemble(
+    local: dict[str, Value], *, joined: bool
+) -> None:
+    """The short-cut takes the only new element for the only one that has gone."""
+    merged = merge(
+        service({"name": "web", "port": 80, "targetPort": 8080}),
+        service(local),
+        service({"name": "web", "port": 80, "targetPort": 8080, "nodePort": 30000}),
+    )
+
+    changed = {**local, "nodePort": 30000}
+    left: Value = {"name": "web", "port": 80, "targetPort": 8080, "nodePort": 30000}
+    assert merged.value == (service(changed) if joined else service(local, left))
+    assert [each.chosen for each in merged.conflicts] == ["both" if joined else "upstream"]
