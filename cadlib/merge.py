@@ -84,7 +84,9 @@ def merge_documents(
             State(local.value, (), local.comments),
             State(updated.value, (), updated.comments),
         )
-        comments = Merger(policy.side, noted, infer=infer).merge(value, sides, schema)
+        merger = Merger(policy.side, noted, infer=infer)
+        comments = merger.merge(value, sides, schema)
+        conflicts += tuple(_conflict(clash, local, path) for clash in merger.conflicts)
     return Merged(value, comments, conflicts)
 
 

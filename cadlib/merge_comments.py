@@ -7,7 +7,7 @@ Rules:
   changed arrives although no value did (kpt loses it).
 - The comment of a scalar that both sides changed goes with its value. Where both changed
   the comment alone the policy decides, but for that of a mapping or list, which stays the
-  local one, as in kpt.
+  local one, as in kpt; both is told as a conflict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from cadlib import elements
 from cadlib.conflicts import ABSENT, Absent, Side
-from cadlib.merge_fields import alike
+from cadlib.merge_fields import At, Clash, alike
 from cadlib.schema import Schema
 from cadlib.yaml import FieldPath, Value, same
 from cadlib.yaml.match import match
@@ -76,9 +76,12 @@ class Merger:
         side: Who wins a conflict: "local" or "upstream".
         noted: What comments in the file say of its fields.
         infer: As the values were merged.
+
+    Attributes:
+        conflicts: Comments that both sides changed beside a value that they did not.
     """
 
-    __slots__ = ("_infer", "_noted", "_side")
+    __slots__ = ("_infer", "_noted", "_side", "conflicts")
 
     def __init__(
         self, side: str, noted: Mapping[FieldPath, Schema], *, infer: bool = False
@@ -86,6 +89,7 @@ class Merger:
         self._side = side
         self._noted = noted
         self._infer = infer
+        self.conflicts: list[Clash] = []
 
     def merge(self, merged: Value, sides: Sides, schema: Schema) -> dict[FieldPath, str]:
         """Return all line comments of a merged value."""
@@ -123,13 +127,12 @@ class Merger:
             return theirs if _is(merged, sides.theirs.value) else ours
         if sides.ours.value is ABSENT or ours == base:
             return theirs if sides.theirs.value is not ABSENT else ours
-        if (
-            sides.theirs.value is ABSENT
-            or theirs in (base, ours)
-            or isinstance(merged, dict | list)
-        ):
+        if sides.theirs.value is ABSENT or theirs in (base, ours):
             return ours
-        return ours if self._side == "local" else theirs
+        side = "local" if isinstance(merged, dict | list) else self._side
+        here, reason = At(sides.ours.path, sides.ours.path), "the comment was changed on both sides"
+        self.conflicts.append(Clash(here, _told(base), _told(ours), _told(theirs), side, reason))
+        return ours if side == "local" else theirs
 
     def _places(self, merged: list[Value], state: State, schema: Schema) -> dict[int, int]:
         """Return for each element of the merged list its place in the list of one side."""
@@ -140,6 +143,10 @@ class Merger:
         return {
             index: place for index, place in enumerate(match(items, merged)) if place is not None
         }
+
+
+def _told(comment: str | None) -> Side:
+    return ABSENT if comment is None else comment
 
 
 def _is(merged: Value, side: Side) -> bool:

@@ -327,6 +327,28 @@ def test_a_comment_stays_with_a_local_value_that_wins() -> None:
     assert merged.comments == {("a",): "# one"}
 
 
+@pytest.mark.parametrize(
+    ("texts", "policy", "comment"),
+    [
+        (("a: 1 # x\n", "a: 1 # y\n", "a: 1 # z\n"), Policy.UPSTREAM, "# z"),
+        (("a: 1 # x\n", "a: 1 # y\n", "a: 1 # z\n"), Policy.LOCAL, "# y"),
+        (("a: 1\n", "a: 1 # y\n", "a: 1 # z\n"), Policy.LOCAL, "# y"),
+        (("a: # x\n- 1\n", "a: # y\n- 1\n", "a: # z\n- 2\n"), Policy.UPSTREAM, "# y"),
+    ],
+)
+def test_a_comment_that_both_sides_changed_is_told(
+    texts: tuple[str, str, str], policy: Policy, comment: str
+) -> None:
+    """The short-cut tells of values alone, and a local remark goes without a word."""
+    merged = merge_documents(*map(document, texts), policy=policy)
+
+    (conflict,) = merged.conflicts
+    assert merged.comments == {("a",): comment}
+    assert (conflict.field, conflict.line) == ("a", 1)
+    assert (conflict.ours, conflict.theirs) == ("# y", "# z")
+    assert conflict.chosen == ("local" if comment == "# y" else "upstream")
+
+
 # Properties. Names are few, so that the states have much in common.
 names = st.sampled_from("abcd")
 plain = st.integers(0, 3) | st.sampled_from(["x", "y"])
@@ -432,7 +454,11 @@ def test_absent_is_not_null() -> None:
 
 def test_fields_that_one_side_has_together_are_left_alone() -> None:
     """The short-cut finds two sources of a value wherever they are, and tells of a conflict."""
-    both: Value = {"name": "E", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "a"}}}
+    both: dict[str, Value] = {
+        "name": "E",
+        "value": "1",
+        "valueFrom": {"fieldRef": {"fieldPath": "a"}},
+    }
     merged = merge(
         deployment({"name": "a", "env": [{"name": "E", "value": "0"}]}),
         deployment({"name": "a", "env": [{**both, "value": "0"}]}),
