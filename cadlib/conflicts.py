@@ -85,7 +85,8 @@ class Conflict:
         values = (("base", self.base), ("local", self.ours), ("upstream", self.theirs))
         taken = "" if self.chosen == "both" else f": {self.chosen} is taken"
         told = ", ".join(f"{side} {_short(value)}" for side, value in values)
-        return f"{': '.join(parts)}: {self.reason} ({told}){taken}"
+        shown = f" ({told})" if self.field else ""  # a whole resource does not fit into a line
+        return f"{': '.join(parts)}: {self.reason}{shown}{taken}"
 
     def as_json(self) -> dict[str, Value]:
         """Return the conflict as JSON has it; a side that has no value is left out."""

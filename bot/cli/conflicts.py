@@ -61,7 +61,10 @@ class Report:
             )
 
     def _write(self, file: Path, conflicts: Sequence[Conflict]) -> None:
-        text = json.dumps([each.as_json() for each in conflicts], indent=2, ensure_ascii=False)
+        told = [each.as_json() for each in conflicts]
+        if self.policy is Policy.FAIL:
+            told = [each | {"chosen": "none"} for each in told]
+        text = json.dumps(told, indent=2, ensure_ascii=False)
         try:
             file.write_text(f"{text}\n", encoding="utf-8")
         except OSError as error:

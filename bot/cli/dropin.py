@@ -8,6 +8,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
+from bot.cli.lazy import LazyGroup
 from cadlib.errors import PackageError, Place
 
 
@@ -50,6 +51,34 @@ class DropIn(click.Command):
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             raise Failure(f"{where}{error.strerror}") from error
+
+
+@click.pass_context
+def _help(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+class DropInGroup(LazyGroup):
+    """A group of such commands: it shows its help without one, and refuses what is none."""
+
+    def __init__(self, **attrs: Any) -> None:
+        attrs = {"callback": _help, **attrs, "invoke_without_command": True}
+        super().__init__(**attrs, no_args_is_help=False)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command."""
+        if self.get_command(ctx, args[0]) is None:
+            raise Failure(f'unknown command "{args[0]}" for "{ctx.command_path}"')
+        return super().resolve_command(ctx, args)
+
+
+def at_least(args: Sequence[str], least: int) -> None:
+    """Refuse arguments that are too few, in kpt's words."""
+    if len(args) < least:
+        raise Failure(f"requires at least {least} arg(s), only received {len(args)}")
 
 
 def at_most(args: Sequence[str], most: int) -> None:

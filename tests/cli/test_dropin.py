@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from bot.cli import main
 from bot.cli.dropin import DropIn
 from cadlib.errors import PackageError, Place
 
@@ -89,3 +90,33 @@ def test_output_that_cannot_be_written(tmp_path: Path, size: int) -> None:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
 
     assert (done.returncode, done.stderr) == (1, b"error: No space left on device\n")
+
+
+@pytest.mark.parametrize("group", ["pkg", "fn"])
+def test_a_group_without_a_command_shows_its_help(group: str) -> None:
+    """The short-cut leaves it to click, which takes that for wrong use and exits with 2."""
+    done = CliRunner().invoke(main, [group])
+
+    assert done.exit_code == 0
+    assert done.stdout.startswith(f"Usage: main {group} [")
+
+
+@pytest.mark.parametrize("group", ["pkg", "fn"])
+def test_a_command_that_there_is_not_is_named(group: str) -> None:
+    done = CliRunner().invoke(main, [group, "bogus"], prog_name="porchbot")
+
+    assert done.exit_code == 1
+    assert done.stderr == f'error: unknown command "bogus" for "porchbot {group}"\n'
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        ([], "requires at least 1 arg(s), only received 0"),
+        (["a", "b", "c"], "accepts at most 2 arg(s), received 3"),
+    ],
+)
+def test_get_counts_its_arguments_as_kpt_does(args: list[str], problem: str) -> None:
+    done = CliRunner().invoke(main, ["pkg", "get", *args])
+
+    assert (done.exit_code, done.stderr) == (1, f"error: {problem}\n")

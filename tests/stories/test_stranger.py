@@ -15,7 +15,7 @@ def test_what_could_not_be_rendered_is_not_called_rendered(play: World) -> None:
     number = play.author.pull_of(BRANCH).number
     run = play.author.waits_for_check(number, "porchbot/render", "failure")
     assert run.output.title == "`net/core` could not be rendered"
-    assert "the package has no resource file 'lost.yaml'" in run.output.summary
+    assert 'failed to open functionConfig from path "lost.yaml"' in run.output.summary
     play.author.waits_for_summary(number, "❌ rendered | `net/core` could not be rendered")
 
     play.author.pushes(BRANCH, package("net/core"))

@@ -1,8 +1,6 @@
 """`porchbot fn`: functions on packages on disk, with kpt's arguments, output and exit codes."""
 
-import click
-
-from bot.cli.lazy import LazyGroup
+from bot.cli.dropin import DropInGroup
 
 _COMMANDS = {
     "eval": ("bot.cli.fn.evaluate:evaluate", "Run one function on a folder or a stream."),
@@ -12,6 +10,4 @@ _COMMANDS = {
 }
 
 
-@click.group(cls=LazyGroup, lazy=_COMMANDS)
-def fn() -> None:
-    """Run functions on packages on disk."""
+fn = DropInGroup(name="fn", lazy=_COMMANDS, help="Run functions on packages on disk.")

@@ -1,8 +1,6 @@
 """`porchbot pkg`: packages on disk, with kpt's arguments, output and exit codes."""
 
-import click
-
-from bot.cli.lazy import LazyGroup
+from bot.cli.dropin import DropInGroup
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "cat": ("bot.cli.pkg.cat:cat", "Print the resources of a package."),
@@ -15,6 +13,4 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-@click.group(cls=LazyGroup, lazy=_COMMANDS)
-def pkg() -> None:
-    """Get, update, and look into packages on disk."""
+pkg = DropInGroup(name="pkg", lazy=_COMMANDS, help="Get, update, and look into packages on disk.")

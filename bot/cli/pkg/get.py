@@ -15,7 +15,7 @@ import click
 
 from bot.cli import folder
 from bot.cli.drive import drive
-from bot.cli.dropin import DropIn
+from bot.cli.dropin import DropIn, at_least, at_most
 from bot.cli.git_address import parse
 from bot.cli.git_source import Repositories
 from cadlib import context
@@ -27,8 +27,9 @@ from cadlib.upstream import STRATEGIES
 
 
 @click.command("get", cls=DropIn)
-@click.argument("address", metavar="REPO_URI[.git]/PKG_PATH[@VERSION]")
-@click.argument("destination", metavar="[LOCAL_DEST_DIRECTORY]", default=".")
+@click.argument(
+    "args", metavar="REPO_URI[.git]/PKG_PATH[@VERSION] [LOCAL_DEST_DIRECTORY]", nargs=-1
+)
 @click.option(
     "--strategy",
     default=STRATEGIES[0],
@@ -38,12 +39,15 @@ from cadlib.upstream import STRATEGIES
 @click.option(
     "--for-deployment", is_flag=True, help="The package will be deployed to a cluster as it is."
 )
-def command(address: str, destination: str, strategy: str, for_deployment: bool) -> None:
+def command(args: tuple[str, ...], strategy: str, for_deployment: bool) -> None:
     """Fetch a package from a git repository into a new folder.
 
     VERSION is a tag, a branch or a commit; the default branch if it is not given. The folder
     is named like the package unless another one is given.
     """
+    at_least(args, 1)
+    at_most(args, 2)
+    address, destination = args[0], args[1] if len(args) > 1 else "."
     with Repositories() as repositories:
         check_strategy(strategy)
         upstream = parse(address, repositories.branches)
