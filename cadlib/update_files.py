@@ -52,7 +52,9 @@ def _merged(base: Entry | None, ours: Entry | None, theirs: Entry | None) -> Ent
 def _conflicts(
     path: str, base: Entry | None, ours: Entry | None, theirs: Entry | None
 ) -> Iterator[Conflict]:
-    contents = [None if each is None else each.data for each in (base, ours, theirs)]
+    sides = (base, ours, theirs)
+    links = any(each is not None and each.mode == SYMLINK for each in sides)
+    contents = [each if each is None or links else each.data for each in sides]
     if contents[1] in (contents[0], contents[2]) or contents[0] == contents[2]:
         return
     yield Conflict(

@@ -54,6 +54,14 @@ def test_a_mode_changes_apart_from_the_content() -> None:
     assert conflicts == ()
 
 
+def test_a_link_and_a_text_are_not_put_together() -> None:
+    """The short-cut merges mode and content apart, and links to what was a text."""
+    sides = ({"f": each} for each in (Entry(b"1"), Entry(b"2"), Entry(b"1", SYMLINK)))
+    merged, (conflict,) = merge_files(*sides)
+    assert merged == {"f": Entry(b"2")}
+    assert conflict.chosen == "local"
+
+
 _TREES = st.dictionaries(
     st.sampled_from("abc"),
     st.builds(Entry, st.sampled_from([b"1", b"2"]), st.sampled_from([REGULAR, EXECUTABLE])),
