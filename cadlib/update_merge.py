@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from cadlib import package as packages
-from cadlib.conflicts import Conflict, Policy
+from cadlib.conflicts import ABSENT, Conflict, Policy, Side
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import GitRef
 from cadlib.package import KPTFILE, Entry, Files
@@ -155,8 +155,10 @@ class _Run:
     def _three(self, trees: Trees, package: str, name: str) -> Merged:
         if package:
             if is_unfetched(read_kptfile(trees.updated)):
-                keep = self.policy is Policy.LOCAL and is_repointed(trees)
-                return merge_kptfile(trees, root=keep, policy=self.policy)
+                repointed = _repointed(trees, self.policy)
+                keep = self.policy is Policy.LOCAL and bool(repointed)
+                merged = merge_kptfile(trees, root=keep, policy=self.policy)
+                return Merged(merged.files, (*repointed, *merged.conflicts))
             if is_unfetched(read_kptfile(trees.origin)):
                 raise no_origin("upstreamLock")
         kptfile = read_kptfile(trees.local)
@@ -164,6 +166,31 @@ class _Run:
         strategy = strategy or (kptfile.update_strategy if kptfile else "") or STRATEGIES[0]
         self.said.append(f'Updating package "{name}" with strategy "{strategy}".')
         return merge_package(trees, strategy, root=not package, policy=self.policy)
+
+
+def _repointed(trees: Trees, policy: Policy) -> tuple[Conflict, ...]:
+    """Tell that a package was given another upstream here, if upstream does not name the same."""
+    addresses = [
+        _address(_upstream(each, "")) for each in (trees.origin, trees.local, trees.updated)
+    ]
+    base, ours, theirs = addresses
+    if not is_repointed(trees) or ours == theirs:
+        return ()
+    return (
+        Conflict(
+            path=KPTFILE,
+            field="upstream",
+            base=base,
+            ours=ours,
+            theirs=theirs,
+            chosen=policy.side,
+            reason="the package was given another upstream here",
+        ),
+    )
+
+
+def _address(upstream: GitRef | None) -> Side:
+    return ABSENT if upstream is None else f"{upstream.repo}{upstream.directory}@{upstream.ref}"
 
 
 def no_origin(place: str) -> PackageError:

@@ -297,6 +297,24 @@ def test_a_subpackage_that_was_given_another_upstream_is_left_alone() -> None:
     assert {path: after[path] for path in mine} == mine
 
 
+@pytest.mark.parametrize(("policy", "repo"), [(Policy.UPSTREAM, "a"), (Policy.LOCAL, "b")])
+def test_another_upstream_that_is_not_fetched_yet_is_told(policy: Policy, repo: str) -> None:
+    """The short-cut takes upstream's address in silence."""
+    old, mine, new = (kptfile("sub", upstream=each) for each in ("a@v1", "b@v1", "a@v2"))
+    up: Versions = {
+        ("up", "v1"): {"sub/Kptfile": old},
+        ("up", "v2"): {"sub/Kptfile": new},
+        ("a", "v2"): {"x.txt": "a"},
+        ("b", "v1"): {"x.txt": "b"},
+    }
+    after, updated = _update({"Kptfile": ROOT, "sub/Kptfile": mine}, up, policy=policy)
+
+    assert after["sub/x.txt"] == repo
+    (conflict,) = updated.conflicts
+    assert (conflict.path, conflict.field) == ("sub/Kptfile", "upstream")
+    assert (conflict.ours, conflict.theirs) == ("b/@v1", "a/@v2")
+
+
 def test_remote_subpackages_inside_of_local_ones_are_updated() -> None:
     """The short-cut: look for remote packages directly below the root."""
     local = {
