@@ -4,9 +4,10 @@ import json
 
 from cadlib.heal import heal, heal_package, sync_order
 from cadlib.merge_comment import with_merge_comments
-from cadlib.yaml import Value, read
+from cadlib.yaml import Value, read, same
 from tests.cases.compare import (
     differences,
+    documents,
     documents_difference,
     entries,
     listed,
@@ -30,11 +31,15 @@ def _with_the_element(source: str, expected: str, found: str) -> bool:
     (before,), (wanted,), (after,) = (
         read(text.encode()).documents for text in (source, expected, found)
     )
-    if wanted.value != after.value:
+    if not same(wanted.value, after.value) or _standing(expected) != _standing(found):
         return False
     had = {(field[:-1], _at(before.value, field)): text for field, text in before.comments.items()}
     has = {(field[:-1], _at(after.value, field)): text for field, text in after.comments.items()}
     return had == has and wanted.comments.items() <= after.comments.items()
+
+
+def _standing(text: str) -> list[str]:
+    return sorted(comment for each in documents(text) for comment in each.standing)
 
 
 def _at(value: Value, field: tuple[str | int, ...]) -> str:
