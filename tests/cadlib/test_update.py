@@ -315,6 +315,21 @@ def test_another_upstream_that_is_not_fetched_yet_is_told(policy: Policy, repo: 
     assert (conflict.ours, conflict.theirs) == ("b/@v1", "a/@v2")
 
 
+def test_an_upstream_that_nobody_changed_here_follows_whatever_the_policy() -> None:
+    """The short-cut keeps every address with the policy `local`."""
+    old, new = (kptfile("sub", upstream=each) for each in ("a@v1", "a@v2"))
+    up: Versions = {
+        ("up", "v1"): {"sub/Kptfile": old},
+        ("up", "v2"): {"sub/Kptfile": new},
+        ("a", "v1"): {"x.txt": "1"},
+        ("a", "v2"): {"x.txt": "2"},
+    }
+    after, updated = _update({"Kptfile": ROOT, "sub/Kptfile": old}, up, policy=Policy.LOCAL)
+
+    assert after["sub/x.txt"] == "2"
+    assert updated.conflicts == ()
+
+
 def test_remote_subpackages_inside_of_local_ones_are_updated() -> None:
     """The short-cut: look for remote packages directly below the root."""
     local = {
