@@ -105,7 +105,7 @@ def test_resources_are_known_by_their_annotations_first() -> None:
 
 
 def test_two_resources_that_claim_one_place_are_both_kept() -> None:
-    """A function that copies a resource copies its annotations. The short-cut gives the last one the text."""
+    """Copies bring their annotations along. The short-cut gives the last one the text."""
     deployment, service = resources()
     place: Value = {"config.kubernetes.io/path": "f.yaml", "config.kubernetes.io/index": "0"}
     deployment["metadata"] = {"name": "web", "annotations": place}
