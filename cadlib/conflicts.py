@@ -91,12 +91,12 @@ class Conflict:
     def as_json(self) -> dict[str, Value]:
         """Return the conflict as JSON has it; a side that has no value is left out."""
         told: dict[str, Value] = {
-            "path": self.path,
+            "file": self.path,
             "line": self.line,
             "resource": self.resource,
             "field": self.field,
         }
-        for side, value in (("base", self.base), ("local", self.ours), ("upstream", self.theirs)):
+        for side, value in (("base", self.base), ("ours", self.ours), ("theirs", self.theirs)):
             if not isinstance(value, Absent):
                 told[side] = value
         return told | {"chosen": self.chosen, "reason": self.reason}

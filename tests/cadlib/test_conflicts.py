@@ -39,8 +39,8 @@ def test_json_keeps_null_and_leaves_out_what_is_absent() -> None:
     conflict = Conflict(path="a.yaml", field="a", base=None, ours=1, chosen="local", reason="why")
 
     assert conflict.as_json() == {
-        "path": "a.yaml", "line": None, "resource": "", "field": "a",
-        "base": None, "local": 1, "chosen": "local", "reason": "why",
+        "file": "a.yaml", "line": None, "resource": "", "field": "a",
+        "base": None, "ours": 1, "chosen": "local", "reason": "why",
     }  # fmt: skip
 
 

@@ -258,13 +258,13 @@ def test_secrets_are_not_told() -> None:
 
     assert [each.as_json() for each in merged.conflicts] == [
         {
-            "path": "",
+            "file": "",
             "line": 4,
             "resource": "v1/Secret",
             "field": "data.key",
             "base": "(hidden)",
-            "local": "(hidden)",
-            "upstream": "(hidden)",
+            "ours": "(hidden)",
+            "theirs": "(hidden)",
             "chosen": "upstream",
             "reason": "changed on both sides",
         }

@@ -165,10 +165,10 @@ def test_update_merges_and_reports_conflicts(tmp_path: Path) -> None:
     assert "a.yaml:6: v1/ConfigMap/a: data.x" in done.stderr
     assert Path("up/a.yaml").read_text() == config_map("a", x="2", y="2")
     (conflict,) = json.loads(Path("found.json").read_text())
-    assert conflict["path"] == "a.yaml"
+    assert conflict["file"] == "a.yaml"
     assert conflict["line"] == 6
     assert conflict["field"] == "data.x"
-    assert [conflict[side] for side in ("base", "local", "upstream")] == [1, "mine", 2]
+    assert [conflict[side] for side in ("base", "ours", "theirs")] == [1, "mine", 2]
     assert conflict["chosen"] == "upstream"
 
 
