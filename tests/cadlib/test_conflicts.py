@@ -17,8 +17,7 @@ TEXTS: dict[str, tuple[Conflict, str]] = {
     ),
     "a file": (
         Conflict(path="a.yaml", chosen="local", reason="removed locally and changed upstream"),
-        "a.yaml: removed locally and changed upstream (base absent, local absent, upstream"
-        " absent): local is taken",
+        "a.yaml: removed locally and changed upstream: local is taken",
     ),
     "long values and null": (
         Conflict(path="a.yaml", field="a", base=None, ours="x" * 50, theirs={"b": [1]},
