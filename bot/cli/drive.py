@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import click
 
+from bot.cli import progress
 from bot.cli.git_source import Repositories
 from cadlib.upstream import Answer, Fetch, Said, Step
 
@@ -26,7 +27,9 @@ def drive(steps: Generator[Step, Answer, T], repositories: Repositories) -> T:
             return result
         answer = None
         match step:
-            case Fetch():
+            case Fetch(repo):
+                progress.at(f"fetching from {repo}")
                 answer = repositories.fetch(step)
+                progress.at("bringing the two sides together")
             case Said(text):
                 click.echo(text, err=True)

@@ -8,6 +8,7 @@ from typing import IO, Any, NoReturn
 
 import click
 
+from bot.cli import progress
 from bot.cli.lazy import LazyGroup
 from cadlib.errors import PackageError, Place
 
@@ -39,7 +40,8 @@ class DropIn(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            with progress.told():
+                return super().invoke(ctx)
         except click.UsageError as error:
             _fail(error)
         except PackageError as error:

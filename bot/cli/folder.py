@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from bot.cli import halves
+from bot.cli import halves, progress
 from cadlib.errors import PackageError, Place
 from cadlib.package import EXECUTABLE, REGULAR, SYMLINK, Entry
 
@@ -76,6 +76,7 @@ def write(root: Path, changes: Mapping[str, Entry | bytes | None]) -> None:
     Raises:
         PackageError: One of them cannot be written. What was written before stays.
     """
+    progress.at(f"writing {len(changes)} files")
     base = os.fspath(root)
     os.makedirs(base, exist_ok=True)
     new = [(path, each) for path, each in changes.items() if each is not None]

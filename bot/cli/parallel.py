@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, BinaryIO, NoReturn, TypeAlias
 
-from bot.cli import halves
+from bot.cli import halves, progress
 from cadlib.bulk import Bulk, Edit, Serial, edit_one, read_one
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
@@ -56,6 +56,7 @@ class Parallel:
 
     def read(self, files: Mapping[str, bytes], limits: Limits) -> Sequence[Stream | PackageError]:
         """Read each file; what is wrong with one stands in its place."""
+        progress.at(f"reading {len(files)} files")
         if self._child is not None or sum(map(len, files.values())) < LEAST:
             return Serial().read(files, limits)
         theirs = dict(_half(files))
@@ -77,6 +78,7 @@ class Parallel:
 
     def edit(self, edits: Sequence[Edit]) -> Sequence[bytes]:
         """Return the new text of each file, or raise the PackageError of one."""
+        progress.at(f"changing {len(edits)} files")
         theirs = [each for each in edits if id(each.stream) in self._theirs]
         if self._child is None or not theirs:
             return Serial().edit(edits)

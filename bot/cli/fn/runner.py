@@ -6,6 +6,7 @@ Rules
 
 from collections.abc import Callable
 
+from bot.cli import progress
 from cadlib.calls import Call, Driven, Outcome, T
 from cadlib.resourcelist import ResourceList
 from fnrunner import builtin
@@ -26,6 +27,7 @@ def drive(steps: Driven[T], watch: Callable[[Call], None]) -> T:
         call = next(steps)
         while True:
             watch(call)
+            progress.at(f'running "{call.function}" on {len(call.items)} resources')
             call = steps.send(run(call))
     except StopIteration as done:
         result: T = done.value

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import folder, swap
+from bot.cli import folder, progress, swap
 from bot.cli.conflicts import ON_CONFLICT, REPORT, Report
 from bot.cli.dropin import DropIn
 from bot.cli.pkg.get import check_strategy
@@ -78,6 +78,7 @@ def merge_folders(
             Place(str(output)), "the output folder holds files already", "Name another folder"
         )
     trees = Trees(*(_read(each) for each in sides))
+    progress.at("bringing the two sides together")
     outcome = merge_trees(
         trees, name=local.absolute().name, strategy=strategy, policy=report.policy
     )
