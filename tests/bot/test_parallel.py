@@ -15,6 +15,11 @@ from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from cadlib.yaml import DELETED, EditError, Stream, TemplateError, Value
 
+# The process that runs the tests may have threads of its own; Python 3.12 warns of that.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:This process .* is multi-threaded:DeprecationWarning"
+)
+
 TEXT = """\
 # about {n}
 apiVersion: v1
