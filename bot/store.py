@@ -578,10 +578,9 @@ async def _migrate(connection: psycopg.AsyncConnection[TupleRow]) -> int:
 
 
 def _unreachable(error: Exception) -> StoreError:
-    # The message of psycopg names host and database, never the password.
-    return StoreError(
-        f"The database cannot be reached: {str(error).strip()}. Start it, or set DATABASE_URL."
-    )
+    # The message of psycopg names host and database, never the password; it may have lines.
+    reason = " ".join(str(error).split()).rstrip(".")
+    return StoreError(f"The database cannot be reached: {reason}. Start it, or set DATABASE_URL.")
 
 
 def _columns(wakes: Mapping[Key, Hint]) -> tuple[list[str], list[str], list[int]]:
