@@ -19,6 +19,7 @@ import os
 import re
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,7 +119,7 @@ class Repositories:
         return Fetched(repository.objects.files(tree, self._limits), commit, ref)
 
 
-class _Repository:
+class _Repository(ABC):
     """A repository whose objects can be read here."""
 
     def __init__(self, repo: str, path: Path) -> None:
@@ -129,9 +130,9 @@ class _Repository:
         """End the process that reads objects."""
         self.objects.close()
 
+    @abstractmethod
     def resolve(self, directory: str, ref: str) -> tuple[str, str]:
         """Return the ref that was found, and its commit."""
-        raise NotImplementedError
 
 
 class _Local(_Repository):

@@ -59,7 +59,7 @@ def one(case: Case) -> Ran:
         return Ran(case, _unknown(case))
     try:
         verdict = handler(case)
-    except Exception:
+    except Exception:  # one broken case does not end the run of the others
         verdict = failed(traceback.format_exc())
     return Ran(case, _known(verdict))
 

@@ -40,7 +40,7 @@ def main() -> int:
 def _round(kind: str, seed: int, root: Path) -> str:
     try:
         return ROUNDS[kind](Random(seed), root)
-    except Exception:
+    except Exception:  # the seed that broke is told, and the next rounds are run
         return traceback.format_exc()
 
 
