@@ -11,7 +11,7 @@ EXIT ?=
 COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
 CASES ?=
 
-.PHONY: demo playground test check cases bench proto clean
+.PHONY: demo playground test check cases bench proto tools clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -19,7 +19,7 @@ demo: $(RUN_READY)
 playground: $(RUN_READY)
 	@$(BIN)/porchbot playground $(if $(REPO),--repo "$(REPO)") $(if $(INFO),--info "$(INFO)")
 
-test: $(DEV_READY)
+test: $(DEV_READY) tools
 	$(BIN)/pytest -n auto
 
 check: $(DEV_READY)
@@ -31,12 +31,16 @@ check: $(DEV_READY)
 cases: $(DEV_READY)
 	@$(BIN)/python -m tests.cases $(if $(CASES),"$(CASES)")
 
-bench: $(DEV_READY)
+bench: $(DEV_READY) tools
 	$(BIN)/python -m tests.benchmarks
 
 proto: $(DEV_READY)
 	$(BIN)/pip install --quiet --group proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. fnrunner/proto/evaluator.proto
+
+# Programs that tests of the runner use: a sandbox, a registry, what function images are made of.
+tools:
+	@bash tests/tools.sh $(VENV)
 
 clean:
 	rm -rf $(VENV)

@@ -20,11 +20,11 @@ class FirstThatHas:
     def __init__(self, *runners: Runner) -> None:
         self._runners = runners
 
-    async def run(self, image: str, resources: bytes) -> Outcome:
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it on the first runner that has it, or raise FunctionNotFoundError."""
         for runner in self._runners:
             try:
-                return await runner.run(image, resources)
+                return await runner.run(image, resources, seconds=seconds)
             except FunctionNotFoundError:
                 continue
         raise FunctionNotFoundError(image)
@@ -37,13 +37,14 @@ class TimeLimited:
         self._inner = inner
         self._limit = limit
 
-    async def run(self, image: str, resources: bytes) -> Outcome:
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it, or raise FunctionTimeoutError."""
+        most = self._limit if seconds is None else min(self._limit, seconds)
         try:
-            async with asyncio.timeout(self._limit):
-                return await self._inner.run(image, resources)
+            async with asyncio.timeout(most):
+                return await self._inner.run(image, resources, seconds=most)
         except TimeoutError as error:
-            raise FunctionTimeoutError(image, self._limit) from error
+            raise FunctionTimeoutError(image, most) from error
 
 
 class SizeLimited:
@@ -53,10 +54,10 @@ class SizeLimited:
         self._inner = inner
         self._limit = limit
 
-    async def run(self, image: str, resources: bytes) -> Outcome:
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it, or raise MessageTooLargeError."""
         self._check(image, resources)
-        outcome = await self._inner.run(image, resources)
+        outcome = await self._inner.run(image, resources, seconds=seconds)
         if not outcome.failed:  # a failed function's list is cut to fit on its way out
             self._check(image, outcome.resources)
         return outcome
@@ -80,7 +81,7 @@ class QueueLimited:
         self._most = running + waiting
         self._now = 0
 
-    async def run(self, image: str, resources: bytes) -> Outcome:
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it, or raise RunnerBusyError."""
         if self._now >= self._most:
             raise RunnerBusyError(
@@ -88,7 +89,7 @@ class QueueLimited:
             )
         self._now += 1
         try:
-            return await self._inner.run(image, resources)
+            return await self._inner.run(image, resources, seconds=seconds)
         finally:
             self._now -= 1
 

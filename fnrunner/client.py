@@ -77,19 +77,19 @@ class Client:
             return False
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
-    async def run(self, image: str, resources: bytes) -> Outcome:
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it there; see `Runner.run`."""
         if len(resources) > self._limits.message_bytes:
             raise MessageTooLargeError(image, len(resources), self._limits.message_bytes)
         request = evaluator_pb2.EvaluateFunctionRequest(image=image, resource_list=resources)
         try:
-            answer = await self._call(request)
+            answer = await self._call(request, self._limits.seconds if seconds is None else seconds)
         except grpc.aio.AioRpcError as error:
             return self._failed(image, error)
         return Outcome(resources=answer.resource_list, log=answer.log.decode(errors="replace"))
 
     async def _call(
-        self, request: evaluator_pb2.EvaluateFunctionRequest
+        self, request: evaluator_pb2.EvaluateFunctionRequest, seconds: float
     ) -> evaluator_pb2.EvaluateFunctionResponse:
         """Call, and call again while the runner cannot be reached and patience lasts."""
         clock = asyncio.get_running_loop().time
@@ -98,7 +98,7 @@ class Client:
             try:
                 return await self._evaluate(
                     request,
-                    timeout=self._limits.seconds + _GRACE,
+                    timeout=seconds + _GRACE,
                     metadata=((wire.DETAILS_LIMIT_KEY, str(_DETAILS)),),
                 )
             except grpc.aio.AioRpcError as error:

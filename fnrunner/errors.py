@@ -53,6 +53,52 @@ class FunctionFailedError(FunctionError):
         self.log = log
 
 
+class FunctionRefusedError(FunctionError):
+    """A function is not run here, whatever it is sent: policy forbids it, or nothing can fence it.
+
+    Args:
+        image: The function, as it was asked for.
+        reason: Why, such as "it is not among the images allowed here".
+        fix: What an operator can do.
+    """
+
+    def __init__(self, image: str, reason: str, fix: str) -> None:
+        super().__init__(image, reason, fix)
+
+
+class FunctionUnavailableError(FunctionError):
+    """The image of a function cannot be had: its registry refuses, or does not answer.
+
+    Attributes:
+        passing: It may well be had a little later.
+    """
+
+    def __init__(self, image: str, reason: str, fix: str, *, passing: bool = False) -> None:
+        super().__init__(image, reason, fix)
+        self.passing = passing
+
+
+class FunctionStoppedError(FunctionError):
+    """A function was stopped because it went over a limit.
+
+    Attributes:
+        limit: Which: "memory", "processes", "open files", "output", "temporary files" or "time".
+        allowed: How much it may take, in words, such as "512 MiB".
+        taken: How much it took when it was stopped, in words; "" where nobody counted.
+    """
+
+    def __init__(self, image: str, limit: str, allowed: str, taken: str = "") -> None:
+        found = f", it took {taken}" if taken else ""
+        super().__init__(
+            image,
+            f"it was stopped over its limit of {limit}: {allowed} allowed{found}",
+            "Give it fewer resources, or ask an operator for a higher limit",
+        )
+        self.limit = limit
+        self.allowed = allowed
+        self.taken = taken
+
+
 class FunctionTimeoutError(FunctionError):
     """A function did not finish in time.
 

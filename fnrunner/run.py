@@ -1,9 +1,12 @@
 """What it means to run a function: the protocol, its outcome, and the limits."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 from fnrunner.results import Result
+
+MIB: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,31 +20,39 @@ class Outcome:
         failed: It refused (exit status other than 0): its items must not be used.
         results: Entries of `results` in order, when it failed; otherwise they are only
             in `resources`, which the caller reads anyway.
+        digest: What ran: digest of the image's manifest or of the executable, such as
+            "sha256:…"; "builtin:" and a version for a builtin function; "" where nobody says.
     """
 
     resources: bytes
     log: str = ""
     failed: bool = False
     results: tuple[Result, ...] = ()
+    digest: str = ""
 
 
 class Runner(Protocol):
     """Runs functions; runners wrap one another to add a behaviour."""
 
-    async def run(self, image: str, resources: bytes) -> Outcome:
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run a function.
+
+        A caller who goes away cancels the task; what runs for it is then stopped.
 
         Args:
             image: Name as in the Kptfile, such as "set-labels:v0.2" or
                 "ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2".
             resources: A ResourceList (YAML, UTF-8) with items and functionConfig.
+            seconds: How long the caller waits at most; None leaves it to the runner's limits.
 
         Returns:
             What the function made of it, or that it failed.
 
         Raises:
             FunctionNotFoundError: This runner does not have the function.
-            FunctionTimeoutError: It did not finish in time.
+            FunctionRefusedError: Policy forbids it, or it cannot be fenced here.
+            FunctionUnavailableError: Its image cannot be had now.
+            FunctionStoppedError: It went over a limit (FunctionTimeoutError: of time).
             FunctionFailedError: It failed and left nothing but words.
             MessageTooLargeError: Resources exceed the limit of a message.
             ResourcesRefusedError: `resources` is not a ResourceList.
@@ -51,11 +62,55 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much one function may take while it runs, where it runs in a process of its own.
+
+    Attributes:
+        seconds: Longest run, by the clock.
+        memory_bytes: Memory of all its processes together, files in `/tmp` included.
+        processes: Processes and threads at the same time.
+        open_files: Files that one process may have open.
+        output_bytes: Longest answer on standard output.
+        log_bytes: How much is kept of what it says on standard error.
+        temporary_bytes: Size of its `/tmp`.
+    """
+
+    seconds: float = 30.0
+    memory_bytes: int = 512 * MIB
+    processes: int = 64
+    open_files: int = 256
+    output_bytes: int = 64 * MIB
+    log_bytes: int = MIB
+    temporary_bytes: int = 64 * MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """What an operator lets one function have.
+
+    Attributes:
+        bounds: How much it may take.
+        network: It may use the network; functions may not, unless they are named.
+        pure: The same resources always give the same answer, so that answers may be kept.
+        environment: Variables it is given besides those of its image.
+    """
+
+    bounds: Bounds = field(default_factory=Bounds)
+    network: bool = False
+    pure: bool = True
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+Grant = Callable[[str], Granted]
+"""Says what a function is granted, by its full image name (or an executable's name)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How much a call may take.
 
     Attributes:
-        seconds: Longest run of one function. Porch's API server gives a request 34 s;
+        seconds: Longest call, waiting included. Porch's API server gives a request 34 s;
             a little less leaves the caller time to hear the reason.
         message_bytes: Largest ResourceList, each way; Porch's 6 MiB.
         running: Functions that run at the same time.

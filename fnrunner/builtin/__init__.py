@@ -1,21 +1,28 @@
-"""The catalog's functions that run in this process, and which image names mean them.
+"""The catalog's functions that are built in, and which image names mean them.
 
-Each function is one module with `run(resources) -> Verdict`, read when it is first called. A
-function answers only for the prefixes it is told, for a short name (which means the first of
-them), and for the tags that stand in `FUNCTIONS`: `registry.corp/set-labels:v9` is another one.
+Each is one module of `fnrunner.builtin.catalog` with `ABOUT` and `run(resources) -> Verdict`, read
+when it is first called. A function answers only for the prefixes it is told, for a short name
+(which means the first of them), and for the tags it states: `registry.corp/set-labels:v9` is
+another function.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
-from types import MappingProxyType
+from pkgutil import iter_modules
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from cadlib import versions
+from fnrunner.builtin import catalog
 from fnrunner.errors import FunctionNotFoundError
 
 if TYPE_CHECKING:
     from cadlib.resourcelist import ResourceList
     from cadlib.yaml import Value
+    from fnrunner.builtin.about import About
     from fnrunner.builtin.alone import Alone
     from fnrunner.builtin.verdict import Verdict
 
@@ -25,7 +32,24 @@ PREFIXES: Final = (
     "gcr.io/kpt-fn/",
     "gcr.io/kpt-fn-contrib/",
 )
-_MOVING_TAGS: Final = frozenset(("", "latest", "unstable"))  # no tag means the latest
+# The catalog's other functions, and why they need their image.
+IMAGE_ONLY: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "analyze-istio": "runs istioctl, a program of its own",
+        "annotate-apply-time-mutations": "writes for Config Sync's applier alone, out of comments",
+        "bind": "stands in the catalog without a release",
+        "export-terraform": "translates Google's resources into Terraform; large, for one cloud",
+        "generate-kpt-pkg-docs": "writes documents about a package, not resources",
+        "helm-inflator": "runs helm; render-helm-chart took its place",
+        "kubeval": "is kept up no more; kubeconform took its place",
+        "render-helm-chart": "runs helm, a program of its own, and fetches charts",
+        "set-gcp-resource-ids": "is part of Google's blueprints, without cases or documents",
+        "sops": "runs sops with keys, which no function in process should see",
+        "source-gcloud-config": "runs gcloud with somebody's credentials",
+    }
+)
+_MOVING_TAGS: Final = ("", "latest", "unstable")  # no tag means the latest
+_EXACT: Final = re.compile(r"v[0-9]+(\.[0-9]+){0,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,50 +57,60 @@ class Function:
     """A builtin function.
 
     Attributes:
-        module: Where it stands, below this one.
-        tags: Versions of the catalog's function that it behaves like.
-        alone: It treats each resource alone (`fnrunner.builtin.alone`).
+        name: Its name in the catalog, such as "set-labels".
+        module: Its module.
     """
 
-    module: str
-    tags: frozenset[str]
-    alone: bool = False
+    name: str
+    module: ModuleType
+
+    @property
+    def about(self) -> "About":
+        """What it says of itself."""
+        about: About = self.module.ABOUT
+        return about
 
     def run(self, resources: "ResourceList") -> "Verdict":
         """Call it. It does not change the values it is given: they are shared."""
-        verdict: Verdict = import_module(f"{__name__}.{self.module}").run(resources)
+        verdict: Verdict = self.module.run(resources)
         return verdict
 
     def begin(self, config: "Value") -> "Alone[Any]":
         """Return one that is `alone` with its configuration, or raise RefusedError."""
-        function: Alone[Any] = import_module(f"{__name__}.{self.module}").begin(config)
+        function: Alone[Any] = self.module.begin(config)
         return function
 
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags it states one by one, sorted; it may answer to a range of others."""
+        exact = filter(_EXACT.fullmatch, self.about.tags)
+        return tuple(sorted((*exact, *filter(None, _MOVING_TAGS))))
 
-def _tags(*versions: str) -> frozenset[str]:
-    return _MOVING_TAGS.union(versions)
+    def answers(self, tag: str) -> bool:
+        """Whether it behaves like the version of a tag; "" is the latest."""
+        if tag in _MOVING_TAGS or tag in self.about.tags:
+            return True
+        wanted = versions.version(tag)
+        return wanted is not None and any(
+            _within(wanted, each) for each in self.about.tags if not _EXACT.fullmatch(each)
+        )
 
 
-FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
-    {
-        "kubeconform": Function("kubeconform", _tags("v0.1", "v0.1.0", "v0.1.1")),
-        "set-annotations": Function(
-            "set_annotations",
-            _tags("v0.1", "v0.1.3", "v0.1.4", "v0.1.5", "v0.1.6", "v0.1.7"),
-            alone=True,
-        ),
-        # v0.1 put labels elsewhere.
-        "set-labels": Function(
-            "set_labels",
-            _tags("v0.2", "v0.2.0", "v0.2.1", "v0.2.2", "v0.2.3", "v0.2.4", "v0.2.5"),
-            alone=True,
-        ),
-        "set-namespace": Function(
-            "set_namespace",
-            _tags("v0.3", "v0.3.4", "v0.4", "v0.4.1", "v0.4.2", "v0.4.3", "v0.4.4", "v0.4.5"),
-        ),
-    }
-)
+def _within(wanted: versions.Version, text: str) -> bool:
+    found = versions.version_range(text)
+    return found is not None and any(all(term.holds(wanted) for term in each) for each in found)
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Return the names of all builtin functions, sorted."""
+    return tuple(sorted(each.name.replace("_", "-") for each in iter_modules(catalog.__path__)))
+
+
+@cache
+def get(name: str) -> Function:
+    """Return a builtin function by its name, one of `names`."""
+    return Function(name, import_module(f"{catalog.__name__}.{name.replace('-', '_')}"))
 
 
 def find(image: str, prefixes: Sequence[str] = PREFIXES) -> Function:
@@ -91,11 +125,10 @@ def find(image: str, prefixes: Sequence[str] = PREFIXES) -> Function:
         FunctionNotFoundError: It means none of them.
     """
     name, _, tag = _short(image, prefixes).partition(":")
-    function = FUNCTIONS.get(name)
     # A digest names one build of the catalog's own program, which this is not.
-    if function is None or "@" in image or tag not in function.tags or image.endswith(":"):
+    if "@" in image or image.endswith(":") or name not in names() or not get(name).answers(tag):
         raise FunctionNotFoundError(image)
-    return function
+    return get(name)
 
 
 def _short(image: str, prefixes: Sequence[str]) -> str:

@@ -24,7 +24,13 @@ class Builtin:
         self._threads = ThreadPoolExecutor(running, thread_name_prefix="function")
         self._memory = Memory()
 
-    async def run(self, image: str, resources: bytes) -> Outcome:
+    async def run(
+        self,
+        image: str,
+        resources: bytes,
+        *,
+        seconds: float | None = None,  # noqa: ARG002 - a thread cannot be stopped
+    ) -> Outcome:
         """Run it, or raise FunctionNotFoundError or ResourcesRefusedError."""
         function = find(image, self._prefixes)
         loop = asyncio.get_running_loop()

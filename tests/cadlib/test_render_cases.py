@@ -73,7 +73,7 @@ def _run(call: Call) -> Outcome:
     builtin = pytest.importorskip("fnrunner.builtin")
     name = call.image.rpartition("/")[2].partition(":")[0]
     given = decode(call.resources)
-    verdict = builtin.FUNCTIONS[name].run(given)
+    verdict = builtin.get(name).run(given)
     return Outcome(
         resources=encode(verdict.items, given.config),
         results=verdict.results,

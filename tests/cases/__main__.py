@@ -60,6 +60,7 @@ def _print(ran: Sequence[Ran], *, verbose: bool) -> None:
     _table(ran)
     for outcome, heading in (
         (Outcome.DEVIATES, "Deviates on purpose (docs/deviations.md)"),
+        (Outcome.IMAGE_ONLY, "Functions that are images only"),
         (Outcome.WAITING, "Waiting for"),
     ):
         _reasons([each for each in ran if each.verdict.outcome is outcome], heading)
@@ -79,9 +80,9 @@ def _table(ran: Sequence[Ran]) -> None:
         counts.setdefault(each.case.corpus, Counter())[each.verdict.outcome] += 1
     counts["all"] = sum(counts.values(), Counter())
     width = max(map(len, counts))
-    print(f"{'corpus':{width}}  cases" + "".join(f"{each.value:>10}" for each in Outcome))
+    print(f"{'corpus':{width}}  cases" + "".join(f"{each.value:>11}" for each in Outcome))
     for corpus, found in counts.items():
-        numbers = "".join(f"{found[each] or '':>10}" for each in Outcome)
+        numbers = "".join(f"{found[each] or '':>11}" for each in Outcome)
         print(f"{corpus:{width}}  {found.total():>5}{numbers}")
     print()
 

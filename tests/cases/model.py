@@ -39,6 +39,7 @@ class Outcome(Enum):
 
     PASSED = "passed"
     DEVIATES = "deviates"
+    IMAGE_ONLY = "image only"
     WAITING = "waiting"
     FAILED = "failed"
 
@@ -48,7 +49,7 @@ class Verdict:
     """What became of a case, and why.
 
     Attributes:
-        outcome: Which of the four.
+        outcome: Which of the five.
         text: The difference that was found, or what is waited for; "" when passed.
         deviation: The entry of docs/deviations.md, such as "D07"; "" unless it deviates.
     """
@@ -74,6 +75,11 @@ def failed(text: str) -> Verdict:
 def waiting(reason: str) -> Verdict:
     """Say what is not there yet, such as the name of a function."""
     return Verdict(Outcome.WAITING, reason)
+
+
+def image_only(reason: str) -> Verdict:
+    """Say that it needs a function that is an image only, and why."""
+    return Verdict(Outcome.IMAGE_ONLY, reason)
 
 
 def deviates(deviation: str, text: str) -> Verdict:

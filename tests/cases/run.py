@@ -17,7 +17,9 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.cases.model import Case, Handler, Outcome, Verdict, failed, waiting
+from cadlib import images
+from fnrunner.builtin import IMAGE_ONLY
+from tests.cases.model import Case, Handler, Outcome, Verdict, failed, image_only, waiting
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ROOT / "tests/cases/own"
@@ -54,14 +56,19 @@ def run(cases: Iterable[Case], *, workers: int = 1) -> Iterator[Ran]:
 
 def one(case: Case) -> Ran:
     """Run one case; whatever its handler raises is its failure."""
-    handler = handlers(case.corpus).get(case.kind)
-    if handler is None:
-        return Ran(case, _unknown(case))
+    handler = handlers(case.corpus).get(case.kind, _unknown)
     try:
-        verdict = handler(case)
+        verdict = _image_only(case) or handler(case)
     except Exception:  # one broken case does not end the run of the others
         verdict = failed(traceback.format_exc())
     return Ran(case, _known(verdict))
+
+
+def _image_only(case: Case) -> Verdict | None:
+    """Say so where a function of a case is none of those that are to be built in."""
+    names = {images.base_name_and_tag(each)[0] for each in case.functions}
+    found = sorted(names & IMAGE_ONLY.keys())
+    return image_only(", ".join(f"{each}: {IMAGE_ONLY[each]}" for each in found)) if found else None
 
 
 def _unknown(case: Case) -> Verdict:
@@ -86,9 +93,15 @@ def deviations() -> frozenset[str]:
 
 @cache
 def handlers(corpus: str) -> Mapping[str, Handler]:
-    """Return the handlers of a corpus by kind; none where no module is named for it."""
-    module = f"tests.cases.{corpus.partition('/')[0].replace('-', '_')}"
-    if not module.isascii() or find_spec(module) is None:
-        return {}
-    found: Mapping[str, Handler] = getattr(import_module(module), "KINDS", {})
+    """Return the handlers of a corpus by kind; none where no module is named for it.
+
+    Those of `functions/set-labels` are the ones of `functions`, and its own.
+    """
+    found: dict[str, Handler] = {}
+    module = __package__
+    for part in corpus.split("/"):
+        module = f"{module}.{part.replace('-', '_')}"
+        if not module.isascii() or find_spec(module) is None:
+            break
+        found |= getattr(import_module(module), "KINDS", {})
     return found

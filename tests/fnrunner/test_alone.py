@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import FUNCTIONS
+from fnrunner.builtin import get, names
+from tests.fnrunner.calls import values
 
 CONFIGS: dict[str, Value] = {
-    "set-annotations": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}},
-    "set-labels": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b", "c": "d"}},
+    name: values(get(name).about.example)[0] for name in names() if get(name).about.alone
 }
 KINDS = [("v1", "Service"), ("apps/v1", "Deployment"), ("v1", "ConfigMap"), ("batch/v1", "CronJob")]
 
@@ -31,17 +31,13 @@ def resources(draw: st.DrawFn) -> Item:
     return Item(value, path=f"f{number}.yaml", index=draw(st.integers(0, 3)))
 
 
-def test_which_functions_say_so() -> None:
-    assert {name for name, each in FUNCTIONS.items() if each.alone} == CONFIGS.keys()
-
-
 @pytest.mark.parametrize("name", sorted(CONFIGS))
 @given(items=st.lists(resources(), max_size=6), cuts=st.sets(st.integers(0, 6)))
 def test_pieces_put_together_are_what_the_whole_gives(
     name: str, items: list[Item], cuts: set[int]
 ) -> None:
     """The short-cut adds up the results of the pieces: "set 3 labels in total", many times."""
-    function, config = FUNCTIONS[name], CONFIGS[name]
+    function, config = get(name), CONFIGS[name]
     whole = function.run(ResourceList(tuple(items), config))
     begun = function.begin(config)
     bounds = sorted({0, len(items), *(cut for cut in cuts if cut < len(items))})

@@ -71,7 +71,7 @@ class Fake:
     def __init__(self, image: str = "f", seconds: float = 0.0, answer: bytes = b"") -> None:
         self._image, self._seconds, self._answer = image, seconds, answer
 
-    async def run(self, image: str, resources: bytes) -> Outcome:
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         if image != self._image:
             raise FunctionNotFoundError(image)
         await asyncio.sleep(self._seconds)

@@ -142,7 +142,9 @@ async def test_a_runner_that_comes_late_or_again_is_found(tmp_path: Path) -> Non
 
 async def test_a_runner_that_hangs(tmp_path: Path) -> None:
     class Stuck:
-        async def run(self, image: str, resources: bytes) -> Outcome:  # noqa: ARG002 - it hangs
+        async def run(
+            self, image: str, resources: bytes, *, seconds: float | None = None
+        ) -> Outcome:  # noqa: ARG002 - it hangs
             await asyncio.sleep(60)
             return Outcome(b"")
 

@@ -11,19 +11,14 @@ from hypothesis import strategies as st
 from cadlib import resourcelist, yaml
 from cadlib.errors import PackageError
 from cadlib.resourcelist import ResourceList
-from fnrunner.builtin import FUNCTIONS, Function
+from cadlib.yaml import Value
+from fnrunner.builtin import get, names
 from fnrunner.builtin import memory as memory_module
 from fnrunner.builtin.memory import Memory, _cut
 from fnrunner.builtin.threads import evaluate
-from tests.fnrunner.calls import config_map, items, values
+from tests.fnrunner.calls import items, values
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {{name: p{i}}}\n"
-CONFIGS = {
-    "set-namespace": config_map(namespace="staging"),
-    "set-labels": config_map(tier="web"),
-    "set-annotations": config_map(owner="a"),
-    "kubeconform": config_map(strict="true"),
-}
 TEXT = """
 apiVersion: apps/v1
 kind: Deployment
@@ -37,23 +32,28 @@ subjects: [{kind: ServiceAccount, name: a, namespace: old}]
 """
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+def example(name: str) -> Value:
+    found = get(name).about.example
+    return values(found)[0] if found else None
+
+
+@pytest.mark.parametrize("name", names())
 def test_no_function_changes_what_it_is_given(name: str) -> None:
     """Short-cut: change the values in place, and with them what the next call remembers."""
     given_items = items(TEXT)
     before = copy.deepcopy([item.value for item in given_items])
-    FUNCTIONS[name].run(ResourceList(given_items, values(CONFIGS[name])[0], ()))
+    get(name).run(ResourceList(given_items, example(name), ()))
     assert [item.value for item in given_items] == before
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", names())
 def test_the_second_answer_is_the_first(name: str) -> None:
     memory = Memory()
-    request = resourcelist.encode(items(TEXT), values(CONFIGS[name])[0])
-    first = evaluate(name, FUNCTIONS[name], request, memory)
-    assert evaluate(name, FUNCTIONS[name], request, memory) == first
-    again = evaluate(name, FUNCTIONS[name], first.resources, memory)
-    fresh = evaluate(name, FUNCTIONS[name], first.resources, Memory())
+    request = resourcelist.encode(items(TEXT), example(name))
+    first = evaluate(name, get(name), request, memory)
+    assert evaluate(name, get(name), request, memory) == first
+    again = evaluate(name, get(name), first.resources, memory)
+    fresh = evaluate(name, get(name), first.resources, Memory())
     assert read(again.resources) == read(fresh.resources)
 
 
@@ -141,11 +141,6 @@ def test_an_item_seen_before_is_not_read_again() -> None:
     assert second.resources.items[0] is first.resources.items[0]
 
 
-def test_functions_are_what_the_table_says() -> None:
-    assert set(FUNCTIONS) == set(CONFIGS)
-    assert all(isinstance(function, Function) for function in FUNCTIONS.values())
-
-
 NOTED = f"""{HEAD}items:
 - apiVersion: v1
   kind: Pod
@@ -169,7 +164,7 @@ def test_kpts_notes_come_back() -> None:
     """Short-cut: hand back what the wire form of our own client knows, path and index."""
     memory = Memory()
     for _ in range(2):
-        outcome = evaluate("set-labels", FUNCTIONS["set-labels"], NOTED.encode(), memory)
+        outcome = evaluate("set-labels", get("set-labels"), NOTED.encode(), memory)
         whole: Any = yaml.read(outcome.resources).documents[0].value
         first, second = (item["metadata"] for item in whole["items"])
         assert first["labels"] == second["labels"] == {"tier": "web"}
@@ -191,10 +186,10 @@ def test_the_next_function_finds_what_the_one_before_wrote(
 ) -> None:
     """Short-cut: remember what comes in only; a pipeline then parses all at every step."""
     memory = Memory()
-    request = resourcelist.encode(items(TEXT), values(CONFIGS["set-namespace"])[0])
-    first = evaluate("set-namespace", FUNCTIONS["set-namespace"], request, memory)
+    request = resourcelist.encode(items(TEXT), example("set-namespace"))
+    first = evaluate("set-namespace", get("set-namespace"), request, memory)
     between = resourcelist.decode(first.resources)  # as a client does between two steps
-    request = resourcelist.encode(between.items, values(CONFIGS["set-labels"])[0])
+    request = resourcelist.encode(between.items, example("set-labels"))
     read_now: list[int] = []
 
     def spy(data: bytes) -> ResourceList:

@@ -42,7 +42,7 @@ def run(call: Call) -> Outcome:
 def tags(image: str) -> tuple[str, ...]:
     """Return the tags of an image that there are here."""
     try:
-        return tuple(sorted(builtin.find(image).tags))
+        return builtin.find(image).tags
     except FunctionNotFoundError:
         return ()
 
@@ -51,7 +51,7 @@ def _builtin(call: Call) -> Outcome:
     try:
         function = builtin.find(call.image)
     except FunctionNotFoundError:
-        return Outcome(error=str(FunctionNotFoundError(call.image, builtin.FUNCTIONS)))
+        return Outcome(error=str(FunctionNotFoundError(call.image, builtin.names())))
     verdict = function.run(ResourceList(tuple(call.items), call.config))
     return Outcome(
         items=verdict.items,

@@ -3,7 +3,8 @@
 import pytest
 
 from cadlib.yaml import Value
-from fnrunner.builtin import resource, set_labels
+from fnrunner.builtin import resource
+from fnrunner.builtin.catalog import set_labels
 from tests.fnrunner.calls import call, config_map, values
 
 TIER = config_map(tier="web")

@@ -23,8 +23,30 @@ from typing import Final
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import resource, schema, verdict
+from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
+
+ABOUT: Final = About(
+    tags=("v0.1", "v0.1.0", "v0.1.1"),
+    summary="Holds every resource against the schemas of Kubernetes.",
+    doc="""\
+Data of a ConfigMap (or fields of any resource), all optional:
+
+- `strict`: "true" refuses fields that the schema does not know.
+- `ignore_missing_schemas`: "false" makes a kind without a schema an error.
+- `skip_kinds`: kinds that are not looked at, separated by commas: `Kind` or `group/version/Kind`.
+- `kubernetes_version`: such as "1.33"; the newest that comes with porchbot by default.
+""",
+    example="""\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: function-input
+data:
+  strict: "true"
+""",
+)
 
 _KEYS: Final = ("strict", "ignore_missing_schemas", "skip_kinds", "kubernetes_version")
 _LATER: Final = ("schema_location", "additional_schema_locations")

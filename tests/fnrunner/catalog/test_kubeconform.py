@@ -2,7 +2,8 @@
 
 import pytest
 
-from fnrunner.builtin import kubeconform, schema
+from fnrunner.builtin import schema
+from fnrunner.builtin.catalog import kubeconform
 from tests.fnrunner.calls import call, config_map, values
 
 STRICT = config_map(strict="true")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from fnrunner.builtin import resource, set_annotations
+from fnrunner.builtin import resource
+from fnrunner.builtin.catalog import set_annotations
 from tests.fnrunner.calls import call, config_map, values
 
 OWNER = config_map(owner="team-a")

@@ -23,9 +23,29 @@ from typing import Final
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, verdict
+from fnrunner.builtin.about import About
 from fnrunner.builtin.resource import Path, ShapeError, field, text
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
+
+ABOUT: Final = About(
+    tags=("v0.3", "v0.3.4", "v0.4", "v0.4.1", "v0.4.2", "v0.4.3", "v0.4.4", "v0.4.5"),
+    summary="Puts every resource into one namespace.",
+    doc="""\
+- A ConfigMap with `namespace`, and optionally `namespaceMatcher`: only what is in that namespace,
+  or was upstream, changes;
+- the package's context, a ConfigMap named `kptfile.kpt.dev` with `name`; or
+- `SetNamespace` (`fn.kpt.dev/v1alpha1`) with the same two fields.
+""",
+    example="""\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: function-input
+data:
+  namespace: shop
+""",
+)
 
 DEPENDS_ON: Final = "config.kubernetes.io/depends-on"
 _CONTEXT_NAME: Final = "kptfile.kpt.dev"  # name of the ConfigMap in package-context.yaml

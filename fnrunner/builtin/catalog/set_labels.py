@@ -18,10 +18,32 @@ from typing import Final
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import alone, resource, verdict
+from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
+
+ABOUT: Final = About(
+    tags=("v0.2", "v0.2.0", "v0.2.1", "v0.2.2", "v0.2.3", "v0.2.4", "v0.2.5"),
+    summary="Puts labels on every resource, and into the selectors that need them.",
+    doc="""\
+- A ConfigMap, whose data are the labels; or
+- `SetLabels` (`fn.kpt.dev/v1alpha1`) with `labels`.
+
+Selectors of workloads and Services get them in any case; where a new label would select
+something else (Jobs, disruption budgets, network policies), only one that is there changes.
+""",
+    example="""\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: function-input
+data:
+  tier: backend
+""",
+    alone=True,
+)
 
 _CONFIG_NAME: Final = "function-input"  # the ConfigMap that kpt makes of a configMap
 

@@ -19,10 +19,30 @@ from typing import Final
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import alone, resource, verdict
+from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
+
+ABOUT: Final = About(
+    tags=("v0.1", "v0.1.3", "v0.1.4", "v0.1.5", "v0.1.6", "v0.1.7"),
+    summary="Puts annotations on every resource and every pod template.",
+    doc="""\
+- A ConfigMap, whose data are the annotations; or
+- `SetAnnotations` (`fn.kpt.dev/v1alpha1`) with `annotations`, and `additionalAnnotationFields`: a
+  list of `group`, `version`, `kind` (each optional), `fieldPath` (keys joined by "/") and `create`.
+""",
+    example="""\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: function-input
+data:
+  owner: network
+""",
+    alone=True,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 import pytest
 
 from cadlib.yaml import Value
-from fnrunner.builtin import resource, set_namespace
+from fnrunner.builtin import resource
+from fnrunner.builtin.catalog import set_namespace
 from tests.fnrunner.calls import call, config_map, values
 
 STAGING = config_map(namespace="staging")

@@ -1,0 +1,70 @@
+"""Which functions may run, and what each may have: the operator's rules, as values.
+
+Rules
+- A pattern is the name of an image with `*` for any characters, "/" included; without a tag it
+  means all tags. `PATTERN@sha256:…` means one build only, and `sha256:…` that build from anywhere.
+- What is not among the allowed is refused; what is builtin is allowed by being built in.
+- Of the grants that fit a function, the last counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final
+
+from cadlib import images
+from fnrunner.errors import FunctionRefusedError
+from fnrunner.run import Granted
+
+ANY: Final = ("*",)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What an operator allows.
+
+    Attributes:
+        allow: Patterns of the functions that may run.
+        grants: Patterns with what the functions that fit may have.
+        usual: What all others may have.
+    """
+
+    allow: Sequence[str] = ANY
+    grants: Sequence[tuple[str, Granted]] = ()
+    usual: Granted = field(default_factory=Granted)
+
+    def check(self, image: str, digest: str) -> None:
+        """Let a function pass.
+
+        Args:
+            image: Its full name, with its tag if it has one.
+            digest: What the name means now, such as "sha256:…".
+
+        Raises:
+            FunctionRefusedError: It may not run.
+        """
+        if not any(fits(pattern, image, digest) for pattern in self.allow):
+            raise FunctionRefusedError(
+                image,
+                "it is not among the functions allowed here",
+                f"Add a pattern that fits it ({images.repository(image)}) or its digest"
+                f" ({digest}) to `allow` in the runner's configuration",
+            )
+
+    def granted(self, image: str, digest: str = "") -> Granted:
+        """Return what a function may have."""
+        fitting = [given for pattern, given in self.grants if fits(pattern, image, digest)]
+        return fitting[-1] if fitting else self.usual
+
+
+def fits(pattern: str, image: str, digest: str = "") -> bool:
+    """Return whether a pattern means an image (full name, with or without tag or digest)."""
+    name, at, wanted = pattern.rpartition("@")
+    if pattern.startswith("sha256:"):
+        name, at, wanted = "*", "@", pattern
+    if at and wanted != digest:
+        return False
+    given = image.partition("@")[0]
+    return any(
+        fnmatchcase(each, name if at else pattern) for each in (given, images.repository(given))
+    )
