@@ -1,32 +1,35 @@
 #!/usr/bin/env bash
 # Brings the programs that tests of the function runner use: bwrap (the sandbox), busybox (what
 # function images are made of), docker-registry (where they are pulled from), node (another gRPC).
-# As root on Debian they are installed; elsewhere tests that lack one skip, saying so.
+# As root on Debian they are brought; elsewhere tests that lack one skip, saying so.
 set -euo pipefail
 venv=$(realpath "$1")
 
-packages=()
-command -v bwrap >/dev/null || packages+=(bubblewrap)
-[ -x /bin/busybox ] || packages+=(busybox-static)
-command -v node >/dev/null || packages+=(nodejs)
-command -v npm >/dev/null || packages+=(npm)
-registry=docker-registry
-command -v $registry >/dev/null || [ -x "$venv/bin/$registry" ] || registry=
-[ ${#packages[@]} -gt 0 ] || [ -z "$registry" ] || exit 0
+install=() # into the system
+command -v bwrap >/dev/null || install+=(bubblewrap)
+command -v node >/dev/null || install+=(nodejs)
+command -v npm >/dev/null || install+=(npm)
+# Unpacked into the virtual environment: installed, docker-registry would start a service, and
+# busybox-static would replace busybox.
+unpack=()
+[ -x "$venv/bin/docker-registry" ] || unpack+=(docker-registry)
+[ -x "$venv/bin/busybox" ] || unpack+=(busybox-static)
+[ $((${#install[@]} + ${#unpack[@]})) -gt 0 ] || exit 0
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-  echo "tests that need these are skipped: ${packages[*]} ${registry:-docker-registry}" >&2
+  echo "tests that need these are skipped: ${install[*]} ${unpack[*]}" >&2
   exit 0
 fi
 apt-get update -q >/dev/null
-if [ ${#packages[@]} -gt 0 ]; then
-  apt-get install -qy --no-install-recommends "${packages[@]}" >/dev/null
+if [ ${#install[@]} -gt 0 ]; then
+  DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${install[@]}" >/dev/null
 fi
-if [ -z "$registry" ]; then
-  # Unpacked, not installed: the package would start a registry of its own on machines with systemd.
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-  chmod 755 "$work" # apt reads it as a user of its own
-  (cd "$work" && apt-get download -q docker-registry >/dev/null && dpkg -x docker-registry_*.deb .)
-  cp "$work/usr/bin/docker-registry" "$venv/bin/"
-fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+chown _apt "$work" # who downloads
+cd "$work"
+for package in "${unpack[@]}"; do
+  apt-get download -q "$package" >/dev/null
+  dpkg -x "$package"_*.deb .
+done
+find usr/bin bin \( -name docker-registry -o -name busybox \) -exec cp {} "$venv/bin/" \; 2>/dev/null || true

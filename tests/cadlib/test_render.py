@@ -481,7 +481,7 @@ def test_what_krmignore_excludes_is_not_sent() -> None:
 
 def failing(error: str, *results: Mapping[str, object]) -> Behaviour:
     """Make a function that fails."""
-    return lambda given: Outcome(resources=None, results=results, error=error)  # noqa: ARG005 - a behaviour's signature
+    return lambda given: Outcome(resources=None, results=results, error=error)
 
 
 def saying(*results: Mapping[str, object]) -> Behaviour:
@@ -632,9 +632,9 @@ def test_a_validator_that_fails_does_not_silence_the_next() -> None:
 
 NEW: Value = {"apiVersion": "v1", "kind": "A", "metadata": {"name": "n"}}
 BROKEN: dict[str, tuple[Behaviour, str]] = {
-    "nothing": (lambda given: Outcome(), "it returned no resources"),  # noqa: ARG005 - a behaviour's signature
-    "no resource list": (lambda given: Outcome(resources=b"kind: Pod\n"), ""),  # noqa: ARG005 - likewise
-    "no YAML": (lambda given: Outcome(resources=b"{"), ""),  # noqa: ARG005 - likewise
+    "nothing": (lambda given: Outcome(), "it returned no resources"),
+    "no resource list": (lambda given: Outcome(resources=b"kind: Pod\n"), ""),
+    "no YAML": (lambda given: Outcome(resources=b"{"), ""),
     "a resource without a kind": (
         lambda given: [
             *given.items,
@@ -697,11 +697,7 @@ def test_a_validator_whose_answer_cannot_be_read_has_not_passed(behaviour: Behav
 def test_what_a_function_said_is_kept_when_it_breaks_the_rules() -> None:
     run = drive(
         tree(Kptfile=pipeline("bad")),
-        {
-            "bad": lambda given: Outcome(  # noqa: ARG005 - a behaviour's signature
-                resources=encode([]) + b"results:\n- message: hello\n"
-            )
-        },
+        {"bad": lambda given: Outcome(resources=encode([]) + b"results:\n- message: hello\n")},
     )
 
     assert [each.rpartition("]: ")[2] for each in run.texts] == [

@@ -144,7 +144,7 @@ async def test_a_runner_that_hangs(tmp_path: Path) -> None:
     class Stuck:
         async def run(
             self, image: str, resources: bytes, *, seconds: float | None = None
-        ) -> Outcome:  # noqa: ARG002 - it hangs
+        ) -> Outcome:
             await asyncio.sleep(60)
             return Outcome(b"")
 

@@ -36,7 +36,7 @@ class Fixed:
     def __init__(self, does: Outcome | Exception) -> None:
         self._does = does
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:  # noqa: ARG002 - the same
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         if isinstance(self._does, Exception):
             raise self._does
         return self._does
