@@ -61,6 +61,19 @@ class Runner(Protocol):
         """
 
 
+class Identified(Runner, Protocol):
+    """A runner that knows what a name means without running it."""
+
+    async def identity(self, image: str) -> str:
+        """Return what would run now, as in `Outcome.digest`.
+
+        Raises:
+            FunctionNotFoundError: This runner does not have the function.
+            FunctionRefusedError: As `run`.
+            FunctionUnavailableError: As `run`.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """How much one function may take while it runs, where it runs in a process of its own.

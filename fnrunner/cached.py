@@ -1,0 +1,315 @@
+"""A runner that keeps answers: the same function on the same resources is run once.
+
+Rules
+- The key is what is run (digest of an image or executable, version of a builtin function), what
+  it is granted, and the bytes it is sent, its configuration among them. A tag that moves to
+  another digest is another key.
+- Answers are kept in memory and, where a folder is given, in a database that any number of
+  processes share and that outlives them. Both are bounded; what was used longest ago goes first.
+- A function that refused is an answer as well. One that could not be run, or was stopped, is not.
+- Functions marked impure are run each time.
+- Calls that are the same and at the same time are run once.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+import sqlite3
+import time
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from fnrunner.errors import FunctionTimeoutError
+from fnrunner.run import MIB, Grant, Granted, Identified, Outcome
+
+_log = logging.getLogger(__name__)
+
+_FORM: Final = "1"  # of keys and packed answers; another number forgets all that is kept
+_PUTS_BETWEEN_TRIMS: Final = 16  # adding up the sizes of all answers takes milliseconds
+_TOUCH_AFTER: Final = 60.0  # seconds: an entry used again sooner keeps its place in the order
+
+
+class Memory:
+    """Answers of this process."""
+
+    def __init__(self, limit_bytes: int = 64 * MIB) -> None:
+        """Make an empty one.
+
+        Args:
+            limit_bytes: How large the answers may be together.
+        """
+        self._limit = limit_bytes
+        self._kept: OrderedDict[str, Outcome] = OrderedDict()
+        self._lock = Lock()
+        self.used_bytes = 0
+
+    def get(self, key: str) -> Outcome | None:
+        """Return what is kept, or None."""
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def put(self, key: str, outcome: Outcome) -> None:
+        """Keep an answer, unless it alone is larger than all may be."""
+        size = _size(outcome)
+        with self._lock:
+            if key in self._kept or size > self._limit:
+                return
+            self._kept[key] = outcome
+            self.used_bytes += size
+            while self.used_bytes > self._limit:
+                self.used_bytes -= _size(self._kept.popitem(last=False)[1])
+
+
+class Disk:
+    """Answers in a folder, shared between processes: one SQLite database.
+
+    A database that is broken is put aside and begun anew: answers can be made again.
+    """
+
+    def __init__(self, folder: Path, limit_bytes: int = 1024 * MIB) -> None:
+        """Open it, or make it.
+
+        Args:
+            folder: Where it stands; nobody else may write there.
+            limit_bytes: How much the answers may take together, compressed.
+
+        Raises:
+            OSError: The folder cannot be made or written.
+        """
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._path = folder / "answers.sqlite"
+        self._limit = limit_bytes
+        self._lock = Lock()
+        self._puts = 0
+        try:
+            self._database = self._open()
+        except sqlite3.DatabaseError as error:
+            _log.warning("the cache of answers in %s is broken and begun anew: %s", folder, error)
+            _remove(self._path)
+            self._database = self._open()
+
+    def close(self) -> None:
+        """Close the database."""
+        with self._lock:
+            self._database.close()
+
+    def get(self, key: str) -> Outcome | None:
+        """Return what is kept, or None."""
+        try:
+            with self._lock, self._database:
+                return self._get(key)
+        except (sqlite3.Error, ValueError, zlib.error, KeyError) as error:
+            self._begin_anew(error)
+            return None
+
+    def _get(self, key: str) -> Outcome | None:
+        found = self._database.execute(
+            "SELECT answer, used FROM answers WHERE key = ?", (key,)
+        ).fetchone()
+        if found is None:
+            return None
+        data, used = found
+        now = time.time()
+        if now - used > _TOUCH_AFTER:
+            self._database.execute("UPDATE answers SET used = ? WHERE key = ?", (now, key))
+        return _unpacked(data)
+
+    def put(self, key: str, outcome: Outcome) -> None:
+        """Keep an answer, unless it alone is larger than all may be."""
+        data = _packed(outcome)
+        if len(data) > self._limit:
+            return
+        try:
+            with self._lock, self._database:
+                self._database.execute(
+                    "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
+                    (key, data, len(data), time.time()),
+                )
+                self._puts += 1
+                if self._puts % _PUTS_BETWEEN_TRIMS == 1:
+                    self._trim()
+        except sqlite3.Error as error:
+            self._begin_anew(error)
+
+    def _trim(self) -> None:
+        """Drop what was used longest ago while there is too much, and some room with it."""
+        (held,) = self._database.execute("SELECT coalesce(sum(size), 0) FROM answers").fetchone()
+        if held <= self._limit:
+            return
+        rows = self._database.execute(
+            "SELECT key, size FROM answers ORDER BY used, rowid"
+        ).fetchall()
+        for key, size in rows:
+            if held <= self._limit * 0.9:  # so that not every answer drops another
+                return
+            self._database.execute("DELETE FROM answers WHERE key = ?", (key,))
+            held -= size
+
+    def _open(self) -> sqlite3.Connection:
+        # Writers of other processes are waited for; a lookup is not worth more than that.
+        database = sqlite3.connect(self._path, timeout=5.0, check_same_thread=False)
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = OFF")  # what a crash takes can be made again
+            with database:
+                database.execute(
+                    "CREATE TABLE IF NOT EXISTS answers ("
+                    "key TEXT PRIMARY KEY, answer BLOB NOT NULL, size INTEGER NOT NULL,"
+                    " used REAL NOT NULL)"
+                )
+                database.execute("CREATE INDEX IF NOT EXISTS answers_used ON answers (used)")
+        except sqlite3.DatabaseError:
+            database.close()
+            raise
+        return database
+
+    def _begin_anew(self, error: Exception) -> None:
+        """Go on after an error: without the answer, and without the database if it is broken."""
+        if isinstance(error, sqlite3.OperationalError):  # locked for long, or the disk is full
+            _log.warning("the cache of answers in %s cannot be used now: %s", self._path, error)
+            return
+        _log.warning("the cache of answers in %s is broken and begun anew: %s", self._path, error)
+        with self._lock:
+            self._database.close()
+            _remove(self._path)
+            self._database = self._open()
+
+
+def _remove(path: Path) -> None:
+    for each in (path, *path.parent.glob(f"{path.name}-*")):  # its journals
+        each.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A call that several wait for."""
+
+    task: asyncio.Task[Outcome]
+    waiting: int = 0
+
+
+class Cached:
+    """A runner that answers from what it kept where it can.
+
+    Args:
+        inner: What runs functions, and says what a name means.
+        grant: What each function may have.
+        memory: Answers of this process.
+        disk: Answers of all processes on this machine; None for none.
+        hit: Told the name of each function that was answered for from what is kept.
+    """
+
+    def __init__(
+        self,
+        inner: Identified,
+        grant: Grant,
+        memory: Memory,
+        disk: Disk | None = None,
+        hit: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._inner = inner
+        self._grant = grant
+        self._memory = memory
+        self._disk = disk
+        self._hit = hit
+        self._shared: dict[str, _Shared] = {}
+
+    async def identity(self, image: str) -> str:
+        """Return what a name means now."""
+        return await self._inner.identity(image)
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        """Return the answer that is kept, or run the function and keep its answer."""
+        granted = self._grant(image)
+        if not granted.pure:
+            return await self._inner.run(image, resources, seconds=seconds)
+        what = await self._inner.identity(image)
+        key = _key(what, granted, resources)
+        found = await self._find(key)
+        if found is not None:
+            self._hit(image)
+            return found
+        if key not in self._shared:
+            run = self._run(key, what, image, resources, seconds)
+            self._shared[key] = _Shared(asyncio.create_task(run))
+            return await self._wait(key)
+        try:
+            return await self._wait(key)
+        except FunctionTimeoutError:  # the other caller had less time than this one
+            return await self._run(key, what, image, resources, seconds)
+
+    async def _wait(self, key: str) -> Outcome:
+        """Wait for a shared call; the last who goes away stops it."""
+        shared = self._shared[key]
+        shared.waiting += 1
+        try:
+            return await asyncio.shield(shared.task)
+        finally:
+            shared.waiting -= 1
+            if not shared.waiting:
+                shared.task.cancel()
+                if self._shared.get(key) is shared:
+                    del self._shared[key]
+
+    async def _run(
+        self, key: str, what: str, image: str, resources: bytes, seconds: float | None
+    ) -> Outcome:
+        outcome = await self._inner.run(image, resources, seconds=seconds)
+        if outcome.digest == what:  # a tag may have moved in between
+            self._memory.put(key, outcome)
+            if self._disk is not None:
+                await asyncio.to_thread(self._disk.put, key, outcome)
+        return outcome
+
+    async def _find(self, key: str) -> Outcome | None:
+        found = self._memory.get(key)
+        if found is None and self._disk is not None:
+            found = await asyncio.to_thread(self._disk.get, key)
+            if found is not None:
+                self._memory.put(key, found)
+        return found
+
+
+def _key(what: str, granted: Granted, resources: bytes) -> str:
+    """Return the name of an answer: what runs, what it may have, and what it is sent."""
+    may = json.dumps(asdict(granted), sort_keys=True, default=dict)
+    digest = hashlib.sha256(f"{_FORM}\n{what}\n{may}\n".encode())
+    digest.update(resources)
+    return digest.hexdigest()
+
+
+def _size(outcome: Outcome) -> int:
+    said = sum(map(len, map(str, outcome.results)))
+    return len(outcome.resources) + len(outcome.log) + said + len(outcome.digest)
+
+
+def _packed(outcome: Outcome) -> bytes:
+    head = {
+        "log": outcome.log,
+        "failed": outcome.failed,
+        "results": outcome.results,
+        "digest": outcome.digest,
+    }
+    line = json.dumps(head, default=dict).encode()
+    return zlib.compress(b"%b\n%b" % (line, outcome.resources), level=1)
+
+
+def _unpacked(data: bytes) -> Outcome:
+    line, _, resources = zlib.decompress(data).partition(b"\n")
+    head: Any = json.loads(line)
+    return Outcome(
+        resources=resources,
+        log=head["log"],
+        failed=head["failed"],
+        results=tuple(head["results"]),
+        digest=head["digest"],
+    )

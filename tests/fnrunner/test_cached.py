@@ -1,0 +1,224 @@
+"""The cache of answers: what makes two calls the same, and what is kept of them."""
+
+import asyncio
+import multiprocessing
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from fnrunner.cached import Cached, Disk, Memory
+from fnrunner.errors import FunctionNotFoundError, FunctionTimeoutError
+from fnrunner.run import Bounds, Granted, Outcome
+
+
+@dataclass
+class Counting:
+    """Runs one function, slowly if told to, and counts."""
+
+    digest: str = "sha256:a"
+    answers: str = ""  # what it says it ran; "" for `digest`
+    failed: bool = False
+    pause: float = 0.0
+    ran: list[tuple[str, bytes]] = field(default_factory=list)
+    stopped: int = 0
+
+    async def identity(self, image: str) -> str:
+        if image == "unknown":
+            raise FunctionNotFoundError(image)
+        return self.digest
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        self.ran.append((image, resources))
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.sleep(self.pause)
+        except TimeoutError as error:
+            raise FunctionTimeoutError(image, seconds or 0) from error
+        except asyncio.CancelledError:
+            self.stopped += 1
+            raise
+        results = ({"message": "no", "severity": "error"},) if self.failed else ()
+        answer = b"%b after %d" % (resources, len(self.ran))
+        return Outcome(answer, "said", self.failed, results, self.answers or self.digest)
+
+
+def cached(
+    inner: Counting, granted: Mapping[str, Granted] | None = None, disk: Disk | None = None
+) -> Cached:
+    return Cached(inner, lambda image: (granted or {}).get(image, Granted()), Memory(), disk)
+
+
+async def test_the_same_is_run_once_and_anything_else_again() -> None:
+    """Short-cut: a key of the image's name: a moved tag, other limits get the old answer."""
+    inner, granted = Counting(), {"f:v1": Granted()}
+    runner = cached(inner, granted)
+    first = await runner.run("f:v1", b"items")
+    assert await runner.run("f:v1", b"items") == first
+    assert len(inner.ran) == 1
+
+    await runner.run("f:v1", b"other")
+    inner.digest = "sha256:b"
+    await runner.run("f:v1", b"items")
+    granted["f:v1"] = Granted(bounds=Bounds(seconds=1))
+    await runner.run("f:v1", b"items")
+    granted["f:v1"] = Granted(environment={"A": "b"})
+    await runner.run("f:v1", b"items")
+    assert len(inner.ran) == 5
+
+
+async def test_two_names_of_one_digest_share_an_answer() -> None:
+    inner = Counting()
+    runner = cached(inner)
+    assert await runner.run("f:v1", b"x") == await runner.run("f:latest", b"x")
+    assert len(inner.ran) == 1
+
+
+async def test_impure_functions_are_run_each_time() -> None:
+    inner = Counting()
+    runner = cached(inner, {"f": Granted(pure=False)})
+    assert await runner.run("f", b"x") != await runner.run("f", b"x")
+
+
+async def test_an_answer_is_not_kept_for_what_did_not_give_it() -> None:
+    """Short-cut: keep it under the digest that was looked up, though the tag has moved since."""
+    inner = Counting(answers="sha256:moved")
+    runner = cached(inner)
+    await runner.run("f", b"x")
+    await runner.run("f", b"x")
+    assert len(inner.ran) == 2
+
+
+async def test_a_refusal_is_kept_whole_and_an_error_is_not(tmp_path: Path) -> None:
+    inner, disk = Counting(failed=True), Disk(tmp_path)
+    first = await cached(inner, disk=disk).run("f", b"x")
+    again = await cached(inner, disk=disk).run("f", b"x")
+    disk.close()
+    assert again == first
+    assert again.failed
+    assert again.results[0]["message"] == "no"
+
+    slow = Counting(pause=5)
+    runner = cached(slow)
+    for _ in range(2):
+        with pytest.raises(FunctionTimeoutError):
+            await runner.run("f", b"x", seconds=0.01)
+    assert len(slow.ran) == 2
+    with pytest.raises(FunctionNotFoundError):
+        await runner.run("unknown", b"x")
+
+
+async def test_the_same_call_at_the_same_time_is_run_once() -> None:
+    inner = Counting(pause=0.05)
+    runner = cached(inner)
+    answers = await asyncio.gather(*(runner.run("f", b"x") for _ in range(5)))
+    assert len(inner.ran) == 1
+    assert len(set(map(id, answers))) == 1
+
+
+async def test_who_goes_away_stops_it_only_if_nobody_else_waits() -> None:
+    """Short-cut: cancel the shared call with the first who goes, under all others."""
+    inner = Counting(pause=0.2)
+    runner = cached(inner)
+    first, second = (asyncio.create_task(runner.run("f", b"x")) for _ in range(2))
+    await asyncio.sleep(0.02)
+    first.cancel()
+    assert (await second).log == "said"
+    assert (len(inner.ran), inner.stopped) == (1, 0)
+
+    alone = asyncio.create_task(runner.run("f", b"y"))
+    await asyncio.sleep(0.02)
+    alone.cancel()
+    await asyncio.sleep(0.02)
+    assert inner.stopped == 1
+
+
+async def test_who_has_more_time_does_not_share_the_end_of_who_has_less() -> None:
+    inner = Counting(pause=0.2)
+    runner = cached(inner)
+    hasty = asyncio.create_task(runner.run("f", b"x", seconds=0.05))
+    await asyncio.sleep(0.01)
+    patient = await runner.run("f", b"x", seconds=5)
+    assert patient.log == "said"
+    with pytest.raises(FunctionTimeoutError):
+        await hasty
+
+
+def test_memory_forgets_what_was_used_longest_ago() -> None:
+    memory = Memory(limit_bytes=250)
+    for name in "abc":
+        memory.put(name, Outcome(name.encode() * 100))
+        memory.get("a")
+    assert memory.get("a") is not None
+    assert memory.get("b") is None
+    assert memory.get("c") is not None
+    assert memory.used_bytes <= 250
+    memory.put("large", Outcome(b"x" * 300))
+    assert memory.get("large") is None
+    assert memory.get("a") is not None
+
+
+def test_the_disk_stays_within_its_bound(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, limit_bytes=20_000)
+    for number in range(400):
+        disk.put(str(number), Outcome(str(number).encode() * 7, log=f"{number}"))
+    with sqlite3.connect(tmp_path / "answers.sqlite") as database:
+        held, count = database.execute("SELECT sum(size), count(*) FROM answers").fetchone()
+    database.close()
+    assert 0 < held < 25_000
+    assert 0 < count < 400
+    assert disk.get("399") is not None
+    assert disk.get("0") is None
+    disk.close()
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database at all" * 100])
+def test_a_broken_database_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
+    file = tmp_path / "answers.sqlite"
+    disk = Disk(tmp_path)
+    disk.put("a", Outcome(b"x"))
+    disk.close()
+    for each in tmp_path.iterdir():
+        each.unlink()
+    file.write_bytes(damage)
+    disk = Disk(tmp_path)
+    assert disk.get("a") is None
+    disk.put("a", Outcome(b"y"))
+    assert disk.get("a") == Outcome(b"y")
+    disk.close()
+
+
+def test_an_entry_that_cannot_be_read_is_no_answer(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    disk.put("a", Outcome(b"x"))
+    database = sqlite3.connect(tmp_path / "answers.sqlite")
+    with database:
+        database.execute("UPDATE answers SET answer = ?", (b"rubbish",))
+    database.close()
+    assert disk.get("a") is None
+    disk.put("a", Outcome(b"y"))
+    assert disk.get("a") == Outcome(b"y")
+    disk.close()
+
+
+def _write(folder: str, name: str) -> None:
+    disk = Disk(Path(folder))
+    for number in range(50):
+        disk.put(f"{name}{number}", Outcome(name.encode() * 1000))
+        assert disk.get(f"{name}{number}") is not None
+    disk.close()
+
+
+def test_processes_share_it(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    both = [context.Process(target=_write, args=(str(tmp_path), name)) for name in "ab"]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join(60)
+    assert [each.exitcode for each in both] == [0, 0]
+    disk = Disk(tmp_path)
+    assert all(disk.get(f"{name}{number}") for name in "ab" for number in range(50))
+    disk.close()
