@@ -134,6 +134,16 @@ def matching(tags: Iterable[str], wanted: Range) -> tuple[str, ...]:
     return tuple(tag for _, tag in sorted(fitting, key=lambda each: each[0].order(), reverse=True))
 
 
+def among(tag: str, stated: Iterable[str]) -> bool:
+    """Return whether a tag is one of those stated, or a version in one of the ranges among them."""
+    found = version(tag)
+    for each in stated:
+        wanted = version_range(each) if found and version(each) is None else None
+        if tag == each or (found and wanted and fits(found, wanted)):
+            return True
+    return False
+
+
 def is_range(tag: str) -> bool:
     """Return whether only a list of tags can say which one `tag` means."""
     return version(tag) is None and version_range(tag) is not None

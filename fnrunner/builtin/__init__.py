@@ -88,17 +88,7 @@ class Function:
 
     def answers(self, tag: str) -> bool:
         """Whether it behaves like the version of a tag; "" is the latest."""
-        if tag in _MOVING_TAGS or tag in self.about.tags:
-            return True
-        wanted = versions.version(tag)
-        return wanted is not None and any(
-            _within(wanted, each) for each in self.about.tags if not _EXACT.fullmatch(each)
-        )
-
-
-def _within(wanted: versions.Version, text: str) -> bool:
-    found = versions.version_range(text)
-    return found is not None and any(all(term.holds(wanted) for term in each) for each in found)
+        return tag in _MOVING_TAGS or versions.among(tag, self.about.tags)
 
 
 @cache
