@@ -112,7 +112,7 @@ class Source:
         for path in self._owned.get(package, ()):
             for document in self.streams[path].documents:
                 problem = "" if document.empty or document.template else unfit(document.value)
-                if problem and not _kustomization(path, document.value):
+                if problem and not is_kustomization(path, document.value):
                     yield path, problem
                     break
 
@@ -217,7 +217,7 @@ def unfit(value: Value) -> str:
     return f"resource must have `{lacks.partition(', ')[0]}`"
 
 
-def _kustomization(path: str, value: Value) -> bool:
+def is_kustomization(path: str, value: Value) -> bool:
     """Say whether a document is one of kustomize's own, which have no name."""
     if packages.name(path) in ("kustomization.yaml", "kustomization.yml", "Kustomization"):
         return True

@@ -1,10 +1,11 @@
-"""What a command was given to look into: a folder, or one file of it."""
+"""What a command was given to look into: a folder, or one file of it; a package and a version."""
 
 import os
 from pathlib import Path
 
 from bot.cli import folder
 from bot.cli.dropin import Failure
+from cadlib.errors import PackageError, Place
 from cadlib.package import Entry
 
 
@@ -24,3 +25,15 @@ def files_of(given: str) -> dict[str, Entry]:
     if not os.path.isfile(given):
         raise Failure(f"{given} is neither a folder nor a file")
     return {os.path.basename(given): Entry(Path(given).read_bytes())}
+
+
+def path_and_version(text: str) -> tuple[str, str]:
+    """Read `PKG_PATH@VERSION`; either may be missing, and is "" then.
+
+    Raises:
+        PackageError: It names more than one version.
+    """
+    path, *versions = text.split("@")
+    if len(versions) > 1:
+        raise PackageError(Place(text), "at most 1 version permitted", "Write PKG_PATH@VERSION")
+    return path, "".join(versions)

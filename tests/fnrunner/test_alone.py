@@ -12,7 +12,9 @@ from fnrunner.builtin import get, names
 from tests.fnrunner.calls import values
 
 CONFIGS: dict[str, Value] = {
-    name: values(get(name).about.example)[0] for name in names() if get(name).about.alone
+    name: next(iter(values(get(name).about.example)), None)
+    for name in names()
+    if get(name).about.alone
 }
 KINDS = [("v1", "Service"), ("apps/v1", "Deployment"), ("v1", "ConfigMap"), ("batch/v1", "CronJob")]
 

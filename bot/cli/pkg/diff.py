@@ -13,6 +13,7 @@ import click
 
 from bot.cli import folder
 from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.given import path_and_version
 from cadlib.package import Files, owner_of
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def diff(args: tuple[str, ...], kind: str, tool: str, options: str, debug: bool)
     found = shutil.which(tool) if tool else None
     if tool and found is None:
         raise Failure(f"diff-tool '{tool}' not found in the PATH")
-    path, _, version = (args[0] if args else ".").partition("@")
+    path, version = path_and_version(args[0] if args else ".")
     trees = _trees(path or ".", version, kind)
     if found is None:
         _tell(trees, kind)

@@ -10,6 +10,7 @@ from bot.cli.conflicts import ON_CONFLICT, REPORT, Report
 from bot.cli.drive import drive
 from bot.cli.dropin import DropIn
 from bot.cli.git_source import Repositories
+from bot.cli.given import path_and_version
 from bot.cli.pkg.get import check_strategy
 from cadlib.conflicts import Policy
 from cadlib.errors import PackageError, Place
@@ -37,8 +38,10 @@ def command(package: str, strategy: str, report: Path | None, on_conflict: str) 
     with Repositories() as repositories:
         if strategy:
             check_strategy(strategy)
-        path, ref = _path_and_version(package)
-        update_folder(path, ref, strategy, Report(Policy(on_conflict), report), repositories)
+        path, ref = path_and_version(package)
+        update_folder(
+            Path(path or "."), ref, strategy, Report(Policy(on_conflict), report), repositories
+        )
 
 
 def update_folder(
@@ -67,11 +70,3 @@ def update_folder(
     report.take(updated.conflicts)
     swap.write(real, updated.changes)
     click.echo(f"\nUpdated {updated.packages} package(s).", err=True)
-
-
-def _path_and_version(text: str) -> tuple[Path, str]:
-    """Read what names a package and a version of it; either may be missing."""
-    parts = text.split("@")
-    if len(parts) > 2:
-        raise PackageError(Place(text), "at most 1 version permitted", "Write PKG_PATH@VERSION")
-    return Path(parts[0] or "."), "".join(parts[1:])

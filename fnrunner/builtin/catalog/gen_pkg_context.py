@@ -1,0 +1,44 @@
+"""kpt's `gen-pkg-context`: the ConfigMap that tells functions what their package is called.
+
+Rules:
+    - One context, in `package-context.yaml` beside the outermost Kptfile; every other one that
+      is among the resources goes. Without a Kptfile at the root none is made.
+    - It is made anew: of one that is there already, only the place stays.
+
+Source: reference/kpt.md, section 1.2; kpt pkg/lib/builtins.
+"""
+
+from typing import Final
+
+from cadlib import context
+from cadlib.resourcelist import ResourceList
+from fnrunner.builtin import resource
+from fnrunner.builtin.about import About
+from fnrunner.builtin.verdict import Verdict
+
+_PATH_KEY: Final = "package-path"
+ABOUT: Final = About(
+    tags=(">=0",),  # kpt's own: it has no version
+    summary="Writes package-context.yaml, which tells functions what their package is called.",
+    doc="""\
+Data of a ConfigMap, optional: `package-path`, where the package lies in its repository or its
+organisation, such as "net/edge/core". The context is a ConfigMap named `kptfile.kpt.dev` with
+`name`, the name in the Kptfile, and `package-path` where it is given. It is never applied to a
+cluster. Contexts of subpackages go: what they inherit is that of the package they are part of.
+""",
+    example="""\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: function-input
+data:
+  package-path: net/edge/core
+""",
+)
+
+
+def run(resources: ResourceList) -> Verdict:
+    """Make the context."""
+    path = resource.text(resource.field(resources.config, "data", _PATH_KEY))
+    items, results = context.generated(resources.items, path)
+    return Verdict(items=tuple(items), results=tuple(results))

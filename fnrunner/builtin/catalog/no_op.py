@@ -1,0 +1,40 @@
+"""The catalog's `no-op`: changes nothing; for trying out what runs functions.
+
+Source: reference/kpt.md, section 6.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from cadlib.resourcelist import Item, ResourceList
+from cadlib.yaml import Value
+from fnrunner.builtin import alone
+from fnrunner.builtin.about import About
+from fnrunner.builtin.alone import Alone
+from fnrunner.builtin.verdict import Verdict
+from fnrunner.results import Result
+
+ABOUT: Final = About(
+    tags=(">=0",),  # whatever its version, it does nothing
+    summary="Changes nothing; for trying out what runs functions.",
+    doc="It takes no configuration, and one that it is given does not matter.\n",
+    alone=True,
+)
+
+
+def run(resources: ResourceList) -> Verdict:
+    """Return the resources as they are."""
+    return alone.run(begin, resources)
+
+
+def begin(config: Value) -> Alone[None]:  # noqa: ARG001 - it has no use for one
+    """Begin; there is nothing to read."""
+    return _NoOp()
+
+
+class _NoOp:
+    def each(self, item: Item) -> tuple[Item, None]:
+        return item, None
+
+    def total(self, notes: Sequence[None]) -> tuple[tuple[Result, ...], bool]:  # noqa: ARG002
+        return (), False

@@ -1,0 +1,58 @@
+"""The catalog's `remove-local-config-resources`: drops what is never applied to a cluster.
+
+Rules:
+    - Local is what has the annotation `config.kubernetes.io/local-config: "true"`, in capitals or
+      not. Any other value, which the API server would not see either, keeps the resource.
+    - A Kptfile stays: without it the folder is no package any more (D140).
+    - One result with the number, and one for each that went; a warning where none did.
+
+Source: reference/kpt.md, section 6; the catalog's functions/go/remove-local-config-resources.
+"""
+
+from typing import Final
+
+from cadlib.package import KPTFILE, name
+from cadlib.resourcelist import Item, ResourceList
+from fnrunner.builtin import resource, verdict
+from fnrunner.builtin.about import About
+from fnrunner.builtin.verdict import Verdict
+from fnrunner.results import Result
+
+ABOUT: Final = About(
+    tags=("v0.1", "v0.1.0", "~0.1"),
+    summary="Drops resources that are configuration for tools, and never applied to a cluster.",
+    doc="""\
+It takes no configuration. Dropped is what has the annotation
+`config.kubernetes.io/local-config: "true"`, the package's context included; a file without
+any other resource goes. Kptfiles stay, whatever they say: without one there is no package.
+
+Results: the number of resources dropped and the name of each, or a warning that there were none.
+""",
+)
+
+
+def run(resources: ResourceList) -> Verdict:
+    """Drop what is local."""
+    gone = [item for item in resources.items if _is_local(item)]
+    if not gone:
+        message = "Found no resources to prune with the local config annotation"
+        return Verdict(items=resources.items, results=(verdict.result(message, "warning"),))
+    dropped = set(map(id, gone))
+    return Verdict(
+        items=tuple(item for item in resources.items if id(item) not in dropped),
+        results=(
+            verdict.result(f"Number of resources pruned: {len(gone)}", "info"),
+            *map(_result, gone),
+        ),
+    )
+
+
+def _is_local(item: Item) -> bool:
+    said = resource.annotation(item.value, resource.LOCAL_CONFIG)
+    return said.lower() == "true" and name(item.path) != KPTFILE
+
+
+def _result(item: Item) -> Result:
+    message = f"Resource name: [{resource.name(item.value)}]"
+    found = verdict.result(message, "info")
+    return {**found, "file": verdict.file(item.path, None)} if item.path else found
