@@ -10,6 +10,7 @@ Rules
 Source: kptdev/kpt, pkg/lib/kptops/render_executor.go; api/fnresult/v1/types.go.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -139,6 +140,7 @@ def result(said: Mapping[str, object]) -> dict[str, Value]:
     """Return one entry of `results` with kpt's fields, in kpt's order.
 
     The older forms are read too: the name of a resource below `metadata`, `suggestedValue`.
+    Values of a field are text in kpt, so a number or a truth becomes one.
     """
     ref, field, file = (_mapping(said.get(key)) for key in ("resourceRef", "field", "file"))
     older = _mapping(ref.get("metadata"))
@@ -158,8 +160,8 @@ def result(said: Mapping[str, object]) -> dict[str, Value]:
             "field": _filled(
                 {
                     "path": field.get("path"),
-                    "currentValue": field.get("currentValue"),
-                    "proposedValue": proposed,
+                    "currentValue": _text(field.get("currentValue")),
+                    "proposedValue": _text(proposed),
                 }
             ),
             "file": _filled({"path": file.get("path"), "index": file.get("index") or None}),
@@ -180,6 +182,12 @@ def line(said: Mapping[str, object]) -> str:
     )
     severity = entry.get("severity") or "info"
     return f"[{severity}]{f' {where}' if where else ''}: {entry.get('message', '')}"
+
+
+def _text(value: object) -> object:
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return value
 
 
 def _mapping(value: object) -> Mapping[str, object]:
