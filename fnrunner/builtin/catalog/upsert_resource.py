@@ -1,0 +1,123 @@
+"""The catalog's `upsert-resource`: puts resources in the place of their namesakes, or adds them.
+
+Rules:
+    - The same are resources of one group, kind, namespace and name, whatever their version; with
+      the annotation `config.kubernetes.io/target-path` only those in that file. All of them are
+      replaced, and stay in their files.
+    - What is not there yet is added, in the target path's file or one named after it.
+    - Annotations that say where a resource lies, or how a function is run, are not taken over.
+
+Source: reference/kpt.md, section 6; the catalog's functions/go/upsert-resource.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from cadlib.resourcelist import Item, ResourceList
+from cadlib.yaml import Value
+from fnrunner.builtin import resource, verdict
+from fnrunner.builtin.about import About
+from fnrunner.builtin.verdict import Verdict
+
+ABOUT: Final = About(
+    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.2", "v0.2.0", "v0.2.1", "v0.2.2"),
+    summary="Replaces a resource by another of the same name, or adds it.",
+    doc="""\
+The configuration is the resource itself, or a `List` of them in `items`.
+
+A resource replaces all that have its group, kind, namespace and name. With the annotation
+`config.kubernetes.io/target-path` it replaces only those in that file, and is added there if
+there are none; without it a new one gets a file of its own.
+""",
+    example="""\
+apiVersion: v1
+kind: Service
+metadata:
+  name: web
+  annotations:
+    config.kubernetes.io/target-path: web/service.yaml
+spec:
+  selector:
+    app: web
+""",
+)
+
+_TARGET: Final = "config.kubernetes.io/target-path"
+_PLACE: Final = "config.kubernetes.io/path"  # the older annotation, which the catalog's keeps
+_FUNCTION: Final = ("config.kubernetes.io/function", "config.k8s.io/function")
+_NOT_TAKEN: Final = frozenset(
+    (
+        *_FUNCTION,
+        _TARGET,
+        _PLACE,
+        "config.kubernetes.io/index",
+        "config.k8s.io/id",
+        "internal.config.kubernetes.io/path",
+        "internal.config.kubernetes.io/index",
+        "internal.config.kubernetes.io/seqindent",
+        "internal.config.kubernetes.io/id",
+        "internal.config.kubernetes.io/annotations-migration-resource-id",
+    )
+)
+
+
+def run(resources: ResourceList) -> Verdict:
+    """Put in the resource, or the resources, that the configuration is."""
+    config = resources.config
+    given = [config]
+    if resource.kind(config) == "List":
+        given = resource.items(resource.field(config, "items"))
+    for position, value in enumerate(given):
+        if not (resource.kind(value) and resource.name(value)):
+            at = "the configuration" if value is config else f"items[{position}]"
+            problem = f"failed to upsert resource: {at} must be a resource with a kind and a name"
+            return verdict.refused(resources.items, verdict.result(problem, "error"))
+    items: Sequence[Item] = resources.items
+    for value in given:
+        items = _upserted(items, value)
+    return Verdict(items=tuple(items), results=())
+
+
+def _upserted(items: Sequence[Item], given: Value) -> Sequence[Item]:
+    fitting = {i for i, item in enumerate(items) if _same(given, item)}
+    bare = _bare(given)
+    if fitting:
+        return [_replaced(item, bare) if i in fitting else item for i, item in enumerate(items)]
+    path = resource.annotation(given, _TARGET) or resource.annotation(given, _PLACE)
+    return [*items, Item(bare, path=path)]
+
+
+def _replaced(item: Item, value: Value) -> Item:
+    return item if item.value == value else replace(item, value=value)
+
+
+def _same(given: Value, item: Item) -> bool:
+    """Whether a resource that is there is the one that is given."""
+    if any(resource.annotation(item.value, key) for key in _FUNCTION):
+        return False  # it configures a function, and is none of the package's resources
+    return _called(given) == _called(item.value) and (
+        resource.annotation(given, _TARGET) in ("", item.path)
+    )
+
+
+def _called(value: Value) -> tuple[str, ...]:
+    return (
+        resource.group(value),
+        resource.kind(value),
+        resource.namespace(value),
+        resource.name(value),
+    )
+
+
+def _bare(value: Value) -> Value:
+    """Return a resource without the annotations that are not its own."""
+    metadata = resource.mapping(resource.field(value, "metadata"))
+    annotations = resource.mapping(metadata.get("annotations"))
+    kept = {key: each for key, each in annotations.items() if key not in _NOT_TAKEN}
+    if len(kept) == len(annotations):
+        return value
+    if kept:
+        return resource.with_field(value, ("metadata", "annotations"), kept)
+    rest = {key: each for key, each in metadata.items() if key != "annotations"}
+    return resource.with_field(value, ("metadata",), rest)
