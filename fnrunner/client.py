@@ -1,8 +1,12 @@
 """Runs functions on a runner that is reached over gRPC: ours, or Porch's."""
 
 import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Final, NoReturn, Self
+from typing import Any, Final, Self
+from urllib.parse import unquote
 
 import grpc
 import grpc.aio
@@ -10,24 +14,29 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from cadlib import resourcelist
 from cadlib.errors import PackageError
-from fnrunner import wire
-from fnrunner.errors import (
-    FunctionFailedError,
-    FunctionNotFoundError,
-    FunctionTimeoutError,
-    MessageTooLargeError,
-    ResourcesRefusedError,
-    RunnerBrokenError,
-    RunnerBusyError,
-)
-from fnrunner.proto import evaluator_pb2
+from fnrunner import statuses, wire
+from fnrunner.errors import CertificateError, MessageTooLargeError, RunnerBusyError
+from fnrunner.proto.evaluator_pb2 import EvaluateFunctionRequest, EvaluateFunctionResponse
 from fnrunner.results import Result
 from fnrunner.run import Limits, Outcome
+from fnrunner.tls import ClientTls, Stamps
+
+_log = logging.getLogger(__name__)
 
 _DETAILS: Final = 1024 * 1024  # bytes of results that a failed function may leave
 _GRACE: Final = 1.0  # seconds that the runner has to say itself that time is up
 _FIRST_PAUSE: Final = 0.05  # seconds between tries to reach the runner, doubled each time
 _LAST_PAUSE: Final = 1.0
+_UNREACHABLE: Final = grpc.StatusCode.UNAVAILABLE
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A connection, and the certificates it was made with."""
+
+    channel: grpc.aio.Channel
+    evaluate: wire.Evaluate
+    stamps: Stamps
 
 
 class Client:
@@ -37,20 +46,33 @@ class Client:
     runner cannot take is tried again for a while: functions have no side effects.
     """
 
-    def __init__(self, address: str, limits: Limits = Limits(), *, patience: float = 5.0) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        address: str,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        *,
+        patience: float = 5.0,
+        tls: ClientTls | None = None,
+    ) -> None:
         """Make a client; nothing is connected yet.
 
         Args:
             address: "unix:/PATH" or "HOST:PORT".
             limits: Time of a call and size of a message.
-            patience: How long to try to reach the runner, in seconds.
+            patience: How long to try to reach the runner and to wait for a busy one, in
+                seconds; a call that has less time waits less.
+            tls: Certificates, read again when their files change; None calls in plain.
+
+        Raises:
+            CertificateError: A certificate cannot be used.
         """
         self._address = address
         self._limits = limits
         self._patience = patience
-        self._channel = grpc.aio.insecure_channel(address, options=_options(limits))
-        self._evaluate = wire.evaluator(self._channel)
-        self._health = health_pb2_grpc.HealthStub(self._channel)
+        self._tls = tls
+        self._closed = False
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._link = self._linked()
 
     async def __aenter__(self) -> Self:
         return self
@@ -65,12 +87,17 @@ class Client:
 
     async def close(self) -> None:
         """Drop the connection; calls that run end with RunnerBusyError."""
-        await self._channel.close(None)
+        self._closed = True
+        for task in self._leaving:
+            task.cancel()
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+        await self._link.channel.close(None)
 
     async def is_ready(self, seconds: float = 1.0) -> bool:
         """Whether the runner says within `seconds` that it serves."""
+        health = health_pb2_grpc.HealthStub(self._connected().channel)
         try:
-            answer = await self._health.Check(
+            answer = await health.Check(
                 health_pb2.HealthCheckRequest(), timeout=seconds, wait_for_ready=True
             )
         except grpc.aio.AioRpcError:
@@ -81,58 +108,73 @@ class Client:
         """Run it there; see `Runner.run`."""
         if len(resources) > self._limits.message_bytes:
             raise MessageTooLargeError(image, len(resources), self._limits.message_bytes)
-        request = evaluator_pb2.EvaluateFunctionRequest(image=image, resource_list=resources)
-        try:
-            answer = await self._call(request, self._limits.seconds if seconds is None else seconds)
-        except grpc.aio.AioRpcError as error:
-            return self._failed(image, error)
-        return Outcome(resources=answer.resource_list, log=answer.log.decode(errors="replace"))
-
-    async def _call(
-        self, request: evaluator_pb2.EvaluateFunctionRequest, seconds: float
-    ) -> evaluator_pb2.EvaluateFunctionResponse:
-        """Call, and call again while the runner cannot be reached and patience lasts."""
+        seconds = self._limits.seconds if seconds is None else seconds
+        request = EvaluateFunctionRequest(image=image, resource_list=resources)
         clock = asyncio.get_running_loop().time
-        end, pause = clock() + self._patience, _FIRST_PAUSE
+        began, pause = clock(), _FIRST_PAUSE
         while True:
+            left = max(0.0, seconds - (clock() - began))
             try:
-                return await self._evaluate(
-                    request,
-                    timeout=seconds + _GRACE,
-                    metadata=((wire.DETAILS_LIMIT_KEY, str(_DETAILS)),),
+                return await self._call(request, left)
+            except grpc.aio.AioRpcError as status:
+                error = statuses.error(
+                    status, image, seconds=seconds, where=f"runner {self._address}"
                 )
-            except grpc.aio.AioRpcError as error:
-                if error.code() is not grpc.StatusCode.UNAVAILABLE or clock() + pause > end:
-                    raise
-            await asyncio.sleep(pause)
+                if not isinstance(error, RunnerBusyError) or self._closed:
+                    raise error from status
+                # One that says that it is busy says how long; one that cannot be reached may be
+                # back at any moment.
+                told = 0.0 if status.code() is _UNREACHABLE else error.retry_after
+                if clock() + max(pause, told) > began + min(self._patience, seconds):
+                    raise error from status
+            await asyncio.sleep(max(pause, told))
             pause = min(pause * 2, _LAST_PAUSE)
 
-    def _failed(self, image: str, error: grpc.aio.AioRpcError) -> Outcome:
-        """Return what a failed function left, or raise what kept it from running."""
-        details = wire.detail(error.trailing_metadata())
-        if details is None:
-            self._raise(image, error)
-        log = details.log.decode(errors="replace")
-        return Outcome(
-            resources=details.resource_list, log=log, failed=True, results=_results(details, error)
+    async def _call(self, request: EvaluateFunctionRequest, seconds: float) -> Outcome:
+        """Call once; what a failed function left is an outcome, too."""
+        call = self._connected().evaluate(
+            request,
+            timeout=seconds + _GRACE,
+            metadata=(
+                (wire.DETAILS_LIMIT_KEY, str(_DETAILS)),
+                (wire.SECONDS_KEY, f"{seconds:.3f}"),
+            ),
         )
+        try:
+            answer = await call
+        except grpc.aio.AioRpcError as status:
+            left = wire.detail(status.trailing_metadata(), EvaluateFunctionResponse)
+            if left is None:
+                raise
+            return _outcome(left, status.trailing_metadata(), _results(left, status))
+        return _outcome(answer, await call.trailing_metadata())
 
-    def _raise(self, image: str, error: grpc.aio.AioRpcError) -> NoReturn:
-        text = error.details() or "no reason given"
-        match error.code():
-            case grpc.StatusCode.NOT_FOUND:
-                raise FunctionNotFoundError(image) from error
-            case grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise FunctionTimeoutError(image, self._limits.seconds) from error
-            case grpc.StatusCode.RESOURCE_EXHAUSTED:
-                raise MessageTooLargeError(image, None, None) from error
-            case grpc.StatusCode.INVALID_ARGUMENT:
-                raise ResourcesRefusedError(image, text) from error
-            case grpc.StatusCode.UNAVAILABLE:
-                raise RunnerBusyError(f"runner {self._address}", text, _LAST_PAUSE) from error
-            case grpc.StatusCode.INTERNAL if "the runner has a bug" not in text:
-                raise FunctionFailedError(image, text) from error
-        raise RunnerBrokenError(f"runner {self._address}", text) from error
+    def _connected(self) -> _Link:
+        """The connection; another one when the certificates have changed."""
+        if self._tls is not None and self._tls.stamps != self._link.stamps:
+            try:
+                new = self._linked()
+            except CertificateError as error:
+                _log.warning("the certificates from before stay in use: %s", error)
+                self._link = replace(self._link, stamps=self._tls.stamps)
+            else:
+                # Calls that run may end where they are.
+                closing = asyncio.ensure_future(self._link.channel.close(self._limits.seconds))
+                self._leaving.add(closing)
+                closing.add_done_callback(self._leaving.discard)
+                self._link = new
+        return self._link
+
+    def _linked(self) -> _Link:
+        options = _options(self._limits)
+        if self._tls is None:
+            channel = grpc.aio.insecure_channel(self._address, options=options)
+            return _Link(channel, wire.evaluator(channel), ())
+        stamps = self._tls.stamps
+        channel = grpc.aio.secure_channel(
+            self._address, self._tls.credentials(), options=(*options, *self._tls.options)
+        )
+        return _Link(channel, wire.evaluator(channel), stamps)
 
 
 def _options(limits: Limits) -> tuple[tuple[str, int], ...]:
@@ -147,11 +189,25 @@ def _options(limits: Limits) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _results(
-    details: evaluator_pb2.EvaluateFunctionResponse, error: grpc.aio.AioRpcError
-) -> tuple[Result, ...]:
+def _outcome(
+    answer: EvaluateFunctionResponse,
+    metadata: Iterable[Any] | None,
+    results: tuple[Result, ...] | None = None,
+) -> Outcome:
+    return Outcome(
+        resources=answer.resource_list,
+        log=answer.log.decode(errors="replace"),
+        failed=results is not None,
+        results=results or (),
+        digest=unquote(wire.text(metadata, wire.DIGEST_KEY)),
+    )
+
+
+def _results(answer: EvaluateFunctionResponse, status: grpc.aio.AioRpcError) -> tuple[Result, ...]:
+    if not answer.resource_list:
+        return ()
     try:
-        return tuple(resourcelist.decode(details.resource_list).results)
+        return tuple(resourcelist.decode(answer.resource_list).results)
     except PackageError:
         # The failure stands, whatever its list looks like; its message has the reason.
-        return ({"message": error.details() or "no reason given", "severity": "error"},)
+        return ({"message": status.details() or "no reason given", "severity": "error"},)

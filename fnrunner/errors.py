@@ -4,6 +4,7 @@ A function that ran and objected is no error: it is an `Outcome` with `failed` s
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class FunctionError(Exception):
@@ -21,13 +22,13 @@ class FunctionError(Exception):
 class FunctionNotFoundError(FunctionError):
     """No runner has this function; the author or an operator can change that.
 
-    Args:
-        image: The function, as it was asked for.
-        there: Names of all that there are; () where nobody knows.
+    Attributes:
+        there: Names of all that there are, sorted; () where nobody knows.
     """
 
     def __init__(self, image: str, there: Iterable[str] = ()) -> None:
-        names = ", ".join(sorted(there))
+        self.there = tuple(sorted(there))
+        names = ", ".join(self.there)
         super().__init__(
             image,
             f"it is none of those that run here: {names}" if names else "no runner has it",
@@ -56,25 +57,30 @@ class FunctionFailedError(FunctionError):
 class FunctionRefusedError(FunctionError):
     """A function is not run here, whatever it is sent: policy forbids it, or nothing can fence it.
 
-    Args:
-        image: The function, as it was asked for.
+    Attributes:
         reason: Why, such as "it is not among the images allowed here".
         fix: What an operator can do.
     """
 
     def __init__(self, image: str, reason: str, fix: str) -> None:
         super().__init__(image, reason, fix)
+        self.reason = reason
+        self.fix = fix
 
 
 class FunctionUnavailableError(FunctionError):
     """The image of a function cannot be had: its registry refuses, or does not answer.
 
     Attributes:
+        reason: Why, such as "its registry does not answer".
+        fix: What an operator or the author can do.
         passing: It may well be had a little later.
     """
 
     def __init__(self, image: str, reason: str, fix: str, *, passing: bool = False) -> None:
         super().__init__(image, reason, fix)
+        self.reason = reason
+        self.fix = fix
         self.passing = passing
 
 
@@ -99,20 +105,23 @@ class FunctionStoppedError(FunctionError):
         self.taken = taken
 
 
-class FunctionTimeoutError(FunctionError):
+class FunctionTimeoutError(FunctionStoppedError):
     """A function did not finish in time.
 
     Attributes:
-        limit: The time it had, in seconds.
+        seconds: The time it had; more than 0.
     """
 
-    def __init__(self, image: str, limit: float) -> None:
-        super().__init__(
-            image,
-            f"it did not finish within {limit:g} seconds",
-            "Give it fewer resources, or ask an operator for more time",
+    def __init__(self, image: str, seconds: float, taken: str = "") -> None:
+        super().__init__(image, "time", f"{seconds:g} seconds", taken)
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        found = f", it took {self.taken}" if self.taken else ""
+        return (
+            f'function "{self.image}": it did not finish within {self.allowed}{found}.'
+            " Give it fewer resources, or ask an operator for more time."
         )
-        self.limit = limit
 
 
 class MessageTooLargeError(FunctionError):
@@ -136,37 +145,77 @@ class MessageTooLargeError(FunctionError):
 
 
 class ResourcesRefusedError(FunctionError):
-    """What was sent is not a ResourceList."""
+    """What was sent is not a ResourceList.
+
+    Attributes:
+        reason: What is wrong with it, and where.
+    """
 
     def __init__(self, image: str, reason: str) -> None:
         super().__init__(
             image, f"it was sent no readable ResourceList: {reason}", "Mend the resources named"
         )
+        self.reason = reason
 
 
 class RunnerBusyError(Exception):
     """A runner cannot take the call now; it will pass.
 
     Attributes:
+        where: Which runner or function.
+        reason: What it is busy with.
         retry_after: How long to wait before the next try, in seconds.
     """
 
     def __init__(self, where: str, reason: str, retry_after: float) -> None:
         super().__init__(f"{where}: {reason}. Try again in {retry_after:g} seconds.")
+        self.where = where
+        self.reason = reason
         self.retry_after = retry_after
 
 
 class RunnerBrokenError(Exception):
-    """A runner answered with a bug of its own; its log tells more."""
+    """A runner answered with a bug of its own; its log tells more.
+
+    Attributes:
+        where: Which runner or function.
+        reason: What it said.
+    """
 
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(f"{where}: {reason}. Look into the runner's log.")
+        self.where = where
+        self.reason = reason
 
 
 class RunnerAddressError(Exception):
     """An address cannot be listened on; an operator must change it."""
 
-    def __init__(self, address: str, reason: str) -> None:
-        super().__init__(
-            f"{address}: {reason}. Give unix:/PATH or HOST:PORT with a free path or port."
-        )
+    def __init__(self, address: str, reason: str, wanted: str = "unix:/PATH or HOST:PORT") -> None:
+        super().__init__(f"{address}: {reason}. Give {wanted} with a free path or port.")
+
+
+class CertificateError(Exception):
+    """A certificate, or what belongs to it, cannot be used; an operator must change it.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, path: Path, reason: str, fix: str) -> None:
+        super().__init__(f"{path}: {reason}. {fix}.")
+        self.path = path
+
+
+class SandboxError(Exception):
+    """No sandbox can be made on this machine, so that nothing is run in one.
+
+    Attributes:
+        reason: What is missing or refused.
+        fix: What an operator can do.
+    """
+
+    def __init__(self, reason: str, fix: str) -> None:
+        super().__init__(f"sandbox: {reason}. {fix}.")
+        self.reason = reason
+        self.fix = fix

@@ -7,21 +7,26 @@ import signal
 import socket
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+import grpc
 import grpc.aio
 
-from fnrunner import choose, wire
+from fnrunner import addresses, choose, metrics, reflect, wire
 from fnrunner.builtin import PREFIXES
 from fnrunner.errors import RunnerAddressError
 from fnrunner.run import Limits, Runner
 from fnrunner.service import Evaluator, Health
+from fnrunner.tls import ServerTls
 
 _log = logging.getLogger(__name__)
 
-_GRACE: Final = 5.0  # seconds that running functions have to end
+GRACE: Final = 5.0
+"""Seconds that running functions have to end."""
+
+_LEAVING: Final = 1.0  # seconds that the last answers have to be sent
 
 
 async def serve(
@@ -29,23 +34,35 @@ async def serve(
     *,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     prefixes: Sequence[str] = PREFIXES,
+    runner: Runner | None = None,
+    tls: ServerTls | None = None,
+    metrics_address: str = "",
+    grace: float = GRACE,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or cancellation; then let running calls end.
 
     Args:
-        address: "unix:/PATH" or "HOST:PORT"; port 0 takes a free one.
+        address: "unix:/PATH", "HOST:PORT" or "[IPv6]:PORT"; port 0 takes a free one.
         limits: How much a call may take.
         prefixes: Registries and folders whose functions the builtin ones stand for.
+        runner: What answers the calls; None makes one of `limits` and `prefixes`.
+        tls: Certificates; None serves in plain.
+        metrics_address: "HOST:PORT" where metrics are served over HTTP; "" serves none.
+        grace: How long running calls may go on after it is told to stop, in seconds.
         ready: Called once calls are taken, with the address as a client needs it.
 
     Raises:
-        RunnerAddressError: The address cannot be listened on.
+        RunnerAddressError: An address cannot be listened on.
+        CertificateError: A certificate cannot be used.
     """
     stop = asyncio.Event()
-    runner = choose.runner(limits, prefixes=prefixes)
-    with _signals(stop):
-        async with listening(address, runner, limits) as bound:
+    answers = choose.runner(limits, prefixes=prefixes) if runner is None else runner
+    with _signals(stop), ExitStack() as stack:
+        if metrics_address:
+            shown = stack.enter_context(metrics.served(metrics_address))
+            _log.info("metrics on http://%s/metrics", shown)
+        async with listening(address, answers, limits, tls=tls, grace=grace) as bound:
             _log.info("function runner listens on %s", bound)
             if ready is not None:
                 ready(bound)
@@ -53,37 +70,53 @@ async def serve(
 
 
 @asynccontextmanager
-async def listening(address: str, runner: Runner, limits: Limits) -> AsyncIterator[str]:
+async def listening(
+    address: str,
+    runner: Runner,
+    limits: Limits,
+    *,
+    tls: ServerTls | None = None,
+    grace: float = GRACE,
+) -> AsyncIterator[str]:
     """Serve a runner inside the block; gives the address as a client needs it.
+
+    When the block ends, health says so, new calls are refused with UNAVAILABLE, and those
+    that run may end within `grace` seconds; what is left then is cut.
 
     Raises:
         RunnerAddressError: The address cannot be listened on.
+        CertificateError: A certificate cannot be used.
     """
     # Without so_reuseport a second runner on the same port hears that it is taken.
     server = grpc.aio.server(options=(*wire.sizes(limits), ("grpc.so_reuseport", 0)))
-    health = Health()
-    wire.serve(server, Evaluator(runner), health)
-    bound = _bind(server, address)
+    evaluator, health = Evaluator(runner), Health()
+    wire.serve(server, evaluator, health)
+    reflect.serve(server)
+    bound = _bind(server, address, None if tls is None else tls.credentials())
     await server.start()
     try:
         yield bound
     finally:
         health.end()
-        await server.stop(_GRACE)
-        _remove(address)
+        try:
+            await evaluator.end(grace)
+        finally:  # also when it is told twice
+            await server.stop(_LEAVING)
+            _remove(address)
 
 
-def _bind(server: grpc.aio.Server, address: str) -> str:
-    path = _socket_path(address)
+def _bind(server: grpc.aio.Server, address: str, tls: grpc.ServerCredentials | None) -> str:
+    path = addresses.socket_path(address)
     if path is None:
-        return _bind_port(server, address)
+        addresses.host_port(address)  # gRPC's own words for a bad one say nothing
+        return f"{address.rpartition(':')[0]}:{_add_port(server, address, tls)}"
     if not path.parent.is_dir():
         raise RunnerAddressError(address, f"there is no folder {path.parent}")
     if path.exists():
         _check_left(address, path)
     before = os.umask(0o177)  # whoever may write to the socket may call the runner
     try:
-        _add_port(server, address)
+        _add_port(server, address, tls)
     finally:
         os.umask(before)
     return address
@@ -98,26 +131,17 @@ def _check_left(address: str, path: Path) -> None:
             raise RunnerAddressError(address, "another process serves it")
 
 
-def _bind_port(server: grpc.aio.Server, address: str) -> str:
-    host, colon, port = address.rpartition(":")
-    if not (host and colon and port.isdecimal()):
-        raise RunnerAddressError(address, "that is no address")
-    return f"{host}:{_add_port(server, address)}"
-
-
-def _add_port(server: grpc.aio.Server, address: str) -> int:
+def _add_port(server: grpc.aio.Server, address: str, tls: grpc.ServerCredentials | None) -> int:
     try:
-        return server.add_insecure_port(address)
+        if tls is None:
+            return server.add_insecure_port(address)
+        return server.add_secure_port(address, tls)
     except RuntimeError as error:  # gRPC says no more than that it failed
         raise RunnerAddressError(address, "it cannot be listened on") from error
 
 
-def _socket_path(address: str) -> Path | None:
-    return Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
-
-
 def _remove(address: str) -> None:
-    path = _socket_path(address)
+    path = addresses.socket_path(address)
     if path is not None:
         path.unlink(missing_ok=True)
 

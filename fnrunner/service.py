@@ -1,50 +1,42 @@
 """The gRPC service: Porch's `FunctionEvaluator` over a runner, and gRPC health.
 
-It owns how errors and failed functions look on the wire
+It owns how outcomes and bugs look on the wire; errors are in `statuses`
 (docs/adr/0004-failed-functions-on-the-wire.md).
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from types import MappingProxyType
+import math
+import re
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
+from urllib.parse import quote
 from uuid import uuid4
 
 import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from fnrunner import results, wire
-from fnrunner.errors import (
-    FunctionFailedError,
-    FunctionNotFoundError,
-    FunctionTimeoutError,
-    MessageTooLargeError,
-    ResourcesRefusedError,
-    RunnerBusyError,
-)
+from fnrunner import metrics, results, statuses, wire
+from fnrunner.errors import RunnerBrokenError, RunnerBusyError
 from fnrunner.proto import evaluator_pb2, evaluator_pb2_grpc
 from fnrunner.results import Result
 from fnrunner.run import Outcome, Runner
+from fnrunner.statuses import Refusal, cut
 
 _log = logging.getLogger(__name__)
 
-STATUS: Final[Mapping[type[Exception], grpc.StatusCode]] = MappingProxyType(
-    {
-        FunctionNotFoundError: grpc.StatusCode.NOT_FOUND,
-        FunctionTimeoutError: grpc.StatusCode.DEADLINE_EXCEEDED,
-        FunctionFailedError: grpc.StatusCode.INTERNAL,
-        MessageTooLargeError: grpc.StatusCode.RESOURCE_EXHAUSTED,
-        ResourcesRefusedError: grpc.StatusCode.INVALID_ARGUMENT,
-        RunnerBusyError: grpc.StatusCode.UNAVAILABLE,
-    }
-)
-
-# gRPC's C core refuses headers from 8 KiB on unless told otherwise; this leaves room for the rest.
-_USUAL_DETAILS: Final = 6 * 1024
+# Clients refuse headers from 8 KiB on unless told otherwise. Some count what is on the wire, where
+# details are base64 (a third more) and the message stands beside them; this leaves room for both.
+_USUAL_DETAILS: Final = 4608
+_LEAST_DETAILS: Final = 1024  # bytes; less says nothing
+_MOST_DETAILS: Final = 1024 * 1024  # bytes; what porchbot's own client takes
 _WRAPPING: Final = 128  # bytes around the response in a status: its type's name, field lengths
-_LONGEST_MESSAGE: Final = 1024  # bytes of a status message, which is a header as well
+_SAYING: Final = 0.1  # seconds kept of the caller's deadline to say that time is up
+_ROUNDING: Final = 0.02  # gRPC's C core sends deadlines up to a hundredth later than they are
+_RETRY_AFTER: Final = 1.0  # seconds; another runner is there by then, or this one again
+_DECIMAL: Final = re.compile("[0-9]{1,9}")
+_SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
@@ -52,6 +44,10 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
+        self._now = 0
+        self._ending = False
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     async def EvaluateFunction(  # noqa: N802 - the name on the wire
         self,
@@ -59,38 +55,98 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
         context: grpc.aio.ServicerContext[Any, Any],
     ) -> evaluator_pb2.EvaluateFunctionResponse:
         """Run one function; end the call with a status if that cannot be done."""
+        self._now += 1
+        self._idle.clear()
         try:
-            outcome = await self._runner.run(request.image, request.resource_list)
-        except Exception as error:
-            code, text = _status(request.image, error)
-            await context.abort(code, text)
+            return await self._evaluate(request, context)
+        finally:
+            self._now -= 1
+            if self._now == 0:
+                self._idle.set()
+
+    async def end(self, grace: float) -> None:
+        """Take no more calls, and wait until those that run have ended.
+
+        Args:
+            grace: How long to wait for them at most, in seconds.
+        """
+        self._ending = True
+        try:
+            async with asyncio.timeout(grace):
+                await self._idle.wait()
+        except TimeoutError:
+            _log.warning("%d calls did not end within %g seconds: cut", self._now, grace)
+
+    async def _evaluate(
+        self,
+        request: evaluator_pb2.EvaluateFunctionRequest,
+        context: grpc.aio.ServicerContext[Any, Any],
+    ) -> evaluator_pb2.EvaluateFunctionResponse:
+        image, limit = request.image, _limit(context)
+        if self._ending:
+            busy = RunnerBusyError("the runner", "it is being stopped", _RETRY_AFTER)
+            await _refuse(context, statuses.refusal(busy, limit, grpc.StatusCode.UNAVAILABLE))
+        with metrics.call(image) as call:
+            try:
+                outcome = await self._runner.run(
+                    image, request.resource_list, seconds=_seconds(context)
+                )
+            except Exception as error:
+                told = _told(image, error)
+                call.outcome = statuses.reason(told).lower()
+                await _refuse(context, statuses.refusal(told, limit))
+            call.outcome = metrics.FAILED if outcome.failed else metrics.OK
         if outcome.failed:
-            message, details = failure(request.image, outcome, _limit(context))
-            await context.abort(grpc.StatusCode.INTERNAL, message, ((wire.DETAILS_KEY, details),))
+            await _refuse(context, failure(image, outcome, limit), outcome.digest)
+        context.set_trailing_metadata(_digest(outcome.digest))
         return evaluator_pb2.EvaluateFunctionResponse(
-            resource_list=outcome.resources, log=outcome.log.encode()
+            resource_list=outcome.resources, log=_encoded(outcome.log)
         )
 
 
-def _status(image: str, error: Exception) -> tuple[grpc.StatusCode, str]:
-    if isinstance(error, FunctionNotFoundError):
-        return STATUS[FunctionNotFoundError], f'function "{image}" not found'  # Porch's words
-    code = STATUS.get(type(error))
-    if code is not None:
-        return code, _cut(str(error), _LONGEST_MESSAGE)
+async def _refuse(
+    context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal, digest: str = ""
+) -> None:
+    details: tuple[str, str | bytes] = (wire.DETAILS_KEY, refusal.details)
+    await context.abort(refusal.code, refusal.message, (details, *_digest(digest)))
+
+
+def _digest(digest: str) -> tuple[tuple[str, str], ...]:
+    return ((wire.DIGEST_KEY, quote(digest, safe=":/@+=,~")),) if digest else ()
+
+
+def _told(image: str, error: Exception) -> Exception:
+    """Return what the caller is told: the error, or that there is a bug, whose log entry has it."""
+    if statuses.knows(error):
+        return error
     name = uuid4().hex[:12]
     _log.error("function %r: bug %s in the runner", image, name, exc_info=error)
-    return grpc.StatusCode.INTERNAL, f'function "{image}": the runner has a bug, id {name}'
+    where = f"function {statuses.quoted(image)}"
+    return RunnerBrokenError(where, f"the runner has a bug, id {name}")
 
 
 def _limit(context: grpc.aio.ServicerContext[Any, Any]) -> int:
-    for key, value in context.invocation_metadata() or ():
-        if key == wire.DETAILS_LIMIT_KEY and isinstance(value, str) and value.isdecimal():
-            return int(value)
-    return _USUAL_DETAILS
+    """How many bytes of details the caller can take."""
+    said = wire.text(context.invocation_metadata(), wire.DETAILS_LIMIT_KEY)
+    if not _DECIMAL.fullmatch(said):
+        return _USUAL_DETAILS
+    return min(max(int(said), _LEAST_DETAILS), _MOST_DETAILS)
 
 
-def failure(image: str, outcome: Outcome, limit: int) -> tuple[str, bytes]:
+def _seconds(context: grpc.aio.ServicerContext[Any, Any]) -> float | None:
+    """How long the function may take for its caller; None if the caller waits for ever."""
+    said = wire.text(context.invocation_metadata(), wire.SECONDS_KEY)
+    asked = float(said) if _SECONDS.fullmatch(said) else math.inf
+    left = context.time_remaining()
+    if left is not None:
+        left = max(0.0, left)
+        kept = max(min(_SAYING, left / 10), left * _ROUNDING)
+        # Hundredths, so that the same deadline reads the same in the error.
+        asked = min(asked, math.floor((left - kept) * 100) / 100)
+    return asked if math.isfinite(asked) else None
+
+
+def failure(image: str, outcome: Outcome, limit: int) -> Refusal:
     """Return how a function that ran and failed looks on the wire.
 
     Args:
@@ -99,14 +155,15 @@ def failure(image: str, outcome: Outcome, limit: int) -> tuple[str, bytes]:
         limit: How large the status may get, in bytes; at least 1024.
 
     Returns:
-        The message, and a google.rpc.Status INTERNAL whose one detail is the
-        EvaluateFunctionResponse: whole if it fits, else with results only, else with
-        as many of them as fit and one that says how many are missing.
+        INTERNAL, the message, and details whose one is the EvaluateFunctionResponse:
+        whole if it fits, else with results only, else with as many of them as fit and
+        one that says how many are missing.
     """
-    message = f'Failed to execute function "{image}": {_summary(outcome)}'
-    message = _cut(message, min(_LONGEST_MESSAGE, limit // 4))
+    text = f"Failed to execute function {statuses.quoted(image)}: {_summary(outcome)}"
+    message = statuses.message(text, limit)
     response = _fitting(outcome, limit - len(message.encode()) - _WRAPPING)
-    return message, wire.status(grpc.StatusCode.INTERNAL.value[0], message, response)
+    code = grpc.StatusCode.INTERNAL
+    return Refusal(code, message, wire.status(code.value[0], message, response))
 
 
 def _summary(outcome: Outcome) -> str:
@@ -117,14 +174,18 @@ def _summary(outcome: Outcome) -> str:
 
 def _fitting(outcome: Outcome, room: int) -> evaluator_pb2.EvaluateFunctionResponse:
     whole = evaluator_pb2.EvaluateFunctionResponse(
-        resource_list=outcome.resources, log=outcome.log.encode()
+        resource_list=outcome.resources, log=_encoded(outcome.log)
     )
     if whole.ByteSize() <= room:
         return whole
-    log = _cut(outcome.log, room // 4).encode()
+    log = _encoded(cut(outcome.log, room // 4))
     return evaluator_pb2.EvaluateFunctionResponse(
         resource_list=_results_within(outcome.results, room - len(log)), log=log
     )
+
+
+def _encoded(log: str) -> bytes:
+    return log.encode(errors="replace")  # a function may write anything, also halves of characters
 
 
 def _results_within(found: Sequence[Result], room: int) -> bytes:
@@ -146,13 +207,6 @@ def _missing(count: int) -> Result:
     return {"message": f"{count} more results do not fit into the answer", "severity": "error"}
 
 
-def _cut(text: str, size: int) -> str:
-    data = text.encode()
-    if len(data) <= size:
-        return text
-    return f"{data[: max(0, size - 3)].decode(errors='ignore')}..."
-
-
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # its module has no types
     """gRPC health: every service name is served from start to end, as Porch's runner answers."""
 
@@ -160,7 +214,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # its module
         self._ended = asyncio.Event()
 
     def end(self) -> None:
-        """Tell all watchers that the runner goes away."""
+        """Tell all who watch, and all who ask from now on, that the runner goes away."""
         self._ended.set()
 
     async def Check(  # noqa: N802 - the name on the wire

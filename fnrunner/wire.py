@@ -4,11 +4,11 @@ The generated code has no types of its own; what is used of it gets them here.
 """
 
 from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import grpc.aio
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped] # it comes without types
 from grpc_health.v1 import health_pb2_grpc
 
@@ -18,12 +18,18 @@ from fnrunner.run import Limits
 
 # Request metadata: how many bytes of status details the caller can take.
 DETAILS_LIMIT_KEY: Final = "porchbot-details-limit"
+# Request metadata: how many seconds the function may take; the call itself has a little longer,
+# so that the runner can say that time is up.
+SECONDS_KEY: Final = "porchbot-seconds"
 # Trailing metadata in which gRPC carries a google.rpc.Status.
 DETAILS_KEY: Final = "grpc-status-details-bin"
+# Trailing metadata: what ran, as `Outcome.digest`, percent-encoded.
+DIGEST_KEY: Final = "porchbot-digest"
 
 _ENVELOPE: Final = 4096  # bytes beside the ResourceList in a message: image name, framing
 _METHOD: Final = "/evaluator.FunctionEvaluator/EvaluateFunction"
 
+M = TypeVar("M", bound=Message)
 Evaluate = grpc.aio.UnaryUnaryMultiCallable[EvaluateFunctionRequest, EvaluateFunctionResponse]
 
 
@@ -54,22 +60,30 @@ def serve(
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
 
 
-def status(code: int, message: str, response: EvaluateFunctionResponse) -> bytes:
-    """Return a google.rpc.Status with a response as its one detail."""
-    detail = AnyMessage()
-    detail.Pack(response)
-    return bytes(Status(code=code, message=message, details=[detail]).SerializeToString())
+def status(code: int, message: str, *details: Message) -> bytes:
+    """Return a google.rpc.Status with its details."""
+    packed = []
+    for each in details:
+        packed.append(AnyMessage())
+        packed[-1].Pack(each)
+    return bytes(Status(code=code, message=message, details=packed).SerializeToString())
 
 
-def detail(metadata: Iterable[Any] | None) -> EvaluateFunctionResponse | None:
-    """Return the response in a status's trailing metadata (pairs), or None if there is none.
+def detail(metadata: Iterable[Any] | None, kind: type[M]) -> M | None:
+    """Return the first detail of a kind in a status's trailing metadata (pairs), or None.
 
     Details that are broken or about something else count as none.
     """
     found = dict(metadata or ()).get(DETAILS_KEY)
-    response = EvaluateFunctionResponse()
+    message = kind()
     try:
         packed = Status.FromString(found).details if isinstance(found, bytes) else ()
-        return response if any(one.Unpack(response) for one in packed) else None
+        return message if any(one.Unpack(message) for one in packed) else None
     except DecodeError:
         return None
+
+
+def text(metadata: Iterable[Any] | None, key: str) -> str:
+    """Return a text in metadata (pairs); "" if there is none."""
+    found = dict(metadata or ()).get(key, "")
+    return found if isinstance(found, str) else ""

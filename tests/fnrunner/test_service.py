@@ -2,26 +2,44 @@
 
 import asyncio
 import logging
+import re
+import string
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 import grpc.aio
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.rpc.error_details_pb2 import (  # type: ignore[import-untyped] # it comes without types
+    ErrorInfo,
+    RetryInfo,
+)
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 from grpc_status import rpc_status
 
 from cadlib import resourcelist
-from fnrunner import choose, wire
+from fnrunner import choose, statuses, wire
+from fnrunner.client import Client
 from fnrunner.errors import (
     FunctionFailedError,
+    FunctionNotFoundError,
+    FunctionRefusedError,
+    FunctionStoppedError,
     FunctionTimeoutError,
+    FunctionUnavailableError,
+    MessageTooLargeError,
     ResourcesRefusedError,
+    RunnerBrokenError,
     RunnerBusyError,
 )
 from fnrunner.proto import evaluator_pb2
+from fnrunner.proto.evaluator_pb2 import EvaluateFunctionResponse as Response
 from fnrunner.run import Limits, Outcome, Runner
 from fnrunner.serve import listening
 from fnrunner.service import failure
@@ -104,22 +122,183 @@ async def test_an_unknown_function_is_not_found_in_porchs_words(tmp_path: Path, 
     assert caught.value.details() == f'function "{image}" not found'
 
 
-ERRORS = [
-    (FunctionTimeoutError("f", 2), grpc.StatusCode.DEADLINE_EXCEEDED),
-    (RunnerBusyError("f", "full", 1), grpc.StatusCode.UNAVAILABLE),
-    (FunctionFailedError("f", "boom"), grpc.StatusCode.INTERNAL),
-    (ResourcesRefusedError("f", "no list"), grpc.StatusCode.INVALID_ARGUMENT),
-]
+CODES: dict[Exception, tuple[grpc.StatusCode, str]] = {
+    FunctionTimeoutError("f", 2): (grpc.StatusCode.DEADLINE_EXCEEDED, ""),
+    FunctionStoppedError("f", "memory", "512 MiB", "513 MiB"): (grpc.StatusCode.ABORTED, ""),
+    FunctionRefusedError("f", "no", "Ask"): (grpc.StatusCode.PERMISSION_DENIED, ""),
+    FunctionUnavailableError("f", "gone", "Look"): (grpc.StatusCode.FAILED_PRECONDITION, ""),
+    FunctionUnavailableError("f", "slow", "Wait", passing=True): (grpc.StatusCode.UNAVAILABLE, ""),
+    MessageTooLargeError("f", 9, 8): (grpc.StatusCode.RESOURCE_EXHAUSTED, ""),
+    ResourcesRefusedError("f", "no list"): (grpc.StatusCode.INVALID_ARGUMENT, ""),
+    RunnerBusyError("f", "full", 1): (grpc.StatusCode.RESOURCE_EXHAUSTED, ""),
+    RunnerBrokenError("f", "a pod's runner has a bug"): (grpc.StatusCode.INTERNAL, ""),
+    FunctionNotFoundError('a"f', ["b"]): (
+        grpc.StatusCode.NOT_FOUND,
+        'function "a\\"f" not found',
+    ),
+    FunctionFailedError("f", "boom"): (
+        grpc.StatusCode.INTERNAL,
+        'Failed to execute function "f": boom',
+    ),
+    FunctionFailedError("f", 'failed to evaluate function "f" with structured results: a'): (
+        grpc.StatusCode.INTERNAL,
+        'failed to evaluate function "f" with structured results: a',
+    ),
+}
 
 
-@pytest.mark.parametrize(("error", "code"), ERRORS, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(("error", "wanted"), CODES.items(), ids=lambda value: type(value).__name__)
 async def test_each_error_has_its_status(
-    tmp_path: Path, error: Exception, code: grpc.StatusCode
+    tmp_path: Path, error: Exception, wanted: tuple[grpc.StatusCode, str]
 ) -> None:
     async with channel(tmp_path, Fixed(error)) as opened:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await call(opened, "f")
-    assert (caught.value.code(), caught.value.details()) == (code, str(error))
+    code, text = wanted
+    assert (caught.value.code(), caught.value.details()) == (code, text or str(error))
+
+
+async def test_who_is_to_come_back_is_told_when(tmp_path: Path) -> None:
+    """Short-cut: RESOURCE_EXHAUSTED alone, which reads like a message that is too large."""
+    async with channel(tmp_path, Fixed(RunnerBusyError("f", "full", 0.25))) as opened:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call(opened, "f")
+    retry = wire.detail(caught.value.trailing_metadata(), RetryInfo)
+    assert retry is not None
+    assert retry.retry_delay.ToTimedelta() == timedelta(seconds=0.25)
+
+
+@pytest.mark.parametrize("text", ["x", "\u00e4", "\n", "%", "\U0001f600", "\ud800"])
+async def test_an_error_of_any_length_fits_a_client_with_usual_limits(
+    tmp_path: Path, text: str
+) -> None:
+    """Short-cut: send the words as they are; gRPC refuses headers from 8 KiB on."""
+    errors = [
+        FunctionFailedError(text * 100_000, text * 1_000_000),
+        FunctionNotFoundError("f", [text * 100 + str(number) for number in range(1000)]),
+        FunctionStoppedError("f", text * 9000, text * 9000, text * 9000),
+    ]
+    for error in errors:
+        async with channel(tmp_path, Fixed(error)) as opened:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call(opened, "f")
+        info = wire.detail(caught.value.trailing_metadata(), ErrorInfo)
+        assert info is not None
+        assert info.reason == statuses.reason(error)
+        assert len(quote(caught.value.details() or "", safe=string.printable[:95])) <= 1024
+
+
+async def test_what_a_function_wrote_need_not_be_text(tmp_path: Path) -> None:
+    for outcome in (Outcome(b"", log="\ud800"), Outcome(b"", log="\udcff", failed=True)):
+        async with (
+            channel(tmp_path, Fixed(outcome)),
+            Client(f"unix:{tmp_path}/s") as client,
+        ):
+            assert (await client.run("f", b"")).log == "?"
+
+
+class Asked:
+    """A runner that keeps how long it was given."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float | None] = []
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        self.seconds.append(seconds)
+        return Outcome(b"")
+
+
+async def test_a_callers_deadline_is_the_functions(tmp_path: Path) -> None:
+    """Short-cut: let the function run on for as long as the runner allows anybody."""
+    asked = Asked()
+    async with channel(tmp_path, asked) as opened:
+        evaluate = wire.evaluator(opened)
+        request = evaluator_pb2.EvaluateFunctionRequest(image="f")
+        await evaluate(request)
+        await evaluate(request, timeout=20)
+        for said in ("7.5", "nan", "-1", "x", "1e9", "9" * 5000):
+            await evaluate(request, timeout=100, metadata=((wire.SECONDS_KEY, said),))
+        async with Client(f"unix:{tmp_path}/s") as client:
+            await client.run("f", b"", seconds=12)
+            await client.run("f", b"")
+    unlimited, foreign, told, *bad, ours, usual = asked.seconds
+    assert unlimited is None
+    assert foreign is not None
+    assert 10 < foreign < 20
+    assert told == 7.5
+    assert [each is not None and 90 < each < 100 for each in bad] == [True] * 5
+    assert ours == pytest.approx(12, abs=1)
+    assert usual == pytest.approx(30, abs=1)
+
+
+class Sleeper:
+    """A runner that sleeps until it is stopped."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.stopped = asyncio.Event()
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        self.began.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            self.stopped.set()
+        return Outcome(b"")
+
+
+@pytest.mark.parametrize("how", ["deadline", "cancelled", "connection closed"])
+async def test_a_function_stops_when_its_caller_is_gone(tmp_path: Path, how: str) -> None:
+    """Short-cut: finish it, and throw its answer away."""
+    sleeper = Sleeper()
+    async with channel(tmp_path, sleeper) as opened:
+        request = evaluator_pb2.EvaluateFunctionRequest(image="f")
+        calling = wire.evaluator(opened)(request, timeout=0.2 if how == "deadline" else 600)
+        await asyncio.wait_for(sleeper.began.wait(), 30)
+        if how == "cancelled":
+            calling.cancel()
+        if how == "connection closed":
+            await opened.close(None)
+        await asyncio.wait_for(sleeper.stopped.wait(), 30)
+
+
+async def test_what_ran_is_told_beside_the_answer(tmp_path: Path) -> None:
+    for failed in (False, True):
+        outcome = Outcome(b"", digest="builtin:set-labels@v0.2 \u00e4", failed=failed)
+        async with channel(tmp_path, Fixed(outcome)) as opened:
+            calling = wire.evaluator(opened)(evaluator_pb2.EvaluateFunctionRequest(image="f"))
+            await asyncio.wait([asyncio.ensure_future(calling.wait_for_connection())])
+            trailing = await calling.trailing_metadata()
+        assert wire.text(trailing, "porchbot-digest") == "builtin:set-labels@v0.2%20%C3%A4"
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+async def test_services_and_messages_are_described(tmp_path: Path, version: str) -> None:
+    """Short-cut: the library's, which newer clients do not ask for."""
+    method = f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
+    request = reflection_pb2.ServerReflectionRequest
+    asked = [request(list_services=""), request(file_containing_symbol=METHOD[1:].split("/")[0])]
+    async with channel(tmp_path) as opened:
+        ask = opened.stream_stream(
+            method,
+            request_serializer=request.SerializeToString,
+            response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+        )
+        listed, described = [answer async for answer in ask(iter(asked))]
+    assert {each.name for each in listed.list_services_response.service} == {
+        "evaluator.FunctionEvaluator",
+        "grpc.health.v1.Health",
+        "grpc.reflection.v1.ServerReflection",
+        "grpc.reflection.v1alpha.ServerReflection",
+    }
+    file = FileDescriptorProto.FromString(
+        described.file_descriptor_response.file_descriptor_proto[0]
+    )
+    assert [message.name for message in file.message_type] == [
+        "EvaluateFunctionRequest",
+        "ConfigMap",
+        "EvaluateFunctionResponse",
+    ]
 
 
 async def test_a_bug_is_logged_under_an_id_and_not_told(
@@ -131,9 +310,10 @@ async def test_a_bug_is_logged_under_an_id_and_not_told(
             await call(opened, "f")
     text = caught.value.details() or ""
     assert caught.value.code() is grpc.StatusCode.INTERNAL
-    assert text.startswith('function "f": the runner has a bug, id ')
+    found = re.match(r'function "f": the runner has a bug, id (\w+)\. Look into', text)
+    assert found is not None
     assert "secret" not in text
-    assert text.rpartition(" ")[2] in caplog.text
+    assert found[1] in caplog.text
     assert caplog.records[-1].exc_info is not None
 
 
@@ -169,7 +349,7 @@ async def test_a_failed_function_leaves_its_results_in_the_status(tmp_path: Path
     )
     anyones: Any = error
     assert rpc_status.from_call(anyones).message == error.details()
-    response = wire.detail(error.trailing_metadata())
+    response = wire.detail(error.trailing_metadata(), Response)
     assert response is not None
     listed = resourcelist.decode(response.resource_list)
     assert [result["field"] for result in listed.results] == [{"path": "spec.containers"}]
@@ -183,7 +363,7 @@ async def test_a_client_with_usual_limits_can_take_any_failure(tmp_path: Path) -
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await call(opened, "kubeconform", pods(500))
     assert caught.value.code() is grpc.StatusCode.INTERNAL
-    response = wire.detail(caught.value.trailing_metadata())
+    response = wire.detail(caught.value.trailing_metadata(), Response)
     assert response is not None
     results = resourcelist.decode(response.resource_list).results
     assert len(results) > 10
@@ -200,10 +380,10 @@ def test_the_status_keeps_within_its_limit(limit: int, count: int) -> None:
         {"message": f"n\u00e4h {i} \U0001f600", "severity": "error"} for i in range(count)
     )
     outcome = Outcome(b"x" * 50 * (count + 1), log="l\u00f6g" * count, failed=True, results=results)
-    message, status = failure("f", outcome, limit)
-    assert len(status) <= limit
-    assert len(message.encode()) <= 1024
-    response = wire.detail([(wire.DETAILS_KEY, status)])
+    refusal = failure("f", outcome, limit)
+    assert len(refusal.details) <= limit
+    assert len(refusal.message.encode()) <= 1024
+    response = wire.detail([(wire.DETAILS_KEY, refusal.details)], Response)
     assert response is not None
     if not response.resource_list.startswith(b"x"):
         kept = resourcelist.decode(response.resource_list).results
@@ -240,5 +420,5 @@ async def test_watching_health_tells_of_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [b"\xff\xff", b"", "text"])
 def test_details_that_are_not_ours_count_as_none(value: bytes | str) -> None:
-    assert wire.detail([("other", b""), (wire.DETAILS_KEY, value)]) is None
-    assert wire.detail(None) is None
+    assert wire.detail([("other", b""), (wire.DETAILS_KEY, value)], Response) is None
+    assert wire.detail(None, Response) is None
