@@ -1,0 +1,188 @@
+"""The bubblewrap command: what a program inside a sandbox sees of the machine.
+
+Rules
+- Options go through a file in memory, so that no other user can read a function's environment
+  among this machine's processes; bubblewrap itself gets an empty environment.
+- The root is read-only. Writable are `/tmp` and `/dev/shm`, in memory, each with a size.
+- A root folder without plain folders `proc`, `dev` and `tmp` is shown entry by entry: nothing is
+  ever made in it, and a link of these names in an image leads nowhere.
+- Folders are handed over open: the sandbox's user need not be able to reach them by name,
+  where this bubblewrap can do that.
+
+Source: bwrap(1).
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+OURS: Final = frozenset(("proc", "dev", "tmp"))
+"""Folders of the root that every sandbox has of its own."""
+
+SHM_BYTES: Final = 1024 * 1024
+"""Size of `/dev/shm`; `/tmp` is the place for files."""
+
+NOBODY: Final = 65534
+"""User and group inside, as kpt runs functions (`--user nobody`)."""
+
+NEEDED: Final = frozenset(
+    ("--size", "--perms", "--clearenv", "--args", "--info-fd", "--block-fd", "--remount-ro")
+)
+"""Options that a bubblewrap must know to be of use."""
+
+# What programs of this machine need to be loaded. Nothing else in /etc: it holds secrets.
+_HOST: Final = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_HOST_FILES: Final = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+_NETWORK_FILES: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
+_CERTIFICATES: Final = ("/etc/ssl", "/etc/pki", "/etc/ca-certificates")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program to run in a sandbox.
+
+    Attributes:
+        argv: The program and its arguments, as seen inside.
+        root: Folder that is its read-only root (an unpacked image). None shows what programs
+            of this machine need to be loaded: `/usr`, `/bin`, `/lib…` and the loader's files.
+        environment: Its variables, these and `PWD` only.
+        folder: Working directory inside.
+        binds: Files and folders shown read-only at their own paths; for programs without a
+            root of their own.
+        network: It may use the network of this machine, loopback included.
+    """
+
+    argv: tuple[str, ...]
+    root: Path | None = None
+    environment: Mapping[str, str]
+    folder: str = "/"
+    binds: tuple[Path, ...] = ()
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    """An installed bubblewrap.
+
+    Attributes:
+        path: The program.
+        options: All options it knows, such as "--ro-bind-fd".
+    """
+
+    path: str
+    options: frozenset[str]
+
+    def arguments(
+        self, program: Program, temporary_bytes: int, opened: ExitStack, passed: list[int]
+    ) -> list[str]:
+        """Return the options for a program, without the program itself.
+
+        Args:
+            program: What is to run.
+            temporary_bytes: Size of its `/tmp`.
+            opened: Closes the folders that are handed over.
+            passed: Descriptors to hand over; folders are added here.
+
+        Raises:
+            OSError: A folder cannot be opened.
+            ValueError: A variable cannot be set, or a path holds a zero byte.
+        """
+        mounts = _Mounts(opened, passed, by_descriptor="--ro-bind-fd" in self.options)
+        arguments = [
+            *("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"),
+            *("--cap-drop", "ALL", "--uid", str(NOBODY), "--gid", str(NOBODY)),
+            *("--hostname", "function"),
+        ]
+        if program.network:
+            arguments.append("--share-net")
+        if "--disable-userns" in self.options:
+            arguments.append("--disable-userns")
+        arguments += _root(program, mounts)
+        arguments += (
+            *("--proc", "/proc", "--dev", "/dev"),
+            *("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - not ours
+            *("--remount-ro", "/dev"),
+            *("--perms", "1777", "--size", str(temporary_bytes), "--tmpfs", "/tmp"),  # noqa: S108 - not ours
+        )
+        for path in program.binds:
+            arguments += mounts.bind(path, str(path))
+        arguments += ("--remount-ro", "/", "--chdir", program.folder, "--clearenv")
+        for name, value in sorted(program.environment.items()):
+            if not name or "=" in name:
+                raise ValueError(f"{name!r} is no name of a variable")
+            arguments += ("--setenv", name, value)
+        if any("\0" in argument for argument in (*arguments, *program.argv)):
+            raise ValueError("an argument or a variable holds a zero byte")
+        return arguments
+
+
+class _Mounts:
+    def __init__(self, opened: ExitStack, passed: list[int], *, by_descriptor: bool) -> None:
+        self._opened = opened
+        self._passed = passed
+        self._by_descriptor = by_descriptor
+
+    def bind(self, path: Path, shown: str) -> list[str]:
+        if not self._by_descriptor:
+            return ["--ro-bind", str(path), shown]
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        self._opened.callback(os.close, descriptor)
+        self._passed.append(descriptor)
+        return ["--ro-bind-fd", str(descriptor), shown]
+
+
+def _root(program: Program, mounts: _Mounts) -> list[str]:
+    if program.root is None:
+        return [*_host(mounts), *(_network(mounts, _CERTIFICATES) if program.network else ())]
+    if not program.network and all(_is_folder(program.root / name) for name in OURS):
+        return mounts.bind(program.root, "/")
+    arguments = list(_entries(program.root, "", mounts, OURS))
+    if program.network:
+        if _is_folder(program.root / "etc"):
+            skipped = frozenset(Path(file).name for file in _NETWORK_FILES)
+            arguments = list(_entries(program.root, "", mounts, OURS | {"etc"}))
+            arguments += _entries(program.root / "etc", "/etc", mounts, skipped)
+        arguments += _network(mounts)
+    return arguments
+
+
+def _host(mounts: _Mounts) -> Iterator[str]:
+    for name in _HOST:
+        yield from _entry(Path("/", name), f"/{name}", mounts)
+    for file in _HOST_FILES:
+        if Path(file).exists():
+            yield from mounts.bind(Path(file), file)
+
+
+def _network(mounts: _Mounts, more: tuple[str, ...] = ()) -> Iterator[str]:
+    for file in (*_NETWORK_FILES, *more):
+        if Path(file).exists():
+            yield from mounts.bind(Path(file), file)
+
+
+def _entries(folder: Path, shown: str, mounts: _Mounts, skipped: frozenset[str]) -> Iterator[str]:
+    for name in sorted(os.listdir(folder)):
+        if name not in skipped:
+            yield from _entry(folder / name, f"{shown}/{name}", mounts)
+
+
+def _entry(path: Path, shown: str, mounts: _Mounts) -> Iterator[str]:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(mode):
+        yield from ("--symlink", os.readlink(path), shown)
+    elif stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+        yield from mounts.bind(path, shown)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
