@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from cadlib.errors import PackageError, Place
 from cadlib.limits import STREAM
-from cadlib.yaml import FieldPath, Value, emit, field_text
+from cadlib.yaml import Document, FieldPath, Value, emit, field_text
 from cadlib.yaml import read as read_yaml
 
 API_VERSION = "config.kubernetes.io/v1"
@@ -47,12 +47,15 @@ class Item:
         path: Its file, relative to the package; "" if none is given.
         index: Its position among the documents of that file that are not empty; None if
             none is given.
+        document: The text it was read from, which functions before may have left behind;
+            None where only the value came.
     """
 
     value: Value
     comments: Mapping[FieldPath, str] = field(default_factory=lambda: _NO_COMMENTS)
     path: str = ""
     index: int | None = None
+    document: Document | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,7 @@ class Running:
                     comments=self.source.comments(resource),
                     path=packages.relative(task.package, resource.path),
                     index=resource.index,
+                    document=self.source.document(resource),
                 )
                 for resource in resources
             ],

@@ -245,6 +245,16 @@ class Document:
             place, node = found
         return self.source.line(place)
 
+    def scalar(self, field: FieldPath) -> Scalar | None:
+        """Return the scalar that a field is written as; None where no scalar is written."""
+        node: Node | None = None if self.empty or self.template else self.root
+        for step in field:
+            found = _child(node, step) if node is not None else None
+            node = found[1] if found else None
+        while isinstance(node, Alias):
+            node = node.target
+        return node if isinstance(node, Scalar) else None
+
     @cached_property
     def comments(self) -> Mapping[FieldPath, str]:
         """Line comments, from "#" to the end of the line, by the field they follow.

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,6 +36,7 @@ from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed,
 
 _TIME = re.compile(r'^(\[(?:PASS|FAIL)\] ".*" in ).*$', re.MULTILINE)
 _GROUPS = {"fn": fn, "pkg": pkg}
+_BLUEPRINT = re.compile(rb"^ *cnrm\.cloud\.google\.com/blueprint: 'krm-fn'\n", re.MULTILINE)
 _NUMBER = re.compile(rb"set [0-9]+ labels")
 
 
@@ -389,7 +390,17 @@ def files_of(case: Case) -> Verdict:
     if ran.status:
         return failed(ran.errors)
     expected = entries(data["expected_files"])
-    return checked(listed(_trees(expected, {path: ran.files[path] for path in expected})))
+    files = {path: ran.files[path] for path in expected}
+    if _trees(expected, files) and not _trees(_unattributed(expected), files):
+        return deviates("D40", "resources of Google's say nothing about who rendered them")
+    return checked(listed(_trees(expected, files)))
+
+
+def _unattributed(files: Files) -> Files:
+    """Return files without the annotation by which kpt says that it rendered a resource."""
+    return {
+        path: replace(each, data=_BLUEPRINT.sub(b"", each.data)) for path, each in files.items()
+    }
 
 
 KINDS: Mapping[str, Handler] = {

@@ -1,0 +1,196 @@
+"""The catalog's `list-setters`: tells which setters a package has, and what they are now.
+
+Rules:
+- First come the values that the root Kptfile's pipeline gives to apply-setters, of several calls
+  the last; then those that fields with setters in their comments show.
+- The value that was found first is told, the type of a field rather than that of a Kptfile's
+  text, and how many fields name the setter.
+
+Source: reference/kpt.md, section 6, list-setters.
+"""
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from cadlib.package import KPTFILE
+from cadlib.resourcelist import Item, ResourceList
+from cadlib.yaml import Value, field_text
+from cadlib.yaml.tree import Seq
+from fnrunner.builtin import resource, scalars, setters
+from fnrunner.builtin.about import About
+from fnrunner.builtin.verdict import Verdict
+
+ABOUT: Final = About(
+    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3"),
+    summary="Tells which setters a package has, and what they are now.",
+    doc="""\
+It needs no configuration. Each setter is a result: its name, its value (that of the Kptfile's
+pipeline, or what fields show), its type (`str`, `int`, `bool`, `float` or `array`), and how
+many fields name it.
+""",
+)
+
+_TYPES: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}
+_TEXT: Final = "str"
+
+
+@dataclass(slots=True)
+class Setter:
+    """A setter of a package.
+
+    Attributes:
+        name: Its name.
+        value: Its value, as text.
+        type: "str", "int", "float", "bool", "null" or "array".
+        count: How many fields name it.
+    """
+
+    name: str
+    value: str
+    type: str
+    count: int = 0
+
+    def __str__(self) -> str:
+        return f"Name: {self.name}, Value: {self.value}, Type: {self.type}, Count: {self.count}"
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found in a package.
+
+    Attributes:
+        lists: Setters of lists, by name.
+        texts: Those of scalars, by name.
+        warning: Why the Kptfile gave none; "" where it did.
+        broken: The Kptfile's pipeline itself is at fault.
+    """
+
+    lists: dict[str, Setter] = field(default_factory=dict)
+    texts: dict[str, Setter] = field(default_factory=dict)
+    warning: str = ""
+    broken: bool = False
+
+    def setters(self) -> list[Setter]:
+        """Return all, by name; a list before a scalar of its name."""
+        return sorted((*self.lists.values(), *self.texts.values()), key=lambda each: each.name)
+
+
+class _UndiscoveredError(Exception):
+    """The Kptfile gives no setters; the text says why."""
+
+    def __init__(self, problem: str, *, broken: bool = False) -> None:
+        super().__init__(problem)
+        self.broken = broken
+
+
+def run(resources: ResourceList) -> Verdict:
+    """List the setters; nothing is changed."""
+    found = discovered(resources.items)
+    results = [{"message": str(each)} for each in found.setters()]
+    if not results:
+        results = [{"message": "no setters found", "severity": "warning"}]
+    if found.broken:
+        results.append({"message": found.warning, "severity": "warning"})
+    return Verdict(items=resources.items, results=tuple(results))
+
+
+def discovered(items: Iterable[Item]) -> Found:
+    """Find the setters of a package.
+
+    Args:
+        items: Its resources, Kptfiles among them.
+    """
+    found = Found()
+    resources = tuple(items)
+    try:
+        for name, text in _given(resources).items():
+            elements = _elements(text)
+            if elements is None:
+                found.texts[name] = Setter(name, text, _TEXT)
+            else:
+                found.lists[name] = Setter(name, f"[{', '.join(elements)}]", "array")
+    except _UndiscoveredError as error:
+        found.warning, found.broken = str(error), error.broken
+    for item in resources:
+        _look(item, found)
+    return found
+
+
+def _look(item: Item, found: Found) -> None:
+    """Count what the comments of a resource name."""
+    patterns = {path: setters.pattern(comment) for path, comment in item.comments.items()}
+    if not any(patterns.values()):
+        return
+    for path, value in scalars.fields(item.value):
+        pattern = patterns.get(path)
+        if not pattern:
+            continue
+        if isinstance(value, list):
+            texts = sorted(scalars.text(item, (*path, i), each) for i, each in enumerate(value))
+            name = pattern.removeprefix("${").removesuffix("}")
+            new = Setter(name, f"[{', '.join(texts)}]", "array")
+            found.lists.setdefault(name, new).count += 1
+            continue
+        kind = _TYPES[type(value)]
+        for name, text in setters.derived(pattern, scalars.text(item, path, value)).items():
+            setter = found.texts.setdefault(name, Setter(name, text, kind))
+            setter.count += 1
+            if setter.type == _TEXT:
+                setter.type = kind
+
+
+def _given(items: Iterable[Item]) -> dict[str, str]:
+    """Return the values that the root Kptfile gives to apply-setters, by name."""
+    at = {each.path: each.value for each in reversed(tuple(items))}
+    if KPTFILE not in at:
+        raise _UndiscoveredError(
+            "unable to find Kptfile, please include --include-meta-resources flag if a Kptfile is"
+            " present"
+        )
+    pipeline = resource.field(at[KPTFILE], "pipeline")
+    if pipeline is None:
+        raise _UndiscoveredError("unable to find Pipeline declaration in Kptfile")
+    given: dict[str, str] = {}
+    for position, function in enumerate(resource.items(resource.field(pipeline, "mutators"))):
+        if "apply-setters" in resource.text(resource.field(function, "image")):
+            given |= _configured(function, at, field_text(("pipeline", "mutators", position)))
+    if not given:
+        raise _UndiscoveredError("unable to find apply-setters fn in Kptfile Pipeline.Mutators")
+    return given
+
+
+def _configured(function: Value, at: dict[str, Value], place: str) -> dict[str, str]:
+    data = resource.field(function, "configMap")
+    path = resource.text(resource.field(function, "configPath"))
+    if data is None and path:
+        data = _file(at, path)
+    elif data is None:
+        problem = "unable to find ConfigMap or ConfigPath fnConfig for apply-setters"
+        raise _UndiscoveredError(problem, broken=True)
+    found = scalars.of_config(data)
+    if found is None:
+        problem = f"the configuration of {place} is no mapping from names of setters to texts"
+        raise _UndiscoveredError(problem, broken=True)
+    return found
+
+
+def _file(at: dict[str, Value], path: str) -> Value:
+    name = posixpath.normpath(path)
+    if name not in at:
+        raise _UndiscoveredError(
+            f'file {path} doesn\'t exist, please ensure the file specified in "configPath" exists'
+            " and retry",
+            broken=True,
+        )
+    return resource.field(at[name], "data")
+
+
+def _elements(text: str) -> list[str] | None:
+    """Return the elements of a list in YAML as they are written; None for any other text."""
+    document = setters.parsed(text)
+    if document is None or not isinstance(document.root, Seq):
+        return None
+    whole = document.source.text
+    return [whole[node.start : node.end].replace("\n", "") for node in document.root.items]

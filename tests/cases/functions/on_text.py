@@ -1,0 +1,122 @@
+"""Runs a builtin function on the text of one file, and writes what it changed back into it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cadlib.resourcelist import Item, ResourceList
+from cadlib.yaml import FieldPath, Value, edit, read
+from fnrunner import builtin
+from fnrunner.builtin import setters
+from fnrunner.results import Result
+from tests.cases.compare import by_rule
+from tests.cases.model import Case, Verdict, checked, deviates, failed
+
+FILE = "resources.yaml"
+
+_BRACKETS = re.compile(r"([^\s:]+:) \[([^\]]+)\](.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a function made of a file.
+
+    Attributes:
+        text: The file afterwards; as it was where the function failed.
+        results: What the function said.
+        failed: It failed.
+        templates: The file has documents with templates, which functions are not given.
+    """
+
+    text: str
+    results: Sequence[Result]
+    failed: bool
+    templates: bool
+
+    @property
+    def messages(self) -> str:
+        """What it said, one message a line."""
+        return "\n".join(str(each["message"]) for each in self.results)
+
+
+def config(text: str) -> Value:
+    """Return the first document of a text."""
+    return next((each.value for each in read(text.encode()).documents if not each.empty), None)
+
+
+def items(text: str, path: str = FILE) -> list[tuple[int, Item]]:
+    """Return the resources of a file, each with the position of its document."""
+    return [
+        (position, Item(each.value, each.comments, path, each.index, each))
+        for position, each in enumerate(read(text.encode()).documents)
+        if not each.empty and not each.template
+    ]
+
+
+def run(name: str, text: str, function_config: str) -> Ran:
+    """Run a function."""
+    given = items(text)
+    resources = ResourceList(tuple(item for _, item in given), config(function_config))
+    answer = builtin.get(name).run(resources)
+    stream = read(text.encode())
+    templates = any(each.template for each in stream.documents)
+    if answer.failed:
+        return Ran(text, answer.results, failed=True, templates=templates)
+    values: dict[int, Value] = {}
+    comments: dict[int, Mapping[FieldPath, str]] = {}
+    for (position, before), after in zip(given, answer.items, strict=True):
+        if after is not before:
+            values[position], comments[position] = after.value, after.comments
+    new = edit(stream, values, comments=comments).decode()
+    return Ran(new, answer.results, failed=False, templates=templates)
+
+
+def transform(case: Case) -> Verdict:
+    """Kind transform: compare the text, or the error and that nothing changed."""
+    ran = run(case.data["function"], case.data["input"], case.data["function_config"])
+    return judged(case, ran)
+
+
+def judged(case: Case, ran: Ran) -> Verdict:
+    """Return the verdict of a case of kind transform.
+
+    The text counts to the character, but for the layout of what did not change and of lists.
+    """
+    wanted = case.data.get("error_contains", "")
+    if wanted and not (ran.failed and wanted in ran.messages):
+        return failed(f"no failure with {wanted!r}, but:\n{ran.messages}")
+    if ran.failed and not wanted:
+        return failed(f"it failed:\n{ran.messages}")
+    expected = case.data["expected"]
+    difference = by_rule(case.data["compare"], expected, ran.text)
+    if difference and _lines(expected) == _lines(ran.text):
+        return deviates("D110", "the layout stays")
+    return checked(difference)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text without blanks around them, each list over several lines."""
+    found: list[str] = []
+    for line in text.strip().split("\n"):
+        match = _BRACKETS.fullmatch(line.strip())
+        found += (
+            [match[1] + match[3], *(f"- {each}" for each in match[2].split(", "))]
+            if match
+            else [line.strip()]
+        )
+    return found
+
+
+def pattern_values(case: Case) -> Verdict:
+    """Kind pattern-values: what the setters of a pattern are, from a value."""
+    found = setters.derived(case.data["pattern"], case.data["value"])
+    return checked("" if found == case.data["expected"] else f"found {found!r}")
+
+
+def config_error(case: Case) -> Verdict:
+    """Kind config-error: the function refuses its configuration."""
+    ran = run(case.data["function"], "", case.data["function_config"])
+    wanted = case.data["error_equals"]
+    if not ran.failed:
+        return failed(f"no failure with {wanted!r}")
+    return checked("" if wanted in ran.messages.replace('\\"', '"') else ran.messages)
