@@ -134,6 +134,7 @@ class Judge:
                     results=ran.results,
                     error=(ran.log or "it refused") if ran.failed else "",
                     log=ran.log,
+                    digest=ran.digest,
                 )
             except FunctionError as error:
                 outcome = render.Outcome(error=str(error))

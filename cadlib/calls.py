@@ -83,6 +83,7 @@ class Outcome:
         log: What it wrote for people.
         exit_code: Its exit status; None where it has none, as when it could not be run.
         alone: How it came to `results`, where it treats each resource alone.
+        digest: What ran, such as the "sha256:…" of the image; "" where nobody says.
     """
 
     resources: bytes | None = None
@@ -92,6 +93,7 @@ class Outcome:
     log: str = ""
     exit_code: int | None = None
     alone: Alone | None = None
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,7 @@ class Step:
         error: What went wrong other than that the function failed: it could not be run,
             or broke a rule; "" for nothing.
         called: It was its turn: people are told that it ran.
+        digest: As in `Outcome`.
     """
 
     image: str
@@ -126,6 +129,7 @@ class Step:
     exit_code: int = 0
     error: str = ""
     called: bool = True
+    digest: str = ""
 
     @property
     def results(self) -> int:

@@ -158,6 +158,7 @@ class Running:
                 ok=answer.ok,
                 exit_code=outcome.exit_code or (0 if answer.ok else 1),
                 error=unrun or problem,
+                digest=outcome.digest,
             )
         )
         return answer

@@ -130,6 +130,8 @@ def results(steps: Sequence[Step]) -> bytes:
         step = _step(each)
         step.pop("errorResults", None)
         step.pop("name", None)
+        if each.digest:  # which kpt does not write: a tag may mean something else tomorrow
+            step = {"image": step.pop("image", ""), "digest": each.digest, **step}
         items.append(step)
     if items:
         whole["items"] = items

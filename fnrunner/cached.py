@@ -206,6 +206,7 @@ class Cached:
         memory: Answers of this process.
         disk: Answers of all processes on this machine; None for none.
         hit: Told the name of each function that was answered for from what is kept.
+        missed: Told the name of each that was not.
     """
 
     def __init__(
@@ -215,12 +216,14 @@ class Cached:
         memory: Memory,
         disk: Disk | None = None,
         hit: Callable[[str], None] = lambda _: None,
+        missed: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._inner = inner
         self._grant = grant
         self._memory = memory
         self._disk = disk
         self._hit = hit
+        self._missed = missed
         self._shared: dict[str, _Shared] = {}
 
     async def identity(self, image: str) -> str:
@@ -238,6 +241,7 @@ class Cached:
         if found is not None:
             self._hit(image)
             return found
+        self._missed(image)
         if key not in self._shared:
             run = self._run(key, what, image, resources, seconds)
             self._shared[key] = _Shared(asyncio.create_task(run))
@@ -298,6 +302,7 @@ def _packed(outcome: Outcome) -> bytes:
         "failed": outcome.failed,
         "results": outcome.results,
         "digest": outcome.digest,
+        "exit_code": outcome.exit_code,
     }
     line = json.dumps(head, default=dict).encode()
     return zlib.compress(b"%b\n%b" % (line, outcome.resources), level=1)
@@ -312,4 +317,5 @@ def _unpacked(data: bytes) -> Outcome:
         failed=head["failed"],
         results=tuple(head["results"]),
         digest=head["digest"],
+        exit_code=head["exit_code"],
     )

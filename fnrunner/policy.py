@@ -27,11 +27,13 @@ class Policy:
         allow: Patterns of the functions that may run.
         grants: Patterns with what the functions that fit may have.
         usual: What all others may have.
+        prefix: Where short names come from.
     """
 
     allow: Sequence[str] = ANY
     grants: Sequence[tuple[str, Granted]] = ()
     usual: Granted = field(default_factory=Granted)
+    prefix: str = images.CATALOG
 
     def check(self, image: str, digest: str) -> None:
         """Let a function pass.
@@ -52,8 +54,13 @@ class Policy:
             )
 
     def granted(self, image: str, digest: str = "") -> Granted:
-        """Return what a function may have."""
-        fitting = [given for pattern, given in self.grants if fits(pattern, image, digest)]
+        """Return what a function may have, by its name as it was asked for."""
+        both = (image, images.resolve_image(image, self.prefix))
+        fitting = [
+            given
+            for pattern, given in self.grants
+            if any(fits(pattern, each, digest) for each in both)
+        ]
         return fitting[-1] if fitting else self.usual
 
 

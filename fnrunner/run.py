@@ -17,7 +17,9 @@ class Outcome:
         resources: Its ResourceList (YAML, UTF-8): items and results. When it failed and
             the answer had to be cut to fit, the list has results and no items.
         log: What it wrote for people; "" if nothing.
-        failed: It refused (exit status other than 0): its items must not be used.
+        failed: It refused: its items must not be used.
+        exit_code: Its exit status, 128 and more for a signal; 0 unless it failed, and 1 where
+            it failed and nobody knows.
         results: Entries of `results` in order, when it failed; otherwise they are only
             in `resources`, which the caller reads anyway.
         digest: What ran: digest of the image's manifest or of the executable, such as
@@ -29,6 +31,11 @@ class Outcome:
     failed: bool = False
     results: tuple[Result, ...] = ()
     digest: str = ""
+    exit_code: int = 0
+
+    def __post_init__(self) -> None:
+        if self.failed and not self.exit_code:
+            object.__setattr__(self, "exit_code", 1)
 
 
 class Runner(Protocol):

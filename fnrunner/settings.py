@@ -416,6 +416,7 @@ def _settings(form: RunnerForm, porch: Sequence[PorchSpec], functions: Path) -> 
             allow=tuple(form.allow),
             grants=tuple((each.image, _granted(each, usual)) for each in form.functions),
             usual=usual,
+            prefix=form.prefixes[0] if form.prefixes else images.CATALOG,
         ),
         aliases=tuple(
             (_names(each, each.goExecutor.tags), each.goExecutor.id or each.image)
