@@ -26,10 +26,10 @@ from typing import Final, TypeVar
 
 from fnrunner import cgroup, launch
 from fnrunner.bubblewrap import NEEDED, Bubblewrap, Program
-from fnrunner.confined import Ended, Run, Used
 from fnrunner.errors import FunctionFailedError, FunctionStoppedError, RunnerBusyError, SandboxError
 from fnrunner.launch import Launcher
 from fnrunner.run import Bounds
+from fnrunner.sandboxed import Ended, Run, Used
 
 __all__ = ["Ended", "Program", "Sandbox", "Used"]
 

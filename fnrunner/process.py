@@ -1,0 +1,129 @@
+"""Runs executables of this machine that an operator configured as functions, in the sandbox.
+
+Rules
+- An executable sees itself, the folder it lies in, and what programs of this machine need to be
+  loaded; it has no environment but PATH and what it is granted.
+- A folder that holds more than functions (the root, `/etc`, a home) is not shown, only the file.
+- Configured is allowed: the list of allowed images is about images.
+"""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from fnrunner import answer
+from fnrunner.errors import FunctionNotFoundError, FunctionRefusedError, SandboxError
+from fnrunner.policy import Policy
+from fnrunner.run import Outcome
+from fnrunner.sandbox import Program, Sandbox
+from fnrunner.settings import Program as Executable
+
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_Stamp = tuple[int, int, int, int, int]
+
+
+class Executables:
+    """A runner of executables."""
+
+    def __init__(
+        self,
+        executables: Sequence[Executable],
+        policy: Policy,
+        sandbox: Sandbox | SandboxError,
+    ) -> None:
+        """Make a runner.
+
+        Args:
+            executables: What there is; of two that an image means, the first counts.
+            policy: What each may have.
+            sandbox: Where they run, or why there is none: then they are refused.
+        """
+        self._executables = executables
+        self._policy = policy
+        self._sandbox = sandbox
+        self._digests: dict[Path, tuple[_Stamp, str]] = {}
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        """Run the executable that an image name means.
+
+        Args:
+            image: Its name as it is configured, or as the full name of a short one.
+            resources: A ResourceList.
+            seconds: How long the caller waits.
+
+        Raises:
+            FunctionNotFoundError: The name means none of them.
+            FunctionRefusedError: It cannot be read, or nothing can fence it here.
+            FunctionStoppedError: It went over a limit.
+            FunctionFailedError: It could not be started, or succeeded without an answer.
+            RunnerBusyError: This machine has no room for it now.
+        """
+        name, executable = self._find(image)
+        if isinstance(self._sandbox, SandboxError):
+            reason = f"nothing can fence it here: {self._sandbox.reason}"
+            raise FunctionRefusedError(image, reason, self._sandbox.fix) from self._sandbox
+        try:
+            digest = await asyncio.to_thread(self._digest, executable.path)
+            binds = _shown(executable.path)
+        except OSError as error:
+            raise FunctionRefusedError(
+                image,
+                f"its executable {executable.path} cannot be read: {error.strerror}",
+                "Correct its path in the runner's configuration, or the mode of the file",
+            ) from error
+        granted = self._policy.granted(name, digest)
+        program = Program(
+            argv=(str(executable.path), *executable.args),
+            environment={"PATH": PATH, **granted.environment},
+            binds=binds,
+            network=granted.network,
+        )
+        bounds = answer.within(granted.bounds, seconds)
+        ended = await self._sandbox.run(image, program, resources, bounds)
+        return answer.outcome(image, ended, digest)
+
+    def _find(self, image: str) -> tuple[str, Executable]:
+        """Return an executable and the name that means it."""
+        prefix = f"{self._policy.prefix.rstrip('/')}/"
+        # A short name means the first prefix: whoever writes it out means the same.
+        for name in dict.fromkeys((image, image.removeprefix(prefix))):
+            for executable in self._executables:
+                if executable.means.mean(name):
+                    return name, executable
+        raise FunctionNotFoundError(image)
+
+    def _digest(self, path: Path) -> str:
+        """Return "sha256:…" of a file, read once as long as it stays the same file."""
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            stamp = (
+                found.st_dev,
+                found.st_ino,
+                found.st_size,
+                found.st_mtime_ns,
+                found.st_ctime_ns,
+            )
+            kept = self._digests.get(path)
+            if kept is None or kept[0] != stamp:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                self._digests[path] = kept = stamp, f"sha256:{digest}"
+        return kept[1]
+
+
+def _shown(path: Path) -> tuple[Path, ...]:
+    """Return what is shown of the machine for an executable, a link to one followed."""
+    return tuple(
+        dict.fromkeys(
+            each if _holds_more(each.parent) else each.parent
+            for each in (path, path.resolve(strict=True))
+        )
+    )
+
+
+def _holds_more(folder: Path) -> bool:
+    home = Path(os.path.expanduser("~"))
+    return folder in (Path("/etc"), home, *home.parents)
