@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from cadlib.yaml import Value
+from cadlib.yaml import Value, same
 from fnrunner.builtin.resource import Path
 
 _VERSION: Final = re.compile(r"v(\d+)\.(\d+)\.\d+-local")
@@ -29,6 +29,7 @@ _DATE_TIME: Final = re.compile(
 # Order of the names in a message, as in the library that kubeconform uses.
 _TYPES: Final = ("null", "boolean", "number", "integer", "string", "array", "object")
 _INSIDE: Final = ("properties", "additionalProperties", "items")
+_METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _NOTES: Final = ("description", "default", "$schema", "$id")  # say nothing about a value
 
 
@@ -75,6 +76,10 @@ class Schemas:
         self._named(name)(value, (), found)
         return found
 
+    def metadata(self) -> Check:
+        """Return the check of `metadata`, which is the same for every kind."""
+        return self._named(_METADATA)
+
     def compile_all(self) -> int:
         """Compile every schema and return how many there are."""
         for name in self._definitions:
@@ -105,17 +110,17 @@ class Schemas:
             case "$ref":
                 return self._reference(schema[key])
             case "type":
-                return _types(_names(schema[key]))
+                return check_types(_names(schema[key]))
             case "oneOf":
                 return _one_of(schema[key])
             case "enum":
-                return _enum(schema[key])
+                return check_enum(schema[key])
             case "format":
-                return _date_time if schema[key] == "date-time" else None
+                return check_date_time if schema[key] == "date-time" else None
             case "items":
-                return _items(self._compile(schema[key]))
+                return check_items(self._compile(schema[key]))
             case "required":
-                return _required(schema[key])
+                return check_required(schema[key])
             case "properties":
                 return self._fields(schema)
             case "additionalProperties":
@@ -140,7 +145,7 @@ class Schemas:
         additional = schema.get("additionalProperties", True)
         other: Check | None = None
         if additional is False:
-            other = _not_allowed
+            other = check_not_allowed
         elif additional is not True:
             other = self._compile(additional)
 
@@ -220,7 +225,8 @@ _PLAIN: Final[Mapping[str, type]] = {
 }
 
 
-def _types(names: tuple[str, ...]) -> Check:
+def check_types(names: tuple[str, ...]) -> Check:
+    """Return the check that a value has one of some JSON types."""
     plain = frozenset(_PLAIN[name] for name in names if name in _PLAIN)
 
     def check(value: Value, path: Path, found: list[Problem]) -> None:
@@ -251,18 +257,20 @@ def _one_of(alternatives: list[_Schema]) -> Check:
     return check
 
 
-def _enum(allowed: list[Value]) -> Check:
+def check_enum(allowed: list[Value]) -> Check:
+    """Return the check that a value is one of those allowed."""
     shown = ", ".join(f"'{value}'" for value in allowed)
     message = f"value must be {shown}" if len(allowed) == 1 else f"value must be one of {shown}"
 
     def check(value: Value, path: Path, found: list[Problem]) -> None:
-        if value not in allowed:
+        if not any(same(value, each) for each in allowed):  # for `in`, 1 is true
             found.append(Problem(path, message))
 
     return check
 
 
-def _date_time(value: Value, path: Path, found: list[Problem]) -> None:
+def check_date_time(value: Value, path: Path, found: list[Problem]) -> None:
+    """Check that a text is a day and a time, as RFC 3339 writes them."""
     if not isinstance(value, str):
         return
     if _DATE_TIME.fullmatch(value):
@@ -275,7 +283,9 @@ def _date_time(value: Value, path: Path, found: list[Problem]) -> None:
     found.append(Problem(path, f"'{value}' is not valid date-time"))
 
 
-def _items(inner: Check) -> Check:
+def check_items(inner: Check) -> Check:
+    """Return the check of every element of a list."""
+
     def check(value: Value, path: Path, found: list[Problem]) -> None:
         if isinstance(value, list):
             for position, entry in enumerate(value):
@@ -284,7 +294,9 @@ def _items(inner: Check) -> Check:
     return check
 
 
-def _required(names: list[str]) -> Check:
+def check_required(names: list[str]) -> Check:
+    """Return the check that a mapping has some fields."""
+
     def check(value: Value, path: Path, found: list[Problem]) -> None:
         if not isinstance(value, dict):
             return
@@ -295,5 +307,6 @@ def _required(names: list[str]) -> Check:
     return check
 
 
-def _not_allowed(value: Value, path: Path, found: list[Problem]) -> None:  # noqa: ARG001 - a Check
+def check_not_allowed(value: Value, path: Path, found: list[Problem]) -> None:  # noqa: ARG001 - a Check
+    """Refuse a field that a schema does not name."""
     found.append(Problem(path, f"additional properties '{path[-1]}' not allowed"))

@@ -6,24 +6,28 @@ Rules:
       catalog's function, whose results leave it out. `ignore_missing_schemas: "false"` makes
       it an error, except for what is never applied to a cluster: kpt's own kinds and local
       configuration.
-    - Schemas are those that come with porchbot. The keys that name others are refused, as is
-      any key not known: a check that is not made must not look made.
+    - Schemas are those that come with porchbot, and those of the definitions of custom resources
+      among the resources; such a definition goes before what Kubernetes ships.
+    - A place for other schemas is refused unless it means those that are there, as is any key not
+      known: a check that is not made must not look made. The log names rules that are not held.
 
 Configuration (the data of a ConfigMap, or fields of any resource): `strict`,
 `ignore_missing_schemas` ("true" or "1" is true), `skip_kinds` (separated by commas, `Kind`
-or `group/version/Kind`), `kubernetes_version` (such as "1.33"; the newest by default).
+or `group/version/Kind`), `schema_location`, `additional_schema_locations` (separated by commas),
+`kubernetes_version` (such as "1.33"; the newest by default).
 
 Source: reference/kpt.md, section 6; catalog cases in cases/render (kubeconform).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
-from fnrunner.builtin import resource, schema, verdict
+from fnrunner.builtin import resource, schema, structural, verdict
 from fnrunner.builtin.about import About
+from fnrunner.builtin.structural import DefinitionError, Kind
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
 
@@ -37,6 +41,12 @@ Data of a ConfigMap (or fields of any resource), all optional:
 - `ignore_missing_schemas`: "false" makes a kind without a schema an error.
 - `skip_kinds`: kinds that are not looked at, separated by commas: `Kind` or `group/version/Kind`.
 - `kubernetes_version`: such as "1.33"; the newest that comes with porchbot by default.
+- `schema_location`, `additional_schema_locations`: only `default` or `file:///jsonschema`, which
+  both mean the schemas that come with porchbot. Others are refused: nothing is fetched.
+
+Custom resources are held against their CustomResourceDefinition where it is among the resources:
+to check those of a kind, keep its definition in the package. Rules in CEL
+(`x-kubernetes-validations`) are not held, and the log says so.
 """,
     example="""\
 apiVersion: v1
@@ -48,8 +58,10 @@ data:
 """,
 )
 
-_KEYS: Final = ("strict", "ignore_missing_schemas", "skip_kinds", "kubernetes_version")
-_LATER: Final = ("schema_location", "additional_schema_locations")
+_PLACES: Final = ("schema_location", "additional_schema_locations")
+_KEYS: Final = ("strict", "ignore_missing_schemas", "skip_kinds", *_PLACES, "kubernetes_version")
+# What the catalog's image and its program call the schemas that they bring.
+_SHIPPED: Final = ("default", "file:///jsonschema", "/jsonschema")
 _HEAD: Final = ("apiVersion", "kind", "metadata")
 
 
@@ -71,38 +83,67 @@ def run(resources: ResourceList) -> Verdict:
         config = _read(resources.config)
     except _ConfigError as error:
         return verdict.refused(resources.items, verdict.result(str(error), "error"))
-    schemas = schema.load(config.version, strict=config.strict)
-    results: list[Result] = []
-    unchecked: list[str] = []
+    checked = _Checked(config, resources.items)
     for item in resources.items:
-        if _is_skipped(item.value, config):
-            continue
-        problems = schemas.problems(
-            resource.group(item.value),
-            resource.version(item.value),
-            resource.kind(item.value),
-            item.value,
-        )
+        if not _is_skipped(item.value, config):
+            checked.hold(item)
+    if checked.results:
+        return verdict.refused(resources.items, *checked.results)
+    return Verdict(items=resources.items, results=(), log=checked.log())
+
+
+class _Checked:
+    """What was found so far."""
+
+    def __init__(self, config: _Config, items: Sequence[Item]) -> None:
+        self.results: list[Result] = []
+        self._config = config
+        self._unchecked: set[str] = set()
+        self._rules: set[str] = set()
+        self._shipped = schema.load(config.version, strict=config.strict)
+        self._custom: dict[tuple[str, str, str], Kind] = {}
+        for item in items:
+            if structural.is_definition(item.value) and not _is_skipped(item.value, config):
+                self._define(item)
+
+    def _define(self, item: Item) -> None:
+        """Take the kind that a definition defines."""
+        strict, metadata = self._config.strict, self._shipped.metadata()
+        try:
+            self._custom |= structural.kinds(item.value, strict=strict, metadata=metadata)
+        except DefinitionError as error:
+            problem = f"the schema cannot be used: {error.problem}"
+            self.results.append(verdict.at(item, problem, "error", field_text(error.path)))
+
+    def hold(self, item: Item) -> None:
+        """Hold a resource against its schema."""
+        value = item.value
+        name = resource.group(value), resource.version(value), resource.kind(value)
+        custom = self._custom.get(name)
+        problems = custom.problems(value) if custom else self._shipped.problems(*name, value)
         if problems is not None:
-            results += (
+            self.results += (
                 verdict.at(item, problem.message, "error", field_text(problem.path))
                 for problem in problems
             )
-        elif config.report_missing and not _is_for_tools(item.value):
-            results.append(_missing(item, config))
+        elif self._config.report_missing and not _is_for_tools(value):
+            self.results.append(_missing(item, self._config))
         else:
-            unchecked.append(_called(item.value))
-    if results:
-        return verdict.refused(resources.items, *results)
-    log = "".join(f"no schema for {name}: not checked\n" for name in sorted(set(unchecked)))
-    return Verdict(items=resources.items, results=(), log=log)
+            self._unchecked.add(_called(value))
+        if custom and custom.rules:
+            self._rules.add(_called(value))
+
+    def log(self) -> str:
+        """Return what was not checked."""
+        missing = [f"no schema for {name}: not checked\n" for name in sorted(self._unchecked)]
+        rules = [f"rules in CEL for {name}: not checked\n" for name in sorted(self._rules)]
+        return "".join((*missing, *rules))
 
 
 def _read(config: Value) -> _Config:
     values = dict(_settings(config))
-    for key in _LATER:
-        if values.pop(key, ""):
-            raise _ConfigError(f"`{key}` is not supported yet: leave it out of the configuration")
+    for key in _PLACES:
+        _check_places(key, values.get(key, ""))
     if unknown := sorted(set(values) - set(_KEYS)):
         raise _ConfigError(
             f"the configuration has a key `{unknown[0]}`; known are {', '.join(_KEYS)}"
@@ -115,6 +156,15 @@ def _read(config: Value) -> _Config:
         skipped=frozenset(kind.strip() for kind in skipped if kind.strip()),
         version=_version(values.get("kubernetes_version", "")),
     )
+
+
+def _check_places(key: str, text: str) -> None:
+    for place in filter(None, (each.strip() for each in text.split(","))):
+        if place.rstrip("/") not in _SHIPPED:
+            raise _ConfigError(
+                f"`{key}` names {place}, but schemas are neither fetched nor read from folders:"
+                " leave it out, and put the definitions of custom resources into the package"
+            )
 
 
 def _settings(config: Value) -> Iterator[tuple[str, str]]:

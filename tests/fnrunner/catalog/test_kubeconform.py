@@ -103,12 +103,15 @@ FIRST, LAST = schema.versions()[0], schema.versions()[-1]
 REFUSED = {
     "another place for schemas": (
         config_map(schema_location="https://example.com"),
-        "error: `schema_location` is not supported yet: leave it out of the configuration",
+        "error: `schema_location` names https://example.com, but schemas are neither fetched nor"
+        " read from folders: leave it out, and put the definitions of custom resources into the"
+        " package",
     ),
     "more places for schemas": (
-        config_map(additional_schema_locations="https://example.com"),
-        "error: `additional_schema_locations` is not supported yet: leave it out of the"
-        " configuration",
+        config_map(additional_schema_locations="default,/schemas"),
+        "error: `additional_schema_locations` names /schemas, but schemas are neither fetched nor"
+        " read from folders: leave it out, and put the definitions of custom resources into the"
+        " package",
     ),
     "a version without schemas": (
         config_map(kubernetes_version="1.9"),
@@ -118,7 +121,7 @@ REFUSED = {
     "a key that is not known": (
         config_map(strickt="true"),
         "error: the configuration has a key `strickt`; known are strict, ignore_missing_schemas,"
-        " skip_kinds, kubernetes_version",
+        " skip_kinds, schema_location, additional_schema_locations, kubernetes_version",
     ),
 }
 
@@ -135,5 +138,82 @@ def test_configuration_in_fields_of_another_kind() -> None:
     assert not call(kubeconform.run, BROKEN, config).failed
 
 
-def test_an_empty_location_asks_for_nothing() -> None:
-    assert not call(kubeconform.run, CUSTOM, config_map(schema_location="")).failed
+@pytest.mark.parametrize("place", ["", "default", "file:///jsonschema", "default, default"])
+def test_a_location_that_means_the_schemas_that_are_there(place: str) -> None:
+    assert not call(kubeconform.run, CUSTOM, config_map(schema_location=place)).failed
+
+
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: customs.custom.io}
+spec:
+  group: custom.io
+  names: {kind: Custom, plural: customs}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [size]
+            properties: {size: {type: integer, minimum: 1}}
+"""
+
+
+def test_a_definition_in_the_package_is_the_schema_of_its_kind() -> None:
+    """Short-cut: know Kubernetes' own kinds only, and take every other for good."""
+    answer = call(kubeconform.run, CUSTOM + "\n---" + DEFINITION, STRICT)
+    assert answer.failed
+    assert [(each["message"], each["field"]) for each in answer.results] == [  # type: ignore[index] # plain data
+        ("missing property 'size'", {"path": "spec"}),
+        ("additional properties 'a' not allowed", {"path": "spec.a"}),
+    ]
+
+
+def test_a_kind_that_is_defined_is_not_missing() -> None:
+    good = CUSTOM.replace("a: b", "size: 2")
+    config = config_map(ignore_missing_schemas="false", strict="true")
+    answer = call(kubeconform.run, good + "\n---" + DEFINITION, config)
+    assert (answer.failed, answer.results, answer.log) == (False, (), "")
+    other = call(kubeconform.run, good.replace("/v1", "/v2") + "\n---" + DEFINITION, config)
+    assert other.messages == [
+        "error: no schema found for custom.io/v2 Custom in Kubernetes"
+        f" {schema.versions()[-1]}: add its kind to `skip_kinds`, or set `ignore_missing_schemas`"
+    ]
+
+
+def test_a_definition_that_cannot_be_used_is_told_at_its_place() -> None:
+    """Short-cut: pass over a schema that cannot be read, and so check nothing."""
+    broken = DEFINITION.replace("minimum: 1", 'pattern: "("')
+    answer = call(kubeconform.run, broken, STRICT)
+    assert answer.failed
+    path = "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.size.pattern"
+    assert answer.results == (
+        {
+            "message": "the schema cannot be used: '(' is no pattern",
+            "severity": "error",
+            "resourceRef": {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "name": "customs.custom.io",
+            },
+            "field": {"path": path},
+            "file": {"path": "resources.yaml"},
+        },
+    )
+
+
+def test_rules_that_are_not_held_are_told() -> None:
+    """Short-cut: leave them out without a word."""
+    rules = DEFINITION.replace(
+        "minimum: 1", "x-kubernetes-validations: [{rule: self > 1, message: larger}]"
+    )
+    answer = call(kubeconform.run, CUSTOM.replace("a: b", "size: 0") + "\n---" + rules, STRICT)
+    assert not answer.failed
+    assert answer.log == "rules in CEL for custom.io/v1 Custom: not checked\n"
