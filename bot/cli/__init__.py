@@ -1,8 +1,6 @@
 """The command `porchbot`: one module a group of commands, nothing but reading arguments here."""
 
-import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -12,6 +10,7 @@ from bot.cli.lazy import LazyGroup
 _COMMANDS = {
     "fn": ("bot.cli.fn:fn", "Run functions on packages on disk."),
     "pkg": ("bot.cli.pkg:pkg", "Get, update, and look into packages on disk."),
+    "runner": ("bot.cli.runner:runner", "Run the function runner: Porch's gRPC service."),
 }
 
 
@@ -23,55 +22,17 @@ def main() -> None:
     """The life of kpt packages inside an ordinary GitHub repository, and on disk as kpt has it."""
 
 
-_UNTIL = click.option(
+@main.command()
+@click.option(
     "--until-stdin-closes",
     is_flag=True,
     help="End when standard input closes, so that it does not outlive what started it.",
 )
-
-
-@main.command()
-@_UNTIL
 def serve(until_stdin_closes: bool) -> None:
     """Run the bot: webhooks, workers, sweeps. Settings come from the environment."""
     from bot.serve import run  # heavy, and not needed for --help
 
     sys.exit(run(until_stdin_closes=until_stdin_closes))
-
-
-@main.command()
-@click.option(
-    "--listen",
-    default="127.0.0.1:9445",
-    show_default=True,
-    help="host:port, or unix:/path of a socket.",
-)
-@_UNTIL
-def runner(listen: str, until_stdin_closes: bool) -> None:
-    """Run the function runner: Porch's gRPC service, with the builtin functions."""
-    import asyncio  # takes longer to import than --help to print
-
-    from fnrunner.errors import RunnerAddressError
-
-    try:
-        asyncio.run(_run_functions(listen, until_stdin_closes=until_stdin_closes))
-    except RunnerAddressError as error:
-        raise click.ClickException(str(error)) from error
-
-
-async def _run_functions(listen: str, *, until_stdin_closes: bool) -> None:
-    import asyncio
-
-    from fnrunner.serve import serve as serve_functions
-
-    serving = asyncio.ensure_future(serve_functions(listen))
-    if until_stdin_closes:
-        # A read that ends means that whoever holds the other end is gone, however it went.
-        asyncio.get_running_loop().add_reader(
-            sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 4096) or serving.cancel()
-        )
-    with suppress(asyncio.CancelledError):
-        await serving
 
 
 _REPO = click.option(

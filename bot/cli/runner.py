@@ -1,0 +1,112 @@
+"""`porchbot runner`: the function runner as a server of its own."""
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fnrunner.run import Limits
+
+if TYPE_CHECKING:
+    from fnrunner.tls import ServerTls
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option(
+    "--listen",
+    default="127.0.0.1:9445",
+    show_default=True,
+    metavar="ADDRESS",
+    help="host:port, [::1]:port, or unix:/path of a socket, which its owner alone may use.",
+)
+@click.option("--tls-cert", type=_FILE, help="PEM file with the certificate; serves with TLS.")
+@click.option("--tls-key", type=_FILE, help="PEM file with its private key, not encrypted.")
+@click.option(
+    "--tls-client-ca",
+    type=_FILE,
+    help="PEM file with authorities; callers must then show a certificate that one of them signed.",
+)
+@click.option(
+    "--metrics",
+    default="",
+    metavar="ADDRESS",
+    help="host:port where Prometheus finds the metrics, over HTTP. Default: nowhere.",
+)
+@click.option(
+    "--max-message",
+    type=click.IntRange(min=1),
+    default=Limits().message_bytes,
+    show_default=True,
+    metavar="BYTES",
+    help="Largest list of resources that a call may send or be sent.",
+)
+@click.option(
+    "--until-stdin-closes",
+    is_flag=True,
+    help="End when standard input closes, so that it does not outlive what started it.",
+)
+def runner(
+    *,
+    listen: str,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_client_ca: Path | None,
+    metrics: str,
+    max_message: int,
+    until_stdin_closes: bool,
+) -> None:
+    """Run the function runner: Porch's gRPC service, with the builtin functions.
+
+    Certificates are read again when their files change. When told to stop (SIGTERM, SIGINT),
+    health says so, new calls are sent away, and those that run have 5 seconds to end.
+    """
+    from fnrunner.errors import CertificateError, RunnerAddressError
+    from fnrunner.serve import serve  # takes longer to import than --help to print
+
+    serving = serve(
+        listen,
+        limits=Limits(message_bytes=max_message),
+        tls=_tls(tls_cert, tls_key, tls_client_ca),
+        metrics_address=metrics,
+        ready=None if until_stdin_closes else _say,
+    )
+    try:
+        asyncio.run(_until_told(serving, until_stdin_closes=until_stdin_closes))
+    except (RunnerAddressError, CertificateError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> "ServerTls | None":
+    if certificate is not None and key is not None:
+        from fnrunner.tls import ServerTls
+
+        return ServerTls(certificate=certificate, key=key, client_ca=client_ca)
+    if certificate is not None or key is not None:
+        raise click.UsageError("--tls-cert and --tls-key belong together. Give both or none.")
+    if client_ca is not None:
+        raise click.UsageError(
+            "--tls-client-ca asks callers for certificates, which takes TLS."
+            " Give --tls-cert and --tls-key, too."
+        )
+    return None
+
+
+def _say(address: str) -> None:
+    click.echo(f"The function runner listens on {address}.", err=True)
+
+
+async def _until_told(serving: Any, *, until_stdin_closes: bool) -> None:
+    task = asyncio.ensure_future(serving)
+    if until_stdin_closes:
+        # A read that ends means that whoever holds the other end is gone, however it went.
+        asyncio.get_running_loop().add_reader(
+            sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 4096) or task.cancel()
+        )
+    with suppress(asyncio.CancelledError):
+        await task

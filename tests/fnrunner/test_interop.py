@@ -1,0 +1,352 @@
+"""The wire, held against another implementation of gRPC: Node's, with a proto of its own.
+
+Node as a client of our service sees what Porch's server would see of it; Node as a server answers
+as Porch's runner does (reference/peers.md, section 6), and our client has to understand it.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cadlib import resourcelist
+from fnrunner import choose
+from fnrunner.client import Client
+from fnrunner.errors import (
+    FunctionFailedError,
+    FunctionNotFoundError,
+    FunctionRefusedError,
+    FunctionStoppedError,
+    FunctionTimeoutError,
+    FunctionUnavailableError,
+    MessageTooLargeError,
+    RunnerBrokenError,
+    RunnerBusyError,
+)
+from fnrunner.run import Limits, Outcome, Runner
+from fnrunner.serve import listening
+from tests.fnrunner.test_client import POD
+from tests.fnrunner.test_service import Fixed, Sleeper, pods
+
+HERE = Path(__file__).parent / "node"
+MODULES = Path(sys.prefix) / "node"
+LIMITS = Limits()
+
+
+@pytest.fixture(scope="module")
+def node() -> Mapping[str, str]:
+    """The environment in which Node finds gRPC; it is installed once, beside our own packages."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("Node and npm are not here")
+    MODULES.mkdir(exist_ok=True)
+    with locked(MODULES / "lock"):
+        install(hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest())
+    kept = {key: value for key, value in os.environ.items() if not key.lower().endswith("proxy")}
+    return {**kept, "NODE_PATH": str(MODULES / "node_modules")}
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def install(wanted: str) -> None:
+    stamp = MODULES / "installed"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, MODULES)
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = subprocess.run(command, cwd=MODULES, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        pytest.skip(f"npm could not install gRPC: {done.stderr.strip()[-300:]}")
+    stamp.write_text(wanted)
+
+
+class Node:
+    """Calls a runner from Node."""
+
+    def __init__(self, address: str, env: Mapping[str, str]) -> None:
+        self._address, self._env = address, env
+
+    async def __call__(self, *steps: Mapping[str, object]) -> Any:
+        """Carry out steps one after the other; returns what came of each."""
+        process = await self.start(*steps)
+        out, error = await process.communicate(json.dumps(steps).encode())
+        assert process.returncode == 0, error.decode()
+        return json.loads(out)
+
+    async def start(self, *steps: Mapping[str, object]) -> asyncio.subprocess.Process:
+        command = ["node", str(HERE / "client.js"), self._address]
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._env
+        )
+
+
+@asynccontextmanager
+async def served(
+    env: Mapping[str, str], runner: Runner | None = None, limits: Limits = LIMITS
+) -> AsyncIterator[Node]:
+    """Our service, and Node to call it."""
+    runner = runner or choose.runner(limits)
+    async with listening("127.0.0.1:0", runner, limits) as address:
+        yield Node(address, env)
+
+
+def evaluate(image: str, resources: bytes = b"", **more: object) -> dict[str, object]:
+    return {"do": "evaluate", "image": image, "list": resources.decode(), **more}
+
+
+async def test_functions_run_for_node(node: Mapping[str, str]) -> None:
+    """Short-cut: our client against our server, where one mistake in the proto hides another."""
+    async with served(node) as call:
+        [done, failed, *missing] = await call(
+            evaluate("set-labels:v0.2", POD),
+            evaluate("kubeconform", pods()),
+            *(evaluate(image) for image in ("", "nothing", "ghcr.io/a/b:v1", "set-labels:v0.1")),
+        )
+    listed = resourcelist.decode(done["list"].encode())
+    assert (done["code"], done["message"], done["details"]) == ("OK", "", [])
+    assert listed.items[0].value["metadata"]["labels"] == {"tier": "web"}  # type: ignore[index,call-overload] # a Pod
+    assert (failed["code"], failed["message"]) == (
+        "INTERNAL",
+        'Failed to execute function "kubeconform": exit status 1 (got number, want array)',
+    )
+    [detail] = failed["details"]
+    results = resourcelist.decode(detail["resource_list"].encode()).results
+    assert detail["type"] == "evaluator.EvaluateFunctionResponse"
+    assert detail["log"] == "failed to evaluate function: error: function failure"
+    assert [result["field"] for result in results] == [{"path": "spec.containers"}]
+    assert [(each["code"], each["message"]) for each in missing] == [
+        ("NOT_FOUND", 'function "" not found'),
+        ("NOT_FOUND", 'function "nothing" not found'),
+        ("NOT_FOUND", 'function "ghcr.io/a/b:v1" not found'),
+        ("NOT_FOUND", 'function "set-labels:v0.1" not found'),
+    ]
+
+
+async def test_a_failure_with_many_results_arrives_in_node(node: Mapping[str, str]) -> None:
+    """Short-cut: put the whole list into the status; Node refuses headers of that size."""
+    async with served(node) as call:
+        [failed] = await call(evaluate("kubeconform", pods(500)))
+    assert failed["code"] == "INTERNAL"
+    results = resourcelist.decode(failed["details"][0]["resource_list"].encode()).results
+    assert results[-1]["message"] == f"{501 - len(results)} more results do not fit into the answer"
+
+
+REFUSALS: Sequence[tuple[Exception, str, Mapping[str, object]]] = [
+    (
+        FunctionRefusedError("f", "not allowed", "Ask"),
+        "PERMISSION_DENIED",
+        {
+            "reason": "FUNCTION_REFUSED",
+            "metadata": {"image": "f", "reason": "not allowed", "fix": "Ask"},
+        },
+    ),
+    (
+        FunctionUnavailableError("f", "no answer", "Wait", passing=True),
+        "UNAVAILABLE",
+        {
+            "reason": "FUNCTION_UNAVAILABLE",
+            "metadata": {"image": "f", "reason": "no answer", "fix": "Wait", "passing": "true"},
+        },
+    ),
+    (
+        FunctionUnavailableError("f", "no such tag", "Look"),
+        "FAILED_PRECONDITION",
+        {
+            "reason": "FUNCTION_UNAVAILABLE",
+            "metadata": {"image": "f", "reason": "no such tag", "fix": "Look", "passing": "false"},
+        },
+    ),
+    (
+        FunctionStoppedError("f", "memory", "512 MiB", "513 MiB"),
+        "ABORTED",
+        {
+            "reason": "FUNCTION_STOPPED",
+            "metadata": {
+                "image": "f",
+                "limit": "memory",
+                "allowed": "512 MiB",
+                "taken": "513 MiB",
+            },
+        },
+    ),
+    (
+        FunctionTimeoutError("f", 2.5),
+        "DEADLINE_EXCEEDED",
+        {"reason": "FUNCTION_TIMEOUT", "metadata": {"image": "f", "seconds": "2.5"}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "info"), REFUSALS, ids=lambda value: str(value)[:40])
+async def test_why_a_function_did_not_run_is_told_to_node(
+    node: Mapping[str, str], error: Exception, code: str, info: Mapping[str, object]
+) -> None:
+    async with served(node, Fixed(error)) as call:
+        [answer] = await call(evaluate("f"))
+    assert (answer["code"], answer["message"]) == (code, str(error))
+    assert answer["details"] == [{"type": "google.rpc.ErrorInfo", "domain": "porchbot", **info}]
+
+
+async def test_node_can_tell_a_busy_runner_from_a_large_message(node: Mapping[str, str]) -> None:
+    async with served(node, Fixed(RunnerBusyError("f", "full", 1.5))) as call:
+        [busy] = await call(evaluate("f"))
+    limits = Limits(message_bytes=10_000)
+    async with served(node, limits=limits) as call:
+        [large, larger] = await call(
+            {**evaluate("f"), "size": 10_001}, {**evaluate("f"), "size": 10**5}
+        )
+    assert {busy["code"], large["code"], larger["code"]} == {"RESOURCE_EXHAUSTED"}
+    assert [detail["type"] for detail in busy["details"]] == [
+        "google.rpc.ErrorInfo",
+        "google.rpc.RetryInfo",
+    ]
+    assert busy["details"][1]["retry_delay"] == {"seconds": 1, "nanos": 500_000_000}
+    assert [detail["reason"] for detail in large["details"]] == ["MESSAGE_TOO_LARGE"]
+    assert larger["details"] == []  # gRPC refuses before anybody reads it
+
+
+async def test_porchs_largest_message_passes(node: Mapping[str, str]) -> None:
+    class Echo:
+        async def run(
+            self, image: str, resources: bytes, *, seconds: float | None = None
+        ) -> Outcome:
+            return Outcome(resources, digest="sha256:1")
+
+    async with served(node, Echo()) as call:
+        [answer] = await call({**evaluate("f"), "size": 6 * 1024 * 1024})
+    assert (answer["code"], len(answer["list"])) == ("OK", 6 * 1024 * 1024)
+    assert answer["digest"] == "sha256:1"
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [("seconds", "DEADLINE_EXCEEDED"), ("cancel", "CANCELLED")]
+)
+async def test_node_waits_no_longer_than_it_says(
+    node: Mapping[str, str], how: str, code: str
+) -> None:
+    """Short-cut: leave the deadline to the caller, and let the function run on."""
+    sleeper = Sleeper()
+    async with served(node, sleeper) as call:
+        [answer] = await call(evaluate("f", **{how: 0.3}))
+        await asyncio.wait_for(sleeper.stopped.wait(), 30)
+    assert answer["code"] == code
+
+
+async def test_node_checks_health_and_lists_services(node: Mapping[str, str]) -> None:
+    async with served(node) as call:
+        *health, listed = await call(
+            {"do": "check", "service": ""},
+            {"do": "check", "service": "anything"},
+            {"do": "reflect"},
+        )
+    assert health == [{"status": "SERVING"}, {"status": "SERVING"}]
+    assert "evaluator.FunctionEvaluator" in listed["services"]
+    assert listed["files"] > 0
+
+
+async def test_node_watches_the_runner_end(node: Mapping[str, str]) -> None:
+    async with served(node) as call:
+        process = await call.start()
+        assert process.stdin
+        assert process.stderr
+        process.stdin.write(json.dumps([{"do": "watch", "service": ""}]).encode())
+        process.stdin.close()
+        assert await asyncio.wait_for(process.stderr.readline(), 60) == b"SERVING\n"
+    out, _ = await asyncio.wait_for(process.communicate(), 60)
+    assert json.loads(out) == [{"seen": ["SERVING", "NOT_SERVING"], "code": "OK"}]
+
+
+@asynccontextmanager
+async def porch(
+    env: Mapping[str, str], *, patience: float = 0, seconds: float = 30
+) -> AsyncIterator[Client]:
+    """Our client, and Node as a server that answers as Porch's runner."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        "node", str(HERE / "server.js"), stdin=pipe, stdout=pipe, env=env
+    )
+    assert process.stdin
+    assert process.stdout
+    try:
+        port = int(await asyncio.wait_for(process.stdout.readline(), 60))
+        limits = Limits(seconds=seconds, message_bytes=LIMITS.message_bytes)
+        async with Client(f"127.0.0.1:{port}", limits, patience=patience) as client:
+            yield client
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+async def test_what_porch_answers_is_understood(node: Mapping[str, str]) -> None:
+    async with porch(node) as client:
+        assert await client.is_ready(30)
+        done = await client.run("echo", b"kind: ResourceList")
+        complained = await client.run("complains", b"")
+        large = await client.run("large", b"#" * (LIMITS.message_bytes - 100))
+    assert done == Outcome(b"kind: ResourceList", log="said\n")
+    # As in Porch's, a function that ends with status 0 did not fail; its results are in the list.
+    assert not complained.failed
+    assert resourcelist.decode(complained.resources).results == (
+        {"message": "the label is missing", "severity": "error"},
+    )
+    assert len(large.resources) == LIMITS.message_bytes - 100
+
+
+WORDS = 'failed to evaluate function "{}" with structured results: [error]: the label is missing'
+FAILURES = {
+    "fails": 'Failed to execute function "fails": exit status 1 (bad label)',
+    "fails-in-a-pod": f"{WORDS.format('fails-in-a-pod')} and stderr: bad",
+    "fails-behind": "unable to evaluate fails-behind with pod evaluator: rpc error:"
+    f" code = Internal desc = {WORDS.format('fails-behind')} and stderr: bad",
+    "garbles": "failed to parse the output of function \"garbles\" with stderr 'oops':"
+    " expected exactly one object, got 0",
+}
+
+
+async def test_failures_in_words_only_are_understood(node: Mapping[str, str]) -> None:
+    """Short-cut: know our own details, and take what has none for a broken runner."""
+    said = {}
+    async with porch(node) as client:
+        for image in FAILURES:
+            with pytest.raises(FunctionFailedError) as caught:
+                await client.run(image, b"")
+            said[image] = caught.value.log
+    assert said == FAILURES
+
+
+async def test_other_answers_in_words_only_are_understood(node: Mapping[str, str]) -> None:
+    async with porch(node) as client:
+        for image in ("", "unknown:v1"):
+            with pytest.raises(FunctionNotFoundError):
+                await client.run(image, b"")
+        with pytest.raises(FunctionUnavailableError, match="client to the pod for has-no-pod"):
+            await client.run("has-no-pod", b"")
+        with pytest.raises(RunnerBrokenError, match="index out of range"):
+            await client.run("panics", b"")
+        with pytest.raises(RunnerBusyError, match="connection refused"):
+            await client.run("is-down", b"")
+        with pytest.raises(MessageTooLargeError):
+            await client.run("echo", b"#" * LIMITS.message_bytes)
+        with pytest.raises(FunctionTimeoutError, match=r"within 0\.2 seconds"):
+            await client.run("sleeps", b"", seconds=0.2)
+
+
+async def test_a_pod_that_comes_back_is_waited_for(node: Mapping[str, str]) -> None:
+    async with porch(node, patience=30) as client:
+        assert (await client.run("comes-back", b"x")).resources == b"x"
