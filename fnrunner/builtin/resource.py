@@ -60,7 +60,9 @@ def text(value: Value) -> str:
 def field(value: Value, *path: str) -> Value:
     """Return the value at a path of keys, or None when there is none."""
     for key in path:
-        value = mapping(value).get(key)
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
     return value
 
 
@@ -152,6 +154,17 @@ def is_namespaced(value: Value) -> bool:
     """Whether it lives in a namespace; a kind not known does if it names one."""
     known = _SCOPES.get((group(value), kind(value)))
     return bool(namespace(value)) if known is None else known
+
+
+def effective_namespace(value: Value) -> str | None:
+    """Return the namespace it would be created in; None where it cannot be in one.
+
+    A kind that is not known counts as one that can.
+    """
+    named = namespace(value)
+    if named or _SCOPES.get((group(value), kind(value)), True):
+        return named or DEFAULT_NAMESPACE
+    return None
 
 
 def identity(value: Value) -> Identity:

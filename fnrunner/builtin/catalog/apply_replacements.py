@@ -111,7 +111,7 @@ class _Selector:
             and self.version in ("", resource.version(value))
             and self.kind in ("", resource.kind(value))
             and self.name in ("", resource.name(value))
-            and self.namespace in ("", _namespace(value))
+            and self.namespace in ("", resource.effective_namespace(value))
         )
 
     def is_target(self, value: Value) -> bool:
@@ -282,15 +282,6 @@ def _scalar_text(value: Value) -> str:
     if isinstance(value, dict | list):
         raise _RefusedError("delimiter option can only be used with scalar nodes")
     return field_paths.text(value)
-
-
-def _namespace(value: Value) -> str | None:
-    """Return the namespace that a resource is in; None where it cannot be in one."""
-    named = resource.namespace(value)
-    elsewhere: Value = {**resource.mapping(value), "metadata": {"namespace": "any"}}
-    if named:
-        return named
-    return resource.DEFAULT_NAMESPACE if resource.is_namespaced(elsewhere) else None
 
 
 def _texts(value: Value) -> dict[str, str]:

@@ -1,0 +1,115 @@
+"""Corpus functions/ensure-name-substring: its kinds, and the files that its cases end in."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from click.testing import CliRunner
+
+from bot.cli.fn import fn
+from cadlib.package import Files
+from cadlib.resourcelist import Item, ResourceList
+from cadlib.yaml import Value
+from fnrunner.builtin.catalog import ensure_name_substring
+from fnrunner.builtin.name_references import DEPENDS_ON
+from tests.cases import render
+from tests.cases.compare import data_difference, documents, entries, fill, on_disk, put
+from tests.cases.model import Case, Handler, Outcome, Verdict, checked, deviates
+
+
+def _run(config: Value, values: list[Value]) -> list[Value]:
+    found = ensure_name_substring.run(ResourceList(tuple(map(Item, values)), config))
+    if found.failed:
+        raise ValueError(str(found.results))
+    return [item.value for item in found.items]
+
+
+def transform(case: Case) -> Verdict:
+    """Run it on one file."""
+    (config,) = (each.value for each in documents(case.data["function_config"]))
+    given = [each.value for each in documents(case.data["input"])]
+    expected = [each.value for each in documents(case.data["expected"])]
+    return checked(data_difference(expected, _run(config, given)))
+
+
+def depends_on_substring(case: Case) -> Verdict:
+    """Run it on the resources of a case and on one that depends on what the case says."""
+    data = case.data
+    mode = {"append": "append", "prepend": "prepend"}[data["edit_mode"]]
+    config: Value = {
+        "apiVersion": "fn.kpt.dev/v1alpha1",
+        "kind": "EnsureNameSubstring",
+        "substring": data["substring"],
+        "editMode": mode,
+    }
+    referrer: Value = {
+        "apiVersion": "v1",
+        "kind": "Referrer",
+        "metadata": {"name": "referrer", "annotations": {DEPENDS_ON: data["depends_on"]}},
+    }
+    values = _run(config, [*map(_resource, data["input_resources"]), referrer])
+    found: Any = values[-1]
+    text = found["metadata"]["annotations"][DEPENDS_ON]
+    wanted = {"text": data["expected"], "changed": data["expected_set"]}
+    return checked(data_difference(wanted, {"text": text, "changed": text != data["depends_on"]}))
+
+
+def _resource(named: Mapping[str, str]) -> Value:
+    metadata: dict[str, Value] = {"name": named["Name"]}
+    if named.get("Namespace"):
+        metadata["namespace"] = named["Namespace"]
+    version = f"{named['Group']}/v1" if named["Group"] else "v1"
+    return {"apiVersion": version, "kind": named["Kind"], "metadata": metadata}
+
+
+def steps(case: Case) -> Verdict:
+    """Run it on a package; its cases expect every resource in a new file named after it."""
+    verdict = render.steps(case)
+    if verdict.outcome is not Outcome.FAILED:
+        return verdict
+    given = entries(case.data["input"])
+    expected = entries(case.data["expected"])
+    found = _ran(case)
+    same_resources = _resources(found) == _resources(expected)
+    if same_resources and found.keys() == given.keys() and _others(found) == _others(expected):
+        return deviates("D130", "resources stay in their files")
+    return verdict
+
+
+def _ran(case: Case) -> Files:
+    """Return the package after the one command of a case."""
+    with TemporaryDirectory(prefix="case") as folder:
+        package = Path(folder).resolve() / case.data["package_name"]
+        put(case.data["input"], package)
+        ((arguments,),) = (step["pipe"] for step in case.data["steps"])
+        _, *words = fill(arguments, {"pkg": str(package)})
+        CliRunner().invoke(fn, words, catch_exceptions=False)
+        return on_disk(package)
+
+
+def _resources(files: Files) -> list[str]:
+    """Return all resources of a package, wherever they lie, in an order of their own."""
+    return sorted(
+        json.dumps(each.value, sort_keys=True)
+        for path, entry in files.items()
+        if _holds_resources(path)
+        for each in documents(entry.data)
+    )
+
+
+def _others(files: Files) -> dict[str, bytes]:
+    return {path: entry.data for path, entry in files.items() if not _holds_resources(path)}
+
+
+def _holds_resources(path: str) -> bool:
+    return path.endswith((".yaml", "Kptfile"))
+
+
+KINDS: Mapping[str, Handler] = {
+    "depends-on-substring": depends_on_substring,
+    "fn-eval": steps,
+    "fn-render": steps,
+    "transform": transform,
+}
