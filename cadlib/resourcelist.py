@@ -19,8 +19,9 @@ from types import MappingProxyType
 
 from cadlib.errors import PackageError, Place
 from cadlib.limits import STREAM
-from cadlib.yaml import Document, FieldPath, Value, emit, field_text
+from cadlib.yaml import Document, FieldPath, Value, emit, field_text, quick
 from cadlib.yaml import read as read_yaml
+from cadlib.yaml.emit import block
 
 API_VERSION = "config.kubernetes.io/v1"
 KIND = "ResourceList"
@@ -94,6 +95,25 @@ def encode(items: Sequence[Item], config: Value = None) -> bytes:
     return emit(whole, comments=comments).encode()
 
 
+def entry(item: Item) -> bytes:
+    """Return the lines of one item, as they stand in what `encode` returns."""
+    comments = {(0, *path): text for path, text in item.comments.items() if path}
+    return emit([placed(item)], comments=comments).encode()
+
+
+def lines(key: str, value: Value, comments: Mapping[FieldPath, str]) -> bytes:
+    """Return the lines of one field of an item, as `encode` writes them, from its key on.
+
+    Args:
+        key: The field.
+        value: What it holds.
+        comments: Line comments of the item.
+    """
+    inner = {path: text for path, text in comments.items() if path[:1] == (key,)}
+    written = block({key: value}, 2, comments=inner)
+    return ("\n".join([*written, ""])[2:]).encode()
+
+
 def placed(item: Item) -> Value:
     """Return a resource with the annotations that say where it lies."""
     if not isinstance(item.value, dict):
@@ -128,10 +148,7 @@ def decode(data: bytes, sent: Collection[tuple[str, int | None]] = ()) -> Resour
         PackageError: It is no ResourceList of a version we know, an item is no mapping,
             an index is no number, or a resource was moved to two places at once.
     """
-    documents = [each for each in read_yaml(data, limits=STREAM).documents if not each.empty]
-    if len(documents) != 1:
-        raise _refuse("", f"there are {len(documents)} documents instead of one ResourceList")
-    whole = documents[0].value
+    whole, noted = _document(data)
     if not isinstance(whole, dict) or whole.get("kind") != KIND:
         kind = whole.get("kind") if isinstance(whole, dict) else None
         raise _refuse("kind", f"the kind is {kind!r}, not {KIND!r}")
@@ -139,7 +156,7 @@ def decode(data: bytes, sent: Collection[tuple[str, int | None]] = ()) -> Resour
         version = whole.get("apiVersion")
         raise _refuse("apiVersion", f"the version is {version!r}, not {API_VERSION!r}")
     values = _list(whole, "items")
-    comments = _by_item(documents[0].comments)
+    comments = _by_item(noted)
     known = frozenset(sent)
     return ResourceList(
         items=tuple(
@@ -181,6 +198,19 @@ def added_results(data: bytes, given: bytes) -> tuple[Mapping[str, Value], ...] 
     whole = documents[0].value if len(documents) == 1 else None
     results = whole.get("results") if isinstance(whole, dict) and len(whole) == 1 else None
     return tuple(map(_result, results)) if isinstance(results, list) else None
+
+
+def _document(data: bytes) -> tuple[Value, Mapping[FieldPath, str]]:
+    try:
+        quickly = quick.read(data.decode())
+    except UnicodeDecodeError:
+        quickly = None  # the other reader says where
+    if quickly:
+        return quickly
+    documents = [each for each in read_yaml(data, limits=STREAM).documents if not each.empty]
+    if len(documents) != 1:
+        raise _refuse("", f"there are {len(documents)} documents instead of one ResourceList")
+    return documents[0].value, documents[0].comments
 
 
 def _list(whole: dict[str, Value], key: str) -> list[Value]:

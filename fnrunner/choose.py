@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from fnrunner.builtin import PREFIXES
-from fnrunner.builtin.threads import Builtin
+from fnrunner.builtin.pool import Builtin
 from fnrunner.errors import (
     FunctionNotFoundError,
     FunctionTimeoutError,

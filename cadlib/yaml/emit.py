@@ -8,7 +8,8 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from cadlib.yaml.fields import FieldPath
@@ -58,10 +59,10 @@ def block(
     comments: Mapping[FieldPath, str] = _NO_COMMENTS,
 ) -> list[str]:
     """Return the lines of a value, each indented by `indent` spaces, without line ends."""
-    writer = _Writer(style, comments)
+    writer = _Writer(style)
     pad = " " * indent
     if isinstance(value, dict | list) and value:
-        writer.collection(pad, value, indent, () if comments else None)
+        writer.collection(pad, value, indent, _noted(comments))
     else:
         writer.lines.append(pad + flow(value))
     return writer.lines
@@ -99,13 +100,12 @@ def flow(value: Value, *, json: bool = False, inside: bool = False) -> str:
 
 
 class _Writer:
-    """Collects the lines of one node. A path of None means that there are no comments."""
+    """Collects the lines of one node. Notes are the comments in a collection; None for none."""
 
-    __slots__ = ("_comments", "_style", "lines")
+    __slots__ = ("_style", "lines")
 
-    def __init__(self, style: Style, comments: Mapping[FieldPath, str]) -> None:
+    def __init__(self, style: Style) -> None:
         self._style = style
-        self._comments = comments
         self.lines: list[str] = []
 
     def collection(
@@ -113,28 +113,34 @@ class _Writer:
         lead: str,
         value: "dict[str, Value] | list[Value]",
         indent: int,
-        path: FieldPath | None,
+        notes: "_Notes | None",
     ) -> None:
         """Write a collection that is not empty; `lead` opens its first line."""
         pad = " " * indent
         if isinstance(value, dict):
+            add = self.lines.append
+            inner = pad + " " * self._style.step
             for key, item in value.items():
-                name = key if plain(key) else inline(key)
-                self._node(f"{lead}{name}:", item, indent, None if path is None else (*path, key))
+                if notes is None and isinstance(item, str) and (text := _pair(key, item)):
+                    add(lead + text)  # most lines are like this,
+                elif notes is None and isinstance(item, dict) and item:
+                    add(lead + _lead(key))  # and most others like this
+                    self.collection(inner, item, indent + self._style.step, None)
+                else:
+                    self._node(lead + _lead(key), item, indent, notes and notes.inner.get(key))
                 lead = pad
             return
         for index, item in enumerate(value):
-            here = None if path is None else (*path, index)
+            note = notes and notes.inner.get(index)
             if item and isinstance(item, dict | list):
-                self.collection(lead + "- ", item, indent + 2, here)
+                self.collection(lead + "- ", item, indent + 2, note)
             else:
-                self._node(lead + "-", item, indent, here)
+                self._node(lead + "-", item, indent, note)
             lead = pad
 
-    def _node(self, lead: str, value: Value, indent: int, path: FieldPath | None) -> None:
+    def _node(self, lead: str, value: Value, indent: int, note: "_Notes | None") -> None:
         """Write what follows a key or a dash."""
-        comment = self._comments.get(path) if path is not None else None
-        tail = f" {comment}" if comment else ""
+        tail = f" {note.text}" if note and note.text else ""
         if isinstance(value, str):
             if plain(value):
                 self.lines.append(f"{lead} {value}{tail}")
@@ -144,7 +150,7 @@ class _Writer:
             self.lines.append(lead + tail)
             flat = self._style.compact and isinstance(value, list)
             inner = indent if flat else indent + self._style.step
-            self.collection(" " * inner, value, inner, path)
+            self.collection(" " * inner, value, inner, note if note and note.inner else None)
         else:
             self.lines.append(f"{lead} {flow(value)}{tail}")
 
@@ -155,3 +161,33 @@ class _Writer:
         else:
             self.lines.append(f"{lead} {lines[0]}{tail}")
             self.lines.extend(lines[1:])
+
+
+@dataclass(slots=True)
+class _Notes:
+    """The comment of a field, and those of the fields in it, by key or position."""
+
+    text: str = ""
+    inner: "dict[str | int, _Notes]" = field(default_factory=dict)
+
+
+def _noted(comments: Mapping[FieldPath, str]) -> _Notes | None:
+    """Return comments as they lie in one another; None when there are none."""
+    root = _Notes()
+    for path, text in comments.items():
+        at = root
+        for step in path:
+            at = at.inner.get(step) or at.inner.setdefault(step, _Notes())
+        at.text = text
+    return root if comments else None
+
+
+@lru_cache(maxsize=8192)
+def _pair(key: str, value: str) -> str:
+    """Return a key and its text on one line; "" when the text may need several."""
+    return "" if "\n" in value else f"{_lead(key)} {inline(value)}"
+
+
+@lru_cache(maxsize=4096)
+def _lead(key: str) -> str:
+    return f"{inline(key)}:"

@@ -3,13 +3,13 @@
 Reading and writing YAML is nearly all that a call costs. A package goes through several
 functions, and again after each push, and mostly the same resources come back each time. So
 a list is cut into its items by lines, and each item is looked up by its text; what is new
-is parsed, all of it at once. On the way out, items that did not change keep their text.
+is parsed, by the quick reader where that can. On the way out, items that did not change keep
+their text, and what others became is remembered for the next function.
 
 The cut is only a shortcut: where a list is not laid out as ours are, or a piece cannot be
 read alone (an alias to an anchor in another item, say), the whole list is read as it is.
 """
 
-import json
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ from cadlib import resourcelist, yaml
 from cadlib.errors import PackageError
 from cadlib.limits import STREAM
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Value
+from cadlib.yaml import Value, quick
 from fnrunner import results
 from fnrunner.builtin import resource
 from fnrunner.results import Result
@@ -34,17 +34,20 @@ _HEAD: Final = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:
 _NO_ITEMS: Final = re.compile(rb"^items: \[\]\n", re.MULTILINE)
 # The items in block style, with their dashes at the margin, end at the next line there.
 _ITEMS: Final = re.compile(rb"^items:\n", re.MULTILINE)
-_ITEM: Final = re.compile(rb"^- ", re.MULTILINE)
-_END: Final = re.compile(rb"^(?!- |  |\n)", re.MULTILINE)
+_ITEM: Final = re.compile(rb"\n- ")
+_END: Final = re.compile(rb"\n(?!- |  |\n)")
 _NOTE: Final = re.compile(
     rb"internal\.config\.kubernetes\.io/(?!path\b|index\b)[\w.-]+|config\.k8s\.io/id"
 )
+_PLACES: Final = frozenset(
+    f"{kind}config.kubernetes.io/{place}"
+    for kind in ("internal.", "")
+    for place in ("path", "index")
+)
+# The fields of an item, which stand two columns in, the first behind its dash.
+_FIELD: Final = re.compile(rb"^(?:- |  )(?=[A-Za-z])", re.MULTILINE)
 # Perhaps an anchor or an alias: such an item may depend on others and is not remembered.
 _ANCHOR: Final = re.compile(rb"[\s\[{,:?][&*][\w-]")
-
-
-# What became of an item: its text before, and its value, comments and place after.
-_Change = tuple[bytes, str, str, str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Parsed:
 
 
 class Memory:
-    """Items by their text, and texts of changed items; the ones used last are kept.
+    """Items by their text, those that came and those that were made; the last used are kept.
 
     Items are shared between calls: whoever gets one must not change its value.
     """
@@ -70,16 +73,15 @@ class Memory:
         """Make an empty memory.
 
         Args:
-            limit_bytes: How much text to remember of either. Parsed, it takes ten to twenty
+            limit_bytes: How much text to remember. Parsed, it takes ten to twenty
                 times as much; the default holds some five thousand resources.
         """
         self._items: _Recent[bytes, Item] = _Recent(limit_bytes)
-        self._written: _Recent[_Change, bytes] = _Recent(limit_bytes)
 
     @property
     def size_bytes(self) -> int:
-        """How much text is remembered, of items or of changed ones, whichever is more."""
-        return max(self._items.used, self._written.used)
+        """How much text is remembered."""
+        return self._items.used
 
     def decode(self, data: bytes) -> Parsed:
         """Read a ResourceList.
@@ -89,7 +91,7 @@ class Memory:
         """
         try:
             parsed = self._by_items(data)
-        except PackageError:
+        except (PackageError, UnicodeDecodeError):
             parsed = None  # the whole is read below, and says where in it the fault is
         return parsed or Parsed(_read(data), ())
 
@@ -112,19 +114,26 @@ class Memory:
 
     def _by_items(self, data: bytes) -> Parsed | None:
         before, texts, after = _cut(data)
-        if not texts or b"\r" in data:
+        if not texts or b"\r" in data or not texts[-1].endswith(b"\n"):
             return None
         frame = _read(b"%bitems: []\n%b" % (before, after))
         items = self._items.find(texts)
-        new = [i for i, item in enumerate(items) if item is None]
-        if new:
+        rest = []
+        for i, item in enumerate(items):
+            if item is None and (found := _quickly(texts[i])):
+                items[i] = found
+                self._items.keep(texts[i], found, len(texts[i]))  # it has no anchor
+            elif item is None:
+                rest.append(i)
+        if rest:
             # All at once, and in order: a piece that is no item by itself shows in their number.
-            read = _read(_HEAD + b"".join(texts[i] for i in new)).items
-            if len(read) != len(new):
+            read = _read(_HEAD + b"".join(texts[i] for i in rest)).items
+            if len(read) != len(rest):
                 return None
-            for i, item in zip(new, read, strict=True):
+            for i, item in zip(rest, read, strict=True):
                 items[i] = item
-                self._remember(texts[i], item)
+                if not _ANCHOR.search(texts[i]):
+                    self._items.keep(texts[i], item, len(texts[i]))
         whole = tuple(item for item in items if item is not None)
         return Parsed(ResourceList(items=whole, config=frame.config, results=frame.results), texts)
 
@@ -133,29 +142,17 @@ class Memory:
         before = parsed.resources.items
         if len(before) != len(items) or len(parsed.texts) != len(items):
             return []
-        texts: list[bytes | None] = [
-            text if old is new else None
+        return [
+            text if old is new else self._written(text, old, new)
             for old, new, text in zip(before, items, parsed.texts, strict=True)
         ]
-        changed = [i for i, text in enumerate(texts) if text is None]
-        keys = [_change(parsed.texts[i], before[i], items[i]) for i in changed]
-        written = self._written.find(keys)
-        new = [n for n, text in enumerate(written) if text is None]
-        if new:
-            _, cut, _ = _cut(resourcelist.encode([items[changed[n]] for n in new], None))
-            if len(cut) != len(new):
-                return []
-            for n, text in zip(new, cut, strict=True):
-                written[n] = text
-                self._written.keep(keys[n], text, 3 * len(text))  # before, value and after
-                self._remember(text, items[changed[n]])
-        for i, found in zip(changed, written, strict=True):
-            texts[i] = found
-        return [text for text in texts if text is not None]
 
-    def _remember(self, text: bytes, item: Item) -> None:
-        if not _ANCHOR.search(text):
-            self._items.keep(text, item, len(text))
+    def _written(self, before: bytes, old: Item, new: Item) -> bytes:
+        """Return the text of an item that was changed here, and remember it."""
+        text = _rewritten(before, old, new) or resourcelist.entry(new)
+        if _comes_back(new.value):
+            self._items.keep(text, new, len(text))
+        return text
 
 
 class _Recent(Generic[K, V]):
@@ -189,6 +186,56 @@ class _Recent(Generic[K, V]):
                 self.used -= gone
 
 
+def _quickly(text: bytes) -> Item | None:
+    """Read one item, or leave it to the other reader.
+
+    Raises:
+        PackageError: It is no item; whatever else it may be shows when the whole is read.
+        UnicodeDecodeError: It is no text; the same.
+    """
+    value, comments = quick.read(text.decode()) or (None, {})
+    if not isinstance(value, list) or len(value) != 1:
+        return None
+    raw = value[0]
+    item = resourcelist.bare(raw, {path[1:]: note for path, note in comments.items()})
+    return _with_notes(item, raw)
+
+
+def _rewritten(before: bytes, old: Item, new: Item) -> bytes:
+    """Return the text of a changed item, in which fields that are the same keep their lines.
+
+    Returns:
+        Nothing where it cannot be told which lines are whose.
+    """
+    value = resourcelist.placed(new)
+    known = old.value
+    if new.comments is not old.comments or b"&" in before or b"*" in before:
+        return b""
+    if not isinstance(value, dict) or not isinstance(known, dict):
+        return b""
+    starts = [field.start() for field in _FIELD.finditer(before)]
+    texts = [before[a + 2 : b] for a, b in pairwise([*starts, len(before)])]
+    raw = [text.partition(b":")[0].decode() for text in texts]
+    lines = dict(zip(raw, texts, strict=True))
+    # What looks like a field but is none, in quotes over several lines say, is not among them.
+    if starts[:1] != [0] or lines.keys() != known.keys() or len(lines) != len(raw):
+        return b""
+    fields = [
+        lines[key]
+        if key in lines and known[key] is each
+        else resourcelist.lines(key, each, new.comments)
+        for key, each in value.items()
+    ]
+    return b"- " + b"  ".join(fields)
+
+
+def _comes_back(value: Value) -> bool:
+    """Whether a resource is read again as it is; where it lies takes empty annotations along."""
+    metadata = resource.field(value, "metadata")
+    inner = resource.mapping(metadata)
+    return bool(inner) and ("annotations" not in inner or bool(inner["annotations"]))
+
+
 def _read(data: bytes) -> ResourceList:
     """Read a ResourceList whose items keep what kpt notes in their annotations.
 
@@ -208,14 +255,9 @@ def _with_notes(item: Item, raw: Value) -> Item:
     annotations = resource.mapping(resource.field(raw, "metadata", "annotations"))
     value = item.value
     for key, note in annotations.items():
-        if _NOTE.fullmatch(key.encode()):
+        if key not in _PLACES and _NOTE.fullmatch(key.encode()):
             value = resource.with_field(value, ("metadata", "annotations", key), note)
     return item if value is item.value else replace(item, value=value)
-
-
-def _change(text: bytes, old: Item, new: Item) -> _Change:
-    comments = "" if new.comments is old.comments else repr(sorted(new.comments.items(), key=repr))
-    return text, json.dumps(new.value), comments, new.path, new.index
 
 
 def _cut(data: bytes) -> tuple[bytes, list[bytes], bytes]:
@@ -227,9 +269,9 @@ def _cut(data: bytes) -> tuple[bytes, list[bytes], bytes]:
     if match is None:
         return data, [], b""
     begin = match.end()
-    after = _END.search(data, begin)
-    end = after.start() if after else len(data)
-    starts = [item.start() for item in _ITEM.finditer(data, begin, end)]
+    after = _END.search(data, begin - 1)
+    end = after.end() if after else len(data)
+    starts = [item.start() + 1 for item in _ITEM.finditer(data, begin - 1, end)]
     return (
         data[: match.start()],
         [data[start:stop] for start, stop in pairwise([*starts, end])],

@@ -15,7 +15,7 @@ from cadlib.yaml import Value
 from fnrunner.builtin import get, names
 from fnrunner.builtin import memory as memory_module
 from fnrunner.builtin.memory import Memory, _cut
-from fnrunner.builtin.threads import evaluate
+from fnrunner.builtin.work import evaluate
 from tests.fnrunner.calls import items, values
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {{name: p{i}}}\n"

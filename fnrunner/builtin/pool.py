@@ -1,0 +1,178 @@
+"""A runner of the builtin functions, in warm worker processes.
+
+Rules:
+- A worker runs one function at a time. Calls that find none free wait, first come, first served.
+- The worker that was used last is used next: it may remember the resources.
+- A worker is ended, and another takes its place, when the time of its call is up, when its
+  caller went away and it does not finish soon, and when it went over its limit of memory.
+- Workers end with the runner, however that ends.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from fnrunner.builtin import PREFIXES, find
+from fnrunner.builtin.frames import Answer, Kind
+from fnrunner.builtin.version import version
+from fnrunner.builtin.worker import EndedError, Worker
+from fnrunner.errors import (
+    FunctionStoppedError,
+    FunctionTimeoutError,
+    ResourcesRefusedError,
+    RunnerBrokenError,
+    RunnerBusyError,
+)
+from fnrunner.run import MIB, Outcome
+
+MEMORY_BYTES: Final = 1024 * MIB
+# Seconds that a call without a caller may go on: to start a worker takes as long as many calls.
+_GRACE: Final = 0.3
+_RETRY_AFTER: Final = 1.0  # seconds until another runner has taken this one's place
+
+
+class Builtin:
+    """A runner of the builtin functions. Whoever makes one closes it in the end."""
+
+    def __init__(
+        self,
+        prefixes: Sequence[str] = PREFIXES,
+        *,
+        running: int = 4,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        """Make a runner; its workers start when they are first needed, or with `start`.
+
+        Args:
+            prefixes: Registries and folders whose functions the builtin ones stand for; a
+                short name means the first.
+            running: Functions that run at the same time, each in a worker; at least 1.
+            memory_bytes: Memory of one worker.
+        """
+        self._prefixes = tuple(prefixes)
+        self._most = running
+        self._memory_bytes = memory_bytes
+        self._turns = asyncio.Semaphore(running)
+        self._workers: set[Worker] = set()
+        self._free: list[Worker] = []
+        self._calls: set[asyncio.Task[Answer]] = set()
+        self._ending: set[asyncio.Task[int]] = set()
+        self._closed = False
+
+    def start(self) -> None:
+        """Start a worker for each core now, so that the first calls need not wait for them."""
+        version()
+        while len(self._workers) < min(self._most, len(os.sched_getaffinity(0))):
+            self._free.append(self._another())
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        """Run it; see `Runner.run`.
+
+        Raises:
+            FunctionNotFoundError: No builtin function is meant.
+            FunctionTimeoutError: It took longer than `seconds`, the wait for its turn included.
+            FunctionStoppedError: It went over its limit of memory.
+            ResourcesRefusedError: `resources` is not a ResourceList.
+            RunnerBusyError: The runner was closed meanwhile.
+            RunnerBrokenError: A bug; the cause tells more.
+        """
+        name = find(image, self._prefixes).name
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._answer(image, name, resources)
+        except TimeoutError as error:
+            raise FunctionTimeoutError(image, seconds or 0) from error
+        except EndedError as error:
+            if error.killed:  # by the system, which does so when it is short of memory
+                raise self._over_memory(image) from error
+            raise RunnerBrokenError(f'function "{image}"', str(error)) from error
+        return self._outcome(image, name, answer)
+
+    async def close(self) -> None:
+        """End all workers. Calls that run or wait end with RunnerBusyError."""
+        self._closed = True
+        for call in self._calls:
+            call.cancel()
+        await asyncio.gather(*self._calls, return_exceptions=True)
+        await asyncio.sleep(0)  # the ends of calls are told to `_over`, which lets others in
+        for worker in list(self._workers):
+            self._end(worker)
+        await asyncio.gather(*self._ending)
+
+    async def _answer(self, image: str, name: str, resources: bytes) -> Answer:
+        """Have a worker answer, once one is free."""
+        await self._turns.acquire()
+        try:
+            if self._closed:
+                raise RunnerBusyError(f'function "{image}"', "the runner ends", _RETRY_AFTER)
+            worker = self._take()
+        except BaseException:
+            self._turns.release()
+            raise
+        # A task of its own, which ends in order when the caller goes away.
+        call = asyncio.create_task(worker.call(name, resources))
+        self._calls.add(call)
+        call.add_done_callback(lambda done: self._over(worker, done))
+        try:
+            return await asyncio.shield(call)
+        except asyncio.CancelledError:
+            if call.cancelled():
+                raise RunnerBusyError(
+                    f'function "{image}"', "the runner ends", _RETRY_AFTER
+                ) from None
+            call.get_loop().call_later(_GRACE, call.cancel)
+            raise
+
+    def _take(self) -> Worker:
+        if not self._workers:
+            self.start()
+        while self._free:
+            worker = self._free.pop()
+            if worker.lives:
+                return worker
+            self._end(worker)
+        return self._another()
+
+    def _another(self) -> Worker:
+        worker = Worker(self._memory_bytes)
+        self._workers.add(worker)
+        return worker
+
+    def _over(self, worker: Worker, call: asyncio.Task[Answer]) -> None:
+        """Take a worker back after a call, unless the call was its last."""
+        self._calls.discard(call)
+        if call.cancelled() or call.exception() or call.result().kind is Kind.MEMORY:
+            self._end(worker)
+        else:
+            self._free.append(worker)
+        self._turns.release()
+
+    def _end(self, worker: Worker) -> None:
+        self._workers.discard(worker)
+        ending = asyncio.create_task(worker.end())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    def _outcome(self, image: str, name: str, answer: Answer) -> Outcome:
+        match answer.kind:
+            case Kind.UNREADABLE:
+                raise ResourcesRefusedError(image, answer.log)
+            case Kind.MEMORY:
+                raise self._over_memory(image)
+            case Kind.BROKEN:
+                raise RunnerBrokenError(f'function "{image}"', "it has a bug") from _Bug(answer.log)
+        return Outcome(
+            resources=answer.resources,
+            log=answer.log,
+            failed=answer.kind is Kind.FAILED,
+            results=answer.results,
+            digest=f"builtin:{name}@{version()}",
+        )
+
+    def _over_memory(self, image: str) -> FunctionStoppedError:
+        return FunctionStoppedError(image, "memory", f"{self._memory_bytes // MIB} MiB")
+
+
+class _Bug(Exception):  # noqa: N818 - it carries the traceback of another process
+    """What happened in a worker."""

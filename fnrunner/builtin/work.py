@@ -1,0 +1,115 @@
+"""A worker process: runs builtin functions, one after the other, until the runner goes away.
+
+`python -m fnrunner.builtin.work MEMORY_BYTES`, with a socket as standard input.
+"""
+
+import contextlib
+import ctypes
+import gc
+import resource
+import signal
+import socket
+import sys
+import traceback
+from typing import Final
+
+from cadlib.errors import PackageError
+from fnrunner.builtin import Function, frames, get
+from fnrunner.builtin.frames import Answer, Kind
+from fnrunner.builtin.memory import Memory
+from fnrunner.errors import ResourcesRefusedError
+from fnrunner.run import Outcome
+
+_PR_SET_PDEATHSIG: Final = 1
+# Resources are trees, which go without the collector; it need not look at them a hundred times
+# a call. What a bug leaves in circles still goes.
+_COLLECT_AFTER: Final = (200_000, 20, 50)
+
+
+def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -> Outcome:
+    """Run a function on a ResourceList (YAML, UTF-8), here and now.
+
+    Args:
+        image: The function, as it was asked for.
+        function: What it means.
+        resources: What it works on.
+        memory: Items read before.
+
+    Raises:
+        ResourcesRefusedError: `resources` is not a ResourceList.
+    """
+    try:
+        parsed = memory.decode(resources)
+    except PackageError as error:
+        raise ResourcesRefusedError(image, str(error)) from error
+    found = function.run(parsed.resources)
+    return Outcome(
+        resources=memory.encode(parsed, found.items, found.results),
+        log=found.log,
+        failed=found.failed,
+        results=found.results if found.failed else (),
+    )
+
+
+def answer(name: str, resources: bytes, memory: Memory) -> Answer:
+    """Run a function by its name, and say how that ended, whatever it was."""
+    try:
+        outcome = evaluate(name, get(name), resources, memory)
+    except ResourcesRefusedError as error:
+        return Answer(kind=Kind.UNREADABLE, log=str(error.__cause__))
+    except MemoryError:
+        return Answer(kind=Kind.MEMORY)
+    except Exception:
+        return Answer(kind=Kind.BROKEN, log=traceback.format_exc())
+    return Answer(
+        kind=Kind.FAILED if outcome.failed else Kind.DONE,
+        resources=outcome.resources,
+        log=outcome.log,
+        results=outcome.results,
+    )
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer calls until the other end is closed."""
+    memory = Memory()
+    while head := _exactly(connection, frames.CALL_HEAD):
+        lengths = frames.call_lengths(head)
+        data = _exactly(connection, sum(lengths))
+        given = answer(data[: lengths[0]].decode(), data[lengths[0] :], memory)
+        connection.sendall(frames.answer(given))
+        del data, given
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    """Return so many bytes; none once the other end is closed."""
+    data = bytearray(size)
+    view = memoryview(data)
+    while view:
+        count = connection.recv_into(view)
+        if not count:
+            return b""
+        view = view[count:]
+    return bytes(data)
+
+
+def main() -> None:
+    """Serve what is connected to standard input, and end with who started this."""
+    _end_with_parent()
+    memory_bytes = int(sys.argv[1])
+    # Address space would count what Go's runtime sets aside and never uses.
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    gc.freeze()
+    gc.set_threshold(*_COLLECT_AFTER)
+    # Its end may show while it is read or written: the runner went away in the middle of a call.
+    with socket.socket(fileno=0) as connection, contextlib.suppress(ConnectionError):
+        serve(connection)
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process with the runner, in the middle of a call, too."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""One worker process, seen from the runner: started, called, ended."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import weakref
+from typing import Final
+
+from fnrunner.builtin import frames
+from fnrunner.builtin.frames import Answer
+from fnrunner.run import MIB
+
+_BUFFER: Final = MIB  # bytes on their way to or from a worker, as far as the system allows
+_LOOK_AGAIN: Final = 0.005  # seconds; a process that was killed is gone sooner
+_LAST_WORDS: Final = 1.0  # seconds that a worker which hung up has to end by itself
+# What a worker needs of the environment; the rest may be secret.
+_ENVIRONMENT: Final = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
+
+
+class EndedError(Exception):
+    """A worker ended in the middle of a call.
+
+    Attributes:
+        killed: It was killed from outside.
+    """
+
+    def __init__(self, status: int) -> None:
+        said = f"with status {status}" if status >= 0 else f"by signal {-status}"
+        super().__init__(f"its process ended {said}")
+        self.killed = status == -signal.SIGKILL
+
+
+class Worker:
+    """A process that runs builtin functions, one call at a time (`fnrunner.builtin.work`)."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        """Start it; it takes calls at once, and answers a quarter of a second later.
+
+        Args:
+            memory_bytes: How much memory it may have.
+        """
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            for each in (self._socket, theirs):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+            self._socket.setblocking(False)
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-P", "-m", "fnrunner.builtin.work", str(memory_bytes)],
+                stdin=theirs.fileno(),
+                env=_environment(),
+                # It gets no interrupts from the keyboard, and is killed with its own children.
+                start_new_session=True,
+            )
+        # Where nobody ends it in order, it goes with this object.
+        self._left = weakref.finalize(self, _kill, self._process, self._socket)
+
+    @property
+    def lives(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    async def call(self, name: str, resources: bytes) -> Answer:
+        """Have it run a function.
+
+        Args:
+            name: The function's name in the catalog.
+            resources: A ResourceList.
+
+        Raises:
+            EndedError: It ended before it answered.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.sock_sendall(self._socket, frames.call(name, resources))
+            head = await self._exactly(frames.ANSWER_HEAD)
+            body = await self._exactly(frames.answer_length(head))
+        except ConnectionError as error:
+            raise EndedError(await self._ended(_LAST_WORDS)) from error
+        return frames.read_answer(head, body)
+
+    async def end(self) -> int:
+        """End it, and return its exit status; after that it is not used any more."""
+        self._socket.close()
+        status = await self._ended(0)
+        self._left.detach()
+        return status
+
+    async def _exactly(self, size: int) -> bytes:
+        data = bytearray(size)
+        view = memoryview(data)
+        loop = asyncio.get_running_loop()
+        while view:
+            count = await loop.sock_recv_into(self._socket, view)
+            if not count:
+                raise ConnectionResetError
+            view = view[count:]
+        return bytes(data)
+
+    async def _ended(self, patience: float) -> int:
+        """Return its exit status, once it ended or was killed after so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                return await self._status()
+        _signal(self._process)
+        return await self._status()
+
+    async def _status(self) -> int:
+        # Neither a thread nor a signal handler for each: processes that were killed end at once.
+        while (status := self._process.poll()) is None:
+            await asyncio.sleep(_LOOK_AGAIN)
+        return status
+
+
+def _kill(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    connection.close()
+    _signal(process)
+    process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes]) -> None:
+    """Kill it, with the processes that it started itself."""
+    if process.poll() is None:  # else its number may be another's by now
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _environment() -> dict[str, str]:
+    return {
+        key: value
+        for key, value in os.environ.items()
+        if key in _ENVIRONMENT or key.startswith("PYTHON")
+    }
