@@ -5,6 +5,7 @@ Rules:
   whose text is not at hand (it came over the wire), it is what the value would be written as.
 - Text that is put where no quotes stand is read as YAML reads it: "80" is a number then. In
   quotes it stays text. Where the file is not at hand, only a value that needs quotes has them.
+- A number keeps the digits that it is put with: other setters may be read from them.
 - Fields come in the catalog's order: the lists of a mapping before anything inside it.
 
 Source: the catalog's functions set the value of a node of go-yaml and clear its tag
@@ -34,6 +35,40 @@ _ESCAPES: Final = {
 }
 _NOTES: Final = "internal.config.kubernetes.io/"
 _PLACES: Final = ("config.kubernetes.io/path", "config.kubernetes.io/index", "config.k8s.io/id")
+
+
+class _Int(int):
+    """A whole number that is written as a text has it: 0644."""
+
+    text: str
+
+    def __new__(cls, value: int, text: str) -> "_Int":
+        self = super().__new__(cls, value)
+        self.text = text
+        return self
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[type["_Int"], tuple[int, str]]:
+        return type(self), (int(self), self.text)
+
+
+class _Float(float):
+    """A number that is written as a text has it: 1.10, of which 1.1 would lose a digit."""
+
+    text: str
+
+    def __new__(cls, value: float, text: str) -> "_Float":
+        self = super().__new__(cls, value)
+        self.text = text
+        return self
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[type["_Float"], tuple[float, str]]:
+        return type(self), (float(self), self.text)
 
 
 def fields(value: Value, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Value]]:
@@ -109,9 +144,11 @@ def put(item: Item, path: FieldPath, old: Value, new: str) -> Value:
         new: The text; "" is always a string.
     """
     value = resolve(new) if new else new
-    if isinstance(value, str) or not isinstance(old, str):
+    if isinstance(value, str) or (isinstance(old, str) and _in_quotes(item, path, old)):
+        return new
+    if isinstance(value, bool | None) or inline(value) == new:
         return value
-    return new if _in_quotes(item, path, old) else value
+    return _Float(value, new) if isinstance(value, float) else _Int(value, new)
 
 
 def _in_quotes(item: Item, path: FieldPath, value: str) -> bool:

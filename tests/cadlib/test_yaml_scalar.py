@@ -39,6 +39,6 @@ def test_a_field_as_it_is_written(field: FieldPath, written: tuple[str, str] | N
     assert (found and (found.raw, found.style)) == written
 
 
-@pytest.mark.parametrize("text", [b"# nothing\n", b"a: {{ .Values.x }}\n"])
+@pytest.mark.parametrize("text", [b"---\n# nothing\n---\na: 1\n", b"a: {{ .Values.x }}\n"])
 def test_documents_without_a_value_have_no_scalars(text: bytes) -> None:
     assert read(text).documents[0].scalar(("a",)) is None

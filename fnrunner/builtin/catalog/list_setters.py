@@ -10,15 +10,17 @@ Source: reference/kpt.md, section 6, list-setters.
 """
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from cadlib import kptfile as kptfiles
+from cadlib.kptfile import Function, Kptfile, KptfileError
 from cadlib.package import KPTFILE
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Value, field_text
+from cadlib.yaml import emit, same
 from cadlib.yaml.tree import Seq
-from fnrunner.builtin import resource, scalars, setters
+from fnrunner.builtin import resource, scalars, setters, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
 
@@ -87,7 +89,14 @@ class _UndiscoveredError(Exception):
 
 def run(resources: ResourceList) -> Verdict:
     """List the setters; nothing is changed."""
-    found = discovered(resources.items)
+    try:
+        found = discovered(resources.items)
+    except KptfileError as error:
+        message = f"failed to list setters: unable to read Kptfile: {error.problem}"
+        item = next(each for each in resources.items if each.path == KPTFILE)
+        return verdict.refused(
+            resources.items, verdict.at(item, message, "error", error.place.field)
+        )
     results = [{"message": str(each)} for each in found.setters()]
     if not results:
         results = [{"message": "no setters found", "severity": "warning"}]
@@ -96,16 +105,18 @@ def run(resources: ResourceList) -> Verdict:
     return Verdict(items=resources.items, results=tuple(results))
 
 
-def discovered(items: Iterable[Item]) -> Found:
+def discovered(items: Sequence[Item]) -> Found:
     """Find the setters of a package.
 
     Args:
         items: Its resources, Kptfiles among them.
+
+    Raises:
+        KptfileError: The root Kptfile is none.
     """
     found = Found()
-    resources = tuple(items)
     try:
-        for name, text in _given(resources).items():
+        for name, text in _given(items).items():
             elements = _elements(text)
             if elements is None:
                 found.texts[name] = Setter(name, text, _TEXT)
@@ -113,7 +124,7 @@ def discovered(items: Iterable[Item]) -> Found:
                 found.lists[name] = Setter(name, f"[{', '.join(elements)}]", "array")
     except _UndiscoveredError as error:
         found.warning, found.broken = str(error), error.broken
-    for item in resources:
+    for item in items:
         _look(item, found)
     return found
 
@@ -141,50 +152,52 @@ def _look(item: Item, found: Found) -> None:
                 setter.type = kind
 
 
-def _given(items: Iterable[Item]) -> dict[str, str]:
+def _given(items: Sequence[Item]) -> dict[str, str]:
     """Return the values that the root Kptfile gives to apply-setters, by name."""
-    at = {each.path: each.value for each in reversed(tuple(items))}
+    at = {each.path: each for each in reversed(items)}
     if KPTFILE not in at:
         raise _UndiscoveredError(
             "unable to find Kptfile, please include --include-meta-resources flag if a Kptfile is"
             " present"
         )
-    pipeline = resource.field(at[KPTFILE], "pipeline")
-    if pipeline is None:
+    kptfile = _kptfile(at[KPTFILE])
+    if resource.field(at[KPTFILE].value, "pipeline") is None:
         raise _UndiscoveredError("unable to find Pipeline declaration in Kptfile")
     given: dict[str, str] = {}
-    for position, function in enumerate(resource.items(resource.field(pipeline, "mutators"))):
-        if "apply-setters" in resource.text(resource.field(function, "image")):
-            given |= _configured(function, at, field_text(("pipeline", "mutators", position)))
+    for function in kptfile.mutators:
+        if "apply-setters" in function.image:
+            given |= _configured(function, at)
     if not given:
         raise _UndiscoveredError("unable to find apply-setters fn in Kptfile Pipeline.Mutators")
     return given
 
 
-def _configured(function: Value, at: dict[str, Value], place: str) -> dict[str, str]:
-    data = resource.field(function, "configMap")
-    path = resource.text(resource.field(function, "configPath"))
-    if data is None and path:
-        data = _file(at, path)
-    elif data is None:
+def _kptfile(item: Item) -> Kptfile:
+    document = item.document
+    if document is not None and same(document.value, item.value):
+        return kptfiles.read(document.source.text.encode())
+    return kptfiles.read(emit(item.value).encode())
+
+
+def _configured(function: Function, at: Mapping[str, Item]) -> Mapping[str, str]:
+    if function.config_map is not None:
+        return function.config_map
+    if not function.config_path:
         problem = "unable to find ConfigMap or ConfigPath fnConfig for apply-setters"
         raise _UndiscoveredError(problem, broken=True)
-    found = scalars.of_config(data)
-    if found is None:
-        problem = f"the configuration of {place} is no mapping from names of setters to texts"
-        raise _UndiscoveredError(problem, broken=True)
-    return found
-
-
-def _file(at: dict[str, Value], path: str) -> Value:
-    name = posixpath.normpath(path)
-    if name not in at:
+    path = function.config_path
+    file = at.get(posixpath.normpath(path))
+    if file is None:
         raise _UndiscoveredError(
             f'file {path} doesn\'t exist, please ensure the file specified in "configPath" exists'
             " and retry",
             broken=True,
         )
-    return resource.field(at[name], "data")
+    found = scalars.of_config(resource.field(file.value, "data"))
+    if found is None:
+        problem = f"`data` of {path} is no mapping from the names of setters to texts"
+        raise _UndiscoveredError(problem, broken=True)
+    return found
 
 
 def _elements(text: str) -> list[str] | None:
