@@ -1,24 +1,50 @@
-"""Which runner gets a call, and what guards it: the only place that knows the order."""
+"""Which runner gets a call, and what guards it: the only place that knows the order.
+
+sizes, time -> answers kept -> queue -> builtin, executable, image, pod: the first that has it
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from fnrunner import metrics
 from fnrunner.builtin import PREFIXES
 from fnrunner.builtin.pool import Builtin
+from fnrunner.cached import Cached, Disk, Memory
 from fnrunner.errors import (
     FunctionNotFoundError,
     FunctionTimeoutError,
     MessageTooLargeError,
     RunnerBusyError,
+    SandboxError,
 )
-from fnrunner.run import Limits, Outcome, Runner
+from fnrunner.process import Executables
+from fnrunner.run import Identified, Limits, Outcome, Runner
+from fnrunner.sandbox import Sandbox
+from fnrunner.settings import KINDS, Names, Settings
+
+if TYPE_CHECKING:
+    from fnrunner import image
+
+_NONE_NEEDED: Final = SandboxError("no executables are configured", "Configure one")
 
 
 class FirstThatHas:
     """A runner that asks others in turn until one has the function."""
 
-    def __init__(self, *runners: Runner) -> None:
+    def __init__(self, *runners: Identified) -> None:
         self._runners = runners
+
+    async def identity(self, image: str) -> str:
+        """Return what it means on the first runner that has it."""
+        for runner in self._runners:
+            try:
+                return await runner.identity(image)
+            except FunctionNotFoundError:
+                continue
+        raise FunctionNotFoundError(image)
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it on the first runner that has it, or raise FunctionNotFoundError."""
@@ -33,26 +59,41 @@ class FirstThatHas:
 class TimeLimited:
     """A runner that stops waiting for a function after `limit` seconds."""
 
-    def __init__(self, inner: Runner, limit: float) -> None:
+    def __init__(self, inner: Identified, limit: float) -> None:
         self._inner = inner
         self._limit = limit
+
+    async def identity(self, image: str) -> str:
+        """Return what it means, or raise FunctionTimeoutError."""
+        async with _within(image, self._limit):
+            return await self._inner.identity(image)
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it, or raise FunctionTimeoutError."""
         most = self._limit if seconds is None else min(self._limit, seconds)
-        try:
-            async with asyncio.timeout(most):
-                return await self._inner.run(image, resources, seconds=most)
-        except TimeoutError as error:
-            raise FunctionTimeoutError(image, most) from error
+        async with _within(image, most):
+            return await self._inner.run(image, resources, seconds=most)
+
+
+@asynccontextmanager
+async def _within(image: str, seconds: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise FunctionTimeoutError(image, seconds) from error
 
 
 class SizeLimited:
     """A runner that refuses resources over `limit` bytes, in and out."""
 
-    def __init__(self, inner: Runner, limit: int) -> None:
+    def __init__(self, inner: Identified, limit: int) -> None:
         self._inner = inner
         self._limit = limit
+
+    async def identity(self, image: str) -> str:
+        """Return what it means."""
+        return await self._inner.identity(image)
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it, or raise MessageTooLargeError."""
@@ -68,7 +109,7 @@ class SizeLimited:
 
 
 class QueueLimited:
-    """A runner that takes at most `waiting` calls beyond those that run.
+    """A runner that runs some calls at a time, and lets some more wait, first come, first served.
 
     A call that comes when the queue is full is sent away at once: it costs less than
     letting it time out, and the caller knows when to come back.
@@ -76,10 +117,15 @@ class QueueLimited:
 
     _RETRY_AFTER = 1.0  # seconds; a queue of 64 short functions drains in about that time
 
-    def __init__(self, inner: Runner, *, running: int, waiting: int) -> None:
+    def __init__(self, inner: Identified, *, running: int, waiting: int) -> None:
         self._inner = inner
+        self._turns = asyncio.Semaphore(running)  # gives turns in the order in which they wait
         self._most = running + waiting
         self._now = 0
+
+    async def identity(self, image: str) -> str:
+        """Return what it means, which needs no turn."""
+        return await self._inner.identity(image)
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it, or raise RunnerBusyError."""
@@ -87,11 +133,117 @@ class QueueLimited:
             raise RunnerBusyError(
                 f'function "{image}"', f"{self._now} calls are ahead of it", self._RETRY_AFTER
             )
+        clock = asyncio.get_running_loop().time
+        came = clock()
         self._now += 1
         try:
-            return await self._inner.run(image, resources, seconds=seconds)
+            with metrics.waiting(image):
+                await self._turns.acquire()
+            try:
+                left = None if seconds is None else max(0.0, seconds - (clock() - came))
+                with metrics.running(image):
+                    return await self._inner.run(image, resources, seconds=left)
+            finally:
+                self._turns.release()
         finally:
             self._now -= 1
+
+
+class Renamed:
+    """A runner whose functions have other names as well."""
+
+    def __init__(self, inner: Identified, names: Sequence[tuple[Names, str]]) -> None:
+        self._inner = inner
+        self._names = tuple(names)
+
+    async def identity(self, image: str) -> str:
+        """Return what it means under its own name."""
+        return await self._inner.identity(self._own(image))
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        """Run it under its own name."""
+        return await self._inner.run(self._own(image), resources, seconds=seconds)
+
+    def _own(self, image: str) -> str:
+        return next((own for names, own in self._names if names.mean(image)), image)
+
+
+@asynccontextmanager
+async def runners(settings: Settings) -> AsyncIterator[Identified]:
+    """Give the runner of every call inside the block: what there is, in order, inside its limits.
+
+    Raises:
+        OSError, StoreError: A folder that is configured cannot be used.
+    """
+    limits, cache = settings.limits, settings.form.cache
+    async with AsyncExitStack() as stack:
+        each = [await _make(stack, kind, settings) for kind in KINDS if kind in _wanted(settings)]
+        runner: Identified = FirstThatHas(*each)
+        runner = QueueLimited(runner, running=limits.running, waiting=limits.waiting)
+        if cache.enabled:
+            disk = Disk(Path(cache.folder), cache.disk) if cache.folder else None
+            if disk is not None:
+                stack.callback(disk.close)
+            runner = Cached(
+                runner,
+                settings.policy.granted,
+                Memory(cache.memory),
+                disk,
+                hit=metrics.cache_hit,
+                missed=metrics.cache_miss,
+            )
+        yield SizeLimited(TimeLimited(runner, limits.seconds), limits.message_bytes)
+
+
+def _wanted(settings: Settings) -> set[str]:
+    return set(settings.form.runtimes)
+
+
+async def _make(stack: AsyncExitStack, kind: str, settings: Settings) -> Identified:
+    match kind:
+        case "builtin":
+            builtin = Builtin(settings.form.prefixes, running=settings.limits.running)
+            stack.push_async_callback(builtin.close)
+            builtin.start()
+            return Renamed(builtin, settings.aliases) if settings.aliases else builtin
+        case "executable":
+            fence = await asyncio.to_thread(_sandbox) if settings.programs else _NONE_NEEDED
+            return Executables(settings.programs, settings.policy, fence)
+        case _:
+            # What fetches images takes a while to read, and many never need it.
+            from fnrunner import image
+
+            found = await asyncio.to_thread(image.images, _images(settings), settings.policy)
+            stack.callback(found.close)
+            return found
+
+
+def _sandbox() -> Sandbox | SandboxError:
+    try:
+        return Sandbox.here()
+    except SandboxError as error:
+        return error
+
+
+def _images(settings: Settings) -> "image.Settings":
+    from fnrunner import image
+    from fnrunner.registry import Access, Site
+
+    form = settings.form.images
+    sites = {
+        host: Site(plain=each.insecure, ca=Path(each.ca) if each.ca else None)
+        for host, each in form.registries.items()
+    }
+    return image.Settings(
+        folder=Path(form.folder) if form.folder else None,
+        size_bytes=form.size,
+        resolve_seconds=form.resolve,
+        access=Access(
+            sites=sites,
+            credentials=Path(form.credentials) if form.credentials else None,
+            private=bool(form.private),
+        ),
+    )
 
 
 def runner(limits: Limits, *, prefixes: Sequence[str] = PREFIXES) -> Runner:

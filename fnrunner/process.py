@@ -47,6 +47,16 @@ class Executables:
         self._sandbox = sandbox
         self._digests: dict[Path, tuple[_Stamp, str]] = {}
 
+    async def identity(self, image: str) -> str:
+        """Return the digest of the file that would run now.
+
+        Raises:
+            FunctionNotFoundError: The name means none of them.
+            FunctionRefusedError: It cannot be read.
+        """
+        _, executable = self._find(image)
+        return (await self._readable(image, executable))[0]
+
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run the executable that an image name means.
 
@@ -66,15 +76,7 @@ class Executables:
         if isinstance(self._sandbox, SandboxError):
             reason = f"nothing can fence it here: {self._sandbox.reason}"
             raise FunctionRefusedError(image, reason, self._sandbox.fix) from self._sandbox
-        try:
-            digest = await asyncio.to_thread(self._digest, executable.path)
-            binds = _shown(executable.path)
-        except OSError as error:
-            raise FunctionRefusedError(
-                image,
-                f"its executable {executable.path} cannot be read: {error.strerror}",
-                "Correct its path in the runner's configuration, or the mode of the file",
-            ) from error
+        digest, binds = await self._readable(image, executable)
         granted = self._policy.granted(name, digest)
         program = Program(
             argv=(str(executable.path), *executable.args),
@@ -95,6 +97,18 @@ class Executables:
                 if executable.means.mean(name):
                     return name, executable
         raise FunctionNotFoundError(image)
+
+    async def _readable(self, image: str, executable: Executable) -> tuple[str, tuple[Path, ...]]:
+        """Return an executable's digest and what is shown for it, or raise FunctionRefusedError."""
+        try:
+            digest = await asyncio.to_thread(self._digest, executable.path)
+            return digest, _shown(executable.path)
+        except OSError as error:
+            raise FunctionRefusedError(
+                image,
+                f"its executable {executable.path} cannot be read: {error.strerror}",
+                "Correct its path in the runner's configuration, or the mode of the file",
+            ) from error
 
     def _digest(self, path: Path) -> str:
         """Return "sha256:…" of a file, read once as long as it stays the same file."""

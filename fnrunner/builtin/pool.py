@@ -66,6 +66,14 @@ class Builtin:
         while len(self._workers) < min(self._most, len(os.sched_getaffinity(0))):
             self._free.append(self._another())
 
+    async def identity(self, image: str) -> str:
+        """Return the function and its version, as in `Outcome.digest`.
+
+        Raises:
+            FunctionNotFoundError: No builtin function is meant.
+        """
+        return _identity(find(image, self._prefixes).name)
+
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it; see `Runner.run`.
 
@@ -167,7 +175,7 @@ class Builtin:
             log=answer.log,
             failed=answer.kind is Kind.FAILED,
             results=answer.results,
-            digest=f"builtin:{name}@{version()}",
+            digest=_identity(name),
         )
 
     def _over_memory(self, image: str) -> FunctionStoppedError:
@@ -176,3 +184,7 @@ class Builtin:
 
 class _Bug(Exception):  # noqa: N818 - it carries the traceback of another process
     """What happened in a worker."""
+
+
+def _identity(name: str) -> str:
+    return f"builtin:{name}@{version()}"

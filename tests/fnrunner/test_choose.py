@@ -5,14 +5,15 @@ import asyncio
 import pytest
 
 from fnrunner.builtin import PREFIXES, find
-from fnrunner.choose import FirstThatHas, QueueLimited, SizeLimited, TimeLimited, runner
+from fnrunner.choose import FirstThatHas, QueueLimited, SizeLimited, TimeLimited, runners
 from fnrunner.errors import (
     FunctionNotFoundError,
     FunctionTimeoutError,
     MessageTooLargeError,
     RunnerBusyError,
 )
-from fnrunner.run import Limits, Outcome
+from fnrunner.run import Outcome
+from fnrunner.settings import read
 
 OURS = [
     "set-labels",
@@ -36,7 +37,7 @@ NOT_OURS = [
     "set-labels@sha256:7d89a74f106241391f687fc2985c8e6de597bb21f0d0014def5edc730618d9cc",
     "set-labels:v0.2@sha256:7d89a74f106241391f687fc2985c8e6de597bb21f0d0014def5edc730618d9cc",
     "Set-Labels:v0.2",
-    "starlark:v0.5",
+    "render-helm-chart:v0.2",
     " set-labels",
     "ghcr.io/kptdev/krm-functions-catalog-set-labels:v0.2",
 ]
@@ -71,9 +72,14 @@ class Fake:
     def __init__(self, image: str = "f", seconds: float = 0.0, answer: bytes = b"") -> None:
         self._image, self._seconds, self._answer = image, seconds, answer
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def identity(self, image: str) -> str:
         if image != self._image:
             raise FunctionNotFoundError(image)
+        return f"fake:{image}"
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        await self.identity(image)
+        self.seconds = seconds
         await asyncio.sleep(self._seconds)
         return Outcome(self._answer or resources, log=self._image)
 
@@ -120,9 +126,53 @@ async def test_a_full_queue_sends_the_next_away_at_once() -> None:
     assert await QueueLimited(Fake(), running=1, waiting=0).run("f", b"x")
 
 
+async def test_who_waits_is_let_in_in_order_and_told_what_time_is_left() -> None:
+    """Short-cut: count calls and run all at once; or give each its whole time when it begins."""
+    fake = Fake(seconds=0.02)
+    queue = QueueLimited(fake, running=1, waiting=9)
+    ended: list[int] = []
+
+    async def call(number: int) -> None:
+        await queue.run("f", b"", seconds=10)
+        ended.append(number)
+
+    await asyncio.gather(*(call(number) for number in range(5)))
+    assert ended == [0, 1, 2, 3, 4]
+    assert fake.seconds is not None
+    assert 0 < fake.seconds < 9.95
+
+
+LIST = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+
+
 async def test_everything_is_guarded() -> None:
-    guarded = runner(Limits(message_bytes=10))
-    with pytest.raises(MessageTooLargeError):
-        await guarded.run("set-labels", b"x" * 11)
-    with pytest.raises(FunctionNotFoundError):
-        await guarded.run("starlark", b"")
+    settings = read(b"version: 1\nruntimes: [builtin]\ncalls: {message: 100}", "runner.yaml")
+    async with runners(settings) as guarded:
+        with pytest.raises(MessageTooLargeError):
+            await guarded.run("set-labels", b"x" * 101)
+        with pytest.raises(FunctionNotFoundError):
+            await guarded.run("render-helm-chart", LIST)
+        first = await guarded.run("no-op", LIST)
+        assert first.digest.startswith("builtin:no-op@")
+        assert await guarded.identity("no-op:latest") == first.digest
+        assert await guarded.run("no-op", LIST) is first  # kept
+
+
+async def test_porchs_names_mean_builtin_functions() -> None:
+    porch = b"""
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: FunctionConfig
+spec:
+  image: nothing
+  prefixes: [registry.corp/fns]
+  goExecutor: {id: no-op, tags: ["~7.1"]}
+---
+version: 1
+runtimes: [builtin]
+"""
+    async with runners(read(porch, "runner.yaml")) as both:
+        assert (await both.run("registry.corp/fns/nothing:v7.1.3", LIST)).digest.startswith(
+            "builtin:no-op@"
+        )
+        with pytest.raises(FunctionNotFoundError):
+            await both.run("registry.corp/fns/nothing:v7.2.0", LIST)
