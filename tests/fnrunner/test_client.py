@@ -14,10 +14,8 @@ from fnrunner import choose, wire
 from fnrunner.client import Client
 from fnrunner.errors import (
     FunctionFailedError,
-    FunctionNotFoundError,
     FunctionTimeoutError,
     MessageTooLargeError,
-    ResourcesRefusedError,
     RunnerBrokenError,
     RunnerBusyError,
 )
@@ -26,7 +24,7 @@ from fnrunner.run import Limits, Outcome
 from fnrunner.serve import listening
 from fnrunner.service import Health
 from tests.fnrunner.calls import items, values
-from tests.fnrunner.test_service import Fixed, pods
+from tests.fnrunner.test_service import Fixed, Sleeper, pods
 
 LIMITS = Limits()
 LABELS = values("apiVersion: v1\nkind: ConfigMap\ndata: {tier: web}")[0]
@@ -68,25 +66,6 @@ async def test_all_results_of_a_failed_function_arrive(tmp_path: Path) -> None:
         "file": {"path": "resources.yaml", "index": 7},
     }
     assert outcome.log == "failed to evaluate function: error: function failure"
-
-
-ERRORS = [
-    FunctionNotFoundError("f"),
-    FunctionTimeoutError("f", 30),
-    FunctionFailedError("f", "boom"),
-    ResourcesRefusedError("f", "no list"),
-    RunnerBusyError("f", "full", 1),
-]
-
-
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-async def test_errors_arrive_as_they_were(tmp_path: Path, error: Exception) -> None:
-    async with (
-        listening(f"unix:{tmp_path}/s", Fixed(error), LIMITS) as address,
-        Client(address, patience=0) as client,
-    ):
-        with pytest.raises(type(error)):
-            await client.run("f", b"")
 
 
 async def test_a_bug_of_the_runner_is_not_a_failed_function(tmp_path: Path) -> None:
@@ -154,6 +133,85 @@ async def test_a_runner_that_hangs(tmp_path: Path) -> None:
     ):
         with pytest.raises(FunctionTimeoutError):
             await client.run("f", b"")
+
+
+class Busy:
+    """A runner that sends the first callers away."""
+
+    def __init__(self, refusals: int, retry_after: float) -> None:
+        self.calls = 0
+        self._refusals, self._retry_after = refusals, retry_after
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        self.calls += 1
+        if self.calls <= self._refusals:
+            raise RunnerBusyError("f", "full", self._retry_after)
+        return Outcome(resources)
+
+
+async def test_a_busy_runner_is_asked_again_when_it_says(tmp_path: Path) -> None:
+    """Short-cut: take RESOURCE_EXHAUSTED for a message that is too large, and give up."""
+    busy = Busy(2, 0.3)
+    async with (
+        listening(f"unix:{tmp_path}/s", busy, LIMITS) as address,
+        Client(address, patience=60) as client,
+    ):
+        started = time.perf_counter()
+        assert await client.run("f", b"x") == Outcome(b"x")
+        assert time.perf_counter() - started > 0.6
+    assert busy.calls == 3
+
+
+@pytest.mark.parametrize(("patience", "seconds"), [(0.5, 60), (60, 0.5)])
+async def test_nobody_waits_for_a_busy_runner_in_vain(
+    tmp_path: Path, patience: float, seconds: float
+) -> None:
+    """Short-cut: wait first, and find out afterwards that there was no time for it."""
+    busy = Busy(99, 45)
+    async with (
+        listening(f"unix:{tmp_path}/s", busy, LIMITS) as address,
+        Client(address, patience=patience) as client,
+    ):
+        with pytest.raises(RunnerBusyError, match=r"^f: full\. Try again in 45 seconds\.$"):
+            await client.run("f", b"", seconds=seconds)
+    assert busy.calls == 1
+
+
+async def test_closing_a_client_ends_its_calls(tmp_path: Path) -> None:
+    """Short-cut: try again, on a connection that is no more."""
+    sleeper = Sleeper()
+    async with listening(f"unix:{tmp_path}/s", sleeper, LIMITS) as address:
+        client = Client(address)
+        calling = asyncio.ensure_future(client.run("f", b""))
+        await asyncio.wait_for(sleeper.began.wait(), 30)
+        await client.close()
+        with pytest.raises(RunnerBusyError):
+            await calling
+        await asyncio.wait_for(sleeper.stopped.wait(), 30)
+
+
+@pytest.mark.parametrize("waiting", [64, 4], ids=["all may wait", "most are sent away"])
+async def test_none_of_16_clients_starves(tmp_path: Path, waiting: int) -> None:
+    """Short-cut: serve who comes first, again and again; or send the same ones away each time."""
+    calls = 12
+    limits = Limits(running=2, waiting=waiting)
+    done = dict.fromkeys(range(16), 0)
+    least: list[int] = []
+
+    async def work(number: int, address: str) -> None:
+        async with Client(address, patience=120) as client:
+            for _ in range(calls):
+                assert not (await client.run("set-labels", POD, seconds=120)).failed
+                done[number] += 1
+                if done[number] == calls and not least:
+                    least.append(min(done.values()))
+
+    async with listening(f"unix:{tmp_path}/s", choose.runner(limits), limits) as address:
+        await asyncio.gather(*(work(number, address) for number in range(16)))
+    print(f"when the first had its {calls} answers, the last had {least[0]}")
+    assert set(done.values()) == {calls}
+    if waiting >= 16:
+        assert least[0] >= calls // 3
 
 
 class Porch(evaluator_pb2_grpc.FunctionEvaluatorServicer):

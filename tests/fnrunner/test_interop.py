@@ -106,8 +106,8 @@ async def served(
         yield Node(address, env)
 
 
-def evaluate(image: str, resources: bytes = b"", **more: object) -> dict[str, object]:
-    return {"do": "evaluate", "image": image, "list": resources.decode(), **more}
+def evaluate(image: str, resources: bytes = b"") -> dict[str, object]:
+    return {"do": "evaluate", "image": image, "list": resources.decode()}
 
 
 async def test_functions_run_for_node(node: Mapping[str, str]) -> None:
@@ -243,7 +243,7 @@ async def test_node_waits_no_longer_than_it_says(
     """Short-cut: leave the deadline to the caller, and let the function run on."""
     sleeper = Sleeper()
     async with served(node, sleeper) as call:
-        [answer] = await call(evaluate("f", **{how: 0.3}))
+        [answer] = await call({**evaluate("f"), how: 0.3})
         await asyncio.wait_for(sleeper.stopped.wait(), 30)
     assert answer["code"] == code
 

@@ -112,7 +112,7 @@ async def test_the_answer_has_the_list_in_field_one_and_the_log_in_field_two(
 
 
 @pytest.mark.parametrize(
-    "image", ["", "starlark:v0.5", "registry.corp/set-labels:v9", "x@sha256:1"]
+    "image", ["", "render-helm-chart:v0.2", "registry.corp/set-labels:v9", "x@sha256:1"]
 )
 async def test_an_unknown_function_is_not_found_in_porchs_words(tmp_path: Path, image: str) -> None:
     async with channel(tmp_path) as opened:
