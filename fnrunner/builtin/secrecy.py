@@ -19,20 +19,9 @@ from fnrunner.builtin import resource
 
 HIDDEN: Final = "<redacted>"
 LONGEST: Final = 128
-_WORDS: Final = (
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "apikey",
-    "api_key",
-    "api-key",
-    "credential",
-    "privatekey",
-    "private_key",
-    "cert",
-    "bearer",
-    "auth",
+_WORDS: Final = re.compile(
+    "password|passwd|secret|token|api[_-]?key|credential|private_?key|cert|bearer|auth",
+    re.IGNORECASE,
 )
 _FORMS: Final = re.compile(
     r"""
@@ -63,9 +52,8 @@ def told(value: str, *, whole: Value, path: FieldPath, setters: Iterable[str] = 
         path: The field.
         setters: Names of the setters that it is made of.
     """
-    keys = [step for step in path if isinstance(step, str)]
-    named = any(word in name.lower() for name in (*keys, *setters) for word in _WORDS)
-    if named or _in_secret(whole, path) or _looks_secret(value):
+    named = "\n".join((*(step for step in path if isinstance(step, str)), *setters))
+    if _WORDS.search(named) or _in_secret(whole, path) or _looks_secret(value):
         return HIDDEN
     rest = len(value) - LONGEST
     return f"{value[:LONGEST]}... (truncated {rest} chars)" if rest > 0 else value

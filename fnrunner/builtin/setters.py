@@ -10,7 +10,8 @@ Source: reference/kpt.md, section 6, apply-setters.
 """
 
 import re
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 import re2
 
@@ -50,19 +51,21 @@ def derived(text: str, value: str) -> dict[str, str]:
         Values by name; none where the pattern does not fit. Of a name that stands there
         twice, the second place counts.
     """
-    found_names = names(text)
-    if not found_names:
-        return {}
-    literals = _NAME.split(text)[::2]
+    compiled = _compiled(text)
+    found = compiled.search(value) if compiled else None
+    values = found.groups() if found else ()
+    return dict(zip(names(text), values, strict=False)) if all(values) else {}
+
+
+@lru_cache(maxsize=1024)  # the resources of a package have the same few
+def _compiled(text: str) -> Any:
     options = re2.Options()
     options.log_errors = False
+    literals = _NAME.split(text)[::2]
     try:
-        compiled = re2.compile("(.*)".join(map(re2.escape, literals)), options)
+        return re2.compile("(.*)".join(map(re2.escape, literals)), options)
     except re2.error:  # longer than the engine takes: nothing is known then
-        return {}
-    found = compiled.search(value)
-    values = found.groups() if found else ()
-    return dict(zip(found_names, values, strict=False)) if all(values) else {}
+        return None
 
 
 def parsed(value: str) -> Document | None:

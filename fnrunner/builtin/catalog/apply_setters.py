@@ -137,9 +137,11 @@ class _ApplySetters:
                 problem = f"invalid setter pattern for array node: {scalars.quoted(pattern)}"
                 raise _UnsetError(problem)
             return _list(self._given[name]), self._given[name]
-        derived = setters.derived(pattern, scalars.text(item, path, old))
-        values = derived | self._given
-        missing = [name for name in setters.names(pattern) if name not in values]
+        values = self._given
+        names = setters.names(pattern)
+        if not all(name in values for name in names):
+            values = setters.derived(pattern, scalars.text(item, path, old)) | values
+        missing = [name for name in names if name not in values]
         if missing:
             listed = " ".join(f"${{{name}}}" for name in missing)
             raise _UnsetError(f"values for setters [{listed}] must be provided")

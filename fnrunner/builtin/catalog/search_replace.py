@@ -14,6 +14,7 @@ Source: reference/kpt.md, section 6, search-replace.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 import re2
@@ -118,6 +119,7 @@ def _given(data: Value) -> dict[str, str]:
     return {key: text for key, text in given.items() if text}
 
 
+@lru_cache(maxsize=8192)  # the resources of a package have the same fields
 def path_fits(pattern: str, path: str) -> bool:
     """Return whether the path of a field fits a pattern.
 
