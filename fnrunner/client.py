@@ -67,6 +67,7 @@ class Client:
             CertificateError: A certificate cannot be used.
         """
         self._address = address
+        self._where = f"runner {address}"
         self._limits = limits
         self._patience = patience
         self._tls = tls
@@ -117,9 +118,7 @@ class Client:
             try:
                 return await self._call(request, left)
             except grpc.aio.AioRpcError as status:
-                error = statuses.error(
-                    status, image, seconds=seconds, where=f"runner {self._address}"
-                )
+                error = statuses.error(status, image, seconds=seconds, where=self._where)
                 if not isinstance(error, RunnerBusyError) or self._closed:
                     raise error from status
                 # One that says that it is busy says how long; one that cannot be reached may be
@@ -142,6 +141,12 @@ class Client:
         )
         try:
             answer = await call
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # gRPC says the same when it is the connection that was closed.
+            raise RunnerBusyError(self._where, "the connection was closed", _LAST_PAUSE) from error
         except grpc.aio.AioRpcError as status:
             left = wire.detail(status.trailing_metadata(), EvaluateFunctionResponse)
             if left is None:
@@ -159,7 +164,9 @@ class Client:
                 self._link = replace(self._link, stamps=self._tls.stamps)
             else:
                 # Calls that run may end where they are.
-                closing = asyncio.ensure_future(self._link.channel.close(self._limits.seconds))
+                closing = asyncio.ensure_future(
+                    self._link.channel.close(self._limits.seconds + 2 * _GRACE)
+                )
                 self._leaving.add(closing)
                 closing.add_done_callback(self._leaving.discard)
                 self._link = new

@@ -39,24 +39,26 @@ CACHE_HITS = Counter("porchbot_function_cache_hits", "Answers kept from before."
 CACHE_MISSES = Counter("porchbot_function_cache_misses", "Answers not kept yet.", ["function"])
 
 
-class _Names:
-    """The functions that have a label of their own."""
+class Names:
+    """The functions that have a label of their own, at most `most`."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._known: set[str] = set()
         self._lock = threading.Lock()
 
     def label(self, image: str) -> str:
+        """Return the label of a function."""
         return image if image in self._known else OTHER
 
     def learn(self, image: str) -> None:
         """Give a function that ran a label, if there is one left."""
         with self._lock:
-            if len(self._known) < _MOST_NAMES and len(image) <= _LONGEST_NAME:
+            if len(self._known) < self._most and len(image) <= _LONGEST_NAME:
                 self._known.add(image)
 
 
-_names = _Names()
+_names = Names(_MOST_NAMES)
 
 
 @dataclass(slots=True)
@@ -64,7 +66,7 @@ class Call:
     """A call on its way.
 
     Attributes:
-        outcome: "ok", "function_failed", another of `statuses.reasons` in lower case, or
+        outcome: "ok", "function_failed", what `statuses.reason` says in lower case, or
             "cancelled" when the caller went away.
     """
 

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -15,10 +15,10 @@ import grpc
 import grpc.aio
 
 from fnrunner import addresses, choose, metrics, reflect, wire
-from fnrunner.builtin import PREFIXES
 from fnrunner.errors import RunnerAddressError
 from fnrunner.run import Limits, Runner
 from fnrunner.service import Evaluator, Health
+from fnrunner.settings import Settings
 from fnrunner.tls import ServerTls
 
 _log = logging.getLogger(__name__)
@@ -31,10 +31,8 @@ _LEAVING: Final = 1.0  # seconds that the last answers have to be sent
 
 async def serve(
     address: str,
+    settings: Settings | None = None,
     *,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    prefixes: Sequence[str] = PREFIXES,
-    runner: Runner | None = None,
     tls: ServerTls | None = None,
     metrics_address: str = "",
     grace: float = GRACE,
@@ -44,9 +42,7 @@ async def serve(
 
     Args:
         address: "unix:/PATH", "HOST:PORT" or "[IPv6]:PORT"; port 0 takes a free one.
-        limits: How much a call may take.
-        prefixes: Registries and folders whose functions the builtin ones stand for.
-        runner: What answers the calls; None makes one of `limits` and `prefixes`.
+        settings: What runs functions, and what each may take; None has the defaults.
         tls: Certificates; None serves in plain.
         metrics_address: "HOST:PORT" where metrics are served over HTTP; "" serves none.
         grace: How long running calls may go on after it is told to stop, in seconds.
@@ -55,14 +51,18 @@ async def serve(
     Raises:
         RunnerAddressError: An address cannot be listened on.
         CertificateError: A certificate cannot be used.
+        OSError, StoreError: A folder that is configured cannot be used.
     """
     stop = asyncio.Event()
-    answers = choose.runner(limits, prefixes=prefixes) if runner is None else runner
+    how = settings or Settings()
     with _signals(stop), ExitStack() as stack:
         if metrics_address:
             shown = stack.enter_context(metrics.served(metrics_address))
             _log.info("metrics on http://%s/metrics", shown)
-        async with listening(address, answers, limits, tls=tls, grace=grace) as bound:
+        async with (
+            choose.runners(how) as answers,
+            listening(address, answers, how.limits, tls=tls, grace=grace) as bound,
+        ):
             _log.info("function runner listens on %s", bound)
             if ready is not None:
                 ready(bound)

@@ -10,6 +10,7 @@ Source: reference/porch.md, section 6.1; reference/peers.md, section 6.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -253,7 +254,7 @@ def _rebuilt(info: Any) -> Exception | None:
             if name in info.metadata
         }
         return kind(**fields)
-    except (TypeError, ValueError):  # a field is missing, or is not what it should be
+    except (TypeError, ValueError, RecursionError):  # a field is missing, or not what it should be
         return None
 
 
@@ -263,6 +264,8 @@ def _read(text: str, wanted: type) -> Any:
     value = json.loads(text)
     if wanted is list:
         return [str(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(text)
     return value if value is None or wanted is bool else wanted(value)
 
 
@@ -297,9 +300,9 @@ def _of_transport(text: str) -> bool:
     return "RST_STREAM" in text
 
 
-def reasons() -> Iterable[str]:
-    """Return the names of all errors, as ErrorInfo has them."""
-    return tuple(_KINDS)
+def kinds() -> Iterable[type[Exception]]:
+    """Return the errors that travel."""
+    return tuple(_FORMS)
 
 
 def reason(error: Exception) -> str:

@@ -11,12 +11,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import grpc
+import grpc.aio
+import httpx
 import pytest
+from click.testing import CliRunner
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from fnrunner import choose
+from bot.cli.runner import runner
+from fnrunner import choose, wire
 from fnrunner.client import Client
-from fnrunner.errors import RunnerAddressError
-from fnrunner.run import Limits
+from fnrunner.errors import FunctionNotFoundError, RunnerAddressError, RunnerBusyError
+from fnrunner.proto.evaluator_pb2 import EvaluateFunctionRequest
+from fnrunner.run import Limits, Outcome
 from fnrunner.serve import listening, serve
 from tests.fnrunner.test_client import POD
 
@@ -77,7 +84,18 @@ async def test_it_says_when_it_is_ready_and_stops_when_cancelled() -> None:
         await serving
 
 
-BAD = ["unix:{folder}/none/s", "unix:{folder}/file", "{taken}", "nonsense", "host:", ":1"]
+BAD = [
+    "unix:{folder}/none/s",
+    "unix:{folder}/file",
+    "{taken}",
+    "nonsense",
+    "host:",
+    ":1",
+    "127.0.0.1:65536",
+    "127.0.0.1:-1",
+    "127.0.0.1:\u0661",
+    "::1:9445",
+]
 
 
 @pytest.mark.parametrize("address", BAD)
@@ -100,3 +118,148 @@ async def test_a_socket_that_is_served_is_not_taken_over(tmp_path: Path) -> None
                 pass
         async with Client(address) as client:
             assert await client.is_ready()
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
+async def test_an_ipv6_address_stands_in_brackets() -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    async with (
+        listening("[::1]:0", choose.runner(LIMITS), LIMITS) as address,
+        Client(address) as client,
+    ):
+        assert address.startswith("[::1]:")
+        assert await client.is_ready(30)
+    with pytest.raises(RunnerAddressError, match=r"stands in brackets, as in \[::1\]:9445\. Give"):
+        async with listening("::1:9445", choose.runner(LIMITS), LIMITS):
+            pass
+
+
+class Held:
+    """A runner whose functions end when they are let go."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.let_go = asyncio.Event()
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        self.began.set()
+        await self.let_go.wait()
+        return Outcome(resources)
+
+
+async def test_what_runs_may_end_and_nothing_new_begins() -> None:
+    """Short-cut: cut what runs; or go on taking calls, and never end."""
+    held = Held()
+    serving = listening("127.0.0.1:0", held, LIMITS, grace=60)
+    address = await serving.__aenter__()
+    async with grpc.aio.insecure_channel(address) as opened, Client(address, patience=0) as client:
+        health = health_pb2_grpc.HealthStub(opened)
+        watch = health.Watch(health_pb2.HealthCheckRequest())
+        seen = [(await watch.read()).status]
+        running = asyncio.ensure_future(client.run("f", b"x"))
+        await asyncio.wait_for(held.began.wait(), 30)
+
+        ending = asyncio.ensure_future(serving.__aexit__(None, None, None))
+        seen.append((await watch.read()).status)
+        check = await health.Check(health_pb2.HealthCheckRequest())
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await wire.evaluator(opened)(EvaluateFunctionRequest(image="f"))
+        with pytest.raises(RunnerBusyError, match="the runner: it is being stopped"):
+            await client.run("f", b"")
+        assert not await client.is_ready()
+        assert not running.done()
+
+        held.let_go.set()
+        assert await running == Outcome(b"x")
+        await ending
+    serving_status = health_pb2.HealthCheckResponse
+    assert seen == [serving_status.SERVING, serving_status.NOT_SERVING]
+    assert check.status == serving_status.NOT_SERVING
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_what_does_not_end_in_time_is_cut(caplog: pytest.LogCaptureFixture) -> None:
+    """Short-cut: wait for ever."""
+    held = Held()
+    async with listening("127.0.0.1:0", held, LIMITS, grace=0.1) as address:
+        client = Client(address, patience=0)
+        running = asyncio.ensure_future(client.run("f", b""))
+        await asyncio.wait_for(held.began.wait(), 30)
+    with pytest.raises(RunnerBusyError):
+        await running
+    await client.close()
+    assert "1 calls did not end within 0.1 seconds: cut" in caplog.text
+
+
+async def test_a_runner_that_takes_over_gets_the_calls(tmp_path: Path) -> None:
+    """Short-cut: tell callers that it is over, though another runner is there in a moment."""
+    address = f"unix:{tmp_path}/s"
+    held = Held()
+    async with Client(address, patience=60) as client:
+        async with listening(address, held, LIMITS):
+            first = asyncio.ensure_future(client.run("f", b"1"))
+            await asyncio.wait_for(held.began.wait(), 30)
+            asyncio.get_running_loop().call_later(0.3, held.let_go.set)
+        second = asyncio.ensure_future(client.run("set-labels", POD))
+        assert await first == Outcome(b"1")
+        async with listening(address, choose.runner(LIMITS), LIMITS):
+            assert not (await second).failed
+
+
+async def fetch(address: str) -> str:
+    """The metrics, as Prometheus gets them."""
+    async with httpx.AsyncClient(trust_env=False) as http:
+        return (await http.get(f"http://{address}/metrics")).text
+
+
+async def test_a_process_tells_its_metrics(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "bot.cli", "runner", "--listen", f"unix:{tmp_path}/s"]
+    running = subprocess.Popen([*command, "--metrics", f"127.0.0.1:{port}"], stderr=subprocess.PIPE)
+    try:
+        async with Client(f"unix:{tmp_path}/s", patience=60) as client:
+            await client.run("set-labels:v0.2", POD)
+            with pytest.raises(FunctionNotFoundError):
+                await client.run("nothing", POD)
+        text = await fetch(f"127.0.0.1:{port}")
+        running.send_signal(signal.SIGTERM)
+        _, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.wait()
+    name = "porchbot_function"
+    assert f'{name}_calls_total{{function="set-labels:v0.2",outcome="ok"}} 1.0' in text
+    assert f'{name}_calls_total{{function="other",outcome="function_not_found"}} 1.0' in text
+    assert f'{name}_seconds_count{{function="set-labels:v0.2"}} 1.0' in text
+    assert said.decode() == f"The function runner listens on unix:{tmp_path}/s.\n"
+    assert running.returncode == 0
+
+
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:70000", "{taken}", "unix:/tmp/m"])
+async def test_an_address_for_metrics_that_cannot_be_had(tmp_path: Path, address: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        text = address.format(taken=f"127.0.0.1:{taken.getsockname()[1]}")
+        with pytest.raises(RunnerAddressError, match=r"Give HOST:PORT with a free path or port\.$"):
+            await serve(f"unix:{tmp_path}/s", metrics_address=text)
+    assert not (tmp_path / "s").exists()
+
+
+USAGE = {
+    "half a pair": (["--tls-key", "k.pem"], "--tls-cert and --tls-key belong together."),
+    "no TLS": (["--tls-client-ca", "c.pem"], "--tls-client-ca asks callers for certificates"),
+    "no size": (["--max-message", "0"], "0 is not in the range x>=1"),
+    "no address": (["--listen", "here"], "here: that is no address. Give unix:/PATH or HOST:PORT"),
+    "no file": (["--tls-cert", "c.pem", "--tls-key", "k.pem"], "c.pem: it cannot be read: No such"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), USAGE.values(), ids=USAGE)
+def test_options_that_cannot_be_used(arguments: list[str], said: str) -> None:
+    """Short-cut: start all the same, without what was asked for."""
+    result = CliRunner().invoke(runner, arguments)
+    assert result.exit_code != 0
+    assert said in result.output
