@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from bot.cli.fn import fn
 from bot.cli.pkg import pkg
 from cadlib import package as packages
+from cadlib import resourcelist
 from cadlib.package import KPTFILE, Entry, Files
 from cadlib.source import unfit
 from cadlib.yaml import Value, emit
@@ -145,6 +146,9 @@ def _remove(path: Path) -> None:
 def _command(args: Sequence[str], ran: Ran) -> None:
     """Run one command on what the one before it wrote; any that fails fails the pipe."""
     group, name, *rest = args
+    if group == "run-function":
+        _function(name, ran)
+        return
     if group not in _GROUPS:
         raise ValueError(f"a command without a meaning here: {args!r}")
     status = ["--write-status"] if name == "render" and ran.status_wanted else []
@@ -154,6 +158,15 @@ def _command(args: Sequence[str], ran: Ran) -> None:
     ran.output = result.stdout_bytes
     ran.errors += result.stderr
     ran.status = ran.status or result.exit_code
+
+
+def _function(image: str, ran: Ran) -> None:
+    """Run one function on a ResourceList, as its image does: from standard input to output."""
+    given = resourcelist.decode(ran.output)
+    answer = builtin.find(image).run(given)
+    ran.output = resourcelist.encode(answer.items, given.config)
+    ran.errors += answer.log
+    ran.status = ran.status or int(answer.failed)
 
 
 # --- comparing -----------------------------------------------------------------------------

@@ -1,0 +1,243 @@
+"""The catalog's `gatekeeper`: checks the resources by the constraints that lie among them.
+
+Rules:
+    - Templates and constraints are resources of the package. A constraint says which
+      resources it is for and with what parameters its template's policy looks at them; policies
+      may look at all resources as `data.inventory`.
+    - Every resource is looked at, templates and constraints too. What is no Kubernetes
+      resource (a bare `kustomization.yaml`) is not, and stops nothing.
+    - A violation is an error, a warning or an info, as the constraint's enforcementAction says.
+      One error fails the function.
+    - A template or constraint that cannot be used is the only result: nothing was checked then.
+    - Policies run in a process of their own, inside limits (`fnrunner.builtin.confined`).
+
+Source: reference/kpt.md, section 6, gatekeeper; Gatekeeper's documentation, "How to use
+Gatekeeper" and `gator test`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cadlib import resourcelist
+from cadlib.resourcelist import Item, ResourceList
+from cadlib.yaml import Value
+from fnrunner.builtin import confined, constraints, resource, verdict
+from fnrunner.builtin.about import About
+from fnrunner.builtin.constraints import Constraint, ConstraintError, Template
+from fnrunner.builtin.verdict import Verdict
+from fnrunner.results import Result
+
+ABOUT: Final = About(
+    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.2", "v0.2.0", "v0.2.1", "v0.2.2"),
+    summary="Checks the resources by the Gatekeeper constraints among them.",
+    doc="""\
+It needs no configuration: a ConstraintTemplate (`templates.gatekeeper.sh`) with Rego for the target
+`admission.k8s.gatekeeper.sh` and constraints (`constraints.gatekeeper.sh`) of its kind lie
+among the resources. `spec.match` of a constraint knows `kinds`, `scope`, `namespaces`,
+`excludedNamespaces`, `labelSelector`, `namespaceSelector`, `name` and `source`; Namespaces are
+looked up in the package.
+
+A violation is an error where `spec.enforcementAction` is `deny` or not given, a warning for
+`warn`, an info for `dryrun`. Policies in CEL are refused, and so is `http.send`. A policy that goes
+wrong at a resource (a division by zero, say) fails the check and is named (D122).
+
+Policies have 10 seconds and 256 MiB of memory together, and neither files nor network.
+""",
+)
+
+_SEVERITIES: Final = {"warn": "warning", "dryrun": "info"}
+_ORDER: Final = {"error": 0, "warning": 1, "info": 2}
+_MISSING_NAMESPACE: Final = (
+    "failed to run Match criteria: namespace selector for namespace-scoped object but missing"
+    " Namespace"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """One resource (by its position) that one constraint is for."""
+
+    constraint: Constraint
+    item: int
+
+
+def run(resources: ResourceList) -> Verdict:
+    """Check the resources by the constraints among them."""
+    items = [item for item in resources.items if resource.is_krm(item.value)]
+    try:
+        found = sort_results(_results(items))
+    except (ConstraintError, confined.BrokenError, confined.StoppedError) as error:
+        text = str(error) if isinstance(error, ConstraintError) else f"the policies: {error}"
+        found = [verdict.result(text, "error")]
+    failed = any(each["severity"] == "error" for each in found)
+    log = "\n\n".join(map(_line, found)) if failed else ""
+    return Verdict(items=resources.items, results=tuple(found), failed=failed, log=log)
+
+
+def _results(items: Sequence[Item]) -> list[Result]:
+    templates = {each.kind: each for each in constraints.templates(items)}
+    rules = constraints.constraints(items, templates)
+    namespaces = {
+        resource.name(item.value): item.value
+        for item in items
+        if constraints.is_namespace(item.value)
+    }
+    checks: list[_Check] = []
+    found: list[Result] = []
+    for position, item in enumerate(items):
+        namespace = namespaces.get(resource.namespace(item.value))
+        for rule in rules:
+            fits = rule.fits(item.value, namespace)
+            if fits is None:
+                found.append(_result(rule, item, _MISSING_NAMESPACE))
+            elif fits:
+                checks.append(_Check(rule, position))
+    return [*found, *_violations(templates, checks, items, namespaces)]
+
+
+def _violations(
+    templates: Mapping[str, Template],
+    checks: Sequence[_Check],
+    items: Sequence[Item],
+    namespaces: Mapping[str, Value],
+) -> Iterator[Result]:
+    """Have the policies look at what they are for, and yield what they object to."""
+    if not templates:
+        return
+    numbers = {kind: number for number, kind in enumerate(templates)}
+    used = sorted({each.item for each in checks})
+    answer = confined.call(
+        "rego",
+        {
+            "templates": [each.payload() for each in templates.values()],
+            "inventory": _inventory(items) if any(each.referential for each in templates.values())
+            else {},
+            "objects": [_review(items[each], namespaces) for each in used],
+            "parameters": [each.constraint.parameters for each in checks],
+            "checks": [
+                [numbers[each.constraint.kind], used.index(each.item), number]
+                for number, each in enumerate(checks)
+            ],
+        },
+    )  # fmt: skip
+    if "error" in answer:
+        raise _policy_error(answer["error"], list(templates.values()), checks, items)
+    for check, said in zip(checks, answer["found"], strict=True):
+        for violation in said:
+            text = _message(violation, templates[check.constraint.kind])
+            yield _result(check.constraint, items[check.item], text)
+
+
+def _policy_error(
+    error: Mapping[str, Any],
+    templates: Sequence[Template],
+    checks: Sequence[_Check],
+    items: Sequence[Item],
+) -> ConstraintError:
+    name = templates[error["template"]].name
+    if error["check"] is None:
+        return ConstraintError(f'adding template "{name}": {error["text"]}')
+    check = checks[error["check"]]
+    at = "/".join(resource.reference(items[check.item].value).values())
+    return ConstraintError(
+        f'reviewing {at} for constraint "{check.constraint.name}": template "{name}":'
+        f" {error['text']}"
+    )
+
+
+def _message(violation: Any, template: Template) -> str:
+    message = violation.get("msg") if isinstance(violation, dict) else None
+    if not isinstance(message, str):
+        raise ConstraintError(
+            f'template "{template.name}": a violation has no text `msg`: {violation!r}. Write'
+            ' violation[{"msg": msg}] with a string'
+        )
+    return message
+
+
+def _review(item: Item, namespaces: Mapping[str, Value]) -> dict[str, Value]:
+    """Return what a policy finds as `input.review`, in the form in which an API server asks."""
+    value = resourcelist.placed(item)
+    kind: Value = {
+        "group": resource.group(value),
+        "version": resource.version(value),
+        "kind": resource.kind(value),
+    }
+    review: dict[str, Value] = {
+        "uid": "",
+        "kind": kind,
+        "resource": {"group": "", "version": "", "resource": ""},
+        "name": resource.name(value),
+        "operation": "",
+        "userInfo": {},
+        "object": value,
+        "oldObject": None,
+        "options": None,
+    }
+    namespace = resource.namespace(value)
+    if namespace:
+        review["namespace"] = namespace
+        if namespace in namespaces:
+            review["_unstable"] = {"namespace": namespaces[namespace]}
+    return review
+
+
+def _inventory(items: Sequence[Item]) -> dict[str, Any]:
+    """Return all resources as policies find them: by scope, namespace, version, kind, name."""
+    found: dict[str, Any] = {"cluster": {}, "namespace": {}}
+    for item in items:
+        value = resourcelist.placed(item)
+        namespace = resource.namespace(value)
+        place = found["cluster"]
+        if namespace:
+            place = found["namespace"].setdefault(namespace, {})
+        for key in (resource.api_version(value), resource.kind(value)):
+            place = place.setdefault(key, {})
+        place[resource.name(value)] = value
+    return found
+
+
+def _result(rule: Constraint, item: Item, message: str) -> Result:
+    severity = _SEVERITIES.get(rule.action, "error")
+    return verdict.at(item, f"{message}\nviolatedConstraint: {rule.name}", severity, "")
+
+
+def _line(result: Result) -> str:
+    """Return a result as the catalog's function prints it."""
+    value = result.get("resourceRef")
+    ref: Mapping[str, str] = value if isinstance(value, dict) else {}
+    parts = (ref.get(key, "") for key in ("apiVersion", "kind", "namespace", "name"))
+    named = "/".join(part for part in parts if part)
+    return f"[{result['severity']}] {f'{named} ' if named else ''}: {result['message']}"
+
+
+def sort_results(results: Sequence[Result]) -> list[Result]:
+    """Return results by file and index, then severity, then resource, field and message."""
+    return sorted(results, key=_key)
+
+
+def _key(result: Result) -> tuple[str, int, int, str, str, str]:
+    path, index = _part(result, "file", "path"), _part(result, "file", "index")
+    return (
+        str(path or ""),
+        index if isinstance(index, int) else 0,
+        _ORDER.get(str(result.get("severity", "")), 3),
+        _flat(result.get("resourceRef")),
+        str(_part(result, "field", "path") or ""),
+        str(result.get("message", "")),
+    )
+
+
+def _part(result: Result, name: str, key: str) -> object:
+    value = result.get(name)
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _flat(value: object) -> str:
+    """Return the texts of a reference one after the other, from its version on."""
+    if not isinstance(value, dict):
+        return "" if value is None else str(value)
+    order = ("typeMeta", "nameMeta", "apiVersion", "aPIVersion", "kind", "name", "namespace")
+    found = (_flat(value[key]) for key in order if key in value)
+    return " ".join(found)

@@ -1,0 +1,151 @@
+"""Rego's builtin functions as Open Policy Agent has them, where the engine here differs.
+
+Rules:
+    - A function of the first version of the language that the engine does not know any more
+      (`any`, `all`, `re_match`, …) is written in Rego.
+    - A builtin that is given what it cannot use is undefined, as in Gatekeeper; the engine stops
+      with an error. So the functions that policies use most are wrapped in a test of their
+      arguments. Those that are not wrapped, and a division by zero, stay errors (D122).
+    - A function that a policy defines itself is the policy's.
+
+Source: Open Policy Agent, Policy Reference, Built-in Functions; for `to_number` and `units.parse`
+the notes there on what they take.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+PACKAGE: Final = "builtins_here"
+"""Package of the wrapped functions; no policy has it."""
+
+_PACKAGE: Final = re.compile(r'^[ \t]*package[ \t]+([\w.]+(?:\["[^"]+"\])*)', re.MULTILINE)
+_NOT_CODE: Final = re.compile(r'#[^\n]*|"(?:\\.|[^"\\\n])*"|`[^`]*`')
+
+# Functions that are gone from the language, by name.
+_OLD: Final = {
+    "all": "all(xs) = y { y := count([x | x := xs[_]; x != true]) == 0 }",
+    "any": "any(xs) = y { y := count([x | x := xs[_]; x == true]) > 0 }",
+    "cast_array": "cast_array(x) = x { is_array(x) }\n"
+    "cast_array(x) = [y | y := x[_]] { is_set(x) }",
+    "cast_boolean": "cast_boolean(x) = x { is_boolean(x) }",
+    "cast_null": "cast_null(x) = x { is_null(x) }",
+    "cast_object": "cast_object(x) = x { is_object(x) }",
+    "cast_set": "cast_set(x) = x { is_set(x) }\ncast_set(x) = {y | y := x[_]} { is_array(x) }",
+    "cast_string": "cast_string(x) = x { is_string(x) }",
+    "re_match": "re_match(p, x) = y { is_string(p); is_string(x); regex.is_valid(p);"
+    " y := regex.match(p, x) }",
+    "set_diff": "set_diff(a, b) = y { y := a - b }",
+}
+
+_TEXT: Final = "is_string({0})"
+_TWO_TEXTS: Final = "is_string({0}); is_string({1})"
+_THREE_TEXTS: Final = "is_string({0}); is_string({1}); is_string({2})"
+_COUNTED: Final = '{{"array", "object", "set", "string"}}[type_name({0})]'
+_MANY: Final = '{{"array", "set"}}[type_name({0})]'
+_PATTERN: Final = f"{_TWO_TEXTS}; regex.is_valid({{0}})"
+# Number of arguments of a builtin, and what must hold for it to have a value.
+_GUARDED: Final = {
+    "base64.decode": (1, f"{_TEXT}; base64.is_valid({{0}})"),
+    "concat": (2, f"is_string({{0}}); {_MANY.replace('{0}', '{1}')}"),
+    "contains": (2, _TWO_TEXTS),
+    "count": (1, _COUNTED),
+    "endswith": (2, _TWO_TEXTS),
+    "indexof": (2, _TWO_TEXTS),
+    "json.unmarshal": (1, f"{_TEXT}; json.is_valid({{0}})"),
+    "lower": (1, _TEXT),
+    "max": (1, _MANY),
+    "min": (1, _MANY),
+    "regex.match": (2, _PATTERN),
+    "regex.replace": (3, f"{_THREE_TEXTS}; regex.is_valid({{1}})"),
+    "regex.split": (2, _PATTERN),
+    "replace": (3, _THREE_TEXTS),
+    "sort": (1, _MANY),
+    "split": (2, _TWO_TEXTS),
+    "startswith": (2, _TWO_TEXTS),
+    "substring": (3, "is_string({0}); is_number({1}); is_number({2}); {1} >= 0"),
+    "time.parse_rfc3339_ns": (1, "_is_moment({0})"),
+    "to_number": (1, "_is_number({0})"),
+    "trim": (2, _TWO_TEXTS),
+    "trim_left": (2, _TWO_TEXTS),
+    "trim_prefix": (2, _TWO_TEXTS),
+    "trim_right": (2, _TWO_TEXTS),
+    "trim_space": (1, _TEXT),
+    "trim_suffix": (2, _TWO_TEXTS),
+    "units.parse": (1, "_is_amount({0})"),
+    "units.parse_bytes": (1, "_is_amount({0})"),
+    "upper": (1, _TEXT),
+}  # fmt: skip
+_HELPERS: Final = r"""
+_is_number(x) { {"boolean", "null", "number"}[type_name(x)] }
+_is_number(x) {
+    is_string(x)
+    regex.match(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`, x)
+}
+_is_amount(x) {
+    is_string(x)
+    regex.match(`^"?[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[a-zA-Z]{0,3}"?$`, x)
+}
+_is_moment(x) {
+    is_string(x)
+    regex.match(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?(Z|[+-][0-9:]{5})$`, x)
+}
+"""
+
+
+def package(module: str) -> str:
+    """Return the package of a module, such as "k8srequiredlabels"; "" if it names none."""
+    found = _PACKAGE.search(_NOT_CODE.sub(_kept_quotes, module))
+    return found[1] if found else ""
+
+
+def _kept_quotes(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith('"') else " "
+
+
+def guarded() -> str:
+    """Return the module with the wrapped builtins, in the first version of the language."""
+    lines = [f"package {PACKAGE}", _HELPERS]
+    for name, (count, test) in _GUARDED.items():
+        names = [f"a{n}" for n in range(count)]
+        given = ", ".join(names)
+        held = test.format(*names)
+        lines.append(f"{_flat(name)}({given}) = y {{ {held}; y := {name}({given}) }}")
+    return "\n".join(lines)
+
+
+def for_package(name: str, modules: list[str]) -> str:
+    """Return a module that gives a package the functions it uses; "" if it needs none.
+
+    Args:
+        name: The package.
+        modules: Texts of its modules.
+    """
+    code = "\n".join(_NOT_CODE.sub(" ", text) for text in modules)
+    lines = list(_used(code))
+    return "\n".join((f"package {name}", *lines)) if lines else ""
+
+
+def _used(code: str) -> Iterator[str]:
+    for name, text in _OLD.items():
+        if _calls(code, name) and not _defines(code, name):
+            yield text
+    for name, (count, _) in _GUARDED.items():
+        if _calls(code, name) and not _defines(code, name):
+            given = ", ".join(f"a{n}" for n in range(count))
+            yield f"{name}({given}) = y {{ y := data.{PACKAGE}.{_flat(name)}({given}) }}"
+
+
+def _calls(code: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(name)}\s*\(", code) is not None
+
+
+def _defines(code: str, name: str) -> bool:
+    pattern = (
+        rf"^[ \t]*(default[ \t]+)?{re.escape(name)}\b[ \t]*(\([^()]*\)[ \t]*)?(:?=|\{{|if\b|\[)"
+    )
+    return re.search(pattern, code, re.MULTILINE) is not None
+
+
+def _flat(name: str) -> str:
+    return f"has_{name.replace('.', '_')}"
