@@ -22,7 +22,7 @@ import stat
 import tarfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Protocol, cast
@@ -65,7 +65,7 @@ class Room:
     """How much an image may take unpacked.
 
     Attributes:
-        size_bytes: All its files together, each rounded up to a block of 4096 bytes.
+        size_bytes: All its files together, in blocks of 4096 bytes, and one block more for each.
         entries: Files, folders and links, those hidden again by higher layers included.
     """
 
@@ -124,19 +124,15 @@ class Tree:
 
     def folder(self, path: str) -> None:
         """Make sure that a folder is there, as seen inside; what is in its way stays."""
-        parts = [part for part in posixpath.normpath("/" + path).split("/") if part]
-        for end in range(1, len(parts) + 1):
-            try:
-                real = self._resolved("/".join(parts[:end]))
-                if not os.path.lexists(real):
-                    os.mkdir(real, 0o755)
-            except (LayerError, NotADirectoryError):
-                return  # the program will be told when it is started there
+        with suppress(LayerError):  # the program will be told when it is started there
+            self._parent(posixpath.normpath("/" + path).strip("/"))
 
     def _lay(self, stream: "_Limited") -> None:
         own = _Own()
         plain = cast(IO[bytes], stream)  # of a stream, tarfile only reads
-        with tarfile.open(fileobj=plain, mode="r|", bufsize=_BUFFER, errorlevel=2) as archive:
+        with stream.header():  # opening reads the first one
+            archive = tarfile.open(fileobj=plain, mode="r|", bufsize=_BUFFER, errorlevel=2)  # noqa: SIM115 - closed below
+        with archive:
             while True:
                 with stream.header():
                     entry = archive.next()
@@ -176,7 +172,7 @@ class Tree:
         if entry.isdir():
             _clear(path, keep_folder=True)
             if not os.path.isdir(path):
-                os.mkdir(path, 0o755)
+                _make_folder(path)
         elif entry.isreg():
             _clear(path)
             self._write(archive, entry, path)
@@ -223,13 +219,12 @@ class Tree:
 
     def _parent(self, above: str) -> str:
         """Return the real folder for an entry, made where layers left it out."""
-        parts = above.split("/") if above else []
         real = self._root
-        for end in range(1, len(parts) + 1):
-            real = self._resolved("/".join(parts[:end]))
+        for part in self._resolved(above)[len(self._root) :].split("/")[1:]:
+            real = posixpath.join(real, part)
             if not os.path.lexists(real):
                 self._count()
-                os.mkdir(real, 0o755)
+                _make_folder(real)
             elif not os.path.isdir(real):
                 raise LayerError(f"a layer puts something below {above!r}, which is no folder")
         return real
@@ -262,7 +257,7 @@ class Tree:
             left.extend(reversed(target.split("/")))
         if len(real) > _DEEPEST:
             raise LayerError(f"a layer has more than {_DEEPEST} folders within one another")
-        return posixpath.join(self._root, *real)
+        return "/".join((self._root, *real))
 
     def _hide_in(self, folder: str, own: _Own) -> None:
         if os.path.isdir(folder):
@@ -282,10 +277,10 @@ class Tree:
             raise LayerError(
                 f"it has more than the {self._room.entries} files that are allowed", _MORE
             )
-        self._take(0)
+        self._take(_BLOCK)
 
     def _take(self, size: int) -> None:
-        self.size_bytes += -(-size // _BLOCK) * _BLOCK or _BLOCK
+        self.size_bytes += -(-size // _BLOCK) * _BLOCK
         if self.size_bytes > self._room.size_bytes:
             allowed = self._room.size_bytes / MIB
             raise LayerError(
@@ -309,8 +304,10 @@ class _Limited:
     def header(self) -> Iterator[None]:
         """Bound what is read until the end of the block."""
         self._header = _HEADER
-        yield
-        self._header = None
+        try:
+            yield
+        finally:
+            self._header = None
 
     def read(self, size: int) -> bytes:
         data = self._inner.read(size)
@@ -359,6 +356,11 @@ def _target(entry: tarfile.TarInfo) -> str:
     if not entry.linkname or "\0" in entry.linkname or len(entry.linkname) > _LONGEST_PATH - 1:
         raise LayerError(f"a layer has a link {entry.name!r} that leads nowhere")
     return entry.linkname
+
+
+def _make_folder(path: str) -> None:
+    os.mkdir(path)
+    os.chmod(path, 0o755)  # noqa: S103 - whatever our umask, another user reads it
 
 
 def _clear(path: str, *, keep_folder: bool = False) -> None:
