@@ -1,8 +1,8 @@
 """Running cases: which module knows a corpus, and what a missing one means.
 
 Rules:
-- A corpus that cadlib must know fails where a kind of its cases cannot be run. The others wait,
-  those of a function by its name, until the part of the project that they are for is there.
+- A corpus that must be known, those of functions among them, fails where a kind of its cases cannot
+  be run. The others wait until the part of the project that they are for is there.
 - A handler that raises has failed. A deviation counts only if docs/deviations.md describes it.
 """
 
@@ -26,7 +26,8 @@ OWN = ROOT / "tests/cases/own"
 SHARED = (ROOT / "../shared/cases").resolve()
 DEVIATIONS = ROOT / "docs/deviations.md"
 
-NAMED = frozenset({"merge2", "merge3", "update", "get", "render", "heal", "kio"})
+NAMED = frozenset({"merge2", "merge3", "update", "get", "render", "heal", "kio", "runtime"})
+FUNCTIONS = "functions/"
 
 _ENTRY = re.compile(r"^#+ (D[0-9]+)\b", re.MULTILINE)
 _AT_ONCE = 8  # cases that a worker takes: git makes some of them a hundred times slower
@@ -72,10 +73,9 @@ def _image_only(case: Case) -> Verdict | None:
 
 
 def _unknown(case: Case) -> Verdict:
-    if case.corpus in NAMED:
+    if case.corpus in NAMED or case.corpus.startswith(FUNCTIONS):
         return failed(f"nothing runs the kind {case.kind!r} of the corpus {case.corpus}")
-    kind, _, function = case.corpus.partition("/")
-    return waiting(function if kind == "functions" and function else case.corpus)
+    return waiting(case.corpus)
 
 
 def _known(verdict: Verdict) -> Verdict:

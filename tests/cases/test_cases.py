@@ -1,14 +1,18 @@
-"""The cases of each corpus that cadlib must know: our own, and the shared ones where they stand."""
+"""The cases of each corpus that must be known: our own, and the shared ones where they stand."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.cases.model import Outcome, corpora, load
-from tests.cases.run import NAMED, OWN, SHARED, handlers, run
+from tests.cases.run import FUNCTIONS, NAMED, OWN, SHARED, handlers, run
 
 
-@pytest.mark.parametrize("corpus", sorted(NAMED))
+def _of_functions(folder: Path) -> list[str]:
+    return [each for each in corpora(folder) if each.startswith(FUNCTIONS)]
+
+
+@pytest.mark.parametrize("corpus", [*sorted(NAMED), *_of_functions(OWN)])
 def test_own_cases(corpus: str) -> None:
     """The short-cut answers the shared cases by their names."""
     _all_kept(OWN, corpus)
@@ -22,7 +26,7 @@ def test_own_cases_have_every_kind(corpus: str) -> None:
     assert set(handlers(corpus)) - kinds == set()
 
 
-@pytest.mark.parametrize("corpus", sorted(NAMED))
+@pytest.mark.parametrize("corpus", [*sorted(NAMED), *_of_functions(SHARED)])
 def test_shared_cases(corpus: str) -> None:
     """The short-cut leaves out what kpt's own tests ask."""
     if not SHARED.exists():
