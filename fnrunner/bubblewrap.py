@@ -6,8 +6,7 @@ Rules
 - The root is read-only. Writable are `/tmp` and `/dev/shm`, in memory, each with a size.
 - A root folder without plain folders `proc`, `dev` and `tmp` is shown entry by entry: nothing is
   ever made in it, and a link of these names in an image leads nowhere.
-- Folders are handed over open: the sandbox's user need not be able to reach them by name,
-  where this bubblewrap can do that.
+- Where the sandbox's user is another than ours, that user must be able to reach what is shown.
 
 Source: bwrap(1).
 """
@@ -15,7 +14,6 @@ Source: bwrap(1).
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -30,7 +28,16 @@ NOBODY: Final = 65534
 """User and group inside, as kpt runs functions (`--user nobody`)."""
 
 NEEDED: Final = frozenset(
-    ("--size", "--perms", "--clearenv", "--args", "--info-fd", "--block-fd", "--remount-ro")
+    (
+        "--size",
+        "--perms",
+        "--clearenv",
+        "--args",
+        "--info-fd",
+        "--block-fd",
+        "--remount-ro",
+        "--seccomp",
+    )
 )
 """Options that a bubblewrap must know to be of use."""
 
@@ -76,22 +83,17 @@ class Bubblewrap:
     path: str
     options: frozenset[str]
 
-    def arguments(
-        self, program: Program, temporary_bytes: int, opened: ExitStack, passed: list[int]
-    ) -> list[str]:
+    def arguments(self, program: Program, temporary_bytes: int) -> list[str]:
         """Return the options for a program, without the program itself.
 
         Args:
             program: What is to run.
             temporary_bytes: Size of its `/tmp`.
-            opened: Closes the folders that are handed over.
-            passed: Descriptors to hand over; folders are added here.
 
         Raises:
-            OSError: A folder cannot be opened.
-            ValueError: A variable cannot be set, or a path holds a zero byte.
+            OSError: Its root cannot be read.
+            ValueError: A variable cannot be set, or an argument holds a zero byte.
         """
-        mounts = _Mounts(opened, passed, by_descriptor="--ro-bind-fd" in self.options)
         arguments = [
             *("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"),
             *("--cap-drop", "ALL", "--uid", str(NOBODY), "--gid", str(NOBODY)),
@@ -101,7 +103,7 @@ class Bubblewrap:
             arguments.append("--share-net")
         if "--disable-userns" in self.options:
             arguments.append("--disable-userns")
-        arguments += _root(program, mounts)
+        arguments += _root(program)
         arguments += (
             *("--proc", "/proc", "--dev", "/dev"),
             *("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - not ours
@@ -109,7 +111,7 @@ class Bubblewrap:
             *("--perms", "1777", "--size", str(temporary_bytes), "--tmpfs", "/tmp"),  # noqa: S108 - not ours
         )
         for path in program.binds:
-            arguments += mounts.bind(path, str(path))
+            arguments += _bind(path, str(path))
         arguments += ("--remount-ro", "/", "--chdir", program.folder, "--clearenv")
         for name, value in sorted(program.environment.items()):
             if not name or "=" in name:
@@ -120,57 +122,55 @@ class Bubblewrap:
         return arguments
 
 
-class _Mounts:
-    def __init__(self, opened: ExitStack, passed: list[int], *, by_descriptor: bool) -> None:
-        self._opened = opened
-        self._passed = passed
-        self._by_descriptor = by_descriptor
-
-    def bind(self, path: Path, shown: str) -> list[str]:
-        if not self._by_descriptor:
-            return ["--ro-bind", str(path), shown]
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        self._opened.callback(os.close, descriptor)
-        self._passed.append(descriptor)
-        return ["--ro-bind-fd", str(descriptor), shown]
+def closed(program: Program) -> Path | None:
+    """Return a folder or file that keeps other users from what a program is shown, if any."""
+    for shown in (program.root, *program.binds):
+        if shown is None:
+            continue
+        real = shown.resolve()
+        for each in (*reversed(real.parents), real):
+            if not each.stat().st_mode & stat.S_IXOTH and each.is_dir():
+                return each
+    return None
 
 
-def _root(program: Program, mounts: _Mounts) -> list[str]:
+def _root(program: Program) -> list[str]:
     if program.root is None:
-        return [*_host(mounts), *(_network(mounts, _CERTIFICATES) if program.network else ())]
-    if not program.network and all(_is_folder(program.root / name) for name in OURS):
-        return mounts.bind(program.root, "/")
-    arguments = list(_entries(program.root, "", mounts, OURS))
+        return [*_host(), *(_network(_CERTIFICATES) if program.network else ())]
+    root = program.root.absolute()
+    if not program.network and all(_is_folder(root / name) for name in OURS):
+        return _bind(root, "/")
+    arguments = list(_entries(root, "", OURS))
     if program.network:
-        if _is_folder(program.root / "etc"):
+        if _is_folder(root / "etc"):
             skipped = frozenset(Path(file).name for file in _NETWORK_FILES)
-            arguments = list(_entries(program.root, "", mounts, OURS | {"etc"}))
-            arguments += _entries(program.root / "etc", "/etc", mounts, skipped)
-        arguments += _network(mounts)
+            arguments = list(_entries(root, "", OURS | {"etc"}))
+            arguments += _entries(root / "etc", "/etc", skipped)
+        arguments += _network()
     return arguments
 
 
-def _host(mounts: _Mounts) -> Iterator[str]:
+def _host() -> Iterator[str]:
     for name in _HOST:
-        yield from _entry(Path("/", name), f"/{name}", mounts)
+        yield from _entry(Path("/", name), f"/{name}")
     for file in _HOST_FILES:
         if Path(file).exists():
-            yield from mounts.bind(Path(file), file)
+            yield from _bind(Path(file), file)
 
 
-def _network(mounts: _Mounts, more: tuple[str, ...] = ()) -> Iterator[str]:
+def _network(more: tuple[str, ...] = ()) -> Iterator[str]:
     for file in (*_NETWORK_FILES, *more):
         if Path(file).exists():
-            yield from mounts.bind(Path(file), file)
+            yield from _bind(Path(file), file)
 
 
-def _entries(folder: Path, shown: str, mounts: _Mounts, skipped: frozenset[str]) -> Iterator[str]:
+def _entries(folder: Path, shown: str, skipped: frozenset[str]) -> Iterator[str]:
     for name in sorted(os.listdir(folder)):
         if name not in skipped:
-            yield from _entry(folder / name, f"{shown}/{name}", mounts)
+            yield from _entry(folder / name, f"{shown}/{name}")
 
 
-def _entry(path: Path, shown: str, mounts: _Mounts) -> Iterator[str]:
+def _entry(path: Path, shown: str) -> Iterator[str]:
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -178,7 +178,7 @@ def _entry(path: Path, shown: str, mounts: _Mounts) -> Iterator[str]:
     if stat.S_ISLNK(mode):
         yield from ("--symlink", os.readlink(path), shown)
     elif stat.S_ISDIR(mode) or stat.S_ISREG(mode):
-        yield from mounts.bind(path, shown)
+        yield from _bind(path, shown)
 
 
 def _is_folder(path: Path) -> bool:
@@ -186,3 +186,7 @@ def _is_folder(path: Path) -> bool:
         return stat.S_ISDIR(path.lstat().st_mode)
     except FileNotFoundError:
         return False
+
+
+def _bind(path: Path, shown: str) -> list[str]:
+    return ["--ro-bind", str(path), shown]

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fnrunner.run import Bounds
+from fnrunner.run import MIB, Bounds
 
 # Users from here to 2**31 are given to nobody by systemd and distributions; 64 for each process
 # id, of which there are at most 2**22. Source: systemd, docs/UIDS-GIDS.md.
 _FIRST_USER: Final = 0x7000_0000
 _USERS: Final = 64
 _BUILDING_FILES: Final = 64  # bubblewrap's own while it builds; a lower limit would stop it
-_DATA_FACTOR: Final = 2  # stacks of threads are reserved but not used
+_SPARE_DATA: Final = 1024 * MIB  # more than can be filled between two looks
 SPARE_PROCESSES: Final = 512
 """How many more processes the kernel allows than a watcher: as many as start between two looks."""
 
@@ -44,17 +44,16 @@ class Launcher:
     users: "Users | None"
 
     @contextmanager
-    def command(self, bounds: Bounds, *, watched: bool, descriptors: int) -> Iterator[list[str]]:
+    def command(self, bounds: Bounds, *, watched: bool) -> Iterator[list[str]]:
         """Give the words to put before bubblewrap's; its user is ours until the end.
 
         Args:
             bounds: How much the program may take.
             watched: Nobody but a watcher counts memory and processes.
-            descriptors: How many folders bubblewrap is handed.
         """
         limits = [
             f"--{name}={_within(value, kind)}"
-            for name, kind, value in _limits(bounds, descriptors, watched=watched)
+            for name, kind, value in _limits(bounds, watched=watched)
             if self.users or name != "nproc"
         ]
         words = [self.prlimit, *limits, "--"]
@@ -118,7 +117,7 @@ def users(uid_map: Path = Path("/proc/self/uid_map")) -> Users | None:
     return Users(begin + size - 4 * _USERS)  # not the last: there is nobody (65534)
 
 
-def _limits(bounds: Bounds, descriptors: int, *, watched: bool) -> list[tuple[str, int, int]]:
+def _limits(bounds: Bounds, *, watched: bool) -> list[tuple[str, int, int]]:
     found = [
         ("core", resource.RLIMIT_CORE, 0),
         ("cpu", resource.RLIMIT_CPU, math.ceil(bounds.seconds) * (os.cpu_count() or 1) + 1),
@@ -127,12 +126,12 @@ def _limits(bounds: Bounds, descriptors: int, *, watched: bool) -> list[tuple[st
         (
             "nofile",
             resource.RLIMIT_NOFILE,
-            max(bounds.open_files, _BUILDING_FILES + descriptors),
+            max(bounds.open_files, _BUILDING_FILES),
         ),
     ]
     if watched:
         # Not address space: Go and Node reserve gigabytes of it and use little.
-        data = _DATA_FACTOR * bounds.memory_bytes
+        data = bounds.memory_bytes + _SPARE_DATA
         found.append(("data", resource.RLIMIT_DATA, data))
         # bubblewrap has two: one outside, one inside.
         found.append(("nproc", resource.RLIMIT_NPROC, bounds.processes + 2 + SPARE_PROCESSES))

@@ -91,6 +91,7 @@ class Sandbox:
         Raises:
             FunctionStoppedError: It went over a limit (FunctionTimeoutError: of time).
             FunctionFailedError: It could not be started.
+            FunctionRefusedError: The sandbox's user cannot reach it.
             RunnerBusyError: This machine has no room for it now.
         """
         loop = asyncio.get_running_loop()

@@ -21,10 +21,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
-from fnrunner import cgroup, watch
-from fnrunner.bubblewrap import Bubblewrap, Program
+from fnrunner import cgroup, seccomp, watch
+from fnrunner.bubblewrap import Bubblewrap, Program, closed
 from fnrunner.errors import (
+    FunctionError,
     FunctionFailedError,
+    FunctionRefusedError,
     FunctionStoppedError,
     FunctionTimeoutError,
     RunnerBrokenError,
@@ -118,6 +120,7 @@ class Run:
         self._opened = opened
         self._begin = time.monotonic()
         self._deadline = self._begin + bounds.seconds
+        self._program: Program | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._init = -1
         self._group: cgroup.Group | None = None
@@ -151,6 +154,7 @@ class Run:
         Raises:
             FunctionStoppedError: It went over a limit.
             FunctionFailedError: It could not be started, or the run was cancelled.
+            FunctionRefusedError: The sandbox's user cannot reach it.
             RunnerBrokenError: A process could not be ended.
             OSError: The machine does not have what a run needs.
             ValueError: The program cannot be run as it is described.
@@ -180,16 +184,17 @@ class Run:
         bounds = self._bounds
         if groups is not None:  # bubblewrap's own first process inside counts too
             self._group = groups.make(bounds.memory_bytes, bounds.processes + 1)
-        passed: list[int] = []
-        options = bubblewrap.arguments(program, temporary_size(bounds), handed, passed)
+        self._program = program
+        options = bubblewrap.arguments(program, temporary_size(bounds))
         told, info = _pipe(self._opened, handed)
         block, release = _pipe(handed, self._opened)
-        passed += (info, block)
         options += ("--info-fd", str(info), "--block-fd", str(block))
+        passed = [info, block]
+        if refused := seccomp.program(unseen=groups is None):
+            passed.append(_in_memory(refused, handed))
+            options += ("--seccomp", str(passed[-1]))
         passed.append(_in_memory("\0".join(options).encode(), handed))
-        before = self._opened.enter_context(
-            launcher.command(bounds, watched=groups is None, descriptors=len(passed))
-        )
+        before = self._opened.enter_context(launcher.command(bounds, watched=groups is None))
         self._process = subprocess.Popen(  # noqa: S603 - this is the fence
             [*before, bubblewrap.path, "--args", str(passed[-1]), "--", *program.argv],
             stdin=subprocess.PIPE,
@@ -214,7 +219,8 @@ class Run:
         except ProcessLookupError:
             return
         self._look_inside(first)
-        os.write(release, b"x")
+        with suppress(BrokenPipeError):  # it failed after all, and says why
+            os.write(release, b"x")
 
     def _look_inside(self, first: int) -> None:
         """Open the sandbox's `/tmp` and `/proc` once they are there, so as to see what is used."""
@@ -379,10 +385,20 @@ class Run:
             raise FunctionStoppedError(self._name, over.limit, over.allowed, taken)
         status = self._status if self._status >= 0 else 128 - self._status
         if status == 1 and not self._output and log.startswith("bwrap: "):
-            raise FunctionFailedError(self._name, f"it could not be started: {log}")
+            raise self._not_started(log)
         if self._said > len(self._log):
             log += f"\n[the first {len(self._log)} of {self._said} bytes]\n"
         return Ended(bytes(self._output), log, status, used)
+
+    def _not_started(self, log: str) -> FunctionError:
+        barrier = closed(self._program) if self._program and "Permission denied" in log else None
+        if barrier is None:
+            return FunctionFailedError(self._name, f"it could not be started: {log}")
+        return FunctionRefusedError(
+            self._name,
+            f"the sandbox's user cannot reach what it is to run: {barrier} is closed to others",
+            "Open it to them (chmod o+x), or keep functions elsewhere",
+        )
 
 
 def _started(process: subprocess.Popen[bytes] | None) -> subprocess.Popen[bytes]:
@@ -407,7 +423,7 @@ def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
 
 def _in_memory(data: bytes, opened: ExitStack) -> int:
     """Return a file in memory that holds the data, open at its beginning."""
-    file = os.memfd_create("options")
+    file = os.memfd_create("sandbox")
     opened.callback(os.close, file)
     with open(file, "wb", closefd=False) as writer:
         writer.write(data)
