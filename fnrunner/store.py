@@ -238,13 +238,13 @@ class Store:
     def trim(self) -> None:
         """Remove images beyond the size, those used longest ago first, and leavings."""
         self._sweep()
-        held = 0
-        for _, entry in sorted(self._entries(), reverse=True):
-            about = _json(entry / "about.json")
-            size = about.get("size_bytes")
-            held += size if isinstance(size, int) else 0
-            if held > self._size and self.remove(f"sha256:{entry.name}"):
-                held -= size if isinstance(size, int) else 0
+        entries = [(used, entry, _size(entry)) for used, entry in self._entries()]
+        held = sum(size for _, _, size in entries)
+        for _, entry, size in sorted(entries):
+            if held <= self._size:
+                return
+            if self.remove(f"sha256:{entry.name}"):
+                held -= size
 
     def remove(self, digest: str) -> bool:
         """Remove an image, unless it is held; return whether it is gone."""
@@ -353,6 +353,11 @@ class Store:
             os.replace(aside, path)
         finally:
             aside.unlink(missing_ok=True)
+
+
+def _size(entry: Path) -> int:
+    size = _json(entry / "about.json").get("size_bytes")
+    return size if isinstance(size, int) else 0
 
 
 def _seal(root: Path) -> str:
