@@ -147,9 +147,12 @@ class _GroupsV1:
             _sweep(folder)
 
     def make(self, memory_bytes: int, processes: int) -> Group:
-        memory, pids = (_make(folder) for folder in self._folders)
+        name = _name()
+        memory, pids = (folder / name for folder in self._folders)
         group = _GroupV1(memory, pids)
         try:
+            memory.mkdir()
+            pids.mkdir()
             (memory / "memory.limit_in_bytes").write_text(str(memory_bytes))
             if (memory / "memory.memsw.limit_in_bytes").exists():  # memory and swap together
                 (memory / "memory.memsw.limit_in_bytes").write_text(str(memory_bytes))
@@ -193,9 +196,10 @@ class _GroupsV2:
         _sweep(parent)
 
     def make(self, memory_bytes: int, processes: int) -> Group:
-        folder = _make(self._parent)
+        folder = self._parent / _name()
         group = _GroupV2(folder)
         try:
+            folder.mkdir()
             (folder / "memory.max").write_text(str(memory_bytes))
             with suppress(OSError):  # not there where the kernel does not count swap
                 (folder / "memory.swap.max").write_text("0")
@@ -260,10 +264,8 @@ def _lacking(folder: Path, name: str) -> bool:
     return not set(_PARTS) <= set((folder / name).read_text().split())
 
 
-def _make(parent: Path) -> Path:
-    folder = parent / f"porchbot-{os.getpid()}-{next(_numbers)}"
-    folder.mkdir()
-    return folder
+def _name() -> str:
+    return f"porchbot-{os.getpid()}-{next(_numbers)}"
 
 
 def _sweep(parent: Path) -> None:
@@ -292,7 +294,11 @@ def _event(file: Path, name: str) -> int:
 
 
 def _kill(folder: Path) -> None:
-    for text in (folder / "cgroup.procs").read_text().split():
+    try:
+        pids = (folder / "cgroup.procs").read_text().split()
+    except FileNotFoundError:  # another runner has removed it meanwhile
+        return
+    for text in pids:
         pid = int(text)
         if pid > 0:  # 0 is one that cannot be seen from here; to kill(2) it means our own
             with suppress(ProcessLookupError):

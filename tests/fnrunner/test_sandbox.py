@@ -23,7 +23,7 @@ from fnrunner.errors import (
     FunctionTimeoutError,
     SandboxError,
 )
-from fnrunner.run import MIB, Bounds
+from fnrunner.run import MIB
 from fnrunner.sandbox import Program, Sandbox
 from tests.fnrunner import sandboxes
 from tests.fnrunner.sandboxes import PATIENT, nothing_left, shell
@@ -240,8 +240,8 @@ async def test_it_is_not_our_user(watched: Sandbox, root: Path) -> None:
     """Short-cut: root stays root, and no limit on processes holds."""
     if os.geteuid() != 0:
         pytest.skip("only root becomes another user")
-    run = asyncio.ensure_future(shell(watched, root, "sleep 60"))
-    users = await until(lambda: owners("sleep"))
+    run = asyncio.ensure_future(shell(watched, root, "sleep 4325"))
+    users = await until(lambda: owners("4325"))
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
