@@ -21,11 +21,13 @@ class Edit:
         stream: The file as it was read.
         wanted: New whole values by position among its documents, as for `yaml.edit`.
         comments: New line comments by position, where they change too.
+        reorder: Put keys into the order of the wanted values.
     """
 
     stream: Stream
     wanted: Mapping[int, Value | Deleted]
     comments: Mapping[int, Mapping[FieldPath, str]] = field(default_factory=dict)
+    reorder: bool = False
 
 
 class Bulk(Protocol):
@@ -65,4 +67,4 @@ def read_one(path: str, data: bytes, limits: Limits) -> Stream | PackageError:
 
 def edit_one(each: Edit) -> bytes:
     """Return the new text of one file, or raise a PackageError."""
-    return edit(each.stream, each.wanted, comments=each.comments)
+    return edit(each.stream, each.wanted, comments=each.comments, reorder=each.reorder)

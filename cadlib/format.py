@@ -71,6 +71,14 @@ _SORTED_VERSIONS = frozenset(
 _SORTED_LISTS = {".spec.template.spec.containers": "name", ".webhooks.rules.operations": ""}
 
 
+class Ordered(dict[str, Value]):
+    """A resource whose keys are to be written in its own order.
+
+    Of any other resource the order of keys does not count, since most functions give keys
+    back in another order than they were given, and nobody wants to read that in a diff.
+    """
+
+
 def formatted(stream: Stream) -> bytes:
     """Return a file with its resources in order.
 

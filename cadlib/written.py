@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cadlib import package as packages
 from cadlib.bulk import Bulk, Edit, Serial
 from cadlib.errors import PackageError, Place
+from cadlib.format import Ordered
 from cadlib.kio import to_json
 from cadlib.source import Resource, Source
 from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, append, same
@@ -52,19 +53,23 @@ def _edit(stream: Stream, handed_out: Sequence[int], stayed: Mapping[int, Resour
     """Return what to make of a file; None to delete it."""
     wanted: dict[int, Value | Deleted] = {}
     comments: dict[int, Mapping[FieldPath, str]] = {}
+    reorder = False
     for position in handed_out:
         document, now = stream.documents[position], stayed.get(position)
         if now is None:
             wanted[position] = DELETED
             continue
-        if now.value is not document.value and not same(now.value, document.value):
+        ordered = isinstance(now.value, Ordered)
+        changed = now.value is not document.value
+        if changed and (ordered or not same(now.value, document.value)):
             wanted[position] = now.value
+            reorder = reorder or ordered
         if _comments_changed(now, document):
             comments[position] = now.comments or {}
     full = [n for n, document in enumerate(stream.documents) if not document.empty]
     if wanted and all(wanted.get(position) is DELETED for position in full):
         return None
-    return Edit(stream, wanted, comments)
+    return Edit(stream, wanted, comments, reorder)
 
 
 def _comments_changed(now: Resource, document: Document) -> bool:

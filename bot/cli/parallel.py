@@ -79,11 +79,13 @@ class Parallel:
     def edit(self, edits: Sequence[Edit]) -> Sequence[bytes]:
         """Return the new text of each file, or raise the PackageError of one."""
         progress.at(f"changing {len(edits)} files")
-        theirs = [each for each in edits if id(each.stream) in self._theirs]
+        # What the child is told of a value does not tell the order of its keys.
+        theirs = [each for each in edits if id(each.stream) in self._theirs and not each.reorder]
         if self._child is None or not theirs:
             return Serial().edit(edits)
         self._child.ask([_asked(each) for each in theirs])
-        done = {id(each): edit_one(each) for each in edits if id(each.stream) not in self._theirs}
+        asked = set(map(id, theirs))
+        done = {id(each): edit_one(each) for each in edits if id(each) not in asked}
         told = self._child.told()
         for position, each in enumerate(theirs):
             done[id(each)] = edit_one(each) if told is None else _text(told[position])

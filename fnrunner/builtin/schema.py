@@ -67,6 +67,11 @@ class Schemas:
         }
         self._checks: dict[str, Check] = {}
 
+    @property
+    def definitions(self) -> Mapping[str, _Schema]:
+        """The schemas by name, as the file has them."""
+        return self._definitions
+
     def problems(self, group: str, version: str, kind: str, value: Value) -> list[Problem] | None:
         """Return what is wrong with a resource, or None when its kind has no schema."""
         name = self._names.get((group, version, kind))
