@@ -4,29 +4,32 @@ sizes, time -> answers kept -> queue -> builtin, executable, image, pod: the fir
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fnrunner import metrics
-from fnrunner.builtin import PREFIXES
 from fnrunner.builtin.pool import Builtin
 from fnrunner.cached import Cached, Disk, Memory
 from fnrunner.errors import (
     FunctionNotFoundError,
+    FunctionRefusedError,
     FunctionTimeoutError,
     MessageTooLargeError,
     RunnerBusyError,
     SandboxError,
 )
 from fnrunner.process import Executables
-from fnrunner.run import Identified, Limits, Outcome, Runner
+from fnrunner.run import Identified, Outcome
 from fnrunner.sandbox import Sandbox
 from fnrunner.settings import KINDS, Names, Settings
 
 if TYPE_CHECKING:
-    from fnrunner import image
+    from fnrunner.image import Images
+
+_log = logging.getLogger(__name__)
 
 _NONE_NEEDED: Final = SandboxError("no executables are configured", "Configure one")
 
@@ -168,12 +171,28 @@ class Renamed:
         return next((own for names, own in self._names if names.mean(image)), image)
 
 
+class Refusing:
+    """A runner that refuses every function, and says why."""
+
+    def __init__(self, reason: str, fix: str) -> None:
+        self._reason = reason
+        self._fix = fix
+
+    async def identity(self, image: str) -> str:
+        """Raise FunctionRefusedError."""
+        raise FunctionRefusedError(image, self._reason, self._fix)
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:  # noqa: ARG002 - a runner's
+        """Raise FunctionRefusedError."""
+        raise FunctionRefusedError(image, self._reason, self._fix)
+
+
 @asynccontextmanager
 async def runners(settings: Settings) -> AsyncIterator[Identified]:
     """Give the runner of every call inside the block: what there is, in order, inside its limits.
 
     Raises:
-        OSError, StoreError: A folder that is configured cannot be used.
+        OSError: The folder of answers cannot be used.
     """
     limits, cache = settings.limits, settings.form.cache
     async with AsyncExitStack() as stack:
@@ -210,12 +229,19 @@ async def _make(stack: AsyncExitStack, kind: str, settings: Settings) -> Identif
             fence = await asyncio.to_thread(_sandbox) if settings.programs else _NONE_NEEDED
             return Executables(settings.programs, settings.policy, fence)
         case _:
-            # What fetches images takes a while to read, and many never need it.
-            from fnrunner import image
+            return await _make_images(stack, settings)
 
-            found = await asyncio.to_thread(image.images, _images(settings), settings.policy)
-            stack.callback(found.close)
-            return found
+
+async def _make_images(stack: AsyncExitStack, settings: Settings) -> Identified:
+    from fnrunner.store import StoreError  # what fetches images takes a while to read
+
+    try:
+        found = await asyncio.to_thread(images, settings)
+    except StoreError as error:  # which no builtin function needs
+        _log.warning("images are refused: %s", error)
+        return Refusing(error.problem, error.fix)
+    stack.callback(found.close)
+    return found
 
 
 def _sandbox() -> Sandbox | SandboxError:
@@ -225,7 +251,12 @@ def _sandbox() -> Sandbox | SandboxError:
         return error
 
 
-def _images(settings: Settings) -> "image.Settings":
+def images(settings: Settings) -> "Images":
+    """Return a runner of images; whoever makes one closes it.
+
+    Raises:
+        StoreError: The folder of images cannot be used.
+    """
     from fnrunner import image
     from fnrunner.registry import Access, Site
 
@@ -234,26 +265,15 @@ def _images(settings: Settings) -> "image.Settings":
         host: Site(plain=each.insecure, ca=Path(each.ca) if each.ca else None)
         for host, each in form.registries.items()
     }
-    return image.Settings(
+    how = image.Settings(
         folder=Path(form.folder) if form.folder else None,
         size_bytes=form.size,
         resolve_seconds=form.resolve,
+        offline=form.offline,
         access=Access(
             sites=sites,
             credentials=Path(form.credentials) if form.credentials else None,
-            private=bool(form.private),
+            private=form.private,
         ),
     )
-
-
-def runner(limits: Limits, *, prefixes: Sequence[str] = PREFIXES) -> Runner:
-    """Return the runner that serves every call: what there is, in order, inside its limits.
-
-    Args:
-        limits: How much one call may take.
-        prefixes: Registries and folders whose functions the builtin ones stand for; a
-            short name means the first.
-    """
-    functions = FirstThatHas(Builtin(prefixes, running=limits.running))
-    queued = QueueLimited(functions, running=limits.running, waiting=limits.waiting)
-    return SizeLimited(TimeLimited(queued, limits.seconds), limits.message_bytes)
+    return image.images(how, settings.policy)

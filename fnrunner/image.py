@@ -64,6 +64,7 @@ class Settings:
         folder: Where they are kept unpacked; None for the usual place.
         size_bytes: How much they may take together on disk.
         resolve_seconds: How long a tag is taken to mean the same digest.
+        offline: No registry is asked: only what is here runs.
         access: How registries are reached.
         room: How much one image may take unpacked.
     """
@@ -71,6 +72,7 @@ class Settings:
     folder: Path | None = None
     size_bytes: int = 10 * 1024 * MIB
     resolve_seconds: float = 300.0
+    offline: bool = False
     access: Access = field(default_factory=Access)
     room: Room = field(default_factory=Room)
 
@@ -145,6 +147,19 @@ class Images:
         """
         self._fenced(image)
         return await self._digest(self._name(image))
+
+    async def tags(self, image: str) -> tuple[str, ...]:
+        """Return the tags that its registry lists for an image, as its name says without a tag.
+
+        Raises:
+            FunctionError: As `identity`.
+        """
+        name = self._name(image)
+        return await self._once(f"tags {name.image}", partial(self._tags, name))
+
+    def _tags(self, name: Name) -> tuple[str, ...]:
+        with self._visit(name) as visit:
+            return visit.tags()
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it in a sandbox."""
@@ -309,6 +324,12 @@ class Images:
     @contextmanager
     def _visit(self, name: Name) -> Iterator[Visit]:
         """Give a visit that `close` ends."""
+        if self._settings.offline:
+            raise FunctionUnavailableError(
+                name.image,
+                "its image is not here, and registries are not to be asked",
+                "Let it be pulled once",
+            )
         with self._registries.visit(name) as visit:
             with self._lock:
                 self._visits.add(visit)

@@ -21,6 +21,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -49,6 +50,9 @@ _ACCEPT: Final = ", ".join((*INDEXES, *IMAGES))
 _LONGEST_MANIFEST: Final = 4 * MIB  # what the distribution specification has registries take
 _LONGEST_TOKEN: Final = 64 * 1024
 _REDIRECTIONS: Final = 5
+_TAGS_A_PAGE: Final = 1000
+_PAGES: Final = 20
+_NEXT: Final = re.compile(r'<([^>]*)>\s*;\s*rel="?next"?')
 _TRIES: Final = 3
 _PAUSE: Final = 0.5  # seconds before the second try; twice that before the third
 _LONGEST_PAUSE: Final = 10.0  # seconds that a registry may ask us to wait
@@ -223,6 +227,33 @@ class Visit:
             return found
         # Not every registry answers so; then what it sends says it.
         return f"sha256:{hashlib.sha256(self._manifest(path)).hexdigest()}"
+
+    def tags(self) -> tuple[str, ...]:
+        """Return all tags of the repository, as far as a registry lists them in some pages.
+
+        Raises:
+            FunctionNotFoundError: The registry does not have it.
+            FunctionUnavailableError: As `digest`, or what it sends is no list.
+        """
+        found: list[str] = []
+        path = f"tags/list?n={_TAGS_A_PAGE}"
+        for _ in range(_PAGES):
+            page, following = self._again(partial(self._tags, path))
+            found += page
+            if not following:
+                break
+            path = f"tags/list?{urlsplit(following).query}"
+        return tuple(found)
+
+    def _tags(self, path: str) -> tuple[list[str], str]:
+        """Return a page of tags, and the address of the next; "" after the last."""
+        answer = self._ask("GET", path, {200})
+        link = _NEXT.search(answer.headers.get("Link", ""))
+        try:
+            listed = json.loads(self._text(answer, _LONGEST_MANIFEST))["tags"] or []
+        except (ValueError, KeyError, TypeError) as error:
+            raise FetchError("its registry sends no list of tags", "Ask whoever runs it") from error
+        return [each for each in listed if isinstance(each, str)], link[1] if link else ""
 
     def manifest(self, digest: str) -> bytes:
         """Return a manifest by its digest, checked.

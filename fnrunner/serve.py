@@ -51,7 +51,7 @@ async def serve(
     Raises:
         RunnerAddressError: An address cannot be listened on.
         CertificateError: A certificate cannot be used.
-        OSError, StoreError: A folder that is configured cannot be used.
+        OSError: The folder of answers cannot be used.
     """
     stop = asyncio.Event()
     how = settings or Settings()

@@ -19,9 +19,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from cadlib import forms, images, versions
 from cadlib.errors import PackageError, Place
@@ -170,8 +171,10 @@ class ImagesForm(Strict):
     """How long a tag is taken to mean the same digest."""
     credentials: str = ""
     """File with credentials, in the format of docker's config.json."""
-    private: bool | None = None
+    private: bool = False
     """Whether registries on private addresses may be asked that are not named here."""
+    offline: bool = False
+    """Whether only images run that are here already."""
     registries: dict[str, RegistryForm] = Field(default={})
     """Registries by host, or host:port."""
 
@@ -363,6 +366,29 @@ class Settings:
     programs: Sequence[Program] = ()
     pods: Sequence[PodRule] = ()
     warm: Sequence[str] = ()
+
+    def overridden(self, *, allow: Sequence[str] = (), message_bytes: int | None = None) -> Self:
+        """Return settings with other patterns of allowed images, and another limit of messages.
+
+        Args:
+            allow: Patterns; () leaves them.
+            message_bytes: Largest message; None leaves it.
+
+        Raises:
+            FormError: A pattern is none.
+        """
+        try:
+            patterns = tuple(map(_pattern, allow)) or self.policy.allow
+        except PydanticCustomError as error:
+            context = error.context or {}
+            problem = PackageError(Place("--allow"), context["problem"], context["fix"])
+            raise FormError([problem]) from error
+        most = message_bytes or self.limits.message_bytes
+        return replace(
+            self,
+            policy=replace(self.policy, allow=patterns),
+            limits=replace(self.limits, message_bytes=most),
+        )
 
 
 def read(data: bytes, path: str, functions: Path = Path("/functions")) -> Settings:

@@ -12,6 +12,7 @@ import click
 from fnrunner.run import Limits
 
 if TYPE_CHECKING:
+    from fnrunner.settings import Settings
     from fnrunner.tls import ServerTls
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -39,12 +40,23 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="host:port where Prometheus finds the metrics, over HTTP. Default: nowhere.",
 )
 @click.option(
+    "--config",
+    "file",
+    type=_FILE,
+    help="YAML file that says what may run functions, and what each may take: docs/runner.md.",
+)
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="PATTERN",
+    help="Images that may run, in place of the file's: names with * for any text, or digests.",
+)
+@click.option(
     "--max-message",
     type=click.IntRange(min=1),
-    default=Limits().message_bytes,
-    show_default=True,
     metavar="BYTES",
-    help="Largest list of resources that a call may send or be sent.",
+    help="Largest list of resources that a call may send or be sent, in place of the file's."
+    f" Default: {Limits().message_bytes}.",
 )
 @click.option(
     "--until-stdin-closes",
@@ -58,10 +70,15 @@ def runner(
     tls_key: Path | None,
     tls_client_ca: Path | None,
     metrics: str,
-    max_message: int,
+    file: Path | None,
+    allow: tuple[str, ...],
+    max_message: int | None,
     until_stdin_closes: bool,
 ) -> None:
-    """Run the function runner: Porch's gRPC service, with the builtin functions.
+    """Run the function runner: Porch's gRPC service.
+
+    Functions that are built in run in worker processes, executables that are configured and all
+    other images in a sandbox without network.
 
     Certificates are read again when their files change. When told to stop (SIGTERM, SIGINT),
     health says so, new calls are sent away, and those that run have 5 seconds to end.
@@ -71,14 +88,27 @@ def runner(
 
     serving = serve(
         listen,
-        limits=Limits(message_bytes=max_message),
+        _settings(file, allow, max_message),
         tls=_tls(tls_cert, tls_key, tls_client_ca),
         metrics_address=metrics,
         ready=None if until_stdin_closes else _say,
     )
     try:
         asyncio.run(_until_told(serving, until_stdin_closes=until_stdin_closes))
-    except (RunnerAddressError, CertificateError) as error:
+    except (RunnerAddressError, CertificateError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _settings(file: Path | None, allow: tuple[str, ...], max_message: int | None) -> "Settings":
+    from cadlib.forms import FormError
+    from fnrunner import settings
+
+    try:
+        found = settings.read(file.read_bytes() if file else b"", str(file or ""))
+        return found.overridden(allow=allow, message_bytes=max_message)
+    except OSError as error:
+        raise click.ClickException(f"--config {file}: {error.strerror}") from error
+    except FormError as error:
         raise click.ClickException(str(error)) from error
 
 

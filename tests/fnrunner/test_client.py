@@ -10,7 +10,7 @@ import grpc.aio
 import pytest
 
 from cadlib import resourcelist
-from fnrunner import choose, wire
+from fnrunner import wire
 from fnrunner.client import Client
 from fnrunner.errors import (
     FunctionFailedError,
@@ -24,6 +24,7 @@ from fnrunner.run import Limits, Outcome
 from fnrunner.serve import listening
 from fnrunner.service import Health
 from tests.fnrunner.calls import items, values
+from tests.fnrunner.serving import serving
 from tests.fnrunner.test_service import Fixed, Sleeper, pods
 
 LIMITS = Limits()
@@ -35,7 +36,7 @@ POD = resourcelist.encode(items("apiVersion: v1\nkind: Pod\nmetadata: {name: a}"
 async def test_a_function_runs_there(tmp_path: Path, kind: str) -> None:
     address = f"unix:{tmp_path}/s" if kind == "unix" else "127.0.0.1:0"
     async with (
-        listening(address, choose.runner(LIMITS), LIMITS) as bound,
+        serving(address, LIMITS) as bound,
         Client(bound) as client,
     ):
         assert await client.is_ready()
@@ -52,7 +53,7 @@ async def test_all_results_of_a_failed_function_arrive(tmp_path: Path) -> None:
     """Short-cut: rely on gRPC's usual 8 KiB for headers."""
     count = 1000
     async with (
-        listening(f"unix:{tmp_path}/s", choose.runner(LIMITS), LIMITS) as address,
+        serving(f"unix:{tmp_path}/s", LIMITS) as address,
         Client(address) as client,
     ):
         outcome = await client.run("kubeconform", pods(count))
@@ -110,7 +111,7 @@ async def test_a_runner_that_comes_late_or_again_is_found(tmp_path: Path) -> Non
         await asyncio.sleep(0.2)
         for _ in range(2):
             started = time.perf_counter()
-            async with listening(address, choose.runner(LIMITS), LIMITS):
+            async with serving(address, LIMITS):
                 assert not (await calling).failed
                 assert time.perf_counter() - started < 3
             calling = asyncio.ensure_future(client.run("set-labels", POD))
@@ -206,7 +207,7 @@ async def test_none_of_16_clients_starves(tmp_path: Path, waiting: int) -> None:
                 if done[number] == calls and not least:
                     least.append(min(done.values()))
 
-    async with listening(f"unix:{tmp_path}/s", choose.runner(limits), limits) as address:
+    async with serving(f"unix:{tmp_path}/s", limits) as address:
         await asyncio.gather(*(work(number, address) for number in range(16)))
     print(f"when the first had its {calls} answers, the last had {least[0]}")
     assert set(done.values()) == {calls}

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from cadlib import resourcelist
-from fnrunner import choose
 from fnrunner.client import Client
 from fnrunner.errors import (
     FunctionFailedError,
@@ -34,7 +33,7 @@ from fnrunner.errors import (
     RunnerBusyError,
 )
 from fnrunner.run import Limits, Outcome, Runner
-from fnrunner.serve import listening
+from tests.fnrunner.serving import serving
 from tests.fnrunner.test_client import POD
 from tests.fnrunner.test_service import Fixed, Sleeper, pods
 
@@ -101,8 +100,7 @@ async def served(
     env: Mapping[str, str], runner: Runner | None = None, limits: Limits = LIMITS
 ) -> AsyncIterator[Node]:
     """Our service, and Node to call it."""
-    runner = runner or choose.runner(limits)
-    async with listening("127.0.0.1:0", runner, limits) as address:
+    async with serving("127.0.0.1:0", limits, runner) as address:
         yield Node(address, env)
 
 
@@ -188,19 +186,25 @@ REFUSALS: Sequence[tuple[Exception, str, Mapping[str, object]]] = [
     (
         FunctionTimeoutError("f", 2.5),
         "DEADLINE_EXCEEDED",
-        {"reason": "FUNCTION_TIMEOUT", "metadata": {"image": "f", "seconds": "2.5"}},
+        {"reason": "FUNCTION_TIMEOUT", "metadata": {"image": "f", "seconds": "2.5", "taken": ""}},
     ),
 ]
 
 
-@pytest.mark.parametrize(("error", "code", "info"), REFUSALS, ids=lambda value: str(value)[:40])
-async def test_why_a_function_did_not_run_is_told_to_node(
-    node: Mapping[str, str], error: Exception, code: str, info: Mapping[str, object]
-) -> None:
-    async with served(node, Fixed(error)) as call:
-        [answer] = await call(evaluate("f"))
-    assert (answer["code"], answer["message"]) == (code, str(error))
-    assert answer["details"] == [{"type": "google.rpc.ErrorInfo", "domain": "porchbot", **info}]
+class Refusing:
+    """A runner whose functions are the numbers of refusals."""
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        raise REFUSALS[int(image)][0]
+
+
+async def test_why_a_function_did_not_run_is_told_to_node(node: Mapping[str, str]) -> None:
+    async with served(node, Refusing()) as call:
+        answers = await call(*(evaluate(str(number)) for number in range(len(REFUSALS))))
+    assert [(each["code"], each["message"], each["details"]) for each in answers] == [
+        (code, str(error), [{"type": "google.rpc.ErrorInfo", "domain": "porchbot", **info}])
+        for error, code, info in REFUSALS
+    ]
 
 
 async def test_node_can_tell_a_busy_runner_from_a_large_message(node: Mapping[str, str]) -> None:

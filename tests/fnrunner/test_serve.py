@@ -19,12 +19,13 @@ from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bot.cli.runner import runner
-from fnrunner import choose, wire
+from fnrunner import wire
 from fnrunner.client import Client
 from fnrunner.errors import FunctionNotFoundError, RunnerAddressError, RunnerBusyError
 from fnrunner.proto.evaluator_pb2 import EvaluateFunctionRequest
 from fnrunner.run import Limits, Outcome
 from fnrunner.serve import listening, serve
+from tests.fnrunner.serving import serving
 from tests.fnrunner.test_client import POD
 
 LIMITS = Limits()
@@ -58,7 +59,7 @@ async def test_a_process_serves_until_it_is_told_to_stop(
 
 
 async def test_the_socket_is_for_its_owner_only(tmp_path: Path) -> None:
-    async with listening(f"unix:{tmp_path}/s", choose.runner(LIMITS), LIMITS):
+    async with serving(f"unix:{tmp_path}/s", LIMITS):
         mode = stat.S_IMODE((tmp_path / "s").stat().st_mode)
     assert mode == 0o600
 
@@ -68,7 +69,7 @@ async def test_what_a_killed_runner_left_is_no_obstacle(tmp_path: Path) -> None:
         with process(f"unix:{tmp_path}/s"):
             assert await client.is_ready(10)
         assert (tmp_path / "s").exists()
-        async with listening(f"unix:{tmp_path}/s", choose.runner(LIMITS), LIMITS):
+        async with serving(f"unix:{tmp_path}/s", LIMITS):
             assert not (await client.run("set-labels", POD)).failed
 
 
@@ -104,7 +105,7 @@ async def test_an_address_that_cannot_be_had(tmp_path: Path, address: str) -> No
     with socket.create_server(("127.0.0.1", 0)) as taken:
         text = address.format(folder=tmp_path, taken=f"127.0.0.1:{taken.getsockname()[1]}")
         with pytest.raises(RunnerAddressError, match="Give unix:/PATH or HOST:PORT"):
-            async with listening(text, choose.runner(LIMITS), LIMITS):
+            async with serving(text, LIMITS):
                 pass
     assert (tmp_path / "file").read_text() == "precious"
 
@@ -112,9 +113,9 @@ async def test_an_address_that_cannot_be_had(tmp_path: Path, address: str) -> No
 async def test_a_socket_that_is_served_is_not_taken_over(tmp_path: Path) -> None:
     """Short-cut: gRPC's, which unlinks the socket under the first runner."""
     address = f"unix:{tmp_path}/s"
-    async with listening(address, choose.runner(LIMITS), LIMITS):
+    async with serving(address, LIMITS):
         with pytest.raises(RunnerAddressError, match="another process serves it"):
-            async with listening(address, choose.runner(LIMITS), LIMITS):
+            async with serving(address, LIMITS):
                 pass
         async with Client(address) as client:
             assert await client.is_ready()
@@ -127,13 +128,13 @@ async def test_an_ipv6_address_stands_in_brackets() -> None:
     except OSError:
         pytest.skip("no IPv6 here")
     async with (
-        listening("[::1]:0", choose.runner(LIMITS), LIMITS) as address,
+        serving("[::1]:0", LIMITS) as address,
         Client(address) as client,
     ):
         assert address.startswith("[::1]:")
         assert await client.is_ready(30)
     with pytest.raises(RunnerAddressError, match=r"stands in brackets, as in \[::1\]:9445\. Give"):
-        async with listening("::1:9445", choose.runner(LIMITS), LIMITS):
+        async with serving("::1:9445", LIMITS):
             pass
 
 
@@ -205,7 +206,7 @@ async def test_a_runner_that_takes_over_gets_the_calls(tmp_path: Path) -> None:
             asyncio.get_running_loop().call_later(0.3, held.let_go.set)
         second = asyncio.ensure_future(client.run("set-labels", POD))
         assert await first == Outcome(b"1")
-        async with listening(address, choose.runner(LIMITS), LIMITS):
+        async with serving(address, LIMITS):
             assert not (await second).failed
 
 
@@ -224,7 +225,7 @@ async def test_a_process_tells_its_metrics(tmp_path: Path) -> None:
         async with Client(f"unix:{tmp_path}/s", patience=60) as client:
             await client.run("set-labels:v0.2", POD)
             with pytest.raises(FunctionNotFoundError):
-                await client.run("nothing", POD)
+                await client.run("", POD)
         text = await fetch(f"127.0.0.1:{port}")
         running.send_signal(signal.SIGTERM)
         _, said = running.communicate(timeout=60)

@@ -24,7 +24,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from grpc_status import rpc_status
 
 from cadlib import resourcelist
-from fnrunner import choose, statuses, wire
+from fnrunner import statuses, wire
 from fnrunner.client import Client
 from fnrunner.errors import (
     FunctionFailedError,
@@ -41,9 +41,9 @@ from fnrunner.errors import (
 from fnrunner.proto import evaluator_pb2
 from fnrunner.proto.evaluator_pb2 import EvaluateFunctionResponse as Response
 from fnrunner.run import Limits, Outcome, Runner
-from fnrunner.serve import listening
 from fnrunner.service import failure
 from tests.fnrunner.calls import items, values
+from tests.fnrunner.serving import serving
 
 METHOD = "/evaluator.FunctionEvaluator/EvaluateFunction"
 
@@ -66,8 +66,7 @@ async def channel(
 ) -> AsyncIterator[grpc.aio.Channel]:
     """A runner, and a channel to it with gRPC's own settings."""
     limits = limits or Limits()
-    runner = runner or choose.runner(limits)
-    async with listening(f"unix:{folder}/s", runner, limits) as address:
+    async with serving(f"unix:{folder}/s", limits, runner) as address:
         size = limits.message_bytes * 2
         options = [("grpc.max_send_message_length", size)]
         async with grpc.aio.insecure_channel(address, options=options) as opened:
@@ -410,12 +409,12 @@ async def test_watching_health_tells_of_the_end(tmp_path: Path) -> None:
 
     limits = Limits()
     async with grpc.aio.insecure_channel(f"unix:{tmp_path}/s") as opened:
-        async with listening(f"unix:{tmp_path}/s", choose.runner(limits), limits):
+        async with serving(f"unix:{tmp_path}/s", limits):
             watching = asyncio.ensure_future(watch(opened))
             await asyncio.wait_for(first.wait(), 10)
         await asyncio.wait_for(watching, 10)
-    serving = health_pb2.HealthCheckResponse
-    assert seen == [serving.SERVING, serving.NOT_SERVING]
+    status = health_pb2.HealthCheckResponse
+    assert seen == [status.SERVING, status.NOT_SERVING]
 
 
 @pytest.mark.parametrize("value", [b"\xff\xff", b"", "text"])

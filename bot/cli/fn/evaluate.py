@@ -10,8 +10,9 @@ import click
 
 from bot.cli import folder, parallel
 from bot.cli.dropin import DropIn, Failure
-from bot.cli.fn import config, options, place, runner
+from bot.cli.fn import config, options, place
 from bot.cli.fn.report import Report
+from bot.cli.fn.runner import Functions
 from cadlib import evaluate as evaluation
 from cadlib import images, kio
 from cadlib.errors import PackageError
@@ -67,10 +68,12 @@ def _selecting(command: Any) -> Any:
 @click.option("-s", "--save", is_flag=True, help="Add the function to the Kptfile's pipeline.")
 @click.option("-t", "--type", "type_", default="", metavar="mutator|validator", help="For --save.")
 @click.option("-m", "--include-meta-resources", is_flag=True, hidden=True)
-@click.option("--network", is_flag=True, help="Accepted; builtin functions use none.")
-@click.option("--as-current-user", is_flag=True, help="Accepted, as --network.")
-@click.option("-e", "--env", multiple=True, help="Accepted, as --network.")
-@click.option("--mount", multiple=True, help="Accepted, as --network.")
+@click.option("--network", is_flag=True, help="Let the image use the network.")
+@click.option("--as-current-user", is_flag=True, help="Accepted; an image never has your rights.")
+@click.option(
+    "-e", "--env", multiple=True, metavar="NAME[=VALUE]", help="A variable for the image."
+)
+@click.option("--mount", multiple=True, hidden=True)
 @_selecting
 @options.running
 @click.pass_context
@@ -84,10 +87,11 @@ def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> 
     place.check_output(request.output)
     report = Report(truncate=given["truncate_output"])
     how = Options(as_kpt=True, allow_exec=True, prefix=request.prefix)
-    if request.folder == "-":
-        result = _stream(request, report, how)
-    else:
-        result = _folder(request, report, how)
+    with Functions(options.wanted(given)) as functions:
+        if request.folder == "-":
+            result = _stream(request, report, how, functions)
+        else:
+            result = _folder(request, report, how, functions)
     place.save_results(request.results_dir, result.steps)
     if result.failed:
         raise Failure(_told(result.error)) if result.error else Silent()
@@ -196,13 +200,15 @@ def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _stream(request: _Request, report: Report, how: Options) -> evaluation.Evaluated:
+def _stream(
+    request: _Request, report: Report, how: Options, functions: Functions
+) -> evaluation.Evaluated:
     from cadlib import listing
 
     steps = evaluation.evaluate_stream(
         place.received(), request.function, request.config, options=how, watch=report.step
     )
-    result = runner.drive(steps, report.call)
+    result = functions.drive(steps, report.call)
     if result.failed:
         return result
     match request.output:
@@ -217,7 +223,9 @@ def _stream(request: _Request, report: Report, how: Options) -> evaluation.Evalu
     return result
 
 
-def _folder(request: _Request, report: Report, how: Options) -> evaluation.Evaluated:
+def _folder(
+    request: _Request, report: Report, how: Options, functions: Functions
+) -> evaluation.Evaluated:
     path = place.found(request.folder)
     files = folder.read(path)
     inside = _inside(path, request.config_path)
@@ -235,7 +243,7 @@ def _folder(request: _Request, report: Report, how: Options) -> evaluation.Evalu
             options=how,
             watch=report.step,
         )
-        result = runner.drive(steps, report.call)
+        result = functions.drive(steps, report.call)
     if result.failed:
         return result
     if request.output:

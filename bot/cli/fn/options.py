@@ -1,17 +1,76 @@
 """Options that the commands which run functions have in common."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import click
 
 from bot.cli.dropin import Failure
 from cadlib.images import CATALOG, is_prefix
+from fnrunner.builtin import PREFIXES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 POLICIES = ("Always", "IfNotPresent", "Never")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How images are run that are not built in.
+
+    Attributes:
+        address: The function runner that runs every image, builtin ones too; "" for none.
+        config: File of the configuration of a runner in this process; "" for none.
+        pull: One of `POLICIES`.
+        network: Functions may use the network.
+        environment: Variables they are given.
+    """
+
+    address: str = ""
+    config: str = ""
+    pull: str = "IfNotPresent"
+    network: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """Registries and folders whose functions the builtin ones stand for."""
+        if not self.config:
+            return PREFIXES
+        from bot.cli.fn.elsewhere import configured  # few have a file, which takes long to read
+
+        return tuple(configured(self.config).form.prefixes)
+
+
+def wanted(given: Mapping[str, Any]) -> Wanted:
+    """Return what a command's options say; fail where they do not go together."""
+    if given.get("mount"):
+        raise Failure(
+            "--mount is not offered: functions see no files of this machine."
+            " Give them what they need as resources or configuration"
+        )
+    pairs = dict(_variable(each) for each in given.get("env") or ())
+    if given["runner"] and (pairs or given.get("network")):
+        raise Failure(
+            "--network and --env cannot be used with --runner: its operator says what functions get"
+        )
+    return Wanted(
+        address=given["runner"],
+        config=given["runner_config"],
+        pull=given["image_pull_policy"],
+        network=bool(given.get("network")),
+        environment=pairs,
+    )
+
+
+def _variable(text: str) -> tuple[str, str]:
+    """Return a variable and its value; the one here, where only a name is given."""
+    name, equals, value = text.partition("=")
+    if not name:
+        raise Failure(f"--env {text!r}: give NAME=VALUE, or a NAME to pass on")
+    return name, value if equals else os.environ.get(name, "")
 
 
 def running(command: F) -> F:
@@ -61,7 +120,23 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         "--image-pull-policy",
         type=click.Choice(POLICIES, case_sensitive=False),
         default="IfNotPresent",
-        expose_value=False,
-        help="Accepted; the functions that there are here need no image.",
+        help="When to ask the registry what a tag means: each time, if it was not asked yet, or"
+        " never. Default: IfNotPresent. Functions that are built in need no image.",
+    ),
+    click.option(
+        "--runner",
+        default="",
+        envvar="PORCHBOT_RUNNER",
+        metavar="ADDRESS",
+        help="Run images on this function runner: host:port, or unix:/path."
+        " Default: $PORCHBOT_RUNNER, or none.",
+    ),
+    click.option(
+        "--runner-config",
+        default="",
+        envvar="PORCHBOT_RUNNER_CONFIG",
+        metavar="FILE",
+        help="Configuration for images that are run here: limits, registries, executables."
+        " Default: $PORCHBOT_RUNNER_CONFIG, or none.",
     ),
 ]

@@ -7,8 +7,9 @@ import click
 
 from bot.cli import folder, parallel
 from bot.cli.dropin import DropIn, Failure, at_most
-from bot.cli.fn import options, place, runner
+from bot.cli.fn import options, place
 from bot.cli.fn.report import Report
+from bot.cli.fn.runner import Functions
 from cadlib import render as rendering
 from cadlib import status
 from cadlib.errors import PackageError
@@ -30,10 +31,7 @@ class RenderFailure(Failure):
 @click.argument("args", metavar="[PKG_PATH]", nargs=-1)
 @click.option("--allow-exec", is_flag=True, help="Allow commands (`exec`) to be run as functions.")
 @click.option(
-    "--allow-network",
-    is_flag=True,
-    expose_value=False,
-    help="Accepted; builtin functions use none.",
+    "--allow-network", "network", is_flag=True, help="Allow functions to use the network."
 )
 @click.option(
     "--write-status", is_flag=True, help="Write how it went into `status` of the Kptfile, as kpt."
@@ -47,6 +45,7 @@ def render(
     results_dir: str,
     truncate_output: bool,
     image_prefix: str | None,
+    **given: Any,
 ) -> None:
     """Run the pipelines of the package at PKG_PATH, by default the current folder.
 
@@ -60,16 +59,16 @@ def render(
     if KPTFILE not in files:
         raise RenderFailure(f'Error: No Kptfile found at "{path}".')
     report = Report(path.name, truncate=truncate_output)
-    how = rendering.Options(
-        as_kpt=True,
-        allow_exec=allow_exec,
-        tags=runner.tags,
-        prefix=options.prefix(image_prefix),
-        folder=str(path),
-    )
-    with parallel.bulk() as bulk:
+    with Functions(options.wanted(given)) as functions, parallel.bulk() as bulk:
+        how = rendering.Options(
+            as_kpt=True,
+            allow_exec=allow_exec,
+            tags=functions.tags,
+            prefix=options.prefix(image_prefix),
+            folder=str(path),
+        )
         steps = rendering.render(files, bulk=bulk, options=how, watch=report.step)
-        rendered = runner.drive(steps, report.call)
+        rendered = functions.drive(steps, report.call)
     _write(path, files, rendered, output, write_status=write_status)
     _sum_up(rendered, report, output)
     place.save_results(results_dir, rendered.steps)

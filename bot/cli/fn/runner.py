@@ -1,57 +1,91 @@
-"""Runs the functions of the command line: builtin ones in this process, commands as programs.
+"""Runs the functions of the command line: builtin ones in this process, the rest elsewhere.
 
 Rules
 - A builtin function takes and returns values: no YAML is written or read for it.
+- Other images run in a sandbox on this machine, commands as programs of the user's.
+- Where a function runner is named, it runs every image.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from bot.cli import progress
 from cadlib.calls import Call, Driven, Outcome, T
 from cadlib.resourcelist import ResourceList
 from fnrunner import builtin
+from fnrunner.builtin import Function
 from fnrunner.errors import FunctionNotFoundError
 
+if TYPE_CHECKING:
+    from bot.cli.fn.elsewhere import Elsewhere
+    from bot.cli.fn.options import Wanted
 
-def drive(steps: Driven[T], watch: Callable[[Call], None]) -> T:
-    """Run the functions that a rendering or an evaluation asks for.
+
+class Functions:
+    """What runs the functions of one command.
 
     Args:
-        steps: It.
-        watch: Told of each function before it is run.
-
-    Returns:
-        What it comes to.
+        wanted: Where, and how, images that are not built in are run.
     """
-    try:
-        call = next(steps)
-        while True:
-            watch(call)
-            progress.at(f'running "{call.function}" on {len(call.items)} resources')
-            call = steps.send(run(call))
-    except StopIteration as done:
-        result: T = done.value
-        return result
+
+    def __init__(self, wanted: "Wanted") -> None:
+        self._wanted = wanted
+        self._elsewhere: Elsewhere | None = None
+
+    def __enter__(self) -> "Functions":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._elsewhere is not None:
+            self._elsewhere.close()
+
+    def drive(self, steps: Driven[T], watch: Callable[[Call], None]) -> T:
+        """Run the functions that a rendering or an evaluation asks for.
+
+        Args:
+            steps: It.
+            watch: Told of each function before it is run.
+
+        Returns:
+            What it comes to.
+        """
+        try:
+            call = next(steps)
+            while True:
+                watch(call)
+                progress.at(f'running "{call.function}" on {len(call.items)} resources')
+                call = steps.send(self.run(call))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+    def run(self, call: Call) -> Outcome:
+        """Run one function. One that cannot be run has an outcome with an error, too."""
+        if call.exec:
+            return _command(call)
+        function = self._builtin(call.image)
+        return self._there().run(call) if function is None else _builtin(function, call)
+
+    def tags(self, image: str) -> tuple[str, ...]:
+        """Return the tags of an image; those of a builtin function are known here."""
+        function = self._builtin(image)
+        return self._there().tags(image) if function is None else function.tags
+
+    def _builtin(self, image: str) -> Function | None:
+        try:
+            return None if self._wanted.address else builtin.find(image, self._wanted.prefixes)
+        except FunctionNotFoundError:
+            return None
+
+    def _there(self) -> "Elsewhere":
+        if self._elsewhere is None:
+            from bot.cli.fn.elsewhere import Elsewhere  # a second to read, and few need it
+
+            self._elsewhere = Elsewhere(self._wanted)
+        return self._elsewhere
 
 
-def run(call: Call) -> Outcome:
-    """Run one function. One that cannot be run has an outcome with an error, too."""
-    return _command(call) if call.exec else _builtin(call)
-
-
-def tags(image: str) -> tuple[str, ...]:
-    """Return the tags of an image that there are here."""
-    try:
-        return builtin.find(image).tags
-    except FunctionNotFoundError:
-        return ()
-
-
-def _builtin(call: Call) -> Outcome:
-    try:
-        function = builtin.find(call.image)
-    except FunctionNotFoundError:
-        return Outcome(error=str(FunctionNotFoundError(call.image, builtin.names())))
+def _builtin(function: Function, call: Call) -> Outcome:
     verdict = function.run(ResourceList(tuple(call.items), call.config))
     return Outcome(
         items=verdict.items,

@@ -1,0 +1,87 @@
+"""`porchbot fn list` and `porchbot fn doc`: what is built in, and how it is configured."""
+
+import json
+
+import click
+
+from bot.cli.dropin import DropIn, Failure, at_most
+from fnrunner import builtin
+from fnrunner.builtin.describe import one, page
+from fnrunner.errors import FunctionNotFoundError
+
+
+@click.command("list", cls=DropIn)
+@click.argument("args", metavar="", nargs=-1)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="How to print it. Default: table.",
+)
+def names(args: tuple[str, ...], output: str) -> None:
+    """List the functions that are built in: they need no image and no network.
+
+    A function answers to its short name, to that name below the catalog's registries, and to the
+    tags it states; `porchbot fn doc NAME` says more. The catalog's other functions are listed
+    with the reason why they need their image.
+    """
+    at_most(args, 0)
+    functions = [builtin.get(each) for each in builtin.names()]
+    if output == "json":
+        click.echo(json.dumps([_entry(each) for each in functions], indent=2))
+        return
+    _table(("NAME", "TAGS", "DOES"), [(f.name, _newest(f), f.about.summary) for f in functions])
+    click.echo("\nImages only:")
+    _table(None, [(f"  {name}", why) for name, why in sorted(builtin.IMAGE_ONLY.items())])
+
+
+def _entry(function: builtin.Function) -> dict[str, object]:
+    about = function.about
+    return {
+        "name": function.name,
+        "tags": list(about.tags),
+        "summary": about.summary,
+        "alone": about.alone,
+        "example": about.example,
+    }
+
+
+def _newest(function: builtin.Function) -> str:
+    """Return the tags in short: minor versions and ranges."""
+    tags = function.about.tags
+    return ", ".join([each for each in tags if each.count(".") < 2] or tags)
+
+
+def _table(heading: tuple[str, ...] | None, rows: list[tuple[str, ...]]) -> None:
+    whole = [*([heading] if heading else []), *rows]
+    widths = [max(len(row[column]) for row in whole) for column in range(len(whole[0]) - 1)]
+    for row in whole:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+        click.echo("  ".join((*cells, row[-1])))
+
+
+@click.command(cls=DropIn)
+@click.argument("args", metavar="[NAME]", nargs=-1)
+def doc(args: tuple[str, ...]) -> None:
+    """Say what a builtin function does and how to configure it; without NAME, of all of them.
+
+    NAME is a short name or an image, such as set-labels or set-labels:v0.2. What is printed is
+    Markdown.
+    """
+    at_most(args, 1)
+    if not args:
+        click.echo(page(), nl=False)
+        return
+    try:
+        function = builtin.find(args[0])
+    except FunctionNotFoundError:
+        raise Failure(_unknown(args[0])) from None
+    click.echo(one(function.name), nl=False)
+
+
+def _unknown(name: str) -> str:
+    only = builtin.IMAGE_ONLY.get(name.rpartition("/")[2].partition(":")[0])
+    if only:
+        return f"{name} is not built in, it needs its image: it {only}"
+    return f"{name} is not built in. Those that are: {', '.join(builtin.names())}"

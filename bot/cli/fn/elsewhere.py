@@ -1,0 +1,124 @@
+"""Images that a command runs: in a sandbox on this machine, or on a function runner.
+
+Read only where a command needs it: gRPC and what fetches images take long to import.
+"""
+
+import asyncio
+import math
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from bot.cli.dropin import Failure
+from bot.cli.fn.options import Wanted
+from cadlib.calls import Call, Outcome
+from cadlib.errors import PackageError, Place
+from cadlib.forms import FormError
+from fnrunner import choose, settings
+from fnrunner.client import Client
+from fnrunner.errors import FunctionError, RunnerBrokenError, RunnerBusyError
+from fnrunner.run import MIB, Bounds, Granted, Limits, Runner
+from fnrunner.settings import Settings
+
+LIMITS: Final = Limits(seconds=300.0, message_bytes=256 * MIB, running=1, waiting=0)
+"""Of one call, where no configuration says otherwise: kpt's time, and four times the largest
+package that is read."""
+
+
+class Elsewhere:
+    """Runs functions in an event loop of its own, which begins when it is made."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._address = wanted.address
+        self._settings = None if wanted.address else _settings(wanted)
+        self._loop = asyncio.Runner()
+        self._stack = AsyncExitStack()
+        self._runner: Runner = self._loop.run(self._begin())
+
+    async def _begin(self) -> Runner:
+        if self._settings is None:
+            return await self._stack.enter_async_context(Client(self._address, LIMITS))
+        return await self._stack.enter_async_context(choose.runners(self._settings))
+
+    def close(self) -> None:
+        """Stop what runs, and end the loop."""
+        self._loop.run(self._stack.aclose())
+        self._loop.close()
+
+    def run(self, call: Call) -> Outcome:
+        """Run one function. One that cannot be run has an outcome with an error, too."""
+        try:
+            ran = self._loop.run(self._runner.run(call.image, call.resources))
+        except (FunctionError, RunnerBusyError, RunnerBrokenError) as error:
+            return Outcome(error=str(error))
+        return Outcome(
+            resources=ran.resources,
+            results=ran.results,
+            error=f"exit status {ran.exit_code}" if ran.failed else "",
+            log=ran.log,
+            exit_code=ran.exit_code,
+            digest=ran.digest,
+        )
+
+    def tags(self, image: str) -> tuple[str, ...]:
+        """Return the tags that an image's registry lists; none where a function runner runs it.
+
+        Raises:
+            PackageError: The registry does not tell.
+        """
+        if self._settings is None:
+            return ()
+        found = choose.images(self._settings)
+        try:
+            return self._loop.run(found.tags(image))
+        except FunctionError as error:
+            raise PackageError(Place(), str(error).rstrip("."), "Write one tag") from error
+        finally:
+            found.close()
+
+
+def configured(file: str) -> Settings:
+    """Read a configuration file of the runner; fail where it cannot be used."""
+    try:
+        return settings.read(Path(file).read_bytes(), file)
+    except OSError as error:
+        raise Failure(f"--runner-config {file}: {error.strerror}") from error
+    except FormError as error:
+        raise Failure(str(error)) from error
+
+
+def _settings(wanted: Wanted) -> Settings:
+    if wanted.config:
+        found = configured(wanted.config)
+        usual = found.policy.usual
+    else:
+        found = _FOR_ONE
+        usual = Granted(
+            bounds=Bounds(seconds=LIMITS.seconds, memory_bytes=2048 * MIB, output_bytes=256 * MIB)
+        )
+    usual = replace(
+        usual,
+        network=wanted.network or usual.network,
+        environment={**usual.environment, **wanted.environment},
+    )
+    images = found.form.images.model_copy(update=_PULLING[wanted.pull])
+    form = found.form.model_copy(update={"images": images})
+    return replace(found, form=form, policy=replace(found.policy, usual=usual))
+
+
+# Builtin functions have been looked for; answers are not kept, for whoever types a command wants
+# to see it run; and registries of one's own network are one's own.
+_FOR_ONE: Final = replace(
+    settings.read(
+        b"{version: 1, runtimes: [executable, image],"
+        b" cache: {enabled: false}, images: {private: true}}",
+        "",
+    ),
+    limits=LIMITS,
+)
+_PULLING: Final[dict[str, dict[str, object]]] = {
+    "Always": {"resolve": 0.001},
+    "IfNotPresent": {"resolve": math.inf},
+    "Never": {"offline": True, "resolve": math.inf},
+}

@@ -1,0 +1,25 @@
+"""The service with the builtin functions, as tests call it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from fnrunner import choose
+from fnrunner.run import Limits, Runner
+from fnrunner.serve import listening
+from fnrunner.settings import read
+
+
+@asynccontextmanager
+async def serving(address: str, limits: Limits, runner: Runner | None = None) -> AsyncIterator[str]:
+    """Serve a runner, the builtin functions where none is given; gives its address."""
+    if runner is not None:
+        async with listening(address, runner, limits) as bound:
+            yield bound
+        return
+    builtin = read(b"version: 1\nruntimes: [builtin]", "runner.yaml")
+    async with (
+        choose.runners(replace(builtin, limits=limits)) as functions,
+        listening(address, functions, limits) as bound,
+    ):
+        yield bound
