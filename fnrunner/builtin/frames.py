@@ -16,6 +16,9 @@ _ANSWER: Final = struct.Struct("!BIII")
 CALL_HEAD: Final = _CALL.size
 ANSWER_HEAD: Final = _ANSWER.size
 
+OUT_OF_MEMORY: Final = 86
+"""Exit status of a worker that went over its limit of memory; Python's own are 1 and 2."""
+
 
 class Kind(IntEnum):
     """How a call ended."""
@@ -23,8 +26,7 @@ class Kind(IntEnum):
     DONE = 0
     FAILED = 1  # the function refused; that is an answer, too
     UNREADABLE = 2  # it was sent no ResourceList
-    MEMORY = 3  # it went over its limit
-    BROKEN = 4  # a bug
+    BROKEN = 3  # a bug
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

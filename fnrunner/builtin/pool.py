@@ -60,6 +60,11 @@ class Builtin:
         self._ending: set[asyncio.Task[int]] = set()
         self._closed = False
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of its workers, sorted."""
+        return tuple(sorted(worker.pid for worker in self._workers))
+
     def start(self) -> None:
         """Start a worker for each core now, so that the first calls need not wait for them."""
         version()
@@ -92,8 +97,9 @@ class Builtin:
         except TimeoutError as error:
             raise FunctionTimeoutError(image, seconds or 0) from error
         except EndedError as error:
-            if error.killed:  # by the system, which does so when it is short of memory
-                raise self._over_memory(image) from error
+            if error.over_memory:
+                allowed = f"{self._memory_bytes // MIB} MiB"
+                raise FunctionStoppedError(image, "memory", allowed) from error
             raise RunnerBrokenError(f'function "{image}"', str(error)) from error
         return self._outcome(image, name, answer)
 
@@ -150,7 +156,7 @@ class Builtin:
     def _over(self, worker: Worker, call: asyncio.Task[Answer]) -> None:
         """Take a worker back after a call, unless the call was its last."""
         self._calls.discard(call)
-        if call.cancelled() or call.exception() or call.result().kind is Kind.MEMORY:
+        if call.cancelled() or call.exception():
             self._end(worker)
         else:
             self._free.append(worker)
@@ -166,8 +172,6 @@ class Builtin:
         match answer.kind:
             case Kind.UNREADABLE:
                 raise ResourcesRefusedError(image, answer.log)
-            case Kind.MEMORY:
-                raise self._over_memory(image)
             case Kind.BROKEN:
                 raise RunnerBrokenError(f'function "{image}"', "it has a bug") from _Bug(answer.log)
         return Outcome(
@@ -177,9 +181,6 @@ class Builtin:
             results=answer.results,
             digest=_identity(name),
         )
-
-    def _over_memory(self, image: str) -> FunctionStoppedError:
-        return FunctionStoppedError(image, "memory", f"{self._memory_bytes // MIB} MiB")
 
 
 class _Bug(Exception):  # noqa: N818 - it carries the traceback of another process

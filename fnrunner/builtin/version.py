@@ -1,6 +1,8 @@
 """Which version of the builtin functions this is: another one may answer otherwise."""
 
 import hashlib
+import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -10,6 +12,7 @@ import cadlib
 import fnrunner
 
 _DISTRIBUTION: Final = "porchbot"
+_NAME: Final = re.compile(r"[\w.-]+")  # of a distribution, before its versions
 _DIGITS: Final = 16  # of a digest; enough for as many versions as there will ever be
 
 
@@ -20,14 +23,18 @@ def version() -> str:
     The digest is over the sources of cadlib and fnrunner and the versions of the libraries, so
     that whatever was kept of another version's answers is not taken for this one's.
     """
-    digest = hashlib.sha256()
-    for package in (cadlib, fnrunner):
-        folder = Path(package.__path__[0])
+    folders = [Path(package.__path__[0]) for package in (cadlib, fnrunner)]
+    return f"{_installed(_DISTRIBUTION)}+{digest(folders, _libraries())}"
+
+
+def digest(folders: Iterable[Path], libraries: Iterable[str]) -> str:
+    """Return a digest of the sources in some folders, and of the names of libraries."""
+    found = hashlib.sha256("\0".join(libraries).encode())
+    for folder in folders:
         for path in sorted(folder.rglob("*.py")):
-            digest.update(f"{path.relative_to(folder.parent)}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    digest.update("\0".join(_libraries()).encode())
-    return f"{_installed(_DISTRIBUTION)}+{digest.hexdigest()[:_DIGITS]}"
+            found.update(f"\0{path.relative_to(folder)}\0".encode())
+            found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()[:_DIGITS]
 
 
 def _libraries() -> list[str]:
@@ -35,9 +42,7 @@ def _libraries() -> list[str]:
         needed = metadata.requires(_DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         needed = []
-    names = {
-        each.split(";")[0].strip().split("[")[0].rstrip("<>=!~0123456789., ") for each in needed
-    }
+    names = {name[0] for each in needed if (name := _NAME.match(each))}
     return sorted(f"{name}=={_installed(name)}" for name in names)
 
 

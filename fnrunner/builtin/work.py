@@ -6,6 +6,7 @@
 import contextlib
 import ctypes
 import gc
+import os
 import resource
 import signal
 import socket
@@ -15,7 +16,7 @@ from typing import Final
 
 from cadlib.errors import PackageError
 from fnrunner.builtin import Function, frames, get
-from fnrunner.builtin.frames import Answer, Kind
+from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer, Kind
 from fnrunner.builtin.memory import Memory
 from fnrunner.errors import ResourcesRefusedError
 from fnrunner.run import Outcome
@@ -52,13 +53,17 @@ def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -
 
 
 def answer(name: str, resources: bytes, memory: Memory) -> Answer:
-    """Run a function by its name, and say how that ended, whatever it was."""
+    """Run a function by its name, and say how that ended, whatever it was.
+
+    Raises:
+        MemoryError: It went over the limit.
+    """
     try:
         outcome = evaluate(name, get(name), resources, memory)
     except ResourcesRefusedError as error:
         return Answer(kind=Kind.UNREADABLE, log=str(error.__cause__))
     except MemoryError:
-        return Answer(kind=Kind.MEMORY)
+        raise  # there may not be enough left for an answer
     except Exception:
         return Answer(kind=Kind.BROKEN, log=traceback.format_exc())
     return Answer(
@@ -102,7 +107,10 @@ def main() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
     # Its end may show while it is read or written: the runner went away in the middle of a call.
     with socket.socket(fileno=0) as connection, contextlib.suppress(ConnectionError):
-        serve(connection)
+        try:
+            serve(connection)
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)  # anything else would take memory
 
 
 def _end_with_parent() -> None:

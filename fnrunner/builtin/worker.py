@@ -11,7 +11,7 @@ import weakref
 from typing import Final
 
 from fnrunner.builtin import frames
-from fnrunner.builtin.frames import Answer
+from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer
 from fnrunner.run import MIB
 
 _BUFFER: Final = MIB  # bytes on their way to or from a worker, as far as the system allows
@@ -25,13 +25,14 @@ class EndedError(Exception):
     """A worker ended in the middle of a call.
 
     Attributes:
-        killed: It was killed from outside.
+        over_memory: It went over its limit, or was killed from outside, which the system does
+            when it is short of memory.
     """
 
     def __init__(self, status: int) -> None:
         said = f"with status {status}" if status >= 0 else f"by signal {-status}"
         super().__init__(f"its process ended {said}")
-        self.killed = status == -signal.SIGKILL
+        self.over_memory = status in (OUT_OF_MEMORY, -signal.SIGKILL)
 
 
 class Worker:
@@ -57,6 +58,11 @@ class Worker:
             )
         # Where nobody ends it in order, it goes with this object.
         self._left = weakref.finalize(self, _kill, self._process, self._socket)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
 
     @property
     def lives(self) -> bool:
