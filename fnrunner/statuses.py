@@ -76,7 +76,9 @@ _FORMS: Final[Mapping[type[Exception], _Form]] = MappingProxyType(
             {"image": str, "reason": str, "fix": str, "passing": bool},
         ),
         FunctionTimeoutError: _Form(
-            _CODE.DEADLINE_EXCEEDED, "FUNCTION_TIMEOUT", {"image": str, "seconds": float}
+            _CODE.DEADLINE_EXCEEDED,
+            "FUNCTION_TIMEOUT",
+            {"image": str, "seconds": float, "taken": str},
         ),
         FunctionStoppedError: _Form(
             _CODE.ABORTED,

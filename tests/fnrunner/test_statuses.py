@@ -49,7 +49,7 @@ ERRORS: st.SearchStrategy[Exception] = st.one_of(
     st.builds(FunctionRefusedError, TEXT, TEXT, TEXT),
     st.builds(FunctionUnavailableError, TEXT, TEXT, TEXT, passing=st.booleans()),
     st.builds(FunctionStoppedError, TEXT, TEXT, TEXT, TEXT),
-    st.builds(FunctionTimeoutError, TEXT, SECONDS),
+    st.builds(FunctionTimeoutError, TEXT, SECONDS, TEXT),
     st.builds(MessageTooLargeError, TEXT, SIZE, SIZE),
     st.builds(ResourcesRefusedError, TEXT, TEXT),
     st.builds(RunnerBrokenError, TEXT, TEXT),
