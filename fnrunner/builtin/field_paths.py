@@ -18,11 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from cadlib.errors import PackageError
-from cadlib.yaml import Value, edit, emit, read
+from cadlib.yaml import EditError, Value, edit, emit, read
 from cadlib.yaml.scalars import inline
 from fnrunner.builtin import regex
 from fnrunner.builtin.regex import PatternError
 
+_MOST_PARTS: Final = 100
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 Change = Callable[[Value], Value]
@@ -33,8 +34,14 @@ class PathError(Exception):
 
 
 def split(path: str) -> tuple[str, ...]:
-    """Return the parts of a path."""
+    """Return the parts of a path.
+
+    Raises:
+        PathError: There are more than 100; no resource is that deep.
+    """
     pieces = _unescaped(path)
+    if len(pieces) > _MOST_PARTS:
+        raise PathError(f"the path has {len(pieces)} parts, more than {_MOST_PARTS}")
     parts: list[str] = []
     while pieces:
         part = pieces.pop(0)
@@ -212,7 +219,10 @@ def _put_inside(
     if len(stream.documents) != 1 or not isinstance(stream.documents[0].value, dict | list):
         return None
     new, count = put(stream.documents[0].value, parts, change, create=create)
-    return (edit(stream, {0: new}).decode() if count else value), count
+    try:
+        return (edit(stream, {0: new}).decode() if count else value), count
+    except EditError as error:
+        raise PathError(f"the text it leads into cannot be changed: {error}") from error
 
 
 def _put_json(
@@ -220,7 +230,7 @@ def _put_json(
 ) -> tuple[Value, int] | None:
     try:
         old: Value = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):  # too deep to be a document that somebody wrote
         return None
     new, count = put(old, parts, change, create=create)
     if not count:

@@ -10,10 +10,13 @@ Source: kustomize, api/filters/fieldspec.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from cadlib.yaml import Value
 from fnrunner.builtin import resource
 from fnrunner.builtin.resource import Path, ShapeError
+
+_MOST_KEYS: Final = 100  # no resource is that deep
 
 
 class FieldSpecError(Exception):
@@ -53,7 +56,7 @@ def read(value: Value, at: str) -> FieldSpec:
         at: Where it stands, for the error.
 
     Raises:
-        FieldSpecError: It has no path, or one of them is no text.
+        FieldSpecError: It has no path or one that is too long, or one of them is no text.
     """
     if not isinstance(value, dict):
         raise FieldSpecError(f"{at} must be a mapping with a `path`")
@@ -65,7 +68,10 @@ def read(value: Value, at: str) -> FieldSpec:
         texts[key] = found or ""
     if not texts["path"].strip("/"):
         raise FieldSpecError(f"{at} must have a `path`")
-    return FieldSpec(keys(texts["path"]), texts["group"], texts["version"], texts["kind"])
+    path = keys(texts["path"])
+    if len(path) > _MOST_KEYS:
+        raise FieldSpecError(f"{at}.path has {len(path)} keys, more than {_MOST_KEYS}")
+    return FieldSpec(path, texts["group"], texts["version"], texts["kind"])
 
 
 def keys(path: str) -> tuple[str, ...]:

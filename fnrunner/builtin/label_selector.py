@@ -21,6 +21,7 @@ _TERM: Final = re.compile(
     )\s*(?:,|$)""",
     re.VERBOSE,
 )
+_LONGEST: Final = 1000  # the expression takes the square of it
 _WHOLE_VALUE: Final = re.compile(_VALUE)
 
 
@@ -63,6 +64,10 @@ def selects(selector: str, labels: Mapping[str, str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _terms(selector: str) -> tuple[_Term, ...]:
+    if len(selector) > _LONGEST:
+        raise LabelSelectorError(
+            f"the label selector has {len(selector)} characters, more than {_LONGEST}"
+        )
     terms, position = [], 0
     while position < len(selector.rstrip()):
         match = _TERM.match(selector, position)

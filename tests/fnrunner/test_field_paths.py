@@ -139,3 +139,13 @@ def test_a_text_that_is_no_structure_is_the_wrong_kind() -> None:
 )
 def test_text(value: Value, shown: str) -> None:
     assert field_paths.text(value) == shown
+
+
+def test_a_path_has_an_end() -> None:
+    with pytest.raises(PathError, match=r"^the path has 5000 parts, more than 100$"):
+        split(".".join("a" * 5000))
+
+
+def test_json_that_is_too_deep_is_text() -> None:
+    with pytest.raises(PathError, match="expected MappingNode but was ScalarNode"):
+        put({"a": "[" * 100_000}, ("a", "b"), lambda _: "new", create=False)

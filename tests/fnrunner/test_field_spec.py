@@ -65,6 +65,7 @@ REFUSED = {
     "text": "x[0] must be a mapping with a `path`",
     "{}": "x[0] must have a `path`",
     "{path: /}": "x[0] must have a `path`",
+    f"{{path: {'a/' * 200}}}": "x[0].path has 200 keys, more than 100",
     "{path: a, version: 1}": "x[0].version must be a text; put it in quotes",
 }
 

@@ -62,3 +62,9 @@ def test_refuses(selector: str, rest: str | None) -> None:
 
     text = f"`{selector}` is no label selector: it cannot be read from `{rest}` on"
     assert str(caught.value) == text
+
+
+def test_a_selector_has_an_end() -> None:
+    """Short-cut: let an expression run for as long as it wants."""
+    with pytest.raises(LabelSelectorError, match=r"^the label selector has 5000 characters,"):
+        selects("a" * 5000, LABELS)

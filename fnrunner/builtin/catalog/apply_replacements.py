@@ -8,7 +8,8 @@ Rules:
       is missing is made.
     - A field that is there keeps its type: a number stays a number where the text of the
       source is one, and text stays text. A new field has the type of the source.
-    - Replacements see what those before them did.
+    - Replacements see what those before them did. All that they put must stay within a limit:
+      thirty of them that each double a field would fill any memory.
 
 Source: reference/kpt.md, section 6, apply-replacements; kustomize, api/filters/replacement.
 """
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Value
+from cadlib.yaml import Value, same
 from cadlib.yaml.scalars import resolve
 from fnrunner.builtin import field_paths, label_selector, regex, resource, verdict
 from fnrunner.builtin.about import About
@@ -70,6 +71,7 @@ replacements:
 _API_VERSION: Final = "fn.kpt.dev/v1alpha1"
 _KIND: Final = "ApplyReplacements"
 _NAME: Final = "metadata.name"
+_MOST: Final = 50_000_000  # characters put into fields, which is more than a package may have
 
 
 class _RefusedError(Exception):
@@ -174,10 +176,10 @@ class _Replacement:
 
 def run(resources: ResourceList) -> Verdict:
     """Make the replacements that the configuration lists."""
-    items = resources.items
+    items, left = resources.items, _MOST
     try:
         for replacement in _read(resources.config):
-            items = _replaced(items, replacement)
+            items, left = _replaced(items, replacement, left)
     except (_RefusedError, PatternError, LabelSelectorError) as error:
         return verdict.refused(resources.items, verdict.result(str(error), "error"))
     return Verdict(items=items, results=())
@@ -186,15 +188,40 @@ def run(resources: ResourceList) -> Verdict:
 # --- replacing ------------------------------------------------------------------------------
 
 
-def _replaced(items: tuple[Item, ...], replacement: _Replacement) -> tuple[Item, ...]:
+def _replaced(
+    items: tuple[Item, ...], replacement: _Replacement, left: int
+) -> tuple[tuple[Item, ...], int]:
+    """Return the items after a replacement, and how many characters may still be put."""
     new = replacement.value
     if replacement.source:
         new = _found([item.value for item in items], replacement.source)
+    size = _size(new, left)
     for target in replacement.targets:
-        items = tuple(
-            _changed(item, target, new) if target.selects(item.value) else item for item in items
-        )
-    return items
+        changed = []
+        for item in items:
+            new_item, places = item, 0
+            if target.selects(item.value):
+                new_item, places = _changed(item, target, new)
+            changed.append(new_item)
+            left -= size * places
+            if left < 0:
+                raise _RefusedError(f"the replacements put more than {_MOST} characters")
+        items = tuple(changed)
+    return items, left
+
+
+def _size(value: Value, most: int) -> int:
+    """Return about how many characters a value has; not much more than `most`."""
+    size, rest = 0, [value]
+    while rest and size <= most:
+        each = rest.pop()
+        size += len(each) + 1 if isinstance(each, str) else 1
+        if isinstance(each, dict):
+            size += sum(map(len, each))
+            rest += each.values()
+        elif isinstance(each, list):
+            rest += each
+    return size
 
 
 def _found(values: Sequence[Value], source: _Source) -> Value:
@@ -227,14 +254,16 @@ def _part(value: Value, options: _Options) -> Value:
     return part if isinstance(value, str) else resolve(part)
 
 
-def _changed(item: Item, target: _Target, new: Value) -> Item:
-    value = item.value
+def _changed(item: Item, target: _Target, new: Value) -> tuple[Item, int]:
+    """Return the item with the value put, and in how many places it was put."""
+    value, total = item.value, 0
     for path in target.paths or (_NAME,):
-        value = _put(value, path, new, target.options)
-    return item if value == item.value else replace(item, value=value)
+        value, count = _put(value, path, new, target.options)
+        total += count
+    return (item if same(value, item.value) else replace(item, value=value)), total
 
 
-def _put(value: Value, path: str, new: Value, options: _Options) -> Value:
+def _put(value: Value, path: str, new: Value, options: _Options) -> tuple[Value, int]:
     problem = (
         f"unable to find{' or create' if options.create else ''} field {_quoted(path)}"
         " in replacement target"
@@ -250,7 +279,7 @@ def _put(value: Value, path: str, new: Value, options: _Options) -> Value:
         raise _RefusedError(f"{problem}: {error}") from error
     if not count:
         raise _RefusedError(problem)
-    return changed
+    return changed, count
 
 
 def _merged(old: Value, new: Value, options: _Options) -> Value:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Value
+from cadlib.yaml import Value, same
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.resource import Identity, ShapeError
@@ -120,7 +120,7 @@ def _served(items: tuple[Item, ...], owner: Item) -> tuple[tuple[Item, ...], lis
 
 
 def _unchanged(old: Item, new: Item) -> Item:
-    return old if new.value == old.value else new
+    return old if same(new.value, old.value) else new
 
 
 def _called(item: Item) -> Identity:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Value
+from cadlib.yaml import Value, same
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
@@ -73,32 +73,44 @@ def run(resources: ResourceList) -> Verdict:
             at = "the configuration" if value is config else f"items[{position}]"
             problem = f"failed to upsert resource: {at} must be a resource with a kind and a name"
             return verdict.refused(resources.items, verdict.result(problem, "error"))
-    items: Sequence[Item] = resources.items
+    package = _Package(resources.items)
     for value in given:
-        items = _upserted(items, value)
-    return Verdict(items=tuple(items), results=())
+        package.upsert(value)
+    return Verdict(items=tuple(package.items), results=())
 
 
-def _upserted(items: Sequence[Item], given: Value) -> Sequence[Item]:
-    fitting = {i for i, item in enumerate(items) if _same(given, item)}
-    bare = _bare(given)
-    if fitting:
-        return [_replaced(item, bare) if i in fitting else item for i, item in enumerate(items)]
-    path = resource.annotation(given, _TARGET) or resource.annotation(given, _PLACE)
-    return [*items, Item(bare, path=path)]
+class _Package:
+    """Resources, found by what they are called."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items: list[Item] = []
+        self._positions: dict[tuple[str, ...], list[int]] = {}
+        for item in items:
+            self._add(item)
+
+    def _add(self, item: Item) -> None:
+        self._positions.setdefault(_called(item.value), []).append(len(self.items))
+        self.items.append(item)
+
+    def upsert(self, given: Value) -> None:
+        """Replace what is called the same, or add it."""
+        target, bare = resource.annotation(given, _TARGET), _bare(given)
+        fitting = [
+            position
+            for position in self._positions.get(_called(given), ())
+            if target in ("", self.items[position].path)
+            and not _configures(self.items[position].value)
+        ]
+        for position in fitting:
+            item = self.items[position]
+            self.items[position] = item if same(item.value, bare) else replace(item, value=bare)
+        if not fitting:
+            self._add(Item(bare, path=target or resource.annotation(given, _PLACE)))
 
 
-def _replaced(item: Item, value: Value) -> Item:
-    return item if item.value == value else replace(item, value=value)
-
-
-def _same(given: Value, item: Item) -> bool:
-    """Whether a resource that is there is the one that is given."""
-    if any(resource.annotation(item.value, key) for key in _FUNCTION):
-        return False  # it configures a function, and is none of the package's resources
-    return _called(given) == _called(item.value) and (
-        resource.annotation(given, _TARGET) in ("", item.path)
-    )
+def _configures(value: Value) -> bool:
+    """Whether it configures a function, and is none of the package's resources."""
+    return any(resource.annotation(value, key) for key in _FUNCTION)
 
 
 def _called(value: Value) -> tuple[str, ...]:

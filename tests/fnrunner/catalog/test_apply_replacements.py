@@ -303,6 +303,17 @@ def test_configuration(given: str | None, message: str) -> None:
     assert answer.messages == [f"error: {message}"]
 
 
+def test_a_number_takes_the_place_of_true() -> None:
+    """Short-cut: compare with `==`, for which 1 is true."""
+    text = "{apiVersion: v1, kind: A, metadata: {name: a}, spec: {on: true, off: 1}}"
+    answer = run(
+        "- {source: {kind: A, fieldPath: spec.off},"
+        " targets: [{select: {kind: A}, fieldPaths: [spec.on]}]}",
+        text,
+    )
+    assert repr(answer.values[0]) == repr(values(text.replace("true", "1"))[0])
+
+
 NAMESPACES = """
 {apiVersion: v1, kind: Secret, metadata: {name: a}, data: {}}
 ---
@@ -321,3 +332,24 @@ def test_a_source_without_a_namespace_is_in_default_unless_it_cannot_be() -> Non
     assert lost.messages == [
         "error: nothing selected by [noKind].[noVer].[noGrp]/b.default",
     ]
+
+
+DOUBLED = {
+    "a text": (
+        "- {source: {kind: ConfigMap, fieldPath: data.host}, targets: [{select: {kind: ConfigMap},"
+        " fieldPaths: [data.host], options: {delimiter: '/', index: 99}}]}\n"
+    ),
+    "a mapping": (
+        "- {source: {kind: ConfigMap, fieldPath: data}, targets: [{select: {kind: ConfigMap},"
+        " fieldPaths: [data.more], options: {create: true}},"
+        " {select: {kind: ConfigMap}, fieldPaths: [data.again], options: {create: true}}]}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("replacement", DOUBLED.values(), ids=DOUBLED)
+def test_a_field_does_not_double_without_end(replacement: str) -> None:
+    """Short-cut: do what the list says, however long it gets."""
+    answer = run(replacement * 64)
+    assert answer.messages == ["error: the replacements put more than 50000000 characters"]
+    assert list(answer.values) == list(values(TEXT))
