@@ -190,6 +190,33 @@ def test_what_is_written_is_read_as_the_full_reader_reads_it(value: Value) -> No
     check(emit({"key": value}))
 
 
+@st.composite
+def spoilt(draw: st.DrawFn) -> str:
+    """A text that was written well, and then changed in a few places."""
+    text = emit({"a": draw(VALUES), "b": draw(VALUES)}).split("\n")
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(0, len(text) - 1))
+        match draw(st.sampled_from(["comment", "blank", "indent", "insert", "delete"])):
+            case "comment":
+                text[place] += draw(TAILS)
+            case "blank":
+                text.insert(place, " " * draw(st.integers(0, 6)) + draw(st.sampled_from(["", "#"])))
+            case "indent":
+                text[place] = " " * draw(st.sampled_from([1, 2, 4])) + text[place]
+            case "insert":
+                text.insert(place, draw(lines()))
+            case _:
+                text[place : place + 1] = []
+                text = text or [""]
+    return "\n".join(text)
+
+
+@settings(max_examples=400)
+@given(spoilt())
+def test_what_was_changed_by_hand_is_read_as_the_full_reader_reads_it(text: str) -> None:
+    check(text)
+
+
 def test_real_packages_are_read_alike() -> None:
     """Short-cut: read what our own writer writes."""
     texts = [

@@ -2,6 +2,8 @@
 
 import copy
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,9 +12,9 @@ from hypothesis import strategies as st
 
 from cadlib import resourcelist, yaml
 from cadlib.errors import PackageError
-from cadlib.resourcelist import ResourceList
+from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import get, names
+from fnrunner.builtin import get, names, resource
 from fnrunner.builtin import memory as memory_module
 from fnrunner.builtin.memory import Memory, _cut
 from fnrunner.builtin.work import evaluate
@@ -57,6 +59,28 @@ def test_the_second_answer_is_the_first(name: str) -> None:
     assert read(again.resources) == read(fresh.resources)
 
 
+def test_functions_see_how_a_value_is_written() -> None:
+    """Short-cut: values only. `"v1"` in quotes stays text whatever a setter puts there."""
+    memory = Memory()
+    request = (
+        b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n"
+        b"- apiVersion: v1\n  kind: Thing\n  metadata:\n    name: a\n"
+        b'  quoted: "v1" # kpt-set: ${v}\n  plain: v1 # kpt-set: ${v}\n'
+        b"  number: 1.10 # kpt-set: ${a}.${b}\n"
+        b"functionConfig:\n  data: {v: '2', a: '3'}\n"
+    )
+    function = get("apply-setters")
+
+    first = evaluate("apply-setters", function, request, memory)
+
+    assert b'  quoted: "2" # kpt-set: ${v}\n  plain: 2 # kpt-set: ${v}\n' in first.resources
+    assert b"  number: 3.10 # kpt-set: ${a}.${b}\n" in first.resources
+    changed = first.resources.replace(b"v: '2'", b"v: '3'").replace(b'v: "2"', b'v: "3"')
+    again = evaluate("apply-setters", function, changed, memory)
+    assert again == evaluate("apply-setters", function, changed, Memory())
+    assert b'  quoted: "3" # kpt-set: ${v}\n  plain: 3 # kpt-set: ${v}\n' in again.resources
+
+
 def read(data: bytes) -> tuple[object, ...]:
     """A list as values."""
     listed = resourcelist.decode(data)
@@ -90,6 +114,9 @@ LISTS = {
     "quotes over an item's margin": f'{HEAD}items:\n- kind: A\n  text: "one\n- two"\n- kind: B\n',
     "carriage returns": f"{HEAD}items:\n- kind: A\n  text: b\n".replace("\n", "\r\n"),
     "no line break at the end": f"{HEAD}items:\n- kind: A\n- kind: B",
+    "no line break behind a configuration": (
+        f"{HEAD}functionConfig:\n  kind: C\nitems:\n- kind: A\n- kind: B"
+    ),
     "results": f"{HEAD}items:\n- kind: A\nresults:\n- message: old\n",
     "blank lines": f"{HEAD}items:\n\n- kind: A\n\n- kind: B\n\n",
     "a document mark": f"---\n{HEAD}items:\n- kind: A\n",
@@ -201,6 +228,100 @@ def test_the_next_function_finds_what_the_one_before_wrote(
     found = memory.decode(request).resources.items
     assert [item.value for item in found] == [item.value for item in between.items]
     assert read_now == [0]  # the configuration, and no item
+
+
+KEPT = f"""{HEAD}items:
+- # what it is
+  kind: A # a kind
+  spec:
+      # why it is so
+      text:   "x"   # odd, and kept
+      other: [a,   b]
+  metadata: {{name: a}}
+  rest:
+  - 1
+- apiVersion: v1
+  kind: B
+  metadata:
+    name: b # its name
+    # about labels
+    labels:
+      x: "1"
+"""
+
+
+def changed(data: bytes, make: Callable[[Item], Item]) -> bytes:
+    """A list whose items were changed, as a function changes them."""
+    memory = Memory()
+    parsed = memory.decode(data)
+    return memory.encode(parsed, [make(item) for item in parsed.resources.items], ())
+
+
+def test_fields_that_stay_keep_their_lines() -> None:
+    """Short-cut: write a changed item anew, and lose how its author wrote the rest of it."""
+    text = KEPT.replace("- # what it is\n  kind", "- kind")
+    found = changed(
+        text.encode(),
+        lambda item: replace(
+            item, value=resource.with_field(item.value, ("metadata", "namespace"), "shop")
+        ),
+    ).decode()
+    assert found == text.replace(
+        "metadata: {name: a}", "metadata:\n    name: a\n    namespace: shop"
+    ).replace("    # about labels\n", "").replace('x: "1"\n', 'x: "1"\n    namespace: shop\n')
+
+
+LAID_OUT = {
+    "comments and brackets": KEPT,
+    "quotes over lines that look like fields": (
+        f'{HEAD}items:\n- kind: A\n  text: "one\n  two: x\n  kind"\n  metadata:\n    name: a\n'
+    ),
+    "quotes with a line that looks like metadata": (
+        f'{HEAD}items:\n- kind: A\n  text: "one\n  metadata: x"\n'
+    ),
+    "text over lines": f"{HEAD}items:\n- kind: A\n  text: one\n   two\n  metadata: {{}}\n",
+    "keys in quotes": f'{HEAD}items:\n- "kind": A\n  "x y": 1\n  metadata: {{name: a}}\n',
+    "a field twice as deep": f"{HEAD}items:\n-   kind: A\n    metadata:\n      name: a\n",
+    "an anchor": f"{HEAD}items:\n- kind: A\n  x: &x\n    y: 1\n  z: *x\n  metadata: {{}}\n",
+    "a merge key": f"{HEAD}items:\n- kind: A\n  <<: {{x: 1}}\n  metadata: {{}}\n",
+    "a literal block": f"{HEAD}items:\n- kind: A\n  x: |\n    y: 1\n\n  metadata: {{}}\n",
+    "only a place": (
+        f"{HEAD}items:\n- kind: A\n  metadata:\n    annotations:\n"
+        "      config.kubernetes.io/path: a.yaml\n  x: 1\n"
+    ),
+    "fields without order": f"{HEAD}items:\n- metadata: {{name: a}}\n  b: 1\n  a: 2\n",
+    "a comment between": f"{HEAD}items:\n- kind: A\n# note\n  metadata: {{name: a}}\n",
+}  # fmt: skip
+EDITS: dict[str, Callable[[Item], Item]] = {
+    "a label set": lambda item: replace(
+        item, value=resource.with_field(item.value, ("metadata", "labels", "x"), "1")
+    ),
+    "a field removed": lambda item: replace(
+        item, value={k: v for k, v in resource.mapping(item.value).items() if k != "metadata"}
+    ),
+    "fields in another order": lambda item: replace(
+        item, value=dict(reversed(resource.mapping(item.value).items()))
+    ),
+    "comments removed": lambda item: replace(item, comments={}),
+    "a comment set": lambda item: replace(item, comments={("kind",): "# new"}),
+    "moved": lambda item: replace(item, path="moved.yaml", index=2),
+    "a field added in front": lambda item: replace(
+        item, value={"new": [1, {"a": "b"}], **resource.mapping(item.value)}
+    ),
+}
+
+
+@pytest.mark.parametrize("text", LAID_OUT.values(), ids=LAID_OUT)
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_a_changed_item_is_written_as_it_is(text: str, edit: Callable[[Item], Item]) -> None:
+    """Short-cut: take every line two columns in for a field."""
+    data = text.encode()
+    expected = resourcelist.encode([edit(item) for item in memory_items(data)], None)
+    assert read(changed(data, edit)) == read(expected)
+
+
+def memory_items(data: bytes) -> Sequence[Item]:
+    return resourcelist.decode(data).items
 
 
 LINES = 6 * 1024 * 1024
