@@ -22,6 +22,7 @@ from fnrunner.builtin.resource import field, items, mapping, text
 TARGET: Final = "admission.k8s.gatekeeper.sh"
 _TEMPLATES: Final = "templates.gatekeeper.sh"
 _CONSTRAINTS: Final = "constraints.gatekeeper.sh"
+_EXPANSIONS: Final = "expansion.gatekeeper.sh"
 _POINTS: Final = ("*", "gator.gatekeeper.sh")  # enforcement points that mean a check of files
 _STRICTEST: Final = ("deny", "warn", "dryrun")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -79,6 +80,11 @@ def templates(found: Sequence[Item]) -> Iterator[Template]:
     for item in found:
         if is_template(item.value):
             yield _template(item.value)
+        elif resource.group(item.value) == _EXPANSIONS:
+            raise ConstraintError(
+                f'adding expansion "{resource.name(item.value)}": what would be made of resources'
+                " is not checked here. Take the expansion out of the package, or run the image"
+            )
 
 
 def _template(value: Value) -> Template:

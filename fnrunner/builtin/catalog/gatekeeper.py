@@ -15,7 +15,7 @@ Source: reference/kpt.md, section 6, gatekeeper; Gatekeeper's documentation, "Ho
 Gatekeeper" and `gator test`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,8 +39,9 @@ among the resources. `spec.match` of a constraint knows `kinds`, `scope`, `names
 looked up in the package.
 
 A violation is an error where `spec.enforcementAction` is `deny` or not given, a warning for
-`warn`, an info for `dryrun`. Policies in CEL are refused, and so is `http.send`. A policy that goes
-wrong at a resource (a division by zero, say) fails the check and is named (D122).
+`warn`, an info for `dryrun`. Policies in CEL, expansions (`expansion.gatekeeper.sh`) and
+`http.send` are refused. A policy that goes wrong at a resource (a division by zero, say) fails the
+check and is named (D122).
 
 Policies have 10 seconds and 256 MiB of memory together, and neither files nor network.
 """,
@@ -56,9 +57,9 @@ _MISSING_NAMESPACE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """One resource (by its position) that one constraint is for."""
+    """One resource that one constraint is for, both by their positions."""
 
-    constraint: Constraint
+    rule: int
     item: int
 
 
@@ -87,51 +88,52 @@ def _results(items: Sequence[Item]) -> list[Result]:
     found: list[Result] = []
     for position, item in enumerate(items):
         namespace = namespaces.get(resource.namespace(item.value))
-        for rule in rules:
+        for number, rule in enumerate(rules):
             fits = rule.fits(item.value, namespace)
             if fits is None:
                 found.append(_result(rule, item, _MISSING_NAMESPACE))
             elif fits:
-                checks.append(_Check(rule, position))
-    return [*found, *_violations(templates, checks, items, namespaces)]
+                checks.append(_Check(number, position))
+    answers = _asked(templates, rules, checks, items, namespaces)
+    for check, violations in zip(checks, answers, strict=True):
+        rule = rules[check.rule]
+        texts = (_message(each, templates[rule.kind]) for each in violations)
+        found += (_result(rule, items[check.item], text) for text in texts)
+    return found
 
 
-def _violations(
+def _asked(
     templates: Mapping[str, Template],
+    rules: Sequence[Constraint],
     checks: Sequence[_Check],
     items: Sequence[Item],
     namespaces: Mapping[str, Value],
-) -> Iterator[Result]:
-    """Have the policies look at what they are for, and yield what they object to."""
+) -> list[list[Any]]:
+    """Have the policies look at what they are for; return their violations for each check."""
     if not templates:
-        return
-    numbers = {kind: number for number, kind in enumerate(templates)}
-    used = sorted({each.item for each in checks})
-    answer = confined.call(
-        "rego",
-        {
-            "templates": [each.payload() for each in templates.values()],
-            "inventory": _inventory(items) if any(each.referential for each in templates.values())
-            else {},
-            "objects": [_review(items[each], namespaces) for each in used],
-            "parameters": [each.constraint.parameters for each in checks],
-            "checks": [
-                [numbers[each.constraint.kind], used.index(each.item), number]
-                for number, each in enumerate(checks)
-            ],
-        },
-    )  # fmt: skip
+        return []
+    kinds = {kind: number for number, kind in enumerate(templates)}
+    used = list(dict.fromkeys(each.item for each in checks))
+    objects = {item: number for number, item in enumerate(used)}
+    referential = any(each.referential for each in templates.values())
+    payload = {
+        "templates": [each.payload() for each in templates.values()],
+        "inventory": _inventory(items) if referential else {},
+        "objects": [_review(items[each], namespaces) for each in used],
+        "parameters": [each.parameters for each in rules],
+        "checks": [[kinds[rules[c.rule].kind], objects[c.item], c.rule] for c in checks],
+    }
+    answer = confined.call("rego", payload)
     if "error" in answer:
-        raise _policy_error(answer["error"], list(templates.values()), checks, items)
-    for check, said in zip(checks, answer["found"], strict=True):
-        for violation in said:
-            text = _message(violation, templates[check.constraint.kind])
-            yield _result(check.constraint, items[check.item], text)
+        raise _policy_error(answer["error"], list(templates.values()), rules, checks, items)
+    found: list[list[Any]] = answer["found"]
+    return found
 
 
 def _policy_error(
     error: Mapping[str, Any],
     templates: Sequence[Template],
+    rules: Sequence[Constraint],
     checks: Sequence[_Check],
     items: Sequence[Item],
 ) -> ConstraintError:
@@ -141,7 +143,7 @@ def _policy_error(
     check = checks[error["check"]]
     at = "/".join(resource.reference(items[check.item].value).values())
     return ConstraintError(
-        f'reviewing {at} for constraint "{check.constraint.name}": template "{name}":'
+        f'reviewing {at} for constraint "{rules[check.rule].name}": template "{name}":'
         f" {error['text']}"
     )
 

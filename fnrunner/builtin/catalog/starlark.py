@@ -236,12 +236,10 @@ def _place(
 
 def _before(found: Sequence[Item], given: Sequence[Item]) -> list[Item | None]:
     """Return for each resource the one it was: by its place, else by a name of its own."""
-    left: dict[object, Item] = {}
-    for item in given:
-        left.setdefault((item.path, item.index), item)
-    was = [left.pop((item.path, item.index), None) for item in found]
+    lying = {(item.path, item.index): item for item in given if item.path}
+    was = [lying.pop((item.path, item.index), None) for item in found]
     named: dict[object, list[Item]] = {}
-    for item in left.values():
+    for item in (*lying.values(), *(each for each in given if not each.path)):
         named.setdefault(resource.identity(item.value), []).append(item)
     for position, item in enumerate(found):
         same_name = named.get(resource.identity(item.value), [])

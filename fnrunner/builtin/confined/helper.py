@@ -138,7 +138,9 @@ def _cause(status: int, said: bytes) -> tuple[str, bytes]:
     if any(word in said for word in _OUT_OF_MEMORY):
         return "memory", b""
     if os.WIFSIGNALED(status):
-        return "broken", f"signal {signal.Signals(os.WTERMSIG(status)).name}".encode()
+        name = signal.Signals(os.WTERMSIG(status)).name
+        why = ", as after recursion without an end" if name == "SIGSEGV" else ""
+        return "broken", f"signal {name}{why}".encode()
     return "broken", said.strip().partition(b"\n")[0] or b"it said nothing"
 
 
