@@ -24,7 +24,7 @@ SECONDS_KEY: Final = "porchbot-seconds"
 # Trailing metadata in which gRPC carries a google.rpc.Status.
 DETAILS_KEY: Final = "grpc-status-details-bin"
 # Trailing metadata: what ran, as `Outcome.digest`, percent-encoded.
-DIGEST_KEY: Final = "porchbot-digest"
+DIGEST_KEY: Final = "porchbot-function-digest"
 
 _ENVELOPE: Final = 4096  # bytes beside the ResourceList in a message: image name, framing
 _METHOD: Final = "/evaluator.FunctionEvaluator/EvaluateFunction"

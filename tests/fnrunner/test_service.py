@@ -268,7 +268,7 @@ async def test_what_ran_is_told_beside_the_answer(tmp_path: Path) -> None:
             calling = wire.evaluator(opened)(evaluator_pb2.EvaluateFunctionRequest(image="f"))
             await asyncio.wait([asyncio.ensure_future(calling.wait_for_connection())])
             trailing = await calling.trailing_metadata()
-        assert wire.text(trailing, "porchbot-digest") == "builtin:set-labels@v0.2%20%C3%A4"
+        assert wire.text(trailing, "porchbot-function-digest") == "builtin:set-labels@v0.2%20%C3%A4"
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha"])

@@ -48,7 +48,7 @@ function statusOf(status) {
     code: grpc.status[status.code],
     message: status.details,
     details: detailsOf(status.metadata),
-    digest: status.metadata.get("porchbot-digest")[0] ?? "",
+    digest: status.metadata.get("porchbot-function-digest")[0] ?? "",
   };
 }
 
