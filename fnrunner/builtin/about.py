@@ -14,6 +14,7 @@ class About:
         doc: How to configure it, in Markdown without headings: kinds of configuration, their
             fields, what it reports, where it differs from the catalog's on purpose.
         example: A configuration that works (YAML of one resource); "" if it needs none.
+        written: It looks at how scalars are written: quotes, and the digits of numbers.
         alone: It treats each resource alone (`fnrunner.builtin.alone`).
     """
 
@@ -21,4 +22,5 @@ class About:
     summary: str
     doc: str
     example: str = ""
+    written: bool = False
     alone: bool = False

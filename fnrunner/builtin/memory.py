@@ -22,7 +22,8 @@ from cadlib import resourcelist, yaml
 from cadlib.errors import PackageError
 from cadlib.limits import STREAM
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Value, quick
+from cadlib.yaml import Document, Value, quick
+from cadlib.yaml.tree import Extent, Seq, Text
 from fnrunner import results
 from fnrunner.builtin import resource
 from fnrunner.results import Result
@@ -61,6 +62,16 @@ class Parsed:
 
     resources: ResourceList
     texts: Sequence[bytes]
+
+    def with_texts(self) -> "Parsed":
+        """Return the list with the text of each item that can be read alone, to look things up."""
+        items = tuple(
+            item if _ANCHOR.search(text) else _with_text(item, text)
+            for item, text in zip(self.resources.items, self.texts, strict=False)
+        )
+        if not items:
+            return self
+        return Parsed(replace(self.resources, items=items), self.texts)
 
 
 class Memory:
@@ -151,7 +162,7 @@ class Memory:
         """Return the text of an item that was changed here, and remember it."""
         text = _rewritten(before, old, new) or resourcelist.entry(new)
         if _comes_back(new.value):
-            self._items.keep(text, new, len(text))
+            self._items.keep(text, replace(new, document=None), len(text))
         return text
 
 
@@ -199,6 +210,17 @@ def _quickly(text: bytes) -> Item | None:
     raw = value[0]
     item = resourcelist.bare(raw, {path[1:]: note for path, note in comments.items()})
     return _with_notes(item, raw)
+
+
+def _with_text(item: Item, text: bytes) -> Item:
+    """Return an item with its text, the one element of a list; it is read when asked for."""
+
+    def near() -> Extent:
+        found = yaml.read(text, limits=STREAM).documents[0].near
+        return found._replace(root=found.root.items[0]) if isinstance(found.root, Seq) else found
+
+    document = Document(item.value, False, False, None, Text.of("", text), near)
+    return replace(item, document=document)
 
 
 def _rewritten(before: bytes, old: Item, new: Item) -> bytes:

@@ -43,6 +43,8 @@ def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -
         parsed = memory.decode(resources)
     except PackageError as error:
         raise ResourcesRefusedError(image, str(error)) from error
+    if function.about.written:
+        parsed = parsed.with_texts()
     found = function.run(parsed.resources)
     return Outcome(
         resources=memory.encode(parsed, found.items, found.results),

@@ -46,6 +46,7 @@ data:
   replicas: "3"
   tag: 1.16.2
 """,
+    written=True,
     alone=True,
 )
 

@@ -44,6 +44,7 @@ data:
   environments: "[dev, stage]"
   tag: 1.16.1
 """,
+    written=True,
     alone=True,
 )
 

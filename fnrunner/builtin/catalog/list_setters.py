@@ -32,6 +32,7 @@ It needs no configuration. Each setter is a result: its name, its value (that of
 pipeline, or what fields show), its type (`str`, `int`, `bool`, `float` or `array`), and how
 many fields name it.
 """,
+    written=True,
 )
 
 _TYPES: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}

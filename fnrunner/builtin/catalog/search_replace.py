@@ -57,6 +57,7 @@ data:
   by-value: "3"
   put-value: "4"
 """,
+    written=True,
     alone=True,
 )
 
