@@ -96,23 +96,26 @@ class Sandbox:
         """
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Ended] = loop.create_future()
-        cancel = os.eventfd(0, os.EFD_CLOEXEC)
-        thread = threading.Thread(
-            target=self._work, args=(loop, done, cancel, name, program, data, bounds), daemon=True
-        )
-        thread.start()
-        try:
-            return await asyncio.shield(done)
-        except asyncio.CancelledError:
-            os.eventfd_write(cancel, 1)
-            while not done.done():
-                with suppress(asyncio.CancelledError):  # nobody leaves before the program has
-                    await asyncio.wait([done])
-            done.exception()  # of no interest any more
-            raise
-        finally:
-            thread.join()  # telling its result was the last it did
-            os.close(cancel)
+        with ExitStack() as opened:
+            try:
+                cancel = os.eventfd(0, os.EFD_CLOEXEC)
+                opened.callback(os.close, cancel)
+                work = (loop, done, cancel, name, program, data, bounds)
+                thread = threading.Thread(target=self._work, args=work, daemon=True)
+                thread.start()
+            except (OSError, RuntimeError) as error:  # no descriptor, no thread
+                raise RunnerBusyError(f'function "{name}"', str(error), _BUSY_SECONDS) from error
+            opened.callback(thread.join)  # it tells its result last
+            opened.callback(os.eventfd_write, cancel, 1)  # whyever nobody waits any more
+            try:
+                return await asyncio.shield(done)
+            except asyncio.CancelledError:
+                os.eventfd_write(cancel, 1)
+                while not done.done():
+                    with suppress(asyncio.CancelledError):  # nobody leaves before the program has
+                        await asyncio.wait([done])
+                done.exception()  # of no interest any more
+                raise
 
     def _work(
         self,

@@ -39,6 +39,7 @@ _LOOK_SECONDS: Final = 0.02  # a process that eats memory takes some 100 MB in t
 _POLL_SECONDS: Final = 0.0003  # a tenth of what building the mounts takes
 _BUILD_SECONDS: Final = 20.0  # it takes 0.005; after this it hangs
 _KILL_SECONDS: Final = 10.0  # a process that waits for a disk ends when the disk has answered
+_FILE_BYTES: Final = 1024  # what the kernel keeps of a file, however empty
 _PIPE_BYTES: Final = MIB  # as much as an ordinary user may ask for: few turns for a package
 
 
@@ -60,7 +61,9 @@ class Used:
 
     def __str__(self) -> str:
         memory = "" if self.memory_bytes is None else f"{_size(self.memory_bytes)} of memory, "
-        processes = "" if self.processes is None else f"{self.processes} processes, "
+        processes = ""
+        if self.processes is not None:
+            processes = f"{self.processes} process{'' if self.processes == 1 else 'es'}, "
         return f"{memory}{processes}{_size(self.output_bytes)} of output, {self.seconds:.2f} s"
 
 
@@ -317,26 +320,26 @@ class Run:
 
     def _look(self) -> None:
         """Count what is used, and see whether it is too much."""
-        bounds = self._bounds
-        if "tmp" in self._folders and not os.fstatvfs(self._folders["tmp"]).f_bfree:
-            raise _Over("temporary files", _size(bounds.temporary_bytes), "more")
+        memory = processes = ""  # what was taken over the limit, in words
         if self._group is not None:
             count = self._group.count()
             self._seen(count.memory_bytes, count.processes - 1)
-            if count.out_of_memory:
-                raise _Over("memory", _size(bounds.memory_bytes), "more")
-            if count.out_of_processes:
-                raise _Over("processes", str(bounds.processes), "more")
+            memory = "more" if count.out_of_memory else ""
+            processes = "more" if count.out_of_processes else ""
         elif "proc" in self._folders:
             files = sum(_used(self._folders[name]) for name in ("tmp", "dev/shm"))
-            seen = watch.look(self._folders["proc"], bounds.memory_bytes - files)
-            memory = seen.memory_bytes + files
+            seen = watch.look(self._folders["proc"], self._bounds.memory_bytes - files)
+            total = seen.memory_bytes + files
             if seen.processes:
-                self._seen(memory, seen.processes)
-            if memory > bounds.memory_bytes:
-                raise _Over("memory", _size(bounds.memory_bytes), _size(memory))
-            if seen.processes > bounds.processes:
-                raise _Over("processes", str(bounds.processes), str(seen.processes))
+                self._seen(total, seen.processes)
+            memory = _size(total) if total > self._bounds.memory_bytes else ""
+            processes = str(seen.processes) if seen.processes > self._bounds.processes else ""
+        if "tmp" in self._folders and not os.fstatvfs(self._folders["tmp"]).f_bfree:
+            raise _Over("temporary files", _size(self._bounds.temporary_bytes), "more")
+        if memory:
+            raise _Over("memory", _size(self._bounds.memory_bytes), memory)
+        if processes:
+            raise _Over("processes", str(self._bounds.processes), processes)
 
     def _seen(self, memory: int, processes: int) -> None:
         self._memory = max(self._memory or 0, memory)
@@ -379,9 +382,9 @@ class Run:
         used = Used(self._memory, self._processes, self._seconds, len(self._output))
         log = self._log.decode(errors="replace")
         if over is not None:
-            taken = f"{over.taken}; at its peak {used}"
             if over.limit == "time":
-                raise FunctionTimeoutError(self._name, self._bounds.seconds, taken)
+                raise FunctionTimeoutError(self._name, self._bounds.seconds, str(used))
+            taken = f"{over.taken}; at its peak {used}"
             raise FunctionStoppedError(self._name, over.limit, over.allowed, taken)
         status = self._status if self._status >= 0 else 128 - self._status
         if status == 1 and not self._output and log.startswith("bwrap: "):
@@ -453,9 +456,10 @@ def _told(info: int) -> int | None:
 
 
 def _used(folder: int) -> int:
-    """Return how many bytes are used of a file system, by a folder in it."""
+    """Return how much memory a file system in memory takes, by a folder in it; about."""
     size = os.fstatvfs(folder)
-    return (size.f_blocks - size.f_bfree) * size.f_frsize
+    files = size.f_files - size.f_ffree
+    return (size.f_blocks - size.f_bfree) * size.f_frsize + files * _FILE_BYTES
 
 
 def _size(count: int) -> str:

@@ -361,6 +361,10 @@ ABUSE = {
         "exec head -c 60000000 /dev/zero >/tmp/x",
         {"memory_bytes": 20 * MIB, "temporary_bytes": 64 * MIB}, "memory", "20 MiB",
     ),
+    "makes files without end": (
+        "i=0; while :; do : >/tmp/$i; i=$((i + 1)); done",
+        {"memory_bytes": 20 * MIB}, "memory", "20 MiB",
+    ),
     "fills its files": (
         "while :; do yes >>/tmp/x; done", {"temporary_bytes": 5 * MIB}, "temporary files", "5 MiB"
     ),
