@@ -76,18 +76,32 @@ class _Changed:
         self._by_name: dict[str, list[_Renamed]] = {}
         for each in renamed:
             self._by_name.setdefault(resource.name(each.value), []).append(each)
+        self._kinds = {
+            resource.kind(each.value) for named in self._by_name.values() for each in named
+        }
+        self._fields: dict[tuple[str, str], Sequence[tuple[_Target, FieldSpec]]] = {}
 
     def references_in(self, value: Value) -> Value:
         """Return a resource with its references changed."""
         referrer = value
-        for target, spec in _table().get(resource.kind(value), ()):
-            if spec.means(value):
-                reference = _Reference(self, referrer, target, spec)
-                try:
-                    value = field_spec.change(value, spec.path, reference.changed)
-                except ShapeError:
-                    continue  # to say so is a validator's job
+        for target, spec in self._fields_of(value):
+            reference = _Reference(self, referrer, target, spec)
+            try:
+                value = field_spec.change(value, spec.path, reference.changed)
+            except ShapeError:
+                continue  # to say so is a validator's job
         return self._depends_on(value)
+
+    def _fields_of(self, value: Value) -> Sequence[tuple[_Target, FieldSpec]]:
+        """Return where a resource may name one of a kind that was renamed."""
+        called = resource.api_version(value), resource.kind(value)
+        if called not in self._fields:
+            self._fields[called] = [
+                (target, spec)
+                for target, spec in _table().get(called[1], ())
+                if target.kind in self._kinds and spec.means(value)
+            ]
+        return self._fields[called]
 
     def named(self, name: str) -> Sequence[_Renamed]:
         """Return what had a name."""
@@ -95,6 +109,8 @@ class _Changed:
 
     def _depends_on(self, value: Value) -> Value:
         given = resource.annotation(value, DEPENDS_ON)
+        if not given:
+            return value
         new = ",".join(map(self._dependency, given.split(",")))
         if new == given:
             return value
