@@ -53,18 +53,6 @@ MISSING = ", ".join(name for name in ("docker-registry", "busybox") if program(n
 """What is not here, for the reason to skip."""
 
 
-@contextmanager
-def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter; pytest's own are closed to others."""
-    path = Path(tempfile.mkdtemp(prefix="porchbot-images-"))
-    try:
-        path.chmod(0o755)
-        yield path
-    finally:
-        subprocess.run(["chmod", "-R", "u+rwX", path], check=False)
-        shutil.rmtree(path)
-
-
 # -- layers ---------------------------------------------------------------------------------------
 
 
@@ -129,7 +117,7 @@ class Image:
 
     def blobs(self) -> list[tuple[str, bytes]]:
         """Media type and bytes of the configuration, then of each layer."""
-        pack = self.compress or (lambda data: gzip.compress(data, 1))
+        pack = self.compress or (lambda data: gzip.compress(data, 1, mtime=0))
         config = {
             "architecture": self.architecture,
             "os": "linux",
@@ -192,7 +180,7 @@ class Registry:
 
     Attributes:
         host: Its name in images, such as "localhost:40123".
-        log: What it was asked, as it writes it.
+        folder: What it stores, and its log.
     """
 
     def __init__(self, port: int, folder: Path, authorization: str = "") -> None:

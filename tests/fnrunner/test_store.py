@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from fnrunner.store import About, Known, Store, StoreError
-from tests.fnrunner.registry import open_folder
+from tests.fnrunner.sandboxes import open_folder
 
 A, B, C = (f"sha256:{letter * 64}" for letter in "abc")
 HERE = "registry.corp/team/f"
