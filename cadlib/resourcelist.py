@@ -2,18 +2,19 @@
 
 Rules:
 - `config.kubernetes.io/v1`, kind ResourceList; the older v1beta1 and v1alpha1 are read too.
-- Items carry their line comments, and where they lie: path and index, in today's
-  annotations (`internal.config.kubernetes.io/…`) and in the older ones, which both go
-  when a list is read. `annotations` and `metadata` that are empty then go too, as in kpt.
+- Items carry their line comments, the quotes of text in front of these, and where they lie:
+  path and index, in today's annotations (`internal.config.kubernetes.io/…`) and in the
+  older ones, which both go when a list is read. `annotations` and `metadata` that are
+  empty then go too, as in kpt.
 - A function may have changed only one of the two; the changed one counts.
 - No ids are sent: file and index tell resources apart.
-- Same list, same bytes.
+- Same list, read from the same text, same bytes.
 
 Source: the KRM functions specification (kubernetes-sigs/kustomize,
 cmd/config/docs/api-conventions/functions-spec.md); kyaml `kioutil`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -92,13 +93,31 @@ def encode(items: Sequence[Item], config: Value = None) -> bytes:
     whole: dict[str, Value] = {"apiVersion": API_VERSION, "kind": KIND, "items": values}
     if config is not None:
         whole["functionConfig"] = config
-    return emit(whole, comments=comments).encode()
+    quoted = {
+        ("items", position, *path) for position, item in enumerate(items) for path in _quoted(item)
+    }
+    return emit(whole, comments=comments, quoted=quoted).encode()
 
 
 def entry(item: Item) -> bytes:
     """Return the lines of one item, as they stand in what `encode` returns."""
     comments = {(0, *path): text for path, text in item.comments.items() if path}
-    return emit([placed(item)], comments=comments).encode()
+    quoted = {(0, *path) for path in _quoted(item)}
+    return emit([placed(item)], comments=comments, quoted=quoted).encode()
+
+
+def _quoted(item: Item) -> Iterator[FieldPath]:
+    """Yield the fields with comments whose text stands in quotes.
+
+    Functions that go by comments see from the quotes that what they put there is text.
+    """
+    document = item.document
+    if document is None:
+        return
+    for path in item.comments:
+        scalar = document.scalar(path)
+        if scalar is not None and scalar.style in ("'", '"'):
+            yield path
 
 
 def lines(key: str, value: Value, comments: Mapping[FieldPath, str]) -> bytes:

@@ -7,13 +7,13 @@ Rules:
 - Same value, same text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
 from cadlib.yaml.fields import FieldPath
-from cadlib.yaml.scalars import inline, literal, plain
+from cadlib.yaml.scalars import double_quoted, inline, literal, plain
 from cadlib.yaml.tree import Value
 
 _NO_COMMENTS: Mapping[FieldPath, str] = MappingProxyType({})
@@ -40,6 +40,7 @@ def emit(
     *,
     style: Style = DEFAULT_STYLE,
     comments: Mapping[FieldPath, str] = _NO_COMMENTS,
+    quoted: Collection[FieldPath] = (),
 ) -> str:
     """Return the text of a whole new document, without markers, with a final newline.
 
@@ -47,8 +48,9 @@ def emit(
         value: Its value.
         style: How it shall look.
         comments: Line comments with their "#", by field.
+        quoted: Fields with comments whose text is put in quotes, needed or not.
     """
-    return "\n".join([*block(value, 0, style=style, comments=comments), ""])
+    return "\n".join([*block(value, 0, style=style, comments=comments, quoted=quoted), ""])
 
 
 def block(
@@ -57,12 +59,13 @@ def block(
     *,
     style: Style = DEFAULT_STYLE,
     comments: Mapping[FieldPath, str] = _NO_COMMENTS,
+    quoted: Collection[FieldPath] = (),
 ) -> list[str]:
     """Return the lines of a value, each indented by `indent` spaces, without line ends."""
     writer = _Writer(style)
     pad = " " * indent
     if isinstance(value, dict | list) and value:
-        writer.collection(pad, value, indent, _noted(comments))
+        writer.collection(pad, value, indent, _noted(comments, quoted))
     else:
         writer.lines.append(pad + flow(value))
     return writer.lines
@@ -142,7 +145,9 @@ class _Writer:
         """Write what follows a key or a dash."""
         tail = f" {note.text}" if note and note.text else ""
         if isinstance(value, str):
-            if plain(value):
+            if note and note.quoted and "\n" not in value:
+                self.lines.append(f"{lead} {double_quoted(value)}{tail}")
+            elif plain(value):
                 self.lines.append(f"{lead} {value}{tail}")
             else:
                 self._text(lead, value, indent, tail)
@@ -168,17 +173,18 @@ class _Notes:
     """The comment of a field, and those of the fields in it, by key or position."""
 
     text: str = ""
+    quoted: bool = False
     inner: "dict[str | int, _Notes]" = field(default_factory=dict)
 
 
-def _noted(comments: Mapping[FieldPath, str]) -> _Notes | None:
+def _noted(comments: Mapping[FieldPath, str], quoted: Collection[FieldPath] = ()) -> _Notes | None:
     """Return comments as they lie in one another; None when there are none."""
     root = _Notes()
     for path, text in comments.items():
         at = root
         for step in path:
             at = at.inner.get(step) or at.inner.setdefault(step, _Notes())
-        at.text = text
+        at.text, at.quoted = text, path in quoted
     return root if comments else None
 
 

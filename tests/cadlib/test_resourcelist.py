@@ -282,3 +282,21 @@ def test_results_in_a_mapping_of_older_functions() -> None:
         {"message": "m"},
     )
     assert decode(text + b"results: {}\n").results == ()
+
+
+def test_text_in_front_of_a_comment_keeps_its_quotes() -> None:
+    """Short-cut: quotes only where they are needed; setters then put a number there."""
+    document = read(
+        b"kind: Thing\nmetadata: {name: a}\nv: \"one\" # kpt-set: ${v}\nw: 'two' # of old\n"
+        b"x: 'no comment'\nl:\n- 'three' # in a list\n- four # plain\nb: | # block\n  five\n"
+    ).documents[0]
+    item = Item(document.value, document.comments, document=document)
+
+    text = encode([item]).decode()
+
+    assert text.partition("items:\n")[2] == (
+        "- kind: Thing\n  metadata:\n    name: a\n"
+        '  v: "one" # kpt-set: ${v}\n  w: "two" # of old\n  x: no comment\n'
+        '  l:\n  - "three" # in a list\n  - four # plain\n  b: | # block\n    five\n'
+    )
+    assert decode(text.encode()).items == (item,)

@@ -100,9 +100,11 @@ def _alike(expected: Sequence[str], actual: Sequence[str]) -> bool:
     """Say whether lines are the same but for quotes around what could be taken for no text."""
     return len(expected) == len(actual) and all(
         each == line
-        or ((found := _QUOTED.fullmatch(line))
-        and not plain(found[2])
-        and each == f"{found[1]}{found[2]}{found[3]}")
+        or (
+            (found := _QUOTED.fullmatch(line))
+            and not plain(found[2])
+            and each == f"{found[1]}{found[2]}{found[3]}"
+        )
         for each, line in zip(expected, actual, strict=True)
     )
 

@@ -7,6 +7,13 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from bot.cli.fn import fn
+from cadlib.resourcelist import ResourceList, decode, encode
+from cadlib.yaml import Value
+from fnrunner import builtin
+from fnrunner.builtin import resource
+from fnrunner.builtin.memory import Memory
+from fnrunner.builtin.work import evaluate
+from tests.fnrunner.catalog.texts import items
 
 PIPELINE = """\
 apiVersion: kpt.dev/v1
@@ -103,6 +110,24 @@ def test_a_second_rendering_changes_nothing(tmp_path: Path) -> None:
         CliRunner().invoke(fn, ["render", str(tmp_path)])
 
     assert found == {}
+
+
+def test_behind_the_service_the_answer_is_the_same() -> None:
+    """Short-cut: send values, and put a number where text in quotes stood."""
+    text = THING.replace("'1.19'", '"old"').replace("about: 1.19", "about: old")
+    config: Value = {"data": {"name": "market", "version": "1.20", "zones": "[a]"}}
+    given = items(text)
+    here = builtin.get("apply-setters").run(ResourceList(given, config))
+
+    request = encode(given, config)
+    there = evaluate("apply-setters", builtin.get("apply-setters"), request, Memory())
+
+    answer = decode(there.resources)
+    assert [item.value for item in answer.items] == [item.value for item in here.items]
+    assert [item.comments for item in answer.items] == [item.comments for item in here.items]
+    assert resource.field(answer.items[0].value, "spec", "version") == "1.20"
+    assert resource.field(answer.items[0].value, "spec", "about") == 1.2
+    assert list(answer.results) == list(here.results)
 
 
 def test_setters_are_listed_from_the_pipeline_and_the_fields(tmp_path: Path) -> None:
