@@ -9,6 +9,7 @@ Rules
 
 import asyncio
 import hashlib
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,6 +58,19 @@ class Executables:
         _, executable = self._find(image)
         return (await self._readable(image, executable))[0]
 
+    async def identity(self, image: str) -> str:
+        """Return what would run now: "sha256:…" of the executable, and of its arguments if any.
+
+        What lies beside it is not in there: a function that goes by such files is not pure.
+
+        Raises:
+            FunctionNotFoundError: The name means none of them.
+            FunctionRefusedError: It cannot be read, or nothing can fence it here.
+        """
+        executable = self._find(image)[1]
+        self._fenced(image)
+        return _with(await self._digest(image, executable.path), executable.args)
+
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run the executable that an image name means.
 
@@ -73,20 +87,18 @@ class Executables:
             RunnerBusyError: This machine has no room for it now.
         """
         name, executable = self._find(image)
-        if isinstance(self._sandbox, SandboxError):
-            reason = f"nothing can fence it here: {self._sandbox.reason}"
-            raise FunctionRefusedError(image, reason, self._sandbox.fix) from self._sandbox
-        digest, binds = await self._readable(image, executable)
+        sandbox = self._fenced(image)
+        digest = await self._digest(image, executable.path)
         granted = self._policy.granted(name, digest)
         program = Program(
             argv=(str(executable.path), *executable.args),
             environment={"PATH": PATH, **granted.environment},
-            binds=binds,
+            binds=_shown(executable.path),
             network=granted.network,
         )
         bounds = answer.within(granted.bounds, seconds)
-        ended = await self._sandbox.run(image, program, resources, bounds)
-        return answer.outcome(image, ended, digest)
+        ended = await sandbox.run(image, program, resources, bounds)
+        return answer.outcome(image, ended, _with(digest, executable.args))
 
     def _find(self, image: str) -> tuple[str, Executable]:
         """Return an executable and the name that means it."""
@@ -110,7 +122,23 @@ class Executables:
                 "Correct its path in the runner's configuration, or the mode of the file",
             ) from error
 
-    def _digest(self, path: Path) -> str:
+    def _fenced(self, image: str) -> Sandbox:
+        if isinstance(self._sandbox, SandboxError):
+            reason = f"nothing can fence it here: {self._sandbox.reason}"
+            raise FunctionRefusedError(image, reason, self._sandbox.fix) from self._sandbox
+        return self._sandbox
+
+    async def _digest(self, image: str, path: Path) -> str:
+        try:
+            return await asyncio.to_thread(self._read_digest, path)
+        except OSError as error:
+            raise FunctionRefusedError(
+                image,
+                f"its executable {path} cannot be read: {error.strerror}",
+                "Correct its path in the runner's configuration, or the mode of the file",
+            ) from error
+
+    def _read_digest(self, path: Path) -> str:
         """Return "sha256:…" of a file, read once as long as it stays the same file."""
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
@@ -128,12 +156,17 @@ class Executables:
         return kept[1]
 
 
+def _with(digest: str, args: Sequence[str]) -> str:
+    if not args:
+        return digest
+    return f"sha256:{hashlib.sha256(json.dumps([digest, *args]).encode()).hexdigest()}"
+
+
 def _shown(path: Path) -> tuple[Path, ...]:
     """Return what is shown of the machine for an executable, a link to one followed."""
     return tuple(
         dict.fromkeys(
-            each if _holds_more(each.parent) else each.parent
-            for each in (path, path.resolve(strict=True))
+            each if _holds_more(each.parent) else each.parent for each in (path, path.resolve())
         )
     )
 

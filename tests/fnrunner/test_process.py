@@ -57,19 +57,34 @@ async def test_an_executable_answers(sandbox: Sandbox, folder: Path) -> None:
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     assert (outcome.resources, outcome.failed, outcome.exit_code) == (LIST, False, 0)
     assert outcome.log == f"a b|$HOME|{path}\nbeside it"
-    assert outcome.digest == f"sha256:{hashlib.sha256(found.path.read_bytes()).hexdigest()}"
 
 
 async def test_the_digest_is_that_of_the_file_as_it_is_now(sandbox: Sandbox, folder: Path) -> None:
     """Short-cut: remember it by path."""
     runner = Executables([program(folder, "cat")], PATIENT, sandbox)
-    first = await runner.run("my-fn", LIST)
-    program(folder, "cat #")
-    second = await runner.run("my-fn", LIST)
-    program(folder, "cat")
+    first = await runner.identity("my-fn")
+    assert first == f"sha256:{hashlib.sha256((folder / 'my-fn').read_bytes()).hexdigest()}"
+    assert (await runner.run("my-fn", LIST)).digest == first
 
-    assert first.digest != second.digest
-    assert (await runner.run("my-fn", LIST)).digest == first.digest
+    program(folder, "cat #")
+    second = await runner.identity("my-fn")
+    assert second != first
+    assert (await runner.run("my-fn", LIST)).digest == second
+
+    program(folder, "cat")
+    assert await runner.identity("my-fn") == first
+
+
+async def test_what_it_is_started_with_is_part_of_what_it_is(
+    sandbox: Sandbox, folder: Path
+) -> None:
+    """Short-cut: the digest of the file, by which two functions would share their answers."""
+    found = program(folder, "cat")
+    variants = [(), ("a",), ("a", "b"), ("a b",)]
+    runners = [Executables([replace(found, args=args)], PATIENT, sandbox) for args in variants]
+    digests = [await runner.identity("my-fn") for runner in runners]
+    assert len(set(digests)) == len(variants)
+    assert (await runners[2].run("my-fn", LIST)).digest == digests[2]
 
 
 @pytest.mark.parametrize(
@@ -168,8 +183,11 @@ async def test_it_is_stopped_before_its_caller_leaves(sandbox: Sandbox, folder: 
 async def test_what_cannot_be_read_is_refused(sandbox: Sandbox, folder: Path) -> None:
     found = program(folder, "cat")
     found.path.unlink()
+    runner = Executables([found], PATIENT, sandbox)
+    with pytest.raises(FunctionRefusedError, match="cannot be read"):
+        await runner.identity("my-fn")
     with pytest.raises(FunctionRefusedError) as caught:
-        await Executables([found], PATIENT, sandbox).run("my-fn", LIST)
+        await runner.run("my-fn", LIST)
     assert str(caught.value) == (
         f'function "my-fn": its executable {found.path} cannot be read: No such file or directory.'
         " Correct its path in the runner's configuration, or the mode of the file."
