@@ -24,6 +24,7 @@ from fnrunner.builtin import regex
 from fnrunner.builtin.regex import PatternError
 
 _MOST_PARTS: Final = 100
+_MARGIN: Final = re.compile(r"^[{\[]\n([ \t]+)\S")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 Change = Callable[[Value], Value]
@@ -235,9 +236,11 @@ def _put_json(
     new, count = put(old, parts, change, create=create)
     if not count:
         return value, 0
-    if "\n" in value:  # laid out for people
-        return json.dumps(new, indent=2, ensure_ascii=False), count
-    return json.dumps(new, separators=(",", ":"), ensure_ascii=False), count
+    margin = _MARGIN.search(value)  # of what is laid out for people
+    end = value[len(value.rstrip()) :]
+    if margin:
+        return json.dumps(new, indent=margin[1], ensure_ascii=False) + end, count
+    return json.dumps(new, separators=(",", ":"), ensure_ascii=False) + end, count
 
 
 def _is_entry(part: str) -> bool:

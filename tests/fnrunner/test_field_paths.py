@@ -3,6 +3,8 @@
 from copy import deepcopy
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cadlib.yaml import Value
 from fnrunner.builtin import field_paths
@@ -149,3 +151,41 @@ def test_a_path_has_an_end() -> None:
 def test_json_that_is_too_deep_is_text() -> None:
     with pytest.raises(PathError, match="expected MappingNode but was ScalarNode"):
         put({"a": "[" * 100_000}, ("a", "b"), lambda _: "new", create=False)
+
+
+def test_json_keeps_its_layout() -> None:
+    """Short-cut: write it as JSON is written by default."""
+    text = '{\n    "a": [\n        1,\n        2\n    ],\n    "é": {}\n}\n'
+    assert changed({"x": text}, "x.a.1") == ({"x": text.replace("2", '"new"')}, 1)
+
+
+KEYS = st.text("abc.", min_size=1, max_size=3).filter(lambda key: "\\" not in key)
+TREES: st.SearchStrategy[Value] = st.recursive(
+    st.integers() | st.none(),
+    lambda inner: st.dictionaries(KEYS, inner, max_size=3) | st.lists(inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def leaves(value: Value, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The parts that lead to each leaf."""
+    if isinstance(value, dict):
+        return [leaf for key, each in value.items() for leaf in leaves(each, (*path, key))]
+    if isinstance(value, list):
+        return [leaf for i, each in enumerate(value) for leaf in leaves(each, (*path, str(i)))]
+    return [path]
+
+
+@given(tree=TREES)
+def test_what_is_put_is_found_and_nothing_else_changes(tree: Value) -> None:
+    for parts in leaves(tree):
+        new, count = put(tree, parts, lambda _: "new", create=False)
+        assert count == 1
+        assert get(new, parts) == "new"
+        assert put(new, parts, lambda _, at=parts: get(tree, at), create=False)[0] == tree  # type: ignore[misc] # mypy knows no defaults of lambdas
+
+
+@given(parts=st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=6))
+def test_parts_joined_are_split_again(parts: list[str]) -> None:
+    assert split(".".join(parts)) == tuple(parts)
+    assert split(r"\.".join(parts)) == (".".join(parts),)

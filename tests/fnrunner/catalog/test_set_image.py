@@ -68,6 +68,13 @@ def test_image(before: str, data: dict[str, str], after: str) -> None:
     assert answer.messages == [f"info: summary: updated a total of {int(before != after)} image(s)"]
 
 
+@pytest.mark.parametrize(("before", "data", "after"), IMAGES.values(), ids=IMAGES)
+def test_a_second_time_changes_nothing_more(before: str, data: dict[str, str], after: str) -> None:
+    del before
+    again = call(set_image.run, pod(after), config_map(**data))
+    assert image(again) == after
+
+
 def test_containers_of_the_usual_kinds() -> None:
     """Short-cut: `containers` only, or every field named `image`."""
     text = """
