@@ -49,16 +49,6 @@ class Executables:
         self._digests: dict[Path, tuple[_Stamp, str]] = {}
 
     async def identity(self, image: str) -> str:
-        """Return the digest of the file that would run now.
-
-        Raises:
-            FunctionNotFoundError: The name means none of them.
-            FunctionRefusedError: It cannot be read.
-        """
-        _, executable = self._find(image)
-        return (await self._readable(image, executable))[0]
-
-    async def identity(self, image: str) -> str:
         """Return what would run now: "sha256:…" of the executable, and of its arguments if any.
 
         What lies beside it is not in there: a function that goes by such files is not pure.
@@ -109,18 +99,6 @@ class Executables:
                 if executable.means.mean(name):
                     return name, executable
         raise FunctionNotFoundError(image)
-
-    async def _readable(self, image: str, executable: Executable) -> tuple[str, tuple[Path, ...]]:
-        """Return an executable's digest and what is shown for it, or raise FunctionRefusedError."""
-        try:
-            digest = await asyncio.to_thread(self._digest, executable.path)
-            return digest, _shown(executable.path)
-        except OSError as error:
-            raise FunctionRefusedError(
-                image,
-                f"its executable {executable.path} cannot be read: {error.strerror}",
-                "Correct its path in the runner's configuration, or the mode of the file",
-            ) from error
 
     def _fenced(self, image: str) -> Sandbox:
         if isinstance(self._sandbox, SandboxError):
