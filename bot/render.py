@@ -22,7 +22,12 @@ from cadlib.images import resolve_image
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Entry, Files, join
 from fnrunner.client import Client
-from fnrunner.errors import FunctionError, RunnerBrokenError, RunnerBusyError
+from fnrunner.errors import (
+    FunctionError,
+    FunctionUnavailableError,
+    RunnerBrokenError,
+    RunnerBusyError,
+)
 from lifecycle.facts import Verdict
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -137,11 +142,18 @@ class Judge:
                     digest=ran.digest,
                 )
             except FunctionError as error:
+                if isinstance(error, FunctionUnavailableError) and error.passing:
+                    return None, _not_run(steps, step.image, error)
                 outcome = render.Outcome(error=str(error))
             except (RunnerBusyError, RunnerBrokenError) as error:
-                steps.close()
-                log.warning("function not run", image=step.image, error=str(error))
-                return None, str(error)
+                return None, _not_run(steps, step.image, error)
+
+
+def _not_run(steps: render.Steps, image: str, error: Exception) -> str:
+    """End a rendering that cannot go on now, which is no fault of the package."""
+    steps.close()
+    log.warning("function not run", image=image, error=str(error))
+    return str(error)
 
 
 def _advance(steps: render.Steps, outcome: render.Outcome | None) -> render.Call | render.Rendered:

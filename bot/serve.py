@@ -6,7 +6,7 @@ import secrets
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
@@ -24,10 +24,14 @@ from bot.render import Judge
 from bot.settings import Settings, SettingsError
 from bot.store import Store, StoreError
 from bot.work import Worker
+from fnrunner.builtin import PREFIXES
 from fnrunner.client import Client
 from lifecycle import records
 
 log = structlog.get_logger()
+
+# Whoever opens a pull request names images: others than the catalog's are for the operator to allow.
+_CATALOG_ONLY = tuple(word for each in PREFIXES for word in ("--allow", f"{each}*"))
 
 RUNNER_START = 30.0
 """Seconds for our own runner to answer; it takes about half a second."""
@@ -107,7 +111,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
             )
             url = postgres.url
         store = await stack.enter_async_context(Store(url))
-        address = settings.runner_address or await stack.enter_async_context(_own_runner())
+        address = settings.runner_address or await stack.enter_async_context(_own_runner(settings))
         client = await stack.enter_async_context(Client(address))
         app = GitHubApp(settings.github_api_url, settings.github_app_id, settings.private_key)
         stack.callback(app.close)
@@ -147,12 +151,13 @@ async def _sweep(store: Store, mirrors: Mirrors, settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def _own_runner() -> AsyncIterator[str]:
+async def _own_runner(settings: Settings) -> AsyncIterator[str]:
     """Start `porchbot runner` on a Unix socket, and again when it dies; end it with the block."""
+    how = ("--config", settings.runner_config) if settings.runner_config else _CATALOG_ONLY
     with tempfile.TemporaryDirectory(prefix="porchbot-runner-") as folder:
         address = f"unix:{Path(folder) / 'runner.sock'}"
-        process = _Runner(await _spawn(address))
-        keeping = asyncio.create_task(_keep(process, address))
+        process = _Runner(await _spawn(address, how))
+        keeping = asyncio.create_task(_keep(process, address, how))
         try:
             async with Client(address) as client:
                 if not await client.is_ready(RUNNER_START):
@@ -176,22 +181,23 @@ class _Runner:
         await self.process.wait()
 
 
-async def _spawn(address: str) -> asyncio.subprocess.Process:
+async def _spawn(address: str, how: Sequence[str]) -> asyncio.subprocess.Process:
     """The runner ends by itself when the pipe to its standard input closes: also after kill -9."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot.cli", "runner", "--listen", address, "--until-stdin-closes"),
+        *how,
         stdin=asyncio.subprocess.PIPE,
     )
 
 
-async def _keep(runner: _Runner, address: str) -> None:
+async def _keep(runner: _Runner, address: str, how: Sequence[str]) -> None:
     while True:
         await runner.process.wait()
         log.error(
             "the function runner ended; it is started again", status=runner.process.returncode
         )
         await asyncio.sleep(0.2)
-        runner.process = await _spawn(address)
+        runner.process = await _spawn(address, how)
 
 
 class _Server(uvicorn.Server):

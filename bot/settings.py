@@ -36,6 +36,8 @@ class Settings:
         github_api_url: PORCHBOT_GITHUB_API_URL; default GitHub's own.
         github_web_url: PORCHBOT_GITHUB_WEB_URL; default GitHub's own.
         runner_address: PORCHBOT_RUNNER_ADDRESS, `host:port` or `unix:/path`; "" starts our own.
+        runner_config: PORCHBOT_RUNNER_CONFIG, the configuration file of our own runner; "" for none:
+            then only images of the catalog run, in a sandbox.
         state: PORCHBOT_STATE, a folder for mirrors and the embedded database, all of which can be
             made again; default `porchbot` below XDG_STATE_HOME or ~/.local/state, never a shared
             temporary folder, where others could have made it first.
@@ -55,6 +57,7 @@ class Settings:
     github_api_url: str = "https://api.github.com"
     github_web_url: str = "https://github.com"
     runner_address: str = ""
+    runner_config: str = ""
     state: Path = field(default_factory=lambda: _state({}))
     workers: int = 4
     sweep_interval: float = 900.0
@@ -85,6 +88,7 @@ class Settings:
             github_api_url=read.url("PORCHBOT_GITHUB_API_URL", "https://api.github.com"),
             github_web_url=read.url("PORCHBOT_GITHUB_WEB_URL", "https://github.com"),
             runner_address=environ.get("PORCHBOT_RUNNER_ADDRESS", ""),
+            runner_config=environ.get("PORCHBOT_RUNNER_CONFIG", ""),
             state=_state(environ),
             workers=int(read.number("PORCHBOT_WORKERS", 4, least=1, most=64)),
             sweep_interval=read.number("PORCHBOT_SWEEP_SECONDS", 900, least=1, most=86_400),
