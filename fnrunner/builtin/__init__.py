@@ -32,6 +32,8 @@ PREFIXES: Final = (
     "gcr.io/kpt-fn/",
     "gcr.io/kpt-fn-contrib/",
 )
+# kpt has this function itself, under a name that is no image's.
+_KPTS_OWN: Final = {"builtins/gen-pkg-context": "gen-pkg-context"}
 # The catalog's other functions, and why they need their image.
 IMAGE_ONLY: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -122,6 +124,9 @@ def find(image: str, prefixes: Sequence[str] = PREFIXES) -> Function:
 
 
 def _short(image: str, prefixes: Sequence[str]) -> str:
+    own, colon, tag = image.partition(":")
+    if own in _KPTS_OWN:
+        return f"{_KPTS_OWN[own]}{colon}{tag}"
     for prefix in prefixes:
         if image.startswith(f"{prefix.rstrip('/')}/"):
             return image.removeprefix(f"{prefix.rstrip('/')}/")

@@ -63,8 +63,9 @@ def _described(function: Function, heading: str) -> str:
         f"{heading} {function.name}",
         about.summary,
         about.doc.strip(),
-        f"Tags: {tags}.",
     ]
+    if about.tags:
+        parts.append(f"Tags: {tags}.")
     if about.alone:
         parts.append("It treats each resource alone.")
     if about.example:

@@ -14,11 +14,12 @@ from click.testing import CliRunner
 from bot.cli.fn import fn
 from bot.cli.pkg import pkg
 from cadlib import package as packages
-from cadlib import resourcelist
 from cadlib.package import KPTFILE, Entry, Files
 from cadlib.source import unfit
 from cadlib.yaml import Value, emit
 from fnrunner import builtin
+from fnrunner.builtin.memory import Memory
+from fnrunner.builtin.work import evaluate
 from fnrunner.errors import FunctionNotFoundError
 from tests.cases import context
 from tests.cases.compare import (
@@ -162,9 +163,8 @@ def _command(args: Sequence[str], ran: Ran) -> None:
 
 def _function(image: str, ran: Ran) -> None:
     """Run one function on a ResourceList, as its image does: from standard input to output."""
-    given = resourcelist.decode(ran.output)
-    answer = builtin.find(image).run(given)
-    ran.output = resourcelist.encode(answer.items, given.config)
+    answer = evaluate(image, builtin.find(image), ran.output, Memory())
+    ran.output = answer.resources
     ran.errors += answer.log
     ran.status = ran.status or int(answer.failed)
 

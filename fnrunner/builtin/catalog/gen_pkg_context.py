@@ -21,6 +21,8 @@ ABOUT: Final = About(
     tags=(">=0",),  # kpt's own: it has no version
     summary="Writes package-context.yaml, which tells functions what their package is called.",
     doc="""\
+kpt calls it `builtins/gen-pkg-context`, which means it here too.
+
 Data of a ConfigMap, optional: `package-path`, where the package lies in its repository or its
 organisation, such as "net/edge/core". The context is a ConfigMap named `kptfile.kpt.dev` with
 `name`, the name in the Kptfile, and `package-path` where it is given. It is never applied to a

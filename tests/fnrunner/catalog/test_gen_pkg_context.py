@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from bot.cli.fn import fn
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
+from fnrunner import builtin
 from fnrunner.builtin.catalog import gen_pkg_context
+from fnrunner.errors import FunctionNotFoundError
 from tests.fnrunner.calls import config_map, values
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: shop}"
@@ -44,6 +47,14 @@ def test_the_path_comes_from_the_configuration() -> None:
     made = gen_pkg_context.run(ResourceList((root,), config)).items[-1].value
     assert isinstance(made, dict)
     assert made["data"] == {"name": "shop", "package-path": "net/shop"}
+
+
+@pytest.mark.parametrize("image", ["builtins/gen-pkg-context", "builtins/gen-pkg-context:latest"])
+def test_kpts_own_name_means_it(image: str) -> None:
+    """Short-cut: take all that begins so for functions of ours."""
+    assert builtin.find(image).name == "gen-pkg-context"
+    with pytest.raises(FunctionNotFoundError, match="builtins/set-labels"):
+        builtin.find("builtins/set-labels")
 
 
 def test_on_a_folder(tmp_path: Path) -> None:
