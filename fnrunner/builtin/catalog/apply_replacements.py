@@ -29,7 +29,7 @@ from fnrunner.builtin.regex import PatternError
 from fnrunner.builtin.verdict import Verdict
 
 ABOUT: Final = About(
-    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.1.4", "v0.1.5"),
+    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.1.4", "v0.1.5", "~0.1"),
     summary="Copies a field of one resource into fields of others.",
     doc="""\
 `ApplyReplacements` (`fn.kpt.dev/v1alpha1`) with `replacements`, kustomize's. Each has

@@ -23,7 +23,7 @@ from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
 
 ABOUT: Final = About(
-    tags=("v0.1", "v0.1.0"),
+    tags=("v0.1", "v0.1.0", "~0.1"),
     summary="Makes a Google Cloud service resource for each API that a ProjectServiceSet lists.",
     doc="""\
 It takes no configuration. In the package, `ProjectServiceSet`

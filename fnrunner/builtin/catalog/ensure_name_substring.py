@@ -23,7 +23,7 @@ from fnrunner.builtin.resource import ShapeError
 from fnrunner.builtin.verdict import Verdict
 
 ABOUT: Final = About(
-    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.2", "v0.2.0", "v0.2.1", "v0.2.2"),
+    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.2", "v0.2.0", "v0.2.1", "~0.1 || ~0.2"),
     summary="Gives every resource name a prefix or a suffix that it does not have yet.",
     doc="""\
 - A ConfigMap with `prepend` or `append`, one of them; or

@@ -26,7 +26,7 @@ from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
 
 ABOUT: Final = About(
-    tags=("v0.1", "v0.1.0", "v0.1.1"),
+    tags=("v0.1", "v0.1.0", "v0.1.1", "~0.1"),
     summary="Makes Google Cloud folders from a hierarchy of names.",
     doc="""\
 It takes no configuration. In the package, `ResourceHierarchy`

@@ -25,7 +25,7 @@ from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
 
 ABOUT: Final = About(
-    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3"),
+    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "~0.1"),
     summary="Changes the name, tag or digest of an image wherever it is used.",
     doc="""\
 - A ConfigMap with `name` and one or more of `newName`, `newTag`, `digest`; or

@@ -24,7 +24,7 @@ from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import Verdict
 
 ABOUT: Final = About(
-    tags=("v0.1", "v0.1.0", "v0.2", "v0.2.0", "v0.2.1", "v0.2.2"),
+    tags=("v0.1", "v0.1.0", "v0.2", "v0.2.0", "v0.2.1", "~0.1 || ~0.2"),
     summary="Sets a Google Cloud project as setter and annotation where none is set yet.",
     doc="""\
 A ConfigMap with `project-id`.

@@ -21,7 +21,7 @@ from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
 
 ABOUT: Final = About(
-    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.2", "v0.2.0", "v0.2.1", "v0.2.2"),
+    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.2", "v0.2.0", "v0.2.1", "~0.1 || ~0.2"),
     summary="Replaces a resource by another of the same name, or adds it.",
     doc="""\
 The configuration is the resource itself, or a `List` of them in `items`.
