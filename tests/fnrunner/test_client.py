@@ -39,7 +39,7 @@ async def test_a_function_runs_there(tmp_path: Path, kind: str) -> None:
         serving(address, LIMITS) as bound,
         Client(bound) as client,
     ):
-        assert await client.is_ready()
+        assert await client.is_ready(60)
         outcome = await client.run("set-labels", POD)
     listed = resourcelist.decode(outcome.resources)
     assert not outcome.failed
@@ -106,14 +106,14 @@ async def test_a_runner_that_is_not_there_is_busy(tmp_path: Path) -> None:
 async def test_a_runner_that_comes_late_or_again_is_found(tmp_path: Path) -> None:
     """Short-cut: fail at the first refused connection, or wait gRPC's two minutes."""
     address = f"unix:{tmp_path}/s"
-    async with Client(address) as client:
+    async with Client(address, patience=60) as client:
         calling = asyncio.ensure_future(client.run("set-labels", POD))
         await asyncio.sleep(0.2)
         for _ in range(2):
             started = time.perf_counter()
             async with serving(address, LIMITS):
                 assert not (await calling).failed
-                assert time.perf_counter() - started < 3
+                assert time.perf_counter() - started < 30
             calling = asyncio.ensure_future(client.run("set-labels", POD))
             await asyncio.sleep(0.2)
         calling.cancel()

@@ -50,11 +50,11 @@ async def test_a_process_serves_until_it_is_told_to_stop(
     """Short-cut: leave the socket behind, or end with a traceback."""
     started = time.perf_counter()
     with process(f"unix:{tmp_path}/s") as running:
-        async with Client(f"unix:{tmp_path}/s") as client:
-            assert not (await client.run("set-labels", POD)).failed
+        async with Client(f"unix:{tmp_path}/s", patience=60) as client:
+            assert not (await client.run("set-labels", POD, seconds=60)).failed
         print(f"runner started and answered in {time.perf_counter() - started:.2f} s")
         running.send_signal(number)
-        assert running.wait(10) == 0
+        assert running.wait(60) == 0
     assert not (tmp_path / "s").exists()
 
 
@@ -67,7 +67,7 @@ async def test_the_socket_is_for_its_owner_only(tmp_path: Path) -> None:
 async def test_what_a_killed_runner_left_is_no_obstacle(tmp_path: Path) -> None:
     async with Client(f"unix:{tmp_path}/s") as client:
         with process(f"unix:{tmp_path}/s"):
-            assert await client.is_ready(10)
+            assert await client.is_ready(60)
         assert (tmp_path / "s").exists()
         async with serving(f"unix:{tmp_path}/s", LIMITS):
             assert not (await client.run("set-labels", POD)).failed
@@ -76,10 +76,10 @@ async def test_what_a_killed_runner_left_is_no_obstacle(tmp_path: Path) -> None:
 async def test_it_says_when_it_is_ready_and_stops_when_cancelled() -> None:
     bound: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.ensure_future(serve("127.0.0.1:0", ready=bound.set_result))
-    address = await asyncio.wait_for(bound, 10)
+    address = await asyncio.wait_for(bound, 60)
     assert not address.endswith(":0")
     async with Client(address) as client:
-        assert await client.is_ready()
+        assert await client.is_ready(60)
     serving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await serving
@@ -118,7 +118,7 @@ async def test_a_socket_that_is_served_is_not_taken_over(tmp_path: Path) -> None
             async with serving(address, LIMITS):
                 pass
         async with Client(address) as client:
-            assert await client.is_ready()
+            assert await client.is_ready(60)
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")

@@ -77,7 +77,7 @@ async def call(
     opened: grpc.aio.Channel, image: str, resources: bytes = b""
 ) -> evaluator_pb2.EvaluateFunctionResponse:
     request = evaluator_pb2.EvaluateFunctionRequest(image=image, resource_list=resources)
-    return await wire.evaluator(opened)(request, timeout=10)
+    return await wire.evaluator(opened)(request, timeout=60)
 
 
 def pods(count: int = 1) -> bytes:
@@ -97,7 +97,7 @@ async def test_the_method_and_the_fields_are_porchs(tmp_path: Path) -> None:
     async with channel(tmp_path) as opened:
         raw = opened.unary_unary(METHOD, request_serializer=None, response_deserializer=None)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await raw(request, timeout=10)
+            await raw(request, timeout=60)
     assert caught.value.code() is grpc.StatusCode.INTERNAL
     assert "must be a `ConfigMap`" in (caught.value.details() or "")
 
@@ -107,7 +107,7 @@ async def test_the_answer_has_the_list_in_field_one_and_the_log_in_field_two(
 ) -> None:
     async with channel(tmp_path, Fixed(Outcome(b"kind: R", log="hint"))) as opened:
         raw = opened.unary_unary(METHOD, request_serializer=None, response_deserializer=None)
-        assert await raw(b"", timeout=10) == b"\x0a\x07kind: R\x12\x04hint"
+        assert await raw(b"", timeout=60) == b"\x0a\x07kind: R\x12\x04hint"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,8 @@ async def test_a_function_stops_when_its_caller_is_gone(tmp_path: Path, how: str
     sleeper = Sleeper()
     async with channel(tmp_path, sleeper) as opened:
         request = evaluator_pb2.EvaluateFunctionRequest(image="f")
-        calling = wire.evaluator(opened)(request, timeout=0.2 if how == "deadline" else 600)
+        await opened.channel_ready()  # so that the deadline is the function's alone
+        calling = wire.evaluator(opened)(request, timeout=2 if how == "deadline" else 600)
         await asyncio.wait_for(sleeper.began.wait(), 30)
         if how == "cancelled":
             calling.cancel()
@@ -393,7 +394,7 @@ def test_the_status_keeps_within_its_limit(limit: int, count: int) -> None:
 async def test_health_is_served_for_any_name(tmp_path: Path, service: str) -> None:
     async with channel(tmp_path) as opened:
         stub = health_pb2_grpc.HealthStub(opened)
-        answer = await stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=10)
+        answer = await stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=60)
     assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
@@ -411,8 +412,8 @@ async def test_watching_health_tells_of_the_end(tmp_path: Path) -> None:
     async with grpc.aio.insecure_channel(f"unix:{tmp_path}/s") as opened:
         async with serving(f"unix:{tmp_path}/s", limits):
             watching = asyncio.ensure_future(watch(opened))
-            await asyncio.wait_for(first.wait(), 10)
-        await asyncio.wait_for(watching, 10)
+            await asyncio.wait_for(first.wait(), 60)
+        await asyncio.wait_for(watching, 60)
     status = health_pb2.HealthCheckResponse
     assert seen == [status.SERVING, status.NOT_SERVING]
 
