@@ -50,10 +50,11 @@ def leave_network() -> None:
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
-def empty_root() -> int:
-    """Return a descriptor of a folder that is empty for ever."""
-    with tempfile.TemporaryDirectory() as path:
+def empty_root() -> int | None:
+    """Return a descriptor of a folder that is empty for ever; None where none can be made."""
+    with suppress(OSError), tempfile.TemporaryDirectory() as path:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    return None
 
 
 def limit(seconds: float, memory_bytes: int) -> None:
@@ -78,15 +79,17 @@ def _lower(kind: int, value: int) -> None:
     resource.setrlimit(kind, (most, most))
 
 
-def shut(root: int) -> None:
+def shut(root: int | None) -> None:
     """Give up files, identity, and the calls that lead to others.
 
     Args:
-        root: Descriptor of the folder that is all there will be.
+        root: Descriptor of the folder that is all there will be; None leaves files as they are.
     """
-    with suppress(PermissionError):
-        os.fchdir(root)
-        os.chroot(".")
+    if root is not None:
+        with suppress(PermissionError):
+            os.fchdir(root)
+            os.chroot(".")
+        os.close(root)
     if os.geteuid() == 0:
         with suppress(PermissionError):  # as root without the privileges of root
             os.setgroups([])

@@ -73,7 +73,7 @@ def _write_all(target: int, data: bytes) -> None:
 
 
 def _one(
-    engine: ModuleType, head: dict[str, Any], body: bytes, root: int, ours: tuple[int, int]
+    engine: ModuleType, head: dict[str, Any], body: bytes, root: int | None, ours: tuple[int, int]
 ) -> tuple[str, bytes]:
     """Run one call in a child; return how it ended, and its answer or its words.
 
@@ -81,7 +81,7 @@ def _one(
         engine: What runs it.
         head: Its limits.
         body: Its payload.
-        root: Descriptor of the folder that is all it has.
+        root: Descriptor of the folder that is all it has; None for no such folder.
         ours: The ends of our own pipes, which are none of its business.
     """
     answer, answer_end = os.pipe()
@@ -145,7 +145,7 @@ def _cause(status: int, said: bytes) -> tuple[str, bytes]:
 
 
 def _call(
-    engine: ModuleType, head: dict[str, Any], body: bytes, root: int, target: int, words: int
+    engine: ModuleType, head: dict[str, Any], body: bytes, root: int | None, target: int, words: int
 ) -> NoReturn:
     """Run a call and end this process: status 0 once the answer is written."""
     status = 1

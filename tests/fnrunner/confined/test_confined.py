@@ -44,7 +44,8 @@ STOPPED = {
         "x = {}\nx['x'] = x\nctx.resource_list['items'] = [x]", {}, "memory: 256 MiB",
     ),
     "an answer without an end": (
-        "x = 'a' * 1000000\nctx.resource_list['items'] = [x for _ in range(80)]", {},
+        "x = 'a' * 1000000\nctx.resource_list['items'] = [x for _ in range(70)]",
+        {"memory_bytes": 2048 * MIB},
         "output: 64 MiB",
     ),
 }  # fmt: skip

@@ -1,0 +1,62 @@
+"""Functions that policies get beside the engine's own: which, and when not."""
+
+import pytest
+
+from fnrunner.builtin.confined import rego_shims
+
+PACKAGES = {
+    "plain": ("package a\n", "a"),
+    "with parts": ("# package x\npackage lib.a_b.c\n", "lib.a_b.c"),
+    "with a text": ('package a["b-c"]\n', 'a["b-c"]'),
+    "behind a comment": ("# c\n\n  package  a  # d\n", "a"),
+    "none": ("x = 1\n", ""),
+}
+
+
+@pytest.mark.parametrize(("module", "name"), PACKAGES.values(), ids=PACKAGES)
+def test_the_package_of_a_module(module: str, name: str) -> None:
+    assert rego_shims.package(module) == name
+
+
+NEEDED = {
+    "a function that is gone": ("a { any([true]) }", "any("),
+    "one over a line": ('a { re_match(\n"x", y) }', "re_match("),
+    "a builtin that may have no value": ("a { to_number(input.x) > 1 }", "to_number("),
+    "one with a dot": ("a { units.parse(input.x) > 1 }", "units.parse("),
+}
+NOT_NEEDED = {
+    "one that is not called": "a { b := any; all = 1 }",
+    "in a text": 'a { x := "any(x)" }',
+    "in a comment": "# any(x)\na { true }",
+    "defined here": "any(x) { x[_] }\na { any([true]) }",
+    "defined with a value": "any(x) = y { y := x[_] }\na { any([true]) }",
+    "another's": "a { data.lib.any([true]); my_any([true]) }",
+}
+
+
+@pytest.mark.parametrize(("code", "start"), NEEDED.values(), ids=NEEDED)
+def test_a_function_that_is_called_is_given(code: str, start: str) -> None:
+    module = rego_shims.for_package("p", [f"package p\n{code}"])
+    assert module.startswith(f"package p\n{start}")
+
+
+@pytest.mark.parametrize("code", NOT_NEEDED.values(), ids=NOT_NEEDED)
+def test_no_function_is_given_that_is_not_called(code: str) -> None:
+    """Short-cut: look for the name."""
+    assert rego_shims.for_package("p", [f"package p\n{code}"]) == ""
+
+
+def test_the_engine_reads_what_is_given() -> None:
+    import regorus
+
+    engine = regorus.Engine()
+    engine.set_rego_v0(True)
+    engine.add_policy("guarded", rego_shims.guarded())
+    calls = "\n".join(
+        f"x{n} {{ {name}({', '.join(['input.x'] * count)}) }}"
+        for n, (name, (count, _)) in enumerate(rego_shims._GUARDED.items())
+    )
+    engine.add_policy("p", f"package p\n{calls}")
+    engine.add_policy("q", rego_shims.for_package("p", [f"package p\n{calls}"]))
+    engine.set_input_json("{}")
+    assert engine.get_packages() == ["data.builtins_here", "data.p", "data.p"]
