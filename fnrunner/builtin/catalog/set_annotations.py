@@ -31,7 +31,7 @@ ABOUT: Final = About(
     doc="""\
 - A ConfigMap, whose data are the annotations; or
 - `SetAnnotations` (`fn.kpt.dev/v1alpha1`) with `annotations`, and `additionalAnnotationFields`: a
-  list of `group`, `version`, `kind` (each optional), `fieldPath` (keys joined by "/") and `create`.
+  list of `path` (keys joined by "/"), `create`, and optional `group`, `version`, `kind`.
 """,
     example="""\
 apiVersion: v1
