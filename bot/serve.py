@@ -30,7 +30,7 @@ from lifecycle import records
 
 log = structlog.get_logger()
 
-# Whoever opens a pull request names images: others than the catalog's are for the operator to allow.
+# Whoever opens a pull request names images: others than the catalog are for the operator to allow.
 _CATALOG_ONLY = tuple(word for each in PREFIXES for word in ("--allow", f"{each}*"))
 
 RUNNER_START = 30.0

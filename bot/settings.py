@@ -36,8 +36,8 @@ class Settings:
         github_api_url: PORCHBOT_GITHUB_API_URL; default GitHub's own.
         github_web_url: PORCHBOT_GITHUB_WEB_URL; default GitHub's own.
         runner_address: PORCHBOT_RUNNER_ADDRESS, `host:port` or `unix:/path`; "" starts our own.
-        runner_config: PORCHBOT_RUNNER_CONFIG, the configuration file of our own runner; "" for none:
-            then only images of the catalog run, in a sandbox.
+        runner_config: PORCHBOT_RUNNER_CONFIG, the configuration file of our own runner; "" for one
+            that runs images of the catalog only.
         state: PORCHBOT_STATE, a folder for mirrors and the embedded database, all of which can be
             made again; default `porchbot` below XDG_STATE_HOME or ~/.local/state, never a shared
             temporary folder, where others could have made it first.
