@@ -130,7 +130,7 @@ class _Helper:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-            [sys.executable, "-I", "-c", _START, *sys.path],
+            [sys.executable, "-I", "-c", _START, *filter(None, sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -198,10 +198,14 @@ class _Helper:
         """End it and what it runs."""
         self._process.kill()  # what it runs is told by the kernel
         self._process.wait()
-        self.forget()
+        self._close()
 
-    def forget(self) -> None:
-        """Close our ends of its pipes."""
+    def leave(self) -> None:
+        """Leave it to the process that started it, which this one was forked from."""
+        self._process.returncode = 0  # so that nobody waits for it here
+        self._close()
+
+    def _close(self) -> None:
         self._in.close()
         self._out.close()
 
@@ -243,7 +247,7 @@ def _after_fork() -> None:
     global _turns, _lock  # both may be held by threads that are not here
     _turns, _lock = BoundedSemaphore(_TOGETHER), Lock()
     for helper in _idle:
-        helper.forget()
+        helper.leave()
     _idle.clear()
 
 

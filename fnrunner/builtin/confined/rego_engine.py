@@ -114,4 +114,6 @@ def _worded(text: str) -> str:
         return 'it has no rule `violation`: write violation[{"msg": msg}]'
     place, said = _PLACE.search(text), _SAID.search(text)
     words = " ".join((said["text"] if said else text).split())
+    if words == "else cannot be used with set rules":  # what follows is no else, but a body
+        words = "a rule like violation[…] has one body: write its head before each"
     return f"{place['file']}:{place['line']}:{place['column']}: {words}" if place else words
