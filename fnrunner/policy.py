@@ -54,12 +54,13 @@ class Policy:
             )
 
     def granted(self, image: str, digest: str = "") -> Granted:
-        """Return what a function may have, by its name as it was asked for."""
-        both = (image, images.resolve_image(image, self.prefix))
+        """Return what a function may have, by its name as it was asked for, full or short."""
+        short = image.removeprefix(f"{self.prefix.rstrip('/')}/")
+        names = (image, short, images.resolve_image(image, self.prefix))
         fitting = [
             given
             for pattern, given in self.grants
-            if any(fits(pattern, each, digest) for each in both)
+            if any(fits(pattern, each, digest) for each in names)
         ]
         return fitting[-1] if fitting else self.usual
 

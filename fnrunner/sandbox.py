@@ -64,7 +64,10 @@ class Sandbox:
         """
         if sys.platform != "linux":
             raise SandboxError(f"sandboxes need Linux, this is {sys.platform}", "Run it on Linux")
-        users = launch.users()
+        try:
+            users = launch.users()
+        except FileNotFoundError as error:
+            raise _refused("this kernel has no user namespaces") from error
         launcher = Launcher(
             _program("prlimit", "util-linux", path),
             _program("setpriv", "util-linux", path) if users else "",

@@ -165,6 +165,7 @@ async def test_it_has_what_it_is_granted(sandbox: Sandbox, folder: Path) -> None
     runner = Executables([program(folder, "echo $TOKEN $PATH >&2; cat")], policy, sandbox)
     for image in ("my-fn:v1", "ghcr.io/kptdev/krm-functions-catalog/my-fn:v1"):
         assert (await runner.run(image, LIST)).log == "t /bin\n"
+        assert policy.granted(image) is granted  # which says too whether answers are kept
 
 
 async def test_it_is_stopped_before_its_caller_leaves(sandbox: Sandbox, folder: Path) -> None:
