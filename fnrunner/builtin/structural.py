@@ -3,7 +3,8 @@
 Rules:
     - A version that is served counts; its schema is `openAPIV3Schema`, for all versions one in
       the older form (v1beta1).
-    - apiVersion, kind and metadata need not be named; metadata is Kubernetes' own.
+    - apiVersion, kind and metadata need not be named; metadata is Kubernetes' own, of which a
+      schema may restrict some fields.
     - Fields that a schema does not name are pruned by the API server: strict, they are problems.
       `x-kubernetes-preserve-unknown-fields` allows them, at its own level only. What stands below
       allOf, anyOf, oneOf and not adds rules about values, and no fields.
@@ -19,8 +20,8 @@ Source: Kubernetes, custom resource definitions (apiextensions.k8s.io/v1, JSONSc
 import ipaddress
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import Any, Final
 
 import re2
@@ -67,23 +68,32 @@ class DefinitionError(Exception):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of custom resource, in one version.
+    """A kind of custom resource, in one version; its schema is compiled when first used."""
 
-    Attributes:
-        check: Finds what is wrong with a resource.
-        rules: Its schema has rules in CEL, which are not held against anything.
-    """
+    def __init__(self, schema: Value, path: Path, *, strict: bool, metadata: Check) -> None:
+        self._schema = schema
+        self._path = path
+        self._compiler = _Compiler(strict=strict, metadata=metadata)
 
-    check: Check
-    rules: bool
+    @cached_property
+    def _check(self) -> Check:
+        return self._compiler.whole(self._schema, self._path)
 
     def problems(self, value: Value) -> list[Problem]:
-        """Return what is wrong with a resource."""
+        """Return what is wrong with a resource.
+
+        Raises:
+            DefinitionError: The schema cannot be used.
+        """
         found: list[Problem] = []
-        self.check(value, (), found)
+        self._check(value, (), found)
         return found
+
+    @property
+    def rules(self) -> bool:
+        """Whether its schema, once used, has rules in CEL, which are not held."""
+        return self._compiler.rules
 
 
 Kinds = Mapping[tuple[str, str, str], Kind]
@@ -102,20 +112,15 @@ def kinds(definition: Value, *, strict: bool, metadata: Check) -> Kinds:
         definition: A CustomResourceDefinition.
         strict: Whether fields that a schema does not name are problems.
         metadata: Checks `metadata`.
-
-    Raises:
-        DefinitionError: A schema cannot be used.
     """
     spec = resource.mapping(resource.field(definition, "spec"))
     group = resource.text(spec.get("group"))
     kind = resource.text(resource.field(spec, "names", "kind"))
     keep = spec.get("preserveUnknownFields") is True
-    found: dict[tuple[str, str, str], Kind] = {}
-    for version, schema, path in _versions(spec):
-        compiler = _Compiler(strict=strict and not keep, metadata=metadata)
-        check = compiler.whole(schema, path)
-        found[group, version, kind] = Kind(check, compiler.rules)
-    return found
+    return {
+        (group, version, kind): Kind(schema, path, strict=strict and not keep, metadata=metadata)
+        for version, schema, path in _versions(spec)
+    }
 
 
 def _versions(spec: _Schema) -> Iterable[tuple[str, Value, Path]]:
@@ -229,9 +234,11 @@ class _Compiler:
         fields = {
             key: self._node(each, (*path, "properties", key), structural=structural)
             for key, each in properties.items()
+            if not (head and key == "metadata")
         }
         if head:
-            fields |= {"apiVersion": _IS_TEXT, "kind": _IS_TEXT, "metadata": self._metadata}
+            fields |= {"apiVersion": _IS_TEXT, "kind": _IS_TEXT}
+            fields["metadata"] = self._of_metadata(properties, path)
         other = self._other(schema, path, structural=structural)
 
         def check(value: Value, at: Path, found: list[Problem]) -> None:
@@ -241,6 +248,14 @@ class _Compiler:
                         inner(part, (*at, key), found)
 
         return check
+
+    def _of_metadata(self, properties: _Schema, path: Path) -> Check:
+        """Return the check of metadata, of which a schema may restrict some fields."""
+        if "metadata" not in properties:
+            return self._metadata
+        at = (*path, "properties", "metadata")
+        own = self._node(properties["metadata"], at, structural=False)
+        return _all([self._metadata, own])
 
     def _other(self, schema: _Schema, path: Path, *, structural: bool) -> Check | None:
         """Return the check of fields that the schema does not name."""

@@ -175,6 +175,19 @@ def test_metadata_is_kubernetes_own() -> None:
     assert [problem.path for problem in wrong] == [("metadata", "labelz")]
 
 
+def test_a_schema_may_restrict_metadata() -> None:
+    """Short-cut: let Kubernetes' own schema take the place of what the definition says."""
+    whole = definition("type: object")
+    top: Any = whole
+    top = top["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    top["metadata"] = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 3}}}
+    kind = structural.kinds(whole, strict=True, metadata=METADATA)["x.io", "v1", "X"]
+    good: Value = {"metadata": {"name": "abc", "labels": {"a": "b"}}}
+    assert kind.problems(good) == []
+    (problem,) = kind.problems({"metadata": {"name": "abcd", "labels": {"a": "b"}}})
+    assert (problem.path, problem.message) == (("metadata", "name"), "maxLength: got 4, want 3")
+
+
 def test_versions_that_are_not_served_are_none() -> None:
     made = structural.kinds(definition("{}", served=False), strict=True, metadata=METADATA)
     assert made == {}
@@ -212,8 +225,10 @@ WRONG = {
 
 @pytest.mark.parametrize(("spec", "message"), WRONG.values(), ids=WRONG)
 def test_what_no_definition_may_say(spec: str, message: str) -> None:
-    with pytest.raises(DefinitionError, match=message):
-        structural.kinds(definition(spec), strict=True, metadata=METADATA)
+    kinds = structural.kinds(definition(spec), strict=True, metadata=METADATA)
+    for _ in range(2):
+        with pytest.raises(DefinitionError, match=message):
+            kinds["x.io", "v1", "X"].problems({})
 
 
 LEAVES: list[Any] = [

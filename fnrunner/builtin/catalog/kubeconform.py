@@ -27,6 +27,7 @@ from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import resource, schema, structural, verdict
 from fnrunner.builtin.about import About
+from fnrunner.builtin.schema import Problem
 from fnrunner.builtin.structural import DefinitionError, Kind
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
@@ -101,7 +102,8 @@ class _Checked:
         self._unchecked: set[str] = set()
         self._rules: set[str] = set()
         self._shipped = schema.load(config.version, strict=config.strict)
-        self._custom: dict[tuple[str, str, str], Kind] = {}
+        self._custom: dict[tuple[str, str, str], tuple[Kind, Item]] = {}
+        self._broken: set[str] = set()
         for item in items:
             if structural.is_definition(item.value) and not _is_skipped(item.value, config):
                 self._define(item)
@@ -109,18 +111,17 @@ class _Checked:
     def _define(self, item: Item) -> None:
         """Take the kind that a definition defines."""
         strict, metadata = self._config.strict, self._shipped.metadata()
-        try:
-            self._custom |= structural.kinds(item.value, strict=strict, metadata=metadata)
-        except DefinitionError as error:
-            problem = f"the schema cannot be used: {error.problem}"
-            self.results.append(verdict.at(item, problem, "error", field_text(error.path)))
+        found = structural.kinds(item.value, strict=strict, metadata=metadata)
+        self._custom |= {name: (kind, item) for name, kind in found.items()}
 
     def hold(self, item: Item) -> None:
         """Hold a resource against its schema."""
         value = item.value
         name = resource.group(value), resource.version(value), resource.kind(value)
-        custom = self._custom.get(name)
-        problems = custom.problems(value) if custom else self._shipped.problems(*name, value)
+        if name in self._custom:
+            problems: Sequence[Problem] | None = self._of_custom(value, *self._custom[name])
+        else:
+            problems = self._shipped.problems(*name, value)
         if problems is not None:
             self.results += (
                 verdict.at(item, problem.message, "error", field_text(problem.path))
@@ -130,8 +131,23 @@ class _Checked:
             self.results.append(_missing(item, self._config))
         else:
             self._unchecked.add(_called(value))
-        if custom and custom.rules:
-            self._rules.add(_called(value))
+
+    def _of_custom(self, value: Value, kind: Kind, definition: Item) -> Sequence[Problem]:
+        """Return what is wrong with a custom resource; a broken definition is told once."""
+        called = _called(value)
+        try:
+            problems = kind.problems(value)
+        except DefinitionError as error:
+            if called not in self._broken:
+                problem = f"the schema cannot be used: {error.problem}"
+                self.results.append(
+                    verdict.at(definition, problem, "error", field_text(error.path))
+                )
+            self._broken.add(called)
+            return ()
+        if kind.rules:
+            self._rules.add(called)
+        return problems
 
     def log(self) -> str:
         """Return what was not checked."""

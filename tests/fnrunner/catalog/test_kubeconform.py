@@ -191,7 +191,7 @@ def test_a_kind_that_is_defined_is_not_missing() -> None:
 def test_a_definition_that_cannot_be_used_is_told_at_its_place() -> None:
     """Short-cut: pass over a schema that cannot be read, and so check nothing."""
     broken = DEFINITION.replace("minimum: 1", 'pattern: "("')
-    answer = call(kubeconform.run, broken, STRICT)
+    answer = call(kubeconform.run, f"{broken}\n---\n{CUSTOM}\n---\n{CUSTOM}", STRICT)
     assert answer.failed
     path = "spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.size.pattern"
     assert answer.results == (
