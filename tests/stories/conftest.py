@@ -11,6 +11,7 @@ import pytest
 from bot import logs
 from bot.postgres import EmbeddedPostgres, create_database, drop_database
 from tests.contract.watch import watched
+from tests.stories.people import wait_for
 from tests.stories.world import World, world
 
 
@@ -38,10 +39,12 @@ def _logs() -> None:
 @pytest.fixture(scope="session")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A function runner on a socket."""
-    address = f"unix:{tmp_path_factory.mktemp('runner') / 'runner.sock'}"
+    socket = tmp_path_factory.mktemp("runner") / "runner.sock"
+    address = f"unix:{socket}"
     command = [sys.executable, "-m", "bot.cli", "runner", "--listen", address]
     command += ["--allow", "ghcr.io/kptdev/*"]  # as the bot starts its own
     process = subprocess.Popen(command)
+    wait_for("the runner", socket.exists)
     yield address
     process.terminate()
     process.wait()
