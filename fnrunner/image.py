@@ -254,6 +254,8 @@ class Images:
         lasts = self._settings.resolve_seconds
         if known is not None and 0 <= known.age < lasts:
             return self._means(name, known.digest, lasts - known.age)
+        if known is not None and self._settings.offline:
+            return self._means(name, known.digest, lasts)
         try:
             with self._visit(name) as visit:
                 digest = visit.digest()

@@ -431,7 +431,7 @@ class Visit:
         """Return the error for an answer that is not good."""
         host = by or self._name.host
         status = answer.status
-        if status in (404, 410) and path.startswith("manifests/"):
+        if status in (404, 410) and path.startswith(("manifests/", "tags/")):
             return FunctionNotFoundError(self._name.image)
         if status in (401, 403):
             self._registries.keep(self._name, "", 0.0)

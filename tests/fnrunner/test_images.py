@@ -622,6 +622,35 @@ async def test_a_registry_that_is_away(made: Made, caplog: pytest.LogCaptureFixt
     assert caught.value.passing
 
 
+async def test_no_registry_is_asked_where_that_is_not_wanted(hub: Registry, made: Made) -> None:
+    """Short-cut: what a tag means lasts some minutes only, so that nothing runs afterwards."""
+    hub.push("t/away:v1", shell("cat"))
+    name = f"{hub.host}/t/away:v1"
+    await made().run(name, LIST)
+    before = hub.asked()
+    away = made(offline=True, resolve_seconds=0.0001)
+
+    assert (await away.run(name, LIST)).resources == LIST
+    with pytest.raises(FunctionUnavailableError) as caught:
+        await away.run(f"{hub.host}/t/away:v2", LIST)
+    assert str(caught.value) == (
+        f'function "{hub.host}/t/away:v2": its image is not here, and registries are not to be'
+        " asked. Let it be pulled once."
+    )
+    assert hub.asked() == before
+
+
+async def test_tags_are_listed(hub: Registry, made: Made) -> None:
+    """Short-cut: the first page."""
+    for tag in ("v1", "v2", "latest"):
+        hub.push(f"t/tags:{tag}", shell("cat"))
+    runner = made()
+
+    assert set(await runner.tags(f"{hub.host}/t/tags")) == {"v1", "v2", "latest"}
+    with pytest.raises(FunctionNotFoundError):
+        await runner.tags(f"{hub.host}/t/no-tags")
+
+
 async def test_the_same_digest_elsewhere_has_to_be_there(hub: Registry, made: Made) -> None:
     """Short-cut: whoever has the digest in the folder may run it by any name."""
     pushed = hub.push("t/here:v1", shell("cat"))

@@ -259,6 +259,20 @@ def test_come_back_later_is_obeyed_while_it_is_short() -> None:
     assert len(liar.seen) == 1
 
 
+def test_tags_of_all_pages() -> None:
+    pages = {
+        "/v2/f/tags/list?n=1000": (["a", "b"], '</v2/f/tags/list?n=1000&last=b>; rel="next"'),
+        "/v2/f/tags/list?n=1000&last=b": (["c", 5], ""),
+    }
+
+    def answer(_: Liar, handler: BaseHTTPRequestHandler) -> None:
+        tags, link = pages[handler.path]
+        say(handler, 200, json.dumps({"name": "f", "tags": tags}).encode(), Link=link)
+
+    with lying(answer) as liar, Registries(access()).visit(Name.read(f"{liar.host}/f")) as visit:
+        assert visit.tags() == ("a", "b", "c")
+
+
 STATUSES: dict[int, tuple[type[FunctionError], str, int]] = {
     404: (FunctionNotFoundError, "no runner has it", 1),
     403: (FunctionUnavailableError, "answers 403: it does not exist, or is not for who we are", 1),
