@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -27,6 +28,7 @@ _DETAILS: Final = 1024 * 1024  # bytes of results that a failed function may lea
 _GRACE: Final = 1.0  # seconds that the runner has to say itself that time is up
 _FIRST_PAUSE: Final = 0.05  # seconds between tries to reach the runner, doubled each time
 _LAST_PAUSE: Final = 1.0
+_EXIT_CODE: Final = re.compile("[0-9]{1,9}")
 _UNREACHABLE: Final = grpc.StatusCode.UNAVAILABLE
 
 
@@ -207,7 +209,13 @@ def _outcome(
         failed=results is not None,
         results=results or (),
         digest=unquote(wire.text(metadata, wire.DIGEST_KEY)),
+        exit_code=0 if results is None else _exit_code(metadata),
     )
+
+
+def _exit_code(metadata: Iterable[Any] | None) -> int:
+    said = wire.text(metadata, wire.EXIT_CODE_KEY)
+    return int(said) if _EXIT_CODE.fullmatch(said) else 1
 
 
 def _results(answer: EvaluateFunctionResponse, status: grpc.aio.AioRpcError) -> tuple[Result, ...]:

@@ -97,22 +97,25 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
                 await _refuse(context, statuses.refusal(told, limit))
             call.outcome = metrics.FAILED if outcome.failed else metrics.OK
         if outcome.failed:
-            await _refuse(context, failure(image, outcome, limit), outcome.digest)
-        context.set_trailing_metadata(_digest(outcome.digest))
+            ended = (wire.EXIT_CODE_KEY, str(outcome.exit_code))
+            await _refuse(context, failure(image, outcome, limit), ended, *_digest(outcome))
+        context.set_trailing_metadata(_digest(outcome))
         return evaluator_pb2.EvaluateFunctionResponse(
             resource_list=outcome.resources, log=_encoded(outcome.log)
         )
 
 
 async def _refuse(
-    context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal, digest: str = ""
+    context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal, *more: tuple[str, str]
 ) -> None:
     details: tuple[str, str | bytes] = (wire.DETAILS_KEY, refusal.details)
-    await context.abort(refusal.code, refusal.message, (details, *_digest(digest)))
+    await context.abort(refusal.code, refusal.message, (details, *more))
 
 
-def _digest(digest: str) -> tuple[tuple[str, str], ...]:
-    return ((wire.DIGEST_KEY, quote(digest, safe=":/@+=,~")),) if digest else ()
+def _digest(outcome: Outcome) -> tuple[tuple[str, str], ...]:
+    if not outcome.digest:
+        return ()
+    return ((wire.DIGEST_KEY, quote(outcome.digest, safe=":/@+=,~")),)
 
 
 def _told(image: str, error: Exception) -> Exception:
@@ -169,7 +172,7 @@ def failure(image: str, outcome: Outcome, limit: int) -> Refusal:
 def _summary(outcome: Outcome) -> str:
     texts = [str(result.get("message", "")) for result in outcome.results]
     said = "; ".join(text for text in texts if text) or outcome.log.strip() or "no reason given"
-    return f"exit status 1 ({said})"
+    return f"exit status {outcome.exit_code} ({said})"
 
 
 def _fitting(outcome: Outcome, room: int) -> evaluator_pb2.EvaluateFunctionResponse:

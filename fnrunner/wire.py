@@ -25,6 +25,8 @@ SECONDS_KEY: Final = "porchbot-seconds"
 DETAILS_KEY: Final = "grpc-status-details-bin"
 # Trailing metadata: what ran, as `Outcome.digest`, percent-encoded.
 DIGEST_KEY: Final = "porchbot-function-digest"
+# Trailing metadata of a function that failed: `Outcome.exit_code`.
+EXIT_CODE_KEY: Final = "porchbot-function-exit-code"
 
 _ENVELOPE: Final = 4096  # bytes beside the ResourceList in a message: image name, framing
 _METHOD: Final = "/evaluator.FunctionEvaluator/EvaluateFunction"

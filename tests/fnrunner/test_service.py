@@ -264,12 +264,15 @@ async def test_a_function_stops_when_its_caller_is_gone(tmp_path: Path, how: str
 
 async def test_what_ran_is_told_beside_the_answer(tmp_path: Path) -> None:
     for failed in (False, True):
-        outcome = Outcome(b"", digest="builtin:set-labels@v0.2 \u00e4", failed=failed)
+        outcome = Outcome(
+            b"", digest="builtin:set-labels@v0.2 \u00e4", failed=failed, exit_code=3 * failed
+        )
         async with channel(tmp_path, Fixed(outcome)) as opened:
             calling = wire.evaluator(opened)(evaluator_pb2.EvaluateFunctionRequest(image="f"))
             await asyncio.wait([asyncio.ensure_future(calling.wait_for_connection())])
             trailing = await calling.trailing_metadata()
         assert wire.text(trailing, "porchbot-function-digest") == "builtin:set-labels@v0.2%20%C3%A4"
+        assert wire.text(trailing, "porchbot-function-exit-code") == ("3" if failed else "")
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha"])

@@ -66,6 +66,7 @@ def failures(draw: st.DrawFn) -> Outcome:
         failed=True,
         results=found,
         digest=draw(TEXT),
+        exit_code=draw(st.integers(1, 255)),
     )
 
 
