@@ -14,6 +14,7 @@ Source: the KRM functions specification (kubernetes-sigs/kustomize,
 cmd/config/docs/api-conventions/functions-spec.md); kyaml `kioutil`.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -36,6 +37,7 @@ _INTERNAL = "internal.config.kubernetes.io/"
 _LEGACY = "config.kubernetes.io/"
 _LEGACY_ANNOTATIONS = frozenset((f"{_LEGACY}path", f"{_LEGACY}index", "config.k8s.io/id"))
 _NO_COMMENTS: Mapping[FieldPath, str] = MappingProxyType({})
+_QUOTED_AND_COMMENTED = re.compile(r"""["'][ \t]*,?[ \t]+#""")
 _FIX = "Correct what the function writes"
 
 
@@ -112,12 +114,18 @@ def _quoted(item: Item) -> Iterator[FieldPath]:
     Functions that go by comments see from the quotes that what they put there is text.
     """
     document = item.document
-    if document is None:
+    # To find the fields in the text takes longer than all the rest.
+    if document is None or not item.comments or not has_quotes(document.source.text):
         return
     for path in item.comments:
         scalar = document.scalar(path)
         if scalar is not None and scalar.style in ("'", '"'):
             yield path
+
+
+def has_quotes(text: str) -> bool:
+    """Whether quotes stand in front of a line comment anywhere in a text."""
+    return _QUOTED_AND_COMMENTED.search(text) is not None
 
 
 def lines(key: str, value: Value, comments: Mapping[FieldPath, str]) -> bytes:
@@ -126,7 +134,7 @@ def lines(key: str, value: Value, comments: Mapping[FieldPath, str]) -> bytes:
     Args:
         key: The field.
         value: What it holds.
-        comments: Line comments of the item.
+        comments: Line comments of the item, none of them behind quotes.
     """
     inner = {path: text for path, text in comments.items() if path[:1] == (key,)}
     written = block({key: value}, 2, comments=inner)

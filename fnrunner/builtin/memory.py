@@ -160,9 +160,10 @@ class Memory:
 
     def _written(self, before: bytes, old: Item, new: Item) -> bytes:
         """Return the text of an item that was changed here, and remember it."""
-        text = _rewritten(before, old, new) or resourcelist.entry(new)
+        text = _rewritten(before, old, new) or _anew(before, new)
         if _comes_back(new.value):
-            self._items.keep(text, replace(new, document=None), len(text))
+            kept = new if new.document is None else replace(new, document=None)
+            self._items.keep(text, kept, len(text))
         return text
 
 
@@ -220,7 +221,7 @@ def _with_text(item: Item, text: bytes) -> Item:
         return found._replace(root=found.root.items[0]) if isinstance(found.root, Seq) else found
 
     document = Document(item.value, False, False, None, Text.of("", text), near)
-    return replace(item, document=document)
+    return Item(item.value, item.comments, item.path, item.index, document)
 
 
 def _rewritten(before: bytes, old: Item, new: Item) -> bytes:
@@ -242,13 +243,22 @@ def _rewritten(before: bytes, old: Item, new: Item) -> bytes:
     # What looks like a field but is none, in quotes over several lines say, is not among them.
     if starts[:1] != [0] or lines.keys() != known.keys() or len(lines) != len(raw):
         return b""
+    same = {key for key, each in value.items() if key in lines and known[key] is each}
+    if new.comments and any(
+        resourcelist.has_quotes(lines[key].decode()) for key in lines.keys() - same
+    ):
+        return b""
     fields = [
-        lines[key]
-        if key in lines and known[key] is each
-        else resourcelist.lines(key, each, new.comments)
+        lines[key] if key in same else resourcelist.lines(key, each, new.comments)
         for key, each in value.items()
     ]
     return b"- " + b"  ".join(fields)
+
+
+def _anew(before: bytes, new: Item) -> bytes:
+    """Return the text of a changed item, all of it written here."""
+    known = new.document is not None or _ANCHOR.search(before)
+    return resourcelist.entry(new if known else _with_text(new, before))
 
 
 def _comes_back(value: Value) -> bool:

@@ -271,6 +271,23 @@ def test_fields_that_stay_keep_their_lines() -> None:
     ).replace("    # about labels\n", "").replace('x: "1"\n', 'x: "1"\n    namespace: shop\n')
 
 
+def test_quotes_in_front_of_a_comment_are_kept() -> None:
+    """Short-cut: write the field anew, without the quotes that functions go by."""
+    text = f"""{HEAD}items:
+- apiVersion: v1
+  kind: A
+  metadata:
+    name: "a" # kpt-set: ${{name}}
+"""
+    found = changed(
+        text.encode(),
+        lambda item: replace(
+            item, value=resource.with_field(item.value, ("metadata", "namespace"), "shop")
+        ),
+    ).decode()
+    assert found == f"{text}    namespace: shop\n"
+
+
 LAID_OUT = {
     "comments and brackets": KEPT,
     "quotes over lines that look like fields": (

@@ -281,8 +281,7 @@ import asyncio, os, signal, sys
 from fnrunner.builtin.pool import Builtin
 
 async def main():
-    runner = Builtin(running=2)
-    runner.start()
+    runner = Builtin(running=1)
     await runner.run("set-labels", b"apiVersion: config.kubernetes.io/v1\\nkind: ResourceList\\n")
     os.kill(runner.pids[0], signal.SIGSTOP)  # as one in the middle of a long call
     print(*runner.pids, flush=True)
