@@ -20,9 +20,11 @@ from typing import Any, Final
 
 from fnrunner.builtin.confined import starlark_modules, starlark_source
 from fnrunner.builtin.confined.starlark_modules import LoadError
+from fnrunner.run import MIB
 
 _LIST: Final = "__resource_list"
 _GIVEN: Final = "__given"
+_LOG_CHARACTERS: Final = MIB  # as much as is kept of what an image says
 # Stands before the script, on one line. What is made while a script runs can be changed by it;
 # what is handed over before is frozen.
 _CONTEXT: Final = (
@@ -52,24 +54,40 @@ def _schemas() -> dict[str, Any]:
     return {"definitions": json.loads(newest.read_text(encoding="utf-8"))["$defs"]}
 
 
+class _Log:
+    """What a script prints, up to a limit."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._left = _LOG_CHARACTERS
+
+    def add(self, line: str) -> None:
+        if self._left <= 0:
+            return
+        self.lines.append(line[: self._left])
+        self._left -= len(line) + 1
+        if self._left <= 0:
+            self.lines.append(f"… more than {_LOG_CHARACTERS} characters; the rest is left out")
+
+
 def _run(payload: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     from starlark_go import Starlark, StarlarkError
 
-    log: list[str] = []
+    log = _Log()
     script: str = payload["source"]
     given = {**payload, "open_api": schemas}
     values = {_GIVEN: lambda name: given[name], starlark_source.LOAD: lambda *args: _member(*args)}
     ready = starlark_source.Source(script, ())
     try:
         ready = starlark_source.ready(script, _members(script))
-        starlark = Starlark(globals=values, print=log.append)
+        starlark = Starlark(globals=values, print=lambda line: log.add(line))
         starlark.exec(_CONTEXT + ready.text, filename=payload["name"])
         left: Any = starlark.get(_LIST)  # type: ignore[func-returns-value]  # its types say None
-        return {"items": _listed(left), "log": log}
+        return {"items": _listed(left), "log": log.lines}
     except StarlarkError as error:
-        return {"error": ready.message(str(error.args[0]), _CONTEXT.count("\n")), "log": log}
+        return {"error": ready.message(str(error.args[0]), _CONTEXT.count("\n")), "log": log.lines}
     except LoadError as error:
-        return {"error": str(error), "log": log}
+        return {"error": str(error), "log": log.lines}
 
 
 def _members(script: str) -> set[str]:

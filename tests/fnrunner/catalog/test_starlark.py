@@ -221,6 +221,16 @@ def test_a_script_that_takes_too_much_is_stopped() -> None:
     assert answer.items == items(PODS)
 
 
+def test_a_log_without_an_end_is_cut() -> None:
+    """Short-cut: keep all that it prints."""
+    answer = run("for i in range(20): print('a' * 100000)")
+    assert not answer.failed
+    *lines, cut, last = answer.log.split("\n")
+    assert [len(line) for line in lines] == [100000] * 10
+    assert len(cut) == 1048576 - 10 * 100001
+    assert last == "… more than 1048576 characters; the rest is left out"
+
+
 CONFIGS = {
     "none": (None, "FunctionConfig is missing. Expect `ConfigMap` or `StarlarkRun`"),
     "another kind": (
