@@ -171,16 +171,21 @@ class Registries:
 
     def named(self, host: str) -> bool:
         """Return whether a host may stand at a private address."""
-        return self.access.private or host in self.access.sites or host == _HUB_SERVER
+        return self.access.private or self._site(host) is not None
 
     def plain(self, host: str) -> bool:
         """Return whether a host, with its port if it has one, speaks HTTP without TLS."""
-        site = self.access.sites.get(host)
+        site = self._site(host)
         return loopback(urlsplit(f"//{host}").hostname or "") if site is None else site.plain
 
     def authority(self, host: str) -> Path | None:
         """Return the certificates to trust for a host."""
-        return self.access.sites.get(host, Site()).ca
+        return (self._site(host) or Site()).ca
+
+    def _site(self, host: str) -> Site | None:
+        """Return what an operator says about a host; Docker's registry has two names."""
+        other = _HUB if host == _HUB_SERVER else host
+        return self.access.sites.get(host) or self.access.sites.get(other)
 
 
 class Visit:

@@ -661,6 +661,21 @@ def test_a_registry_with_a_certificate_of_its_own(tmp_path: Path) -> None:
         )
 
 
+def test_what_is_said_of_docker_s_registry_is_said_of_its_server() -> None:
+    said = Registries(Access(sites={"docker.io": Site(ca=Path("/ca.pem"))}))
+    unsaid = Registries(Access())
+
+    assert said.named("registry-1.docker.io")
+    assert said.authority("registry-1.docker.io") == Path("/ca.pem")
+    assert not unsaid.named("registry-1.docker.io")
+    assert [unsaid.plain(host) for host in ("localhost:5", "127.0.0.1", "a.corp", "127.corp")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 # -- names ----------------------------------------------------------------------------------------
 
 D = f"sha256:{'a' * 64}"
