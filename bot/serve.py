@@ -26,6 +26,8 @@ from bot.store import Store, StoreError
 from bot.work import Worker
 from fnrunner.builtin import PREFIXES
 from fnrunner.client import Client
+from fnrunner.errors import CertificateError
+from fnrunner.tls import ClientTls
 from lifecycle import records
 
 log = structlog.get_logger()
@@ -52,7 +54,7 @@ def run(*, until_stdin_closes: bool) -> int:
     try:
         with asyncio.Runner(loop_factory=_loop()) as runner:
             runner.run(_until_told(settings, until_stdin_closes=until_stdin_closes))
-    except (StoreError, PostgresError, OSError) as error:
+    except (StoreError, PostgresError, CertificateError, OSError) as error:
         print(f"porchbot serve: {error}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
     except ExceptionGroup as died:
@@ -112,7 +114,10 @@ async def running(settings: Settings) -> AsyncIterator[str]:
             url = postgres.url
         store = await stack.enter_async_context(Store(url))
         address = settings.runner_address or await stack.enter_async_context(_own_runner(settings))
-        client = await stack.enter_async_context(Client(address))
+        tls = ClientTls.of(settings.runner_ca, settings.runner_cert, settings.runner_key)
+        client = await stack.enter_async_context(
+            Client(address, tls=tls if settings.runner_address else None)
+        )
         app = GitHubApp(settings.github_api_url, settings.github_app_id, settings.private_key)
         stack.callback(app.close)
         mirrors = Mirrors(settings.state / "mirrors")

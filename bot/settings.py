@@ -36,6 +36,10 @@ class Settings:
         github_api_url: PORCHBOT_GITHUB_API_URL; default GitHub's own.
         github_web_url: PORCHBOT_GITHUB_WEB_URL; default GitHub's own.
         runner_address: PORCHBOT_RUNNER_ADDRESS, `host:port` or `unix:/path`; "" starts our own.
+        runner_ca: PORCHBOT_RUNNER_CA, PEM file of the authorities that sign the certificate of that
+            runner; "" speaks without TLS.
+        runner_cert: PORCHBOT_RUNNER_CERT, PEM file of the certificate to show it; "" for none.
+        runner_key: PORCHBOT_RUNNER_KEY, PEM file of its private key.
         runner_config: PORCHBOT_RUNNER_CONFIG, the configuration file of our own runner; "" for one
             that runs images of the catalog only.
         state: PORCHBOT_STATE, a folder for mirrors and the embedded database, all of which can be
@@ -57,6 +61,9 @@ class Settings:
     github_api_url: str = "https://api.github.com"
     github_web_url: str = "https://github.com"
     runner_address: str = ""
+    runner_ca: str = ""
+    runner_cert: str = ""
+    runner_key: str = ""
     runner_config: str = ""
     state: Path = field(default_factory=lambda: _state({}))
     workers: int = 4
@@ -88,6 +95,9 @@ class Settings:
             github_api_url=read.url("PORCHBOT_GITHUB_API_URL", "https://api.github.com"),
             github_web_url=read.url("PORCHBOT_GITHUB_WEB_URL", "https://github.com"),
             runner_address=environ.get("PORCHBOT_RUNNER_ADDRESS", ""),
+            runner_ca=environ.get("PORCHBOT_RUNNER_CA", ""),
+            runner_cert=environ.get("PORCHBOT_RUNNER_CERT", ""),
+            runner_key=environ.get("PORCHBOT_RUNNER_KEY", ""),
             runner_config=environ.get("PORCHBOT_RUNNER_CONFIG", ""),
             state=_state(environ),
             workers=int(read.number("PORCHBOT_WORKERS", 4, least=1, most=64)),

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import grpc
 from cryptography import x509
@@ -108,6 +108,16 @@ class ClientTls:
     certificate: Path | None = None
     key: Path | None = None
     name: str = ""
+
+    @classmethod
+    def of(cls, ca: str, certificate: str, key: str) -> Self | None:
+        """Return what the names of files say, "" for none; None, which is no TLS, without any."""
+        if not ca and not certificate:
+            return None
+        ca_file, certificate_file, key_file = (
+            Path(each) if each else None for each in (ca, certificate, key)
+        )
+        return cls(ca=ca_file, certificate=certificate_file, key=key_file)
 
     def credentials(self) -> grpc.ChannelCredentials:
         """Return credentials out of what the files have now.

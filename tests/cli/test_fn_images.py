@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.fn import elsewhere
+from fnrunner.builtin.resource import items, mapping
 from fnrunner.errors import SandboxError
 from fnrunner.sandbox import Sandbox
 from tests.cli.fn_folders import THING, data, make, pipeline, run, texts
@@ -79,8 +80,9 @@ def test_results_have_the_digest_and_the_exit_status(
     assert "no, thank you" in result.stderr
     assert "Exit code: 3" in result.stderr
     written = data((tmp_path / "results/results.yaml").read_text())
-    (item,) = written["items"]  # type: ignore[misc] # plain data
-    assert (item["image"], item["digest"], item["exitCode"]) == (image, digest, 3)  # type: ignore[call-overload, index] # plain data
+    (item,) = items(written["items"])
+    found = mapping(item)
+    assert (found["image"], found["digest"], found["exitCode"]) == (image, digest, 3)
     assert texts(package)["thing.yaml"] == THING
 
 
@@ -190,7 +192,13 @@ def test_a_runner_runs_what_is_built_in_and_images(
     command = [sys.executable, "-m", "bot.cli", "runner", "--listen", socket]
     running = subprocess.Popen([*command, "--config", str(tmp_path / "runner.yaml")])
     try:
-        given = [package, "--runner", socket, "--results-dir", tmp_path / "results"]
+        given: list[str | Path] = [
+            package,
+            "--runner",
+            socket,
+            "--results-dir",
+            tmp_path / "results",
+        ]
         first = run("eval", "--image", f"{hub.host}/fns/rename:v1", *given)
         assert first.exit_code == 0, first.stderr
         assert digest in (tmp_path / "results/results.yaml").read_text()
@@ -213,3 +221,15 @@ def test_what_is_built_in_needs_nothing_else(
     monkeypatch.setattr(elsewhere.Elsewhere, "__init__", None)
     assert run("eval", package, "--image", "set-labels:v0.2", "--", "l=x").exit_code == 0
     assert not os.listdir(os.environ["XDG_CACHE_HOME"])
+
+
+def test_certificates_that_cannot_be_used_are_named(package: Path, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+    given: list[str | Path] = [package, "--image", "no-op", "--runner", "localhost:1"]
+
+    result = run("eval", *given, "--runner-ca", tmp_path / "ca.pem")
+    assert result.exit_code == 1
+    assert "ca.pem" in result.stderr
+
+    result = run("eval", *given, "--runner-cert", tmp_path / "ca.pem")
+    assert "--runner-cert and --runner-key belong together" in result.stderr

@@ -214,3 +214,10 @@ def test_a_key_that_may_not_be_read(tmp_path: Path) -> None:
     signed.key.chmod(0)
     with pytest.raises(CertificateError, match="Permission denied"):
         shown(signed).credentials()
+
+
+def test_no_files_are_no_tls() -> None:
+    assert ClientTls.of("", "", "") is None
+    assert ClientTls.of("ca.pem", "", "") == ClientTls(ca=Path("ca.pem"))
+    both = ClientTls(certificate=Path("a.pem"), key=Path("a.key"))
+    assert ClientTls.of("", "a.pem", "a.key") == both

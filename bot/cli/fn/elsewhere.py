@@ -17,9 +17,10 @@ from cadlib.errors import PackageError, Place
 from cadlib.forms import FormError
 from fnrunner import choose, settings
 from fnrunner.client import Client
-from fnrunner.errors import FunctionError, RunnerBrokenError, RunnerBusyError
+from fnrunner.errors import CertificateError, FunctionError, RunnerBrokenError, RunnerBusyError
 from fnrunner.run import MIB, Bounds, Granted, Limits, Runner
 from fnrunner.settings import Settings
+from fnrunner.tls import ClientTls
 
 LIMITS: Final = Limits(seconds=300.0, message_bytes=256 * MIB, running=1, waiting=0)
 """Of one call, where no configuration says otherwise: kpt's time, and four times the largest
@@ -30,15 +31,22 @@ class Elsewhere:
     """Runs functions in an event loop of its own, which begins when it is made."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self._address = wanted.address
+        self._wanted = wanted
         self._settings = None if wanted.address else _settings(wanted)
         self._loop = asyncio.Runner()
         self._stack = AsyncExitStack()
-        self._runner: Runner = self._loop.run(self._begin())
+        try:
+            self._runner: Runner = self._loop.run(self._begin())
+        except CertificateError as error:
+            raise Failure(str(error)) from error
 
     async def _begin(self) -> Runner:
         if self._settings is None:
-            return await self._stack.enter_async_context(Client(self._address, LIMITS))
+            wanted = self._wanted
+            client = Client(
+                wanted.address, LIMITS, tls=ClientTls.of(wanted.ca, wanted.certificate, wanted.key)
+            )
+            return await self._stack.enter_async_context(client)
         return await self._stack.enter_async_context(choose.runners(self._settings))
 
     def close(self) -> None:

@@ -22,6 +22,10 @@ class Wanted:
 
     Attributes:
         address: The function runner that runs every image, builtin ones too; "" for none.
+        ca: File of the authorities that sign its certificate; "" speaks without TLS, unless
+            there is a `certificate`.
+        certificate: File of the certificate to show it; "" for none.
+        key: File of its private key.
         config: File of the configuration of a runner in this process; "" for none.
         pull: One of `POLICIES`.
         network: Functions may use the network.
@@ -29,6 +33,9 @@ class Wanted:
     """
 
     address: str = ""
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
     config: str = ""
     pull: str = "IfNotPresent"
     network: bool = False
@@ -56,8 +63,13 @@ def wanted(given: Mapping[str, Any]) -> Wanted:
         raise Failure(
             "--network and --env cannot be used with --runner: its operator says what functions get"
         )
+    if bool(given["runner_cert"]) != bool(given["runner_key"]):
+        raise Failure("--runner-cert and --runner-key belong together: give both, or none")
     return Wanted(
         address=given["runner"],
+        ca=given["runner_ca"],
+        certificate=given["runner_cert"],
+        key=given["runner_key"],
         config=given["runner_config"],
         pull=given["image_pull_policy"],
         network=bool(given.get("network")),
@@ -130,6 +142,20 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         metavar="ADDRESS",
         help="Run images on this function runner: host:port, or unix:/path."
         " Default: $PORCHBOT_RUNNER, or none.",
+    ),
+    *(
+        click.option(
+            f"--runner-{what}",
+            default="",
+            envvar=f"PORCHBOT_RUNNER_{what.upper()}",
+            metavar="FILE",
+            help=f"{does} Default: $PORCHBOT_RUNNER_{what.upper()}, or none.",
+        )
+        for what, does in (
+            ("ca", "PEM file of the authorities that sign the runner's certificate, for TLS."),
+            ("cert", "PEM file of the certificate to show the runner."),
+            ("key", "PEM file of its private key."),
+        )
     ),
     click.option(
         "--runner-config",
