@@ -37,8 +37,11 @@ class Elsewhere:
         self._stack = AsyncExitStack()
         try:
             self._runner: Runner = self._loop.run(self._begin())
-        except CertificateError as error:
-            raise Failure(str(error)) from error
+        except BaseException as error:
+            self._loop.close()
+            if isinstance(error, CertificateError):
+                raise Failure(str(error)) from error
+            raise
 
     async def _begin(self) -> Runner:
         if self._settings is None:
