@@ -219,3 +219,26 @@ class SandboxError(Exception):
         super().__init__(f"sandbox: {reason}. {fix}.")
         self.reason = reason
         self.fix = fix
+
+
+class ClusterError(Exception):
+    """A Kubernetes cluster does not do what it was asked.
+
+    Attributes:
+        reason: What it said.
+        fix: What an operator can do.
+        passing: It may well do it a little later.
+    """
+
+    def __init__(self, reason: str, fix: str, *, passing: bool = False) -> None:
+        super().__init__(f"Kubernetes: {reason}. {fix}.")
+        self.reason = reason
+        self.fix = fix
+        self.passing = passing
+
+
+class ClosureError(Exception):
+    """This interpreter cannot be taken into pods."""
+
+    def __init__(self, reason: str, fix: str) -> None:
+        super().__init__(f"function server: {reason}. {fix}.")

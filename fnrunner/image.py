@@ -298,14 +298,14 @@ class Images:
 
     def _unpacked(self, visit: Visit, data: bytes, digest: str, root: Path) -> About:
         """Fill a folder with an image."""
-        image, digest = _image(visit, data, digest)
+        image, digest = read_image(visit, data, digest)
         most = self._registries.access.image_bytes
         if image.size_bytes > most:
             raise ManifestError(
                 f"its image has {image.size_bytes} bytes, and at most {most} are allowed",
                 "Make it smaller, or ask an operator for more",
             )
-        wants = _asked(visit, image)
+        wants = read_asked(visit, image)
         tree = Tree(root, self._settings.room)
         for layer in image.layers:
             with tempfile.TemporaryFile(dir=root.parent) as file:
@@ -344,8 +344,13 @@ class Images:
                     self._visits.discard(visit)
 
 
-def _image(visit: Visit, data: bytes, digest: str) -> tuple[Image, str]:
-    """Return the image that a manifest leads to, for this machine, and its digest."""
+def read_image(visit: Visit, data: bytes, digest: str) -> tuple[Image, str]:
+    """Return the image that a manifest leads to, for this machine, and its digest.
+
+    Raises:
+        ManifestError: It leads to none.
+        FunctionUnavailableError: Its registry refuses, or does not answer.
+    """
     for _ in range(_NESTED):
         found = manifest.read(data)
         if isinstance(found, Image):
@@ -355,7 +360,13 @@ def _image(visit: Visit, data: bytes, digest: str) -> tuple[Image, str]:
     raise ManifestError(f"it leads through more than {_NESTED} indexes", "Push it again")
 
 
-def _asked(visit: Visit, image: Image) -> Asked:
+def read_asked(visit: Visit, image: Image) -> Asked:
+    """Return how the program of an image wants to be started.
+
+    Raises:
+        ManifestError: Its configuration cannot be read.
+        FunctionUnavailableError: As `read_image`.
+    """
     if image.config.size > _LONGEST_CONFIG:
         raise ManifestError(
             f"its configuration has {image.config.size} bytes, and at most {_LONGEST_CONFIG}"

@@ -9,17 +9,19 @@ import stat
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import grpc
 import grpc.aio
 
-from fnrunner import addresses, choose, metrics, reflect, wire
+from fnrunner import addresses, metrics, reflect, wire
 from fnrunner.errors import RunnerAddressError
 from fnrunner.run import Limits, Runner
 from fnrunner.service import Evaluator, Health
-from fnrunner.settings import Settings
-from fnrunner.tls import ServerTls
+
+if TYPE_CHECKING:
+    from fnrunner.settings import Settings
+    from fnrunner.tls import ServerTls
 
 _log = logging.getLogger(__name__)
 
@@ -31,9 +33,9 @@ _LEAVING: Final = 1.0  # seconds that the last answers have to be sent
 
 async def serve(
     address: str,
-    settings: Settings | None = None,
+    settings: "Settings | None" = None,
     *,
-    tls: ServerTls | None = None,
+    tls: "ServerTls | None" = None,
     metrics_address: str = "",
     grace: float = GRACE,
     ready: Callable[[str], None] | None = None,
@@ -53,6 +55,9 @@ async def serve(
         CertificateError: A certificate cannot be used.
         OSError: The folder of answers cannot be used.
     """
+    from fnrunner import choose  # not needed by who serves a runner of his own, as pods do
+    from fnrunner.settings import Settings
+
     stop = asyncio.Event()
     how = settings or Settings()
     with _signals(stop), ExitStack() as stack:
@@ -75,13 +80,22 @@ async def listening(
     runner: Runner,
     limits: Limits,
     *,
-    tls: ServerTls | None = None,
+    tls: "ServerTls | None" = None,
     grace: float = GRACE,
+    asked: Callable[[str], None] | None = None,
 ) -> AsyncIterator[str]:
     """Serve a runner inside the block; gives the address as a client needs it.
 
     When the block ends, health says so, new calls are refused with UNAVAILABLE, and those
     that run may end within `grace` seconds; what is left then is cut.
+
+    Args:
+        address: As `serve` has it.
+        runner: What answers calls.
+        limits: Size of messages.
+        tls: Certificates; None serves in plain.
+        grace: As above.
+        asked: Told the name of each service whose health is checked.
 
     Raises:
         RunnerAddressError: The address cannot be listened on.
@@ -89,7 +103,7 @@ async def listening(
     """
     # Without so_reuseport a second runner on the same port hears that it is taken.
     server = grpc.aio.server(options=(*wire.sizes(limits), ("grpc.so_reuseport", 0)))
-    evaluator, health = Evaluator(runner), Health()
+    evaluator, health = Evaluator(runner), Health(asked)
     wire.serve(server, evaluator, health)
     reflect.serve(server)
     bound = _bind(server, address, None if tls is None else tls.credentials())

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 from uuid import uuid4
@@ -213,8 +213,14 @@ def _missing(count: int) -> Result:
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # its module has no types
     """gRPC health: every service name is served from start to end, as Porch's runner answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Callable[[str], None] | None = None) -> None:
+        """Make one.
+
+        Args:
+            asked: Told the name of each service whose health is checked.
+        """
         self._ended = asyncio.Event()
+        self._asked = asked
 
     def end(self) -> None:
         """Tell all who watch, and all who ask from now on, that the runner goes away."""
@@ -222,10 +228,12 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # its module
 
     async def Check(  # noqa: N802 - the name on the wire
         self,
-        request: health_pb2.HealthCheckRequest,  # noqa: ARG002 - any name
+        request: health_pb2.HealthCheckRequest,
         context: object,  # noqa: ARG002 - not needed
     ) -> health_pb2.HealthCheckResponse:
         """Answer at once."""
+        if self._asked is not None:
+            self._asked(request.service)
         return health_pb2.HealthCheckResponse(status=self._status())
 
     async def Watch(  # noqa: N802 - the name on the wire

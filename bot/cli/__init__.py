@@ -64,3 +64,22 @@ def demo(repo: Path | None, leave: bool) -> None:
     from bot.cli.demo import run
 
     sys.exit(run(repo, leave=leave))
+
+
+@main.command("function-server", hidden=True)
+@click.option(
+    "--copy-to",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder that gets an interpreter and what it needs to serve a function.",
+)
+def function_server(folder: Path) -> None:
+    """Make a folder that serves functions inside images of all kinds; for pods."""
+    from fnrunner import closure
+    from fnrunner.errors import ClosureError
+
+    try:
+        closure.copy(folder)
+    except (ClosureError, OSError) as error:
+        raise click.ClickException(str(error)) from error
