@@ -32,6 +32,9 @@ _log = logging.getLogger(__name__)
 
 _FORM: Final = "1"  # of keys and packed answers; another number forgets all that is kept
 _PUTS_BETWEEN_TRIMS: Final = 16  # adding up the sizes of all answers takes milliseconds
+_ENTRY_BYTES: Final = 1024  # what an answer takes in memory besides its texts
+_WAIT_SECONDS: Final = 5.0  # for writers of other processes; a lookup is not worth more
+_PAUSE: Final = 0.2  # seconds; to make a database takes a twentieth of that
 _TOUCH_AFTER: Final = 60.0  # seconds: an entry used again sooner keeps its place in the order
 
 
@@ -75,39 +78,50 @@ class Disk:
     A database that is broken is put aside and begun anew: answers can be made again.
     """
 
-    def __init__(self, folder: Path, limit_bytes: int = 1024 * MIB) -> None:
+    def __init__(
+        self, folder: Path, limit_bytes: int = 1024 * MIB, wait: float = _WAIT_SECONDS
+    ) -> None:
         """Open it, or make it.
 
         Args:
             folder: Where it stands; nobody else may write there.
             limit_bytes: How much the answers may take together, compressed.
+            wait: How long to wait for writers of other processes, in seconds.
 
         Raises:
-            OSError: The folder cannot be made or written.
+            OSError: The folder cannot be made or written, or another process holds the database.
         """
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = folder / "answers.sqlite"
         self._limit = limit_bytes
+        self._wait = wait
         self._lock = Lock()
         self._puts = 0
+        self._closed = False
         try:
-            self._database = self._open()
+            self._database = self._opened()
+        except sqlite3.OperationalError as error:  # held for long by another process, or not ours
+            raise OSError(f"{self._path}: the answers there cannot be opened: {error}") from error
         except sqlite3.DatabaseError as error:
             _log.warning("the cache of answers in %s is broken and begun anew: %s", folder, error)
             _remove(self._path)
             self._database = self._open()
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database; from now on there is nothing in it, and nothing is kept."""
         with self._lock:
+            self._closed = True
             self._database.close()
 
     def get(self, key: str) -> Outcome | None:
         """Return what is kept, or None."""
         try:
-            with self._lock, self._database:
-                return self._get(key)
-        except (sqlite3.Error, ValueError, zlib.error, KeyError) as error:
+            with self._lock:
+                if self._closed:  # a call that was cut asks in a thread of its own
+                    return None
+                with self._database:
+                    return self._get(key)
+        except (sqlite3.Error, ValueError, zlib.error, KeyError, TypeError) as error:
             self._begin_anew(error)
             return None
 
@@ -129,16 +143,22 @@ class Disk:
         if len(data) > self._limit:
             return
         try:
-            with self._lock, self._database:
-                self._database.execute(
-                    "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
-                    (key, data, len(data), time.time()),
-                )
-                self._puts += 1
-                if self._puts % _PUTS_BETWEEN_TRIMS == 1:
-                    self._trim()
+            with self._lock:
+                if self._closed:
+                    return
+                with self._database:
+                    self._put(key, data)
         except sqlite3.Error as error:
             self._begin_anew(error)
+
+    def _put(self, key: str, data: bytes) -> None:
+        self._database.execute(
+            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
+            (key, data, len(data), time.time()),
+        )
+        self._puts += 1
+        if self._puts % _PUTS_BETWEEN_TRIMS == 1:
+            self._trim()
 
     def _trim(self) -> None:
         """Drop what was used longest ago while there is too much, and some room with it."""
@@ -154,9 +174,15 @@ class Disk:
             self._database.execute("DELETE FROM answers WHERE key = ?", (key,))
             held -= size
 
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            return self._open()
+        except sqlite3.OperationalError:  # two that make it at once may stand in each other's way
+            time.sleep(_PAUSE)
+            return self._open()
+
     def _open(self) -> sqlite3.Connection:
-        # Writers of other processes are waited for; a lookup is not worth more than that.
-        database = sqlite3.connect(self._path, timeout=5.0, check_same_thread=False)
+        database = sqlite3.connect(self._path, timeout=self._wait, check_same_thread=False)
         try:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = OFF")  # what a crash takes can be made again
@@ -179,6 +205,8 @@ class Disk:
             return
         _log.warning("the cache of answers in %s is broken and begun anew: %s", self._path, error)
         with self._lock:
+            if self._closed:
+                return
             self._database.close()
             _remove(self._path)
             self._database = self._open()
@@ -232,10 +260,10 @@ class Cached:
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Return the answer that is kept, or run the function and keep its answer."""
-        granted = self._grant(image)
+        what = await self._inner.identity(image)
+        granted = self._grant(image, what)
         if not granted.pure:
             return await self._inner.run(image, resources, seconds=seconds)
-        what = await self._inner.identity(image)
         key = _key(what, granted, resources)
         found = await self._find(key)
         if found is not None:
@@ -293,7 +321,7 @@ def _key(what: str, granted: Granted, resources: bytes) -> str:
 
 def _size(outcome: Outcome) -> int:
     said = sum(map(len, map(str, outcome.results)))
-    return len(outcome.resources) + len(outcome.log) + said + len(outcome.digest)
+    return len(outcome.resources) + len(outcome.log) + said + len(outcome.digest) + _ENTRY_BYTES
 
 
 def _packed(outcome: Outcome) -> bytes:

@@ -3,6 +3,7 @@
 Rules
 - A pattern is the name of an image with `*` for any characters, "/" included; without a tag it
   means all tags. `PATTERN@sha256:…` means one build only, and `sha256:…` that build from anywhere.
+- A tag beside a digest is not checked by anybody: a pattern with a tag does not mean such names.
 - What is not among the allowed is refused; what is builtin is allowed by being built in.
 - Of the grants that fit a function, the last counts.
 """
@@ -72,7 +73,9 @@ def fits(pattern: str, image: str, digest: str = "") -> bool:
         name, at, wanted = "*", "@", pattern
     if at and wanted != digest:
         return False
-    given = image.partition("@")[0]
-    return any(
-        fnmatchcase(each, name if at else pattern) for each in (given, images.repository(given))
-    )
+    given, pinned, _ = image.partition("@")
+    repository = images.repository(given)
+    # Beside a digest a tag is mere words, which nobody checks; it counts where the pattern has
+    # the digest as well.
+    names = (repository,) if pinned and not at else (given, repository)
+    return any(fnmatchcase(each, name if at else pattern) for each in names)

@@ -78,7 +78,7 @@ class Executables:
         """
         name, executable = self._find(image)
         sandbox = self._fenced(image)
-        digest = await self._digest(image, executable.path)
+        digest = _with(await self._digest(image, executable.path), executable.args)
         granted = self._policy.granted(name, digest)
         program = Program(
             argv=(str(executable.path), *executable.args),
@@ -88,7 +88,7 @@ class Executables:
         )
         bounds = answer.within(granted.bounds, seconds)
         ended = await sandbox.run(image, program, resources, bounds)
-        return answer.outcome(image, ended, _with(digest, executable.args))
+        return answer.outcome(image, ended, digest)
 
     def _find(self, image: str) -> tuple[str, Executable]:
         """Return an executable and the name that means it."""

@@ -121,8 +121,8 @@ class Granted:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-Grant = Callable[[str], Granted]
-"""Says what a function is granted, by its full image name (or an executable's name)."""
+Grant = Callable[[str, str], Granted]
+"""Says what a function is granted, by its name as it was asked for and by what that means now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ Rules
 Source: reference/porch.md, section 2.2 (FunctionConfig) and 6.2; DESIGN 9.
 """
 
+import math
 import os
 import re
 import sys
@@ -53,7 +54,7 @@ def _size(value: Value) -> Value:
 
 
 def _time(value: Value) -> Value:
-    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
         return float(value)
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         raise wrong(f"{value!r} is no time", 'Write a number with a unit, such as "30s" or "5m"')

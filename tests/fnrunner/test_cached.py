@@ -5,12 +5,14 @@ import multiprocessing
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
 from fnrunner.cached import Cached, Disk, Memory
 from fnrunner.errors import FunctionNotFoundError, FunctionTimeoutError
+from fnrunner.policy import Policy
 from fnrunner.run import Bounds, Granted, Outcome
 
 
@@ -48,7 +50,7 @@ class Counting:
 def cached(
     inner: Counting, granted: Mapping[str, Granted] | None = None, disk: Disk | None = None
 ) -> Cached:
-    return Cached(inner, lambda image: (granted or {}).get(image, Granted()), Memory(), disk)
+    return Cached(inner, lambda image, _: (granted or {}).get(image, Granted()), Memory(), disk)
 
 
 async def test_the_same_is_run_once_and_anything_else_again() -> None:
@@ -80,6 +82,17 @@ async def test_impure_functions_are_run_each_time() -> None:
     inner = Counting()
     runner = cached(inner, {"f": Granted(pure=False)})
     assert await runner.run("f", b"x") != await runner.run("f", b"x")
+
+
+async def test_what_is_granted_to_a_digest_counts() -> None:
+    """Short-cut: ask for the grant by name only, and keep the answers of an impure build."""
+    inner, granted = Counting(), Granted(pure=False)
+    policy = Policy(grants=(("sha256:a", granted),))
+    runner = Cached(inner, policy.granted, Memory())
+    assert await runner.run("r.io/f:v1", b"x") != await runner.run("r.io/f:v1", b"x")
+
+    inner.digest = "sha256:b"
+    assert await runner.run("r.io/f:v1", b"x") == await runner.run("r.io/f:v1", b"x")
 
 
 async def test_an_answer_is_not_kept_for_what_did_not_give_it() -> None:
@@ -147,17 +160,25 @@ async def test_who_has_more_time_does_not_share_the_end_of_who_has_less() -> Non
 
 
 def test_memory_forgets_what_was_used_longest_ago() -> None:
-    memory = Memory(limit_bytes=250)
+    memory = Memory(limit_bytes=25_000)
     for name in "abc":
-        memory.put(name, Outcome(name.encode() * 100))
+        memory.put(name, Outcome(name.encode() * 10_000))
         memory.get("a")
     assert memory.get("a") is not None
     assert memory.get("b") is None
     assert memory.get("c") is not None
-    assert memory.used_bytes <= 250
-    memory.put("large", Outcome(b"x" * 300))
+    assert memory.used_bytes <= 25_000
+    memory.put("large", Outcome(b"x" * 30_000))
     assert memory.get("large") is None
     assert memory.get("a") is not None
+
+
+def test_memory_counts_what_an_answer_takes_besides_its_text() -> None:
+    """Short-cut: count the text alone: a million tiny answers then take a gigabyte."""
+    memory = Memory(limit_bytes=100_000)
+    for number in range(1000):
+        memory.put(str(number), Outcome(b"x"))
+    assert sum(memory.get(str(number)) is not None for number in range(1000)) < 100
 
 
 def test_the_disk_stays_within_its_bound(tmp_path: Path) -> None:
@@ -201,6 +222,54 @@ def test_an_entry_that_cannot_be_read_is_no_answer(tmp_path: Path) -> None:
     disk.put("a", Outcome(b"y"))
     assert disk.get("a") == Outcome(b"y")
     disk.close()
+
+
+def test_what_is_kept_outlives_a_call_that_comes_after_the_end(tmp_path: Path) -> None:
+    """Short-cut: take a closed database for a broken one, and remove what others share."""
+    disk = Disk(tmp_path)
+    disk.put("a", Outcome(b"x"))
+    disk.close()
+    assert disk.get("a") is None
+    disk.put("b", Outcome(b"y"))
+    disk = Disk(tmp_path)
+    assert disk.get("a") == Outcome(b"x")
+    disk.close()
+
+
+def test_a_database_that_is_held_is_not_removed(tmp_path: Path) -> None:
+    """Short-cut: begin anew after any error, under the process that holds the database."""
+    Disk(tmp_path).close()
+    holder = sqlite3.connect(tmp_path / "answers.sqlite", isolation_level=None)
+    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    holder.execute("INSERT INTO answers VALUES ('held', x'00', 1, 0)")
+    before = (tmp_path / "answers.sqlite").stat().st_ino
+    with pytest.raises(OSError, match="cannot be opened: database is locked"):
+        Disk(tmp_path, wait=0.1)
+    assert (tmp_path / "answers.sqlite").stat().st_ino == before
+    holder.close()
+
+
+def test_a_folder_that_takes_no_database_is_an_error_with_its_path() -> None:
+    with pytest.raises(OSError, match=r"/proc/self/answers\.sqlite: the answers there cannot be"):
+        Disk(Path("/proc/self"))
+
+
+def _open(folder: str, both: Barrier) -> None:
+    for number in range(20):
+        both.wait(60)
+        Disk(Path(folder, str(number))).close()
+
+
+def test_processes_make_it_at_the_same_time(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    both = context.Barrier(2)
+    each = [context.Process(target=_open, args=(str(tmp_path), both)) for _ in range(2)]
+    for process in each:
+        process.start()
+    for process in each:
+        process.join(60)
+    assert [process.exitcode for process in each] == [0, 0]
 
 
 def _write(folder: str, name: str) -> None:

@@ -109,6 +109,17 @@ def test_a_pattern_with_a_tag_means_that_tag() -> None:
     assert not fits("r.io:5000/a", "r.io/a:v2")
 
 
+def test_a_tag_beside_a_digest_opens_no_door() -> None:
+    """Short-cut: compare the name up to its "@": any build of the repository calls itself v1."""
+    assert not fits("r.io/a:v1", f"r.io/a:v1@{OTHER}", OTHER)
+    assert not fits("r.io/a:v*", f"r.io/a:v1@{OTHER}", OTHER)
+    assert fits("r.io/a", f"r.io/a:v1@{OTHER}", OTHER)
+    assert fits("r.io/*", f"r.io/a@{OTHER}", OTHER)
+    assert fits(f"r.io/a:v1@{OTHER}", f"r.io/a:v1@{OTHER}", OTHER)
+    assert fits(f"r.io/a@{OTHER}", f"r.io/a:v1@{OTHER}", OTHER)
+    assert not fits(f"r.io/a:v1@{DIGEST}", f"r.io/a:v1@{OTHER}", OTHER)
+
+
 def test_porchs_format_is_read() -> None:
     found = read(PORCH)
     ((names, name),) = found.aliases
@@ -146,6 +157,8 @@ def test_an_empty_file_has_the_defaults() -> None:
         ("version: 1\nlimit: {}", "line"),
         ("version: 1\nlimits: {memory: lots}", "'lots' is no size. Write a number with a unit"),
         ("version: 1\nlimits: {time: 0s}", "the time is 0"),
+        ("version: 1\ncalls: {time: .inf}", "inf is no time"),
+        ("version: 1\ncalls: {time: .nan}", "nan is no time"),
         ("version: 1\nlimits: {processes: 0}", "out of range"),
         ("version: 1\nallow: [sha256:12]", "'sha256:12' is no digest"),
         ("version: 1\nallow: ['a b']", "is no pattern of images"),
