@@ -175,7 +175,10 @@ def identity(value: Value) -> Identity:
 
 def origin(value: Value) -> Identity | None:
     """Return what it was called upstream, or None when it does not say (readably)."""
-    parts = [part.strip() for part in annotation(value, UPSTREAM_IDENTIFIER).split("|")]
+    said = annotation(value, UPSTREAM_IDENTIFIER)
+    if not said:
+        return None
+    parts = [part.strip() for part in said.split("|")]
     return Identity(*parts) if len(parts) == 4 else None  # group|kind|namespace|name
 
 

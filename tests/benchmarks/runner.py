@@ -23,11 +23,14 @@ from fnrunner.builtin.memory import Memory
 from fnrunner.builtin.work import evaluate
 from fnrunner.client import Client
 from tests.benchmarks.stage import table
+from tests.fnrunner.registry import MISSING, Image, busybox, files, registry
+from tests.fnrunner.sandboxes import open_folder
 
 RESOURCES = 100
 CALLS = 200
 CLIENTS = 16
 MANY = 10_000
+COLD = 10
 PROGRAM = """\
 import asyncio, sys
 from fnrunner.serve import serve
@@ -272,6 +275,36 @@ async def cached() -> list[Row]:
     return rows
 
 
+async def images() -> list[Row]:
+    """A function image that gives back what it is sent, from a registry on this machine."""
+    if MISSING:
+        return [[f"images: not measured, these programs are not here: {MISSING}", "", "", ""]]
+    request = resources("no-op")
+    with registry() as hub, open_folder() as folder:
+        settings = (
+            f"{CACHE_OFF}calls: {{time: 60s}}\n"
+            f"images: {{folder: {folder}, registries: {{'{hub.host}': {{insecure: true}}}}}}\n"
+        )
+        for n in range(COLD):
+            layers = [busybox("bin/cat"), files({"number": str(n)})]
+            hub.push(f"cat:v{n}", Image(layers, {"Entrypoint": ["/bin/cat"]}))
+        async with running(settings) as (address, _, client):
+            cold = [
+                seconds
+                for n in range(COLD)
+                for seconds in await one_by_one(client, f"{hub.host}/cat:v{n}", [request])
+            ]
+            warm = await one_by_one(client, f"{hub.host}/cat:v0", [request] * CALLS)
+            rate, each = await at_once(address, f"{hub.host}/cat:v0", [request] * 2 * CALLS)
+    return [
+        ["image, cold: p50", ms(median(cold)), "(aim 500 ms)", ""],
+        ["image, warm: p50", ms(median(warm)), "(aim 25 ms)", ""],
+        ["image, warm: p99", ms(p99(warm)), "", ""],
+        [f"image, warm, {CLIENTS} clients: a second", f"{rate:.0f}", "", ""],
+        *fairness("these", each, ""),
+    ]
+
+
 def family(pid: int) -> list[int]:
     """A process and its children."""
     found = [pid]
@@ -312,7 +345,7 @@ def run() -> None:
     size = len(resources("set-namespace"))
     print(f"Calls of set-namespace on {RESOURCES} resources, {size / 1000:.0f} kB each.\n")
     rows: list[Row] = []
-    for part in (starts, uncached, cached):
+    for part in (starts, uncached, cached, images):
         rows += asyncio.run(part())
     table(["", "ours", "bar", "Porch's runner"], rows)
 

@@ -24,7 +24,7 @@ from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.resource import Path, ShapeError, field, text
+from fnrunner.builtin.resource import Identity, Path, ShapeError, field, text
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
 
@@ -60,6 +60,17 @@ class _Config:
     matcher: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """A resource that is no local configuration, and what is asked of it more than once."""
+
+    position: int
+    value: Value
+    namespaced: bool
+    origin: Identity | None
+    depends_on: str
+
+
 class _ConfigError(Exception):
     """The configuration does not say which namespace to set."""
 
@@ -70,11 +81,25 @@ def run(resources: ResourceList) -> Verdict:
         config = _read(resources.config)
     except _ConfigError as error:
         return Verdict(items=resources.items, results=(_complaint(error, resources.config),))
-    applied = [item.value for item in resources.items if not resource.is_local(item.value)]
+    applied = [
+        _applied(position, item.value)
+        for position, item in enumerate(resources.items)
+        if not resource.is_local(item.value)
+    ]
     problem = _mixed_origins(applied)
     if problem and not config.matcher:
         return Verdict(items=resources.items, results=(verdict.result(problem, "error"),))
     return _Run(config, applied).over(resources.items)
+
+
+def _applied(position: int, value: Value) -> _Applied:
+    return _Applied(
+        position,
+        value,
+        resource.is_namespaced(value),
+        resource.origin(value),
+        resource.annotation(value, DEPENDS_ON),
+    )
 
 
 def _read(config: Value) -> _Config:
@@ -120,17 +145,17 @@ def _complaint(error: _ConfigError, config: Value) -> Result:
     }
 
 
-def _mixed_origins(values: list[Value]) -> str:
+def _mixed_origins(applied: Sequence[_Applied]) -> str:
     """Return why all cannot go into one namespace, or ""."""
     found = set()
-    for value in values:
-        came_from = resource.origin(value)
-        if came_from is None or not resource.is_namespaced(value):
+    for each in applied:
+        came_from = each.origin
+        if came_from is None or not each.namespaced:
             continue
         if came_from.namespace == resource.UNKNOWN_NAMESPACE:
             return (
-                f"{_short(value)} is namespace-scoped, but has cluster-scoped or unknown scoped"
-                f" origin {came_from}"
+                f"{_short(each.value)} is namespace-scoped, but has cluster-scoped or unknown"
+                f" scoped origin {came_from}"
             )
         found.add(came_from.namespace)
     if len(found) < 2:
@@ -145,19 +170,20 @@ def _mixed_origins(values: list[Value]) -> str:
 class _Run:
     """One pass over the resources, which counts what it changes."""
 
-    def __init__(self, config: _Config, applied: list[Value]) -> None:
+    def __init__(self, config: _Config, applied: Sequence[_Applied]) -> None:
         self._config = config
-        self._known = {_reference(value) for value in applied if resource.is_namespaced(value)}
+        self._applied = applied
+        dependent = any(each.depends_on for each in applied)
+        self._known = {_reference(each.value) for each in applied if dependent and each.namespaced}
         self._matched: list[Result] = []
         self._fields = _Count()
         self._references = _Count()
 
     def over(self, items: Sequence[Item]) -> Verdict:
         values = [item.value for item in items]
-        applied = [i for i, value in enumerate(values) if not resource.is_local(value)]
         # The catalog visits what is not namespaced first; its messages come in that order.
-        for i in sorted(applied, key=lambda i: resource.is_namespaced(values[i])):
-            values[i] = self._depends_on(self._resource(values[i]))
+        for each in sorted(self._applied, key=lambda each: each.namespaced):
+            values[each.position] = self._depends_on(self._resource(each), each.depends_on)
         return Verdict(
             items=tuple(
                 item if item.value is value else replace(item, value=value)
@@ -166,13 +192,16 @@ class _Run:
             results=(*self._matched, self._field_summary(), self._reference_summary()),
         )
 
-    def _resource(self, value: Value) -> Value:
-        came_from = resource.origin(value) or resource.identity(value)
-        if resource.is_namespaced(value):
-            return self._set(value, ("metadata", "namespace"), came_from.namespace)
+    def _resource(self, each: _Applied) -> Value:
+        value = each.value
+        if each.namespaced:
+            named = resource.namespace(value) or resource.DEFAULT_NAMESPACE
+            came_from = each.origin.namespace if each.origin else named
+            return self._set(value, ("metadata", "namespace"), came_from)
         match resource.group(value), resource.kind(value):
             case "", "Namespace":
-                return self._set(value, ("metadata", "name"), came_from.name)
+                came_from = each.origin.name if each.origin else resource.name(value)
+                return self._set(value, ("metadata", "name"), came_from)
             case "apiextensions.k8s.io", "CustomResourceDefinition":
                 return self._service(
                     value, ("spec", "conversion", "webhook", "clientConfig", "service")
@@ -217,8 +246,9 @@ class _Run:
         self._fields.add(current)
         return changed
 
-    def _depends_on(self, value: Value) -> Value:
-        reference = resource.annotation(value, DEPENDS_ON)
+    def _depends_on(self, value: Value, reference: str) -> Value:
+        if not reference:
+            return value
         parts = _NAMESPACED_REFERENCE.fullmatch(reference)
         if parts is None or reference not in self._known:
             return value
