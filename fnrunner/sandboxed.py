@@ -40,6 +40,7 @@ _POLL_SECONDS: Final = 0.0003  # a tenth of what building the mounts takes
 _BUILD_SECONDS: Final = 20.0  # it takes 0.005; after this it hangs
 _KILL_SECONDS: Final = 10.0  # a process that waits for a disk ends when the disk has answered
 _FILE_BYTES: Final = 1024  # what the kernel keeps of a file, however empty
+_FILE_TOO_LARGE: Final = 128 + signal.SIGXFSZ  # a file may be no larger than all together
 _PIPE_BYTES: Final = MIB  # as much as an ordinary user may ask for: few turns for a package
 
 
@@ -387,6 +388,11 @@ class Run:
             taken = f"{over.taken}; at its peak {used}"
             raise FunctionStoppedError(self._name, over.limit, over.allowed, taken)
         status = self._status if self._status >= 0 else 128 - self._status
+        if status == _FILE_TOO_LARGE:
+            allowed = _size(self._bounds.temporary_bytes)
+            raise FunctionStoppedError(
+                self._name, "temporary files", allowed, f"more in one file; at its peak {used}"
+            )
         if status == 1 and not self._output and log.startswith("bwrap: "):
             raise self._not_started(log)
         if self._said > len(self._log):

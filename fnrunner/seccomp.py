@@ -7,14 +7,17 @@ Rules
   not hold for them.
 - Namespaces are made by `clone` too, so its flags are looked at; `clone3` hides its flags in
   memory, where a filter cannot look, so it is said not to exist, and programs fall back.
+- Sockets are of the families that programs use. A namespace of networks does not hold others: by
+  AF_VSOCK a virtual machine speaks to its host, whatever network it has.
 - On an architecture without a list here there is no filter.
 
 Source: seccomp(2); the kernel's arch/x86/entry/syscalls/syscall_64.tbl and
-include/uapi/asm-generic/unistd.h (which arm64 uses).
+include/uapi/asm-generic/unistd.h (which arm64 uses); vsock(7).
 """
 
 import errno
 import os
+import socket
 import struct
 from typing import Final
 
@@ -65,6 +68,8 @@ _UNSEEN: Final = {
     "memfd_secret": (447, 447),
     "shmget": (29, 194),
 }
+_SOCKET: Final = (41, 198)
+_FAMILIES: Final = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 _CLONE: Final = (56, 220)
 _CLONE3: Final = 435
 _NAMESPACES: Final = 0x7E020000  # all of CLONE_NEW… that clone(2) takes, linux/sched.h
@@ -109,9 +114,15 @@ def program(*, unseen: bool, machine: str = os.uname().machine) -> bytes:
     ]
     for numbers in refused.values():
         lines += (_line(_EQUAL, numbers[column], no=1), _refuse(errno.EPERM))
+    families = len(_FAMILIES)
     lines += (
-        _line(_EQUAL, _CLONE[column], no=3),
+        _line(_EQUAL, _SOCKET[column], no=families + 3),
         _line(_LOAD, _FIRST_ARGUMENT),  # its lower half: both machines are little-endian
+        *(_line(_EQUAL, each, yes=families - at) for at, each in enumerate(_FAMILIES)),
+        _refuse(errno.EPERM),
+        _line(_RETURN, _ALLOW),
+        _line(_EQUAL, _CLONE[column], no=3),
+        _line(_LOAD, _FIRST_ARGUMENT),
         _line(_ANY_BIT, _NAMESPACES, no=1),
         _refuse(errno.EPERM),
         _line(_RETURN, _ALLOW),

@@ -296,7 +296,7 @@ async def test_it_cannot_touch_other_processes(watched: Sandbox, root: Path) -> 
 
 
 # By number: ptrace(PTRACE_TRACEME), unshare(CLONE_NEWUSER), clone(CLONE_NEWUSER | SIGCHLD),
-# clone3(), keyctl(), memfd_create().
+# clone3(), keyctl(), memfd_create(), socket(AF_VSOCK, SOCK_STREAM) and socket(AF_ALG, …).
 CALLS = {
     "ptrace": ("101, 0, 0, 0, 0", "117, 0, 0, 0, 0", 1),
     "unshare": ("272, 0x10000000", "97, 0x10000000", 1),
@@ -304,6 +304,8 @@ CALLS = {
     "clone3": ("435, 0, 0", "435, 0, 0", 38),
     "keyctl": ("250, 0, -3, 1", "219, 0, -3, 1", 1),
     "memfd_create": ("319, $name, 0", "279, $name, 0", 1),
+    "a socket to the host of this machine": ("41, 40, 1, 0", "198, 40, 1, 0", 1),
+    "a socket to the kernel's ciphers": ("41, 38, 5, 0", "198, 38, 5, 0", 1),
 }
 
 
@@ -370,6 +372,10 @@ ABUSE = {
     ),
     "fills its files and ends": (
         "exec head -c 9999999 /dev/zero >/tmp/x",
+        {"temporary_bytes": MIB}, "temporary files", "1 MiB",
+    ),
+    "makes a file larger than all may be": (
+        "exec dd if=/dev/zero of=/tmp/x bs=1 count=1 seek=99999999",
         {"temporary_bytes": MIB}, "temporary files", "1 MiB",
     ),
     "sleeps": ("sleep 1000", {"seconds": 0.3}, "time", "0.3 seconds"),
