@@ -14,6 +14,7 @@ from fnrunner import metrics
 from fnrunner.builtin.pool import Builtin
 from fnrunner.cached import Cached, Disk, Memory
 from fnrunner.errors import (
+    ClusterError,
     FunctionNotFoundError,
     FunctionRefusedError,
     FunctionTimeoutError,
@@ -28,6 +29,7 @@ from fnrunner.settings import KINDS, Names, Settings
 
 if TYPE_CHECKING:
     from fnrunner.image import Images
+    from fnrunner.registry import Access
 
 _log = logging.getLogger(__name__)
 
@@ -228,6 +230,8 @@ async def _make(stack: AsyncExitStack, kind: str, settings: Settings) -> Identif
         case "executable":
             fence = await asyncio.to_thread(_sandbox) if settings.programs else _NONE_NEEDED
             return Executables(settings.programs, settings.policy, fence)
+        case "pod":
+            return await _make_pods(stack, settings)
         case _:
             return await _make_images(stack, settings)
 
@@ -244,6 +248,16 @@ async def _make_images(stack: AsyncExitStack, settings: Settings) -> Identified:
     return found
 
 
+async def _make_pods(stack: AsyncExitStack, settings: Settings) -> Identified:
+    from fnrunner import pods  # only with a cluster
+
+    try:
+        return await stack.enter_async_context(pods.running(settings, _access(settings)))
+    except ClusterError as error:  # which no builtin function needs
+        _log.warning("pods are refused: %s", error)
+        return Refusing(f"functions run in pods, and {error.reason}", error.fix)
+
+
 def _sandbox() -> Sandbox | SandboxError:
     try:
         return Sandbox.here()
@@ -258,6 +272,19 @@ def images(settings: Settings) -> "Images":
         StoreError: The folder of images cannot be used.
     """
     from fnrunner import image
+
+    form = settings.form.images
+    how = image.Settings(
+        folder=Path(form.folder) if form.folder else None,
+        size_bytes=form.size,
+        resolve_seconds=form.resolve,
+        offline=form.offline,
+        access=_access(settings),
+    )
+    return image.images(how, settings.policy)
+
+
+def _access(settings: Settings) -> "Access":
     from fnrunner.registry import Access, Site
 
     form = settings.form.images
@@ -265,15 +292,8 @@ def images(settings: Settings) -> "Images":
         host: Site(plain=each.insecure, ca=Path(each.ca) if each.ca else None)
         for host, each in form.registries.items()
     }
-    how = image.Settings(
-        folder=Path(form.folder) if form.folder else None,
-        size_bytes=form.size,
-        resolve_seconds=form.resolve,
-        offline=form.offline,
-        access=Access(
-            sites=sites,
-            credentials=Path(form.credentials) if form.credentials else None,
-            private=form.private,
-        ),
+    return Access(
+        sites=sites,
+        credentials=Path(form.credentials) if form.credentials else None,
+        private=form.private,
     )
-    return image.images(how, settings.policy)

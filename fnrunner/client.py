@@ -96,12 +96,12 @@ class Client:
         await asyncio.gather(*self._leaving, return_exceptions=True)
         await self._link.channel.close(None)
 
-    async def is_ready(self, seconds: float = 1.0) -> bool:
-        """Whether the runner says within `seconds` that it serves."""
+    async def is_ready(self, seconds: float = 1.0, service: str = "") -> bool:
+        """Whether the runner says within `seconds` that it serves, or that a service does."""
         health = health_pb2_grpc.HealthStub(self._connected().channel)
         try:
             answer = await health.Check(
-                health_pb2.HealthCheckRequest(), timeout=seconds, wait_for_ready=True
+                health_pb2.HealthCheckRequest(service=service), timeout=seconds, wait_for_ready=True
             )
         except grpc.aio.AioRpcError:
             return False
