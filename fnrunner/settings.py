@@ -247,6 +247,8 @@ class RunnerForm(Strict):
     """What single functions may have; of those that fit, the last counts."""
     executables: list[ExecutableForm] = Field(default=[])
     """Programs on this machine that are functions."""
+    binaries: str = "/functions"
+    """Folder of the executables that Porch's FunctionConfigs name by a relative path."""
     images: ImagesForm = ImagesForm()
     cache: CacheForm = CacheForm()
     calls: CallsForm = CallsForm()
@@ -392,13 +394,12 @@ class Settings:
         )
 
 
-def read(data: bytes, path: str, functions: Path = Path("/functions")) -> Settings:
+def read(data: bytes, path: str) -> Settings:
     """Read a configuration.
 
     Args:
         data: Its text, UTF-8.
         path: Its name, for messages.
-        functions: The folder in which Porch's `binaryExecutor.path` lies, where it is relative.
 
     Raises:
         FormError: It cannot be used; all problems are told.
@@ -420,7 +421,7 @@ def read(data: bytes, path: str, functions: Path = Path("/functions")) -> Settin
             problems += error.problems
     if problems:
         raise FormError(problems)
-    return _settings(own[0] if own else RunnerForm(version=1), porch, functions)
+    return _settings(own[0] if own else RunnerForm(version=1), porch)
 
 
 def _is_porch(document: Document) -> bool:
@@ -428,7 +429,7 @@ def _is_porch(document: Document) -> bool:
     return isinstance(value, dict) and str(value.get("apiVersion", "")).startswith(_PORCH)
 
 
-def _settings(form: RunnerForm, porch: Sequence[PorchSpec], functions: Path) -> Settings:
+def _settings(form: RunnerForm, porch: Sequence[PorchSpec]) -> Settings:
     usual = Granted(bounds=form.limits.over(Bounds(seconds=form.calls.time)))
     calls = form.calls
     return Settings(
@@ -462,7 +463,7 @@ def _settings(form: RunnerForm, porch: Sequence[PorchSpec], functions: Path) -> 
             *(
                 Program(
                     means=_names(each, each.binaryExecutor.tags),
-                    path=functions / each.binaryExecutor.path,
+                    path=Path(form.binaries) / each.binaryExecutor.path,
                 )
                 for each in porch
                 if each.binaryExecutor

@@ -180,6 +180,26 @@ def test_a_configuration_limits_what_an_image_may_take(
     assert f"{file}:2, limits.memory: 'much' is no size" in result.stderr
 
 
+def test_an_executable_that_is_configured_is_a_function(
+    hub: Registry,  # where there is a sandbox
+    package: Path,
+    tmp_path: Path,
+) -> None:
+    with open_folder() as folder:
+        program = folder / "rename"
+        program.write_text(f"#!/bin/sh\n{RENAME.format('b')}\n")
+        program.chmod(0o755)
+        file = tmp_path / "runner.yaml"
+        file.write_text(
+            f"version: 1\nexecutables: [{{name: rename, path: {program}, tags: ['~1.2']}}]\n"
+        )
+
+        result = run("eval", package, "--image", "rename:v1.2.7", "--runner-config", file)
+
+    assert result.exit_code == 0, result.stderr
+    assert "name: b #" in texts(package)["thing.yaml"]
+
+
 def test_a_runner_runs_what_is_built_in_and_images(
     hub: Registry, package: Path, tmp_path: Path
 ) -> None:

@@ -136,6 +136,11 @@ def test_porchs_format_is_read() -> None:
     assert (rule.idle, rule.most, rule.queue) == (300, 3, found.form.pods.queue)
 
 
+def test_the_folder_of_porchs_executables_is_configured() -> None:
+    (program,) = read(f"version: 1\nbinaries: /opt/fns\n---{PORCH}").programs
+    assert program.path == Path("/opt/fns/set-labels")
+
+
 def test_both_forms_stand_in_one_file() -> None:
     found = read(f"{WHOLE}---{PORCH}---{PORCH}")
     assert len(found.aliases) == 2
