@@ -1,5 +1,6 @@
 """The runner's configuration: what it means, and what is said when it means nothing."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -205,3 +206,10 @@ def test_every_problem_is_told_at_once() -> None:
 def test_the_schema_is_the_published_one() -> None:
     published = ROOT / "docs/reference/runner.schema.json"
     assert published.read_text() == settings.schema_text()
+
+
+def test_the_example_of_the_documentation_is_one() -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/runner.md").read_text(), re.DOTALL)
+    found = read(example)
+    assert found.policy.granted("registry.corp/fns/prices:v3").network
+    assert [program.path for program in found.programs] == [Path("/opt/fns/audit")]
