@@ -18,9 +18,10 @@ from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
-from fnrunner.builtin import alone, resource, verdict
+from fnrunner.builtin import alone, field_spec, resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
+from fnrunner.builtin.field_spec import FieldSpec
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
@@ -45,27 +46,15 @@ data:
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Spec:
-    """A field that holds annotations, in the kinds it names."""
+@dataclass(frozen=True, slots=True)
+class _Spec(FieldSpec):
+    """A field that holds annotations; what is missing on the way is made if `create` is set."""
 
-    path: tuple[str, ...]
-    create: bool
-    group: str = ""
-    version: str = ""
-    kind: str = ""
-
-    def means(self, value: Value) -> bool:
-        return (
-            self.group in ("", resource.group(value))
-            and self.version in ("", resource.version(value))
-            and self.kind in ("", resource.kind(value))
-        )
+    create: bool = True
 
 
 def _usual(path: str, kind: str = "", *, group: str = "", version: str = "") -> _Spec:
-    keys = tuple(path.split("/"))
-    return _Spec(path=keys, create=True, group=group, version=version, kind=kind)
+    return _Spec(field_spec.keys(path), group, version, kind)
 
 
 _TEMPLATE: Final = "spec/template/metadata/annotations"
@@ -196,18 +185,14 @@ def _extra_specs(config: Value) -> tuple[_Spec, ...]:
 
 
 def _spec(value: Value) -> _Spec:
-    keys = resource.text(resource.field(value, "path")).strip("/")
-    if not keys:
+    path = resource.text(resource.field(value, "path")).strip("/")
+    if not path:
         raise _refused("every entry of `additionalAnnotationFields` needs a `path`")
-    # A slash within a key is written with a backslash before it.
-    parts = keys.replace(r"\/", "\0").split("/")
-    return _Spec(
-        path=tuple(part.replace("\0", "/") for part in parts),
-        create=resource.field(value, "create") is True,
-        group=resource.text(resource.field(value, "group")),
-        version=resource.text(resource.field(value, "version")),
-        kind=resource.text(resource.field(value, "kind")),
+    group, version, kind = (
+        resource.text(resource.field(value, key)) for key in ("group", "version", "kind")
     )
+    create = resource.field(value, "create") is True
+    return _Spec(field_spec.keys(path), group, version, kind, create)
 
 
 def _json(annotations: Mapping[str, str]) -> str:
