@@ -234,6 +234,7 @@ def _command(function: Function, pattern: Pattern, own: Mapping[str, Any]) -> li
         *(f"{_FOLDER}/{closure.PYTHON}", "-I", "-B", "-X", "utf8", "-m", "fnrunner.pod_server"),
         *("--listen", f"0.0.0.0:{PORT}"),
         *("--seconds", f"{bounds.seconds:g}"),
+        *("--memory-bytes", str(bounds.memory_bytes)),
         *("--output-bytes", str(bounds.output_bytes)),
         *("--log-bytes", str(bounds.log_bytes)),
         *("--open-files", str(bounds.open_files)),

@@ -14,13 +14,15 @@ It runs inside images of all kinds (fnrunner/closure.py), so that it needs littl
 import argparse
 import asyncio
 import os
+import re
 import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from fnrunner import answer
@@ -38,6 +40,10 @@ from fnrunner.serve import listening
 OWNER: Final = "porchbot.owner"
 """Service whose health is asked by whoever made the pod, and by nobody else."""
 
+_KILLS: Final = (
+    Path("/sys/fs/cgroup/memory.events"),
+    Path("/sys/fs/cgroup/memory/memory.oom_control"),
+)
 _LINGER_SECONDS: Final = 1.0  # for what was written before the end and is still in a pipe
 _GRACE_SECONDS: Final = 4.0  # a pod has five
 _MIB: Final = 1024 * 1024
@@ -64,7 +70,7 @@ class Started:
 
         Args:
             program: What to start.
-            bounds: How much it may take; memory and processes are the pod's affair.
+            bounds: How much it may take; memory and processes are the pod's to limit.
             message_bytes: Longest answer that can be sent.
         """
         self._program = program
@@ -78,11 +84,32 @@ class Started:
         async with self._turn:
             left = None if seconds is None else max(seconds - (time.monotonic() - came), 0.001)
             bounds = answer.within(self._bounds, left)
+            killed = memory_kills()
             ended = await _Call(image, bounds).whole(self._program, resources)
+        if ended.status != 0 and memory_kills() > killed:
+            raise FunctionStoppedError(image, "memory", _size(bounds.memory_bytes))
         outcome = answer.outcome(image, ended, "")
         if not outcome.failed and len(outcome.resources) > self._message_bytes:
             raise MessageTooLargeError(image, len(outcome.resources), self._message_bytes)
         return outcome
+
+
+def memory_kills(files: Sequence[Path] = _KILLS) -> int:
+    """Return how many processes of this pod the kernel has ended for want of memory.
+
+    Args:
+        files: Where it says so, in the second and in the first version of control groups.
+
+    Returns:
+        Their number; 0 where it is not said.
+
+    Source: Linux, cgroup-v2.rst (memory.events) and cgroup-v1/memory.rst (memory.oom_control).
+    """
+    for file in files:
+        with suppress(OSError):
+            found = re.search(r"^oom_kill (\d+)$", file.read_text(), re.MULTILINE)
+            return int(found[1]) if found else 0
+    return 0
 
 
 class _Call(asyncio.SubprocessProtocol):
@@ -219,20 +246,27 @@ def _size(number: int) -> str:
     return f"{number / _MIB:g} MiB" if number >= _MIB else f"{number} bytes"
 
 
-class _Seen:
-    """When somebody who made this pod looked at it last."""
+class Seen:
+    """When whoever made this pod looked at it last."""
 
-    def __init__(self) -> None:
-        self._last = time.monotonic()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin as if that were now.
+
+        Args:
+            clock: Gives seconds.
+        """
+        self._clock = clock
+        self._last = clock()
 
     @property
     def ago(self) -> float:
-        return time.monotonic() - self._last
+        """How long ago that was, in seconds."""
+        return self._clock() - self._last
 
     def asked(self, service: str) -> None:
         """Note that the health of a service was asked for."""
         if service == OWNER:
-            self._last = time.monotonic()
+            self._last = self._clock()
 
 
 async def serve(
@@ -250,7 +284,7 @@ async def serve(
     Raises:
         RunnerAddressError: The address cannot be listened on.
     """
-    stop, seen = asyncio.Event(), _Seen()
+    stop, seen = asyncio.Event(), Seen()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -268,6 +302,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="fnrunner.pod_server", description=__doc__)
     parser.add_argument("--listen", required=True, metavar="HOST:PORT")
     parser.add_argument("--seconds", type=float, default=usual.seconds)
+    parser.add_argument("--memory-bytes", type=int, default=usual.memory_bytes)
     parser.add_argument("--output-bytes", type=int, default=usual.output_bytes)
     parser.add_argument("--log-bytes", type=int, default=usual.log_bytes)
     parser.add_argument("--open-files", type=int, default=usual.open_files)
@@ -281,6 +316,7 @@ def main(words: Sequence[str] | None = None) -> None:
     set_ = dict(each.split("=", 1) for each in given.set)
     bounds = Bounds(
         seconds=given.seconds,
+        memory_bytes=given.memory_bytes,
         output_bytes=given.output_bytes,
         log_bytes=given.log_bytes,
         open_files=given.open_files,
