@@ -45,6 +45,9 @@ _PLACES: Final = frozenset(
     for kind in ("internal.", "")
     for place in ("path", "index")
 )
+# Stands for the items where the rest is read.
+_MARK: Final = b"items:\n- items: here\n"
+_MARKED: Final[list[Value]] = [{"items": "here"}]
 # The fields of an item, which stand two columns in, the first behind its dash.
 _FIELD: Final = re.compile(rb"^(?:- |  )(?=[A-Za-z])", re.MULTILINE)
 # Perhaps an anchor or an alias: such an item may depend on others and is not remembered.
@@ -127,7 +130,9 @@ class Memory:
         before, texts, after = _cut(data)
         if not texts or b"\r" in data or not texts[-1].endswith(b"\n"):
             return None
-        frame = _read(b"%bitems: []\n%b" % (before, after))
+        frame = _read(b"".join((before, _MARK, after)))
+        if [item.value for item in frame.items] != _MARKED:
+            return None  # what looked like the items is part of a text in quotes
         items = self._items.find(texts)
         rest = []
         for i, item in enumerate(items):
@@ -298,7 +303,7 @@ def _cut(data: bytes) -> tuple[bytes, list[bytes], bytes]:
     There are no items when they are not in block style at the margin.
     """
     match = _ITEMS.search(data)
-    if match is None:
+    if match is None or not data.startswith(b"- ", match.end()):
         return data, [], b""
     begin = match.end()
     after = _END.search(data, begin - 1)

@@ -16,6 +16,10 @@ from fnrunner.run import MIB
 
 _BUFFER: Final = MIB  # bytes on their way to or from a worker, as far as the system allows
 _LOOK_AGAIN: Final = 0.005  # seconds; a process that was killed is gone sooner
+_LOOK_SECONDS: Final = 0.5
+_ROOM: Final = 2 * MIB  # less than this left is none: Python takes memory by the mebibyte
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_DATA: Final = 5  # place of the memory that counts in /proc/PID/statm
 _LAST_WORDS: Final = 1.0  # seconds that a worker which hung up has to end by itself
 # What a worker needs of the environment; the rest may be secret.
 _ENVIRONMENT: Final = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
@@ -56,6 +60,7 @@ class Worker:
                 # It gets no interrupts from the keyboard, and is killed with its own children.
                 start_new_session=True,
             )
+        self._memory_bytes = memory_bytes
         # Where nobody ends it in order, it goes with this object.
         self._left = weakref.finalize(self, _kill, self._process, self._socket)
 
@@ -79,13 +84,16 @@ class Worker:
         Raises:
             EndedError: It ended before it answered.
         """
+        loop = asyncio.get_running_loop()
+        self._look_later(loop, full=False)
         try:
-            loop = asyncio.get_running_loop()
             await loop.sock_sendall(self._socket, frames.call(name, resources))
             head = await self._exactly(frames.ANSWER_HEAD)
             body = await self._exactly(frames.answer_length(head))
         except ConnectionError as error:
             raise EndedError(await self._ended(_LAST_WORDS)) from error
+        finally:
+            self._looking.cancel()
         return frames.read_answer(head, body)
 
     async def end(self) -> int:
@@ -94,6 +102,29 @@ class Worker:
         status = await self._ended(0)
         self._left.detach()
         return status
+
+    def _look_later(self, loop: asyncio.AbstractEventLoop, *, full: bool) -> None:
+        self._looking = loop.call_later(_LOOK_SECONDS, self._look, loop, full)
+
+    def _look(self, loop: asyncio.AbstractEventLoop, full: bool) -> None:
+        """End it where its memory is full and stays so.
+
+        Most often it notices and ends by itself. But Python 3.11, without a word to spare, goes
+        round and round in search of the handler of the error.
+        """
+        now = self._full()
+        if now and full:
+            _signal(self._process)
+            return
+        self._look_later(loop, full=now)
+
+    def _full(self) -> bool:
+        try:
+            with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
+                pages = int(file.read().split()[_DATA])
+        except (OSError, IndexError):  # it is gone, or this is not Linux
+            return False
+        return pages * _PAGE > self._memory_bytes - _ROOM
 
     async def _exactly(self, size: int) -> bytes:
         data = bytearray(size)

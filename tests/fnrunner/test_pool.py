@@ -163,6 +163,27 @@ async def test_too_much_memory_is_named_and_the_next_call_is_none_the_worse() ->
         assert not (await runner.run("set-labels", request())).failed
 
 
+async def test_a_worker_that_goes_round_without_memory_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cut: wait for the worker to notice: Python 3.11 may look for a handler for ever."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "from fnrunner.builtin.memory import Memory\n"
+        "def decode(*_):\n"
+        "    held = []\n"
+        "    while True:\n"
+        "        try:\n"
+        "            held.append(bytes(100_000))\n"
+        "        except MemoryError:\n"
+        "            continue\n"
+        "Memory.decode = decode\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    async with pool(memory_bytes=128 * MIB) as runner:
+        with pytest.raises(FunctionStoppedError, match="over its limit of memory: 128 MiB"):
+            await runner.run("set-labels", request())
+
+
 @pytest.mark.parametrize(
     ("number", "error", "text"),
     [
