@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -200,6 +201,13 @@ def test_an_executable_that_is_configured_is_a_function(
     assert "name: b #" in texts(package)["thing.yaml"]
 
 
+def until_it_listens(path: Path, process: "subprocess.Popen[bytes]") -> None:
+    """Wait for a runner: a command gives up sooner than one starts on a busy machine."""
+    until = time.monotonic() + 60
+    while not path.exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+
+
 def test_a_runner_runs_what_is_built_in_and_images(
     hub: Registry, package: Path, tmp_path: Path
 ) -> None:
@@ -212,6 +220,7 @@ def test_a_runner_runs_what_is_built_in_and_images(
     command = [sys.executable, "-m", "bot.cli", "runner", "--listen", socket]
     running = subprocess.Popen([*command, "--config", str(tmp_path / "runner.yaml")])
     try:
+        until_it_listens(tmp_path / "s", running)
         given: list[str | Path] = [
             package,
             "--runner",
