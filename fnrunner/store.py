@@ -26,7 +26,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -161,6 +161,8 @@ class Store:
                 brought from there. "" for any.
         """
         entry = self._entry(digest)
+        if not entry.exists():  # a lock would stay behind for whatever digests packages name
+            return None
         lock = self._open_lock(digest)
         if not _locked(lock, fcntl.LOCK_SH):
             os.close(lock)  # somebody brings it, or removes it
@@ -205,9 +207,11 @@ class Store:
         except BaseException:
             os.close(lock)
             raise
-        lease = Lease(entry / "root", about, lock)
-        self.trim()
-        return lease
+        try:
+            self.trim()
+        except OSError as error:  # what was brought is there all the same
+            _log.warning("the folder of images %s cannot be tidied: %s", self._folder, error)
+        return Lease(entry / "root", about, lock)
 
     def _got(self, entry: Path, digest: str, lock: int, make: Make) -> About | None:
         """Return an image, held shared; None to look again, as its lock changed hands."""
@@ -330,8 +334,9 @@ class Store:
     def _sweep(self) -> None:
         """Remove what killed processes left aside."""
         for each in (self._folder / "aside").glob("*.json"):
-            if time.time() - each.stat().st_mtime > _TOUCH:  # written within a moment
-                each.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # its writer has moved it to its place
+                if time.time() - each.stat().st_mtime > _TOUCH:  # written within a moment
+                    each.unlink()
         for each in (self._folder / "aside").glob("*.lock"):
             try:
                 lock = os.open(each, os.O_RDWR | os.O_CLOEXEC)
@@ -421,8 +426,9 @@ def _sole(path: Path) -> int:
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if path.exists() and path.stat().st_ino == os.fstat(lock).st_ino:
-            return lock
+        with suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(lock).st_ino:
+                return lock
         os.close(lock)
 
 

@@ -350,3 +350,30 @@ def test_what_is_kept_is_as_described(folder: Path) -> None:
         "argv": ["/f", "-x"],
     }
     assert [each.read_text() for each in (entry / "from").iterdir()] == [HERE]
+
+
+def test_names_that_are_written_meanwhile_do_not_stop_the_tidying(folder: Path) -> None:
+    """Short-cut: look at each file that was listed, though its writer has moved it by then."""
+    store = Store(folder)
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.is_set():
+            store.remember("r.io/f:v1", A)
+
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    for each in writers:
+        each.start()
+    try:
+        for _ in range(200):
+            store.trim()
+    finally:
+        ended.set()
+        for each in writers:
+            each.join()
+
+
+def test_what_is_asked_for_and_not_there_leaves_nothing(folder: Path) -> None:
+    """Short-cut: make a lock for whatever digest a package names."""
+    assert Store(folder).lease(B, HERE) is None
+    assert os.listdir(folder / "locks") == []
