@@ -112,6 +112,34 @@ def test_a_range_of_tags_takes_the_highest_that_the_registry_lists(
     assert "name: new #" in texts(package)["thing.yaml"]
 
 
+def test_a_range_where_images_cannot_be_kept_is_an_error_in_words(
+    package: Path, tmp_path: Path
+) -> None:
+    """Short-cut: let the error of the folder through, as a stack."""
+    file = tmp_path / "runner.yaml"
+    file.write_text("version: 1\nimages: {folder: /proc/porchbot}\n")
+    (package / "Kptfile").write_text(pipeline("{image: localhost:1/fns/ranged, tag: '~1'}"))
+
+    result = run("render", package, "--runner-config", file)
+
+    assert result.exit_code == 1
+    assert "the folder of images /proc/porchbot cannot be written" in result.stderr
+
+
+def test_a_configuration_without_builtin_functions_has_none(package: Path, tmp_path: Path) -> None:
+    """Short-cut: look for builtin functions first, whatever is configured."""
+    file = tmp_path / "runner.yaml"
+    file.write_text("version: 1\nruntimes: [executable]\n")
+    args = ("eval", package, "--image", "set-labels:v0.2")
+
+    result = run(*args, "--runner-config", file, "--", "l=x")
+    assert result.exit_code == 1
+    assert "no runner has it" in result.stderr
+
+    file.write_text("version: 1\nruntimes: [builtin]\n")
+    assert run(*args, "--runner-config", file, "--", "l=x").exit_code == 0
+
+
 def test_when_a_registry_is_asked(hub: Registry, package: Path) -> None:
     """Short-cut: accept the option, and ask as ever."""
     image = f"{hub.host}/fns/moving:v1"

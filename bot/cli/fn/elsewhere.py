@@ -20,6 +20,7 @@ from fnrunner.client import Client
 from fnrunner.errors import CertificateError, FunctionError, RunnerBrokenError, RunnerBusyError
 from fnrunner.run import MIB, Bounds, Granted, Limits, Runner
 from fnrunner.settings import Settings
+from fnrunner.store import StoreError
 from fnrunner.tls import ClientTls
 
 LIMITS: Final = Limits(seconds=300.0, message_bytes=256 * MIB, running=1, waiting=0)
@@ -76,11 +77,14 @@ class Elsewhere:
         """Return the tags that an image's registry lists; none where a function runner runs it.
 
         Raises:
-            PackageError: The registry does not tell.
+            PackageError: The registry does not tell, or images cannot be kept here.
         """
         if self._settings is None:
             return ()
-        found = choose.images(self._settings)
+        try:
+            found = choose.images(self._settings)
+        except StoreError as error:
+            raise PackageError(Place(), error.problem, error.fix) from error
         try:
             return self._loop.run(found.tags(image))
         except FunctionError as error:

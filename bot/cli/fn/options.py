@@ -42,13 +42,14 @@ class Wanted:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def prefixes(self) -> tuple[str, ...]:
-        """Registries and folders whose functions the builtin ones stand for."""
+    def prefixes(self) -> tuple[str, ...] | None:
+        """Registries and folders whose functions the builtin ones stand for; None for none."""
         if not self.config:
             return PREFIXES
         from bot.cli.fn.elsewhere import configured  # few have a file, which takes long to read
 
-        return tuple(configured(self.config).form.prefixes)
+        form = configured(self.config).form
+        return tuple(form.prefixes) if "builtin" in form.runtimes else None
 
 
 def wanted(given: Mapping[str, Any]) -> Wanted:

@@ -72,8 +72,9 @@ class Functions:
         return self._there().tags(image) if function is None else function.tags
 
     def _builtin(self, image: str) -> Function | None:
+        prefixes = None if self._wanted.address else self._wanted.prefixes
         try:
-            return None if self._wanted.address else builtin.find(image, self._wanted.prefixes)
+            return None if prefixes is None else builtin.find(image, prefixes)
         except FunctionNotFoundError:
             return None
 
