@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fnrunner import answer
 from fnrunner.errors import (
@@ -135,7 +135,15 @@ class _Call(asyncio.SubprocessProtocol):
     async def whole(self, program: Program, resources: bytes) -> Ended:
         """Run it to its end, and end all that it started."""
         begun = time.monotonic()
-        transport = await self._started(program)
+        starting = asyncio.ensure_future(self._started(program))
+        try:
+            transport = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # asyncio would end the program alone, and wait for what it has started.
+            await _whatever_happens(starting)
+            if starting.exception() is None:
+                await self._end(starting.result())
+            raise
         try:
             stdin = transport.get_pipe_transport(0)
             assert isinstance(stdin, asyncio.WriteTransport)  # noqa: S101 - it was asked for
@@ -202,12 +210,9 @@ class _Call(asyncio.SubprocessProtocol):
         _done(self._over)
 
     async def _end(self, transport: asyncio.SubprocessTransport) -> None:
-        """End whatever is left of it. Nobody leaves before the program has."""
+        """End whatever is left of it."""
         _kill(transport.get_pid())
-        ending = asyncio.ensure_future(self._gone())
-        while not ending.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait({ending})
+        await _whatever_happens(asyncio.ensure_future(self._gone()))
         transport.close()
 
     async def _gone(self) -> None:
@@ -221,6 +226,13 @@ class _Call(asyncio.SubprocessProtocol):
         if self._log_bytes > len(self._log):
             text += f"\n… {self._log_bytes - len(self._log)} more bytes are not kept\n"
         return text
+
+
+async def _whatever_happens(task: asyncio.Future[Any]) -> None:
+    """Wait for the end of a task, also when told to go: nobody leaves before the program has."""
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
 
 
 def _done(future: asyncio.Future[None]) -> None:

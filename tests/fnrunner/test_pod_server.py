@@ -119,6 +119,22 @@ async def test_a_caller_who_goes_away_ends_the_program(tmp_path: Path) -> None:
     await gone(int(begun.read_text()))
 
 
+async def test_a_caller_may_go_away_at_any_moment(tmp_path: Path) -> None:
+    """Fails where a call that ends while its program is being started leaves it to itself."""
+    script = f"sleep 300 & echo $! >> {tmp_path}/children; wait"
+    for moment in range(12):
+        call = asyncio.create_task(sh(script).run("f", LIST))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        call.cancel()
+        async with asyncio.timeout(60):
+            with pytest.raises(asyncio.CancelledError):
+                await call
+    begun = tmp_path / "children"
+    for child in begun.read_text().split() if begun.exists() else ():
+        await gone(int(child))
+
+
 async def test_a_program_that_writes_for_ever_is_stopped() -> None:
     with pytest.raises(FunctionStoppedError, match=r"limit of output: 1 MiB allowed"):
         await sh("yes", Bounds(seconds=60.0, output_bytes=MIB)).run("f", LIST)
