@@ -9,6 +9,8 @@ INFO ?=
 EXIT ?=
 # pip compiles what it copies, and nothing of an editable installation: commands start twice as fast.
 COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
+# Half of what the tests do is waiting for other processes.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(max(2, (os.cpu_count() or 1) * 3 // 2))')
 CASES ?=
 
 .PHONY: demo playground test check cases bench proto tools clean
@@ -20,7 +22,7 @@ playground: $(RUN_READY)
 	@$(BIN)/porchbot playground $(if $(REPO),--repo "$(REPO)") $(if $(INFO),--info "$(INFO)")
 
 test: $(DEV_READY) tools
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n $(WORKERS)
 
 check: $(DEV_READY)
 	$(BIN)/ruff format --check .

@@ -129,6 +129,7 @@ class EmbeddedPostgres:
             [sys.executable, "-I", "-S", postgres_keeper.__file__, json.dumps(order)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,  # a buffer would keep what was said after the first line
             start_new_session=True,
         )
         try:

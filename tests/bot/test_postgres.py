@@ -256,6 +256,22 @@ def test_what_the_server_said_is_in_the_error(folder: Path) -> None:
         EmbeddedPostgres(folder).__enter__()
 
 
+def test_what_the_server_said_is_heard_late(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short-cut: read a line through a buffer that keeps the next ones, too."""
+    with EmbeddedPostgres(folder) as server:
+        assert server.home is not None
+        (server.home / "data" / "PG_VERSION").write_text("9\n")
+    ready = EmbeddedPostgres._wait_until_ready
+
+    def late(server: EmbeddedPostgres, keeper: "subprocess.Popen[bytes]") -> None:
+        os.waitid(os.P_PID, keeper.pid, os.WEXITED | os.WNOWAIT)
+        ready(server, keeper)
+
+    monkeypatch.setattr(EmbeddedPostgres, "_wait_until_ready", late)
+    with pytest.raises(PostgresError, match=r"did not start: .*incompatible with server"):
+        EmbeddedPostgres(folder).__enter__()
+
+
 def test_it_starts_in_about_a_second() -> None:
     begun = time.monotonic()
     with EmbeddedPostgres() as server:

@@ -94,10 +94,11 @@ def nothing_left() -> Iterator[None]:
     """See that no process, descriptor or control group is left of what is run meanwhile."""
     before = open_files()
     yield
-    assert open_files() == before
+    left = open_files() - before
+    assert left == set(), left
     assert [each for each in children() if "bwrap" in each] == []
-    left = [each for each in groups() if each.name.startswith(f"porchbot-{os.getpid()}-")]
-    assert left == []
+    counted = [each for each in groups() if each.name.startswith(f"porchbot-{os.getpid()}-")]
+    assert counted == []
 
 
 def children() -> list[str]:

@@ -321,7 +321,7 @@ def test_a_merge_that_finds_no_runner_is_published_when_there_is_one(
     play: World, tmp_path: Path, runner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fails when only open proposals are judged again: a crash after the merge would lose a tag."""
-    monkeypatch.setattr(controller, "RUNNER_WAIT", 3.0)
+    monkeypatch.setattr(controller, "RUNNER_WAIT", 1.0)
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
     author.says(number, "/hold")
