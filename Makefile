@@ -41,7 +41,7 @@ proto: $(DEV_READY)
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. fnrunner/proto/evaluator.proto
 
 # Programs that tests of the runner use: a sandbox, a registry, what function images are made of.
-tools:
+tools: | $(VENV)/bin/python
 	@bash tests/tools.sh $(VENV)
 
 clean:

@@ -32,4 +32,4 @@ for package in "${unpack[@]}"; do
   apt-get download -q "$package" >/dev/null
   dpkg -x "$package"_*.deb .
 done
-find usr/bin bin \( -name docker-registry -o -name busybox \) -exec cp {} "$venv/bin/" \; 2>/dev/null || true
+find . -path '*/bin/*' -type f \( -name docker-registry -o -name busybox \) -exec cp -t "$venv/bin/" {} +
