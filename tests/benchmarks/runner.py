@@ -37,6 +37,25 @@ from fnrunner.serve import serve
 from fnrunner.settings import read
 asyncio.run(serve(sys.argv[1], read(sys.argv[2].encode(), "benchmark")))
 """
+# What gRPC itself takes in Python, with nothing of ours: it answers with what it is sent.
+ECHO = """\
+import asyncio, sys
+import grpc
+from fnrunner.proto import evaluator_pb2, evaluator_pb2_grpc
+
+class Echo(evaluator_pb2_grpc.FunctionEvaluatorServicer):
+    async def EvaluateFunction(self, request, context):
+        return evaluator_pb2.EvaluateFunctionResponse(resource_list=request.resource_list)
+
+async def serve():
+    server = grpc.aio.server()
+    evaluator_pb2_grpc.add_FunctionEvaluatorServicer_to_server(Echo(), server)
+    server.add_insecure_port(sys.argv[1])
+    await server.start()
+    await server.wait_for_termination()
+
+asyncio.run(serve())
+"""
 CACHE_OFF = "version: 1\ncache: {enabled: false}\n"
 CACHE_ON = "version: 1\ncache: {memory: 8Mi}\n"  # small, so that it is full after some calls
 SALT = "salt00000000"
@@ -102,9 +121,9 @@ class Requests:
 
 
 @contextmanager
-def process(address: str, settings: str) -> Iterator[int]:
+def process(program: str, address: str, settings: str) -> Iterator[int]:
     """A runner in a process of its own; gives its id."""
-    started = subprocess.Popen([sys.executable, "-P", "-c", PROGRAM, address, settings])
+    started = subprocess.Popen([sys.executable, "-P", "-c", program, address, settings])
     try:
         yield started.pid
     finally:
@@ -117,7 +136,7 @@ async def running(settings: str) -> AsyncIterator[tuple[str, int, Client]]:
     """A runner that answers, on a Unix socket; gives its address, its process and a client."""
     with tempfile.TemporaryDirectory() as folder:
         address = f"unix:{folder}/runner"
-        with process(address, settings) as pid:
+        with process(PROGRAM, address, settings) as pid:
             async with Client(address) as client:
                 await client.is_ready(30)
                 yield address, pid, client
@@ -193,13 +212,13 @@ async def uncached() -> list[Row]:
             ["new, one by one: a second", f"{CALLS / sum(seconds):.0f}", "", "37"],
             ["new: processor time of the runner", ms(spent), "", ""],
         ]
+        rows += await overhead(client, made.new(template, 1)[0])
         await at_once(address, "set-namespace", made.new(template, 4 * CLIENTS))
         rate, each = await at_once(address, "set-namespace", made.new(template, 2 * CALLS))
         rows += [
             [f"new, {CLIENTS} clients: a second", f"{rate:.0f}", "120 (aim 160)", "79"],
             *fairness("new", each, "202 ms"),
         ]
-        rows += [await overhead(client, made.new(template, 1)[0])]
         for image in ("set-labels", "set-annotations", "kubeconform"):
             requests = made.new(resources(image), CALLS // 4)
             await client.run(image, requests[0])
@@ -217,16 +236,23 @@ def fairness(name: str, each: Sequence[Sequence[float]], porch: str) -> list[Row
     ]
 
 
-async def overhead(client: Client, request: bytes) -> Row:
-    """What the runner adds to the function itself, measured side by side."""
+async def overhead(client: Client, request: bytes) -> list[Row]:
+    """What the runner adds to the function itself, and gRPC to nothing, measured side by side."""
     memory, function = Memory(), get("set-namespace")
-    added = []
-    for _ in range(CALLS):
-        (there,) = await one_by_one(client, "set-namespace", [request])
-        started = time.perf_counter()
-        evaluate("set-namespace", function, request, memory)
-        added.append(there - (time.perf_counter() - started))
-    return ["overhead over the function itself: p50", ms(median(added)), "2 ms", ""]
+    added, alone = [], []
+    with tempfile.TemporaryDirectory() as folder, process(ECHO, f"unix:{folder}/echo", ""):
+        async with Client(f"unix:{folder}/echo") as echo:
+            await one_by_one(echo, "no-op", [request] * 20)
+            for _ in range(CALLS):
+                (there,) = await one_by_one(client, "set-namespace", [request])
+                started = time.perf_counter()
+                evaluate("set-namespace", function, request, memory)
+                added.append(there - (time.perf_counter() - started))
+                alone += await one_by_one(echo, "no-op", [request])
+    return [
+        ["overhead over the function itself: p50", ms(median(added)), "2 ms", ""],
+        ["of it, gRPC itself: p50", ms(median(alone)), "", ""],
+    ]
 
 
 async def pipeline(client: Client, made: Requests) -> Row:
