@@ -328,9 +328,11 @@ class Run:
             memory = "more" if count.out_of_memory else ""
             processes = "more" if count.out_of_processes else ""
         elif "proc" in self._folders:
-            files = sum(_used(self._folders[name]) for name in ("tmp", "dev/shm"))
-            seen = watch.look(self._folders["proc"], self._bounds.memory_bytes - files)
-            total = seen.memory_bytes + files
+            apart = sum(_used(self._folders[name]) for name in ("tmp", "dev/shm"))
+            if self._program and not self._program.network:  # else it would be all this machine's
+                apart += watch.sockets(self._folders["proc"])
+            seen = watch.look(self._folders["proc"], self._bounds.memory_bytes - apart)
+            total = seen.memory_bytes + apart
             if seen.processes:
                 self._seen(total, seen.processes)
             memory = _size(total) if total > self._bounds.memory_bytes else ""

@@ -9,6 +9,8 @@ Rules
   memory, where a filter cannot look, so it is said not to exist, and programs fall back.
 - Sockets are of the families that programs use. A namespace of networks does not hold others: by
   AF_VSOCK a virtual machine speaks to its host, whatever network it has.
+- Where nobody counts what sockets hold, their buffers keep their size: a call to change it
+  succeeds and does nothing, as for a program that asks for more than it may have.
 - On an architecture without a list here there is no filter.
 
 Source: seccomp(2); the kernel's arch/x86/entry/syscalls/syscall_64.tbl and
@@ -66,8 +68,12 @@ _REFUSED: Final = {
 _UNSEEN: Final = {
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "msgget": (68, 186),
+    "semget": (64, 190),
     "shmget": (29, 194),
 }
+_SETSOCKOPT: Final = (54, 208)
+_BUFFERS: Final = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 _SOCKET: Final = (41, 198)
 _FAMILIES: Final = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 _CLONE: Final = (56, 220)
@@ -89,13 +95,16 @@ _RETURN: Final = 0x06
 _NUMBER: Final = 0
 _ARCHITECTURE: Final = 4
 _FIRST_ARGUMENT: Final = 16
+_SECOND_ARGUMENT: Final = 24
+_THIRD_ARGUMENT: Final = 32
 
 
 def program(*, unseen: bool, machine: str = os.uname().machine) -> bytes:
     """Return the filter as bwrap takes it; empty on a machine that has no list.
 
     Args:
-        unseen: Refuse memory too that belongs to no process: nobody counts it here.
+        unseen: Refuse memory too that belongs to no process, and larger buffers of sockets:
+            nobody counts them here.
         machine: As uname(2) calls it.
     """
     if machine not in _MACHINES:
@@ -114,6 +123,17 @@ def program(*, unseen: bool, machine: str = os.uname().machine) -> bytes:
     ]
     for numbers in refused.values():
         lines += (_line(_EQUAL, numbers[column], no=1), _refuse(errno.EPERM))
+    if unseen:
+        lines += (
+            _line(_EQUAL, _SETSOCKOPT[column], no=7),
+            _line(_LOAD, _SECOND_ARGUMENT),
+            _line(_EQUAL, socket.SOL_SOCKET, no=4),
+            _line(_LOAD, _THIRD_ARGUMENT),
+            _line(_EQUAL, _BUFFERS[0], yes=1),
+            _line(_EQUAL, _BUFFERS[1], no=1),
+            _refuse(0),
+            _line(_RETURN, _ALLOW),
+        )
     families = len(_FAMILIES)
     lines += (
         _line(_EQUAL, _SOCKET[column], no=families + 3),

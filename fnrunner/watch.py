@@ -5,9 +5,12 @@ Rules
   was started by a parent that is gone is there too.
 - Memory that several processes share counts once: the cheap sum of all is believed while it
   is within the limit, and checked by shares (Pss) when it is not.
+- Memory that the kernel takes for them counts as well, where it tells: tables of pages, which
+  reading alone makes, and what sockets may hold. What it takes for locks, timers and maps it
+  does not tell; a process can have no more than some 20 MB of these.
 - What ends between two looks is not seen. That is why there are limits of the kernel besides.
 
-Source: proc(5): stat, smaps_rollup.
+Source: proc(5): status, smaps_rollup, net/sockstat; socket(7): wmem_default.
 """
 
 import os
@@ -15,11 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _INIT: Final = "1"  # bubblewrap's own process, first in every sandbox
-# Places behind the command in /proc/PID/stat: threads and resident pages.
-_THREADS: Final = 17
-_RESIDENT: Final = 21
+_TABLES: Final = b"VmPTE"
+_RESIDENT: Final = (b"VmRSS", b"VmSwap", _TABLES)
+_SOCKET_BYTES: Final = 256 * 1024  # what one holds when nobody reads, with what the kernel adds
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +45,40 @@ def look(proc: int, limit_bytes: int) -> Seen:
         limit_bytes: The sum of memory is checked more closely when it is over this.
     """
     pids = [name for name in os.listdir(proc) if name.isdigit() and name != _INIT]
-    found = {pid: _stat(proc, pid) for pid in pids}
-    memory = sum(resident for _, resident in found.values())
+    found = {pid: _status(proc, pid) for pid in pids}
+    memory = sum(seen.memory_bytes for _, seen in found.values())
     if memory > limit_bytes:
-        memory = sum(_share(proc, pid, resident) for pid, (_, resident) in found.items())
-    return Seen(memory, sum(threads for threads, _ in found.values()))
+        memory = sum(
+            _share(proc, pid, tables, seen.memory_bytes) for pid, (tables, seen) in found.items()
+        )
+    return Seen(memory, sum(seen.processes for _, seen in found.values()))
 
 
-def _stat(proc: int, pid: str) -> tuple[int, int]:
-    """Return threads and resident bytes of a process; none of either once it is gone."""
-    # The command stands in brackets and may hold brackets and blanks itself.
-    fields = _read(proc, f"{pid}/stat").rpartition(b")")[2].split()
-    if len(fields) <= _RESIDENT:
-        return 0, 0
-    return int(fields[_THREADS]), int(fields[_RESIDENT]) * _PAGE
+def sockets(proc: int) -> int:
+    """Return how many bytes the sockets of a sandbox with a network of its own may hold.
+
+    Sockets that are on their way to another process are among them, though nobody has them open.
+
+    Args:
+        proc: Descriptor of the sandbox's `/proc`, open for reading.
+    """
+    first = _read(proc, f"{_INIT}/net/sockstat").partition(b"\n")[0]  # "sockets: used 3"
+    return int(first.split()[2]) * _SOCKET_BYTES if first else 0
 
 
-def _share(proc: int, pid: str, resident: int) -> int:
-    for line in _read(proc, f"{pid}/smaps_rollup").splitlines():
-        if line.startswith(b"Pss:"):
-            return int(line.split()[1]) * 1024
-    return resident
+def _status(proc: int, pid: str) -> tuple[int, Seen]:
+    """Return bytes of a process's tables of pages, and what it takes; zeros once it is gone."""
+    # A line break in the command's name is written as two characters.
+    lines = (line.split() for line in _read(proc, f"{pid}/status").splitlines())
+    fields = {words[0].rstrip(b":"): words[1] for words in lines if len(words) > 1}
+    size = {name: int(fields.get(name, 0)) * 1024 for name in _RESIDENT}
+    return size[_TABLES], Seen(sum(size.values()), int(fields.get(b"Threads", 0)))
+
+
+def _share(proc: int, pid: str, tables: int, taken: int) -> int:
+    lines = _read(proc, f"{pid}/smaps_rollup").splitlines()
+    shares = [line.split()[1] for line in lines if line.startswith((b"Pss:", b"SwapPss:"))]
+    return tables + 1024 * sum(map(int, shares)) if shares else taken
 
 
 def _read(proc: int, name: str) -> bytes:

@@ -296,7 +296,8 @@ async def test_it_cannot_touch_other_processes(watched: Sandbox, root: Path) -> 
 
 
 # By number: ptrace(PTRACE_TRACEME), unshare(CLONE_NEWUSER), clone(CLONE_NEWUSER | SIGCHLD),
-# clone3(), keyctl(), memfd_create(), socket(AF_VSOCK, SOCK_STREAM) and socket(AF_ALG, …).
+# clone3(), keyctl(), memfd_create(), semget(), msgget(), socket(AF_VSOCK, SOCK_STREAM) and
+# socket(AF_ALG, …).
 CALLS = {
     "ptrace": ("101, 0, 0, 0, 0", "117, 0, 0, 0, 0", 1),
     "unshare": ("272, 0x10000000", "97, 0x10000000", 1),
@@ -304,6 +305,8 @@ CALLS = {
     "clone3": ("435, 0, 0", "435, 0, 0", 38),
     "keyctl": ("250, 0, -3, 1", "219, 0, -3, 1", 1),
     "memfd_create": ("319, $name, 0", "279, $name, 0", 1),
+    "semget": ("64, 0, 9, 0x380", "190, 0, 9, 0x380", 1),
+    "msgget": ("68, 0, 0x380", "186, 0, 0x380", 1),
     "a socket to the host of this machine": ("41, 40, 1, 0", "198, 40, 1, 0", 1),
     "a socket to the kernel's ciphers": ("41, 38, 5, 0", "198, 38, 5, 0", 1),
 }
@@ -322,6 +325,58 @@ async def test_it_may_not_make_calls_that_no_function_needs(watched: Sandbox, na
     ended = await watched.run("it", program, b"", PATIENT)
 
     assert ended.output == str(expected).encode()
+
+
+# Memory that the kernel takes for a program, and that none of its processes shows as its own
+KERNEL = {
+    "sockets": """
+        while (socketpair(my $a, my $b, 1, 1, 0)) { # AF_UNIX, SOCK_STREAM
+            for my $each ($a, $b) {
+                setsockopt($each, 1, 7, pack('i', 1 << 20)); # SOL_SOCKET, SO_SNDBUF
+                $each->blocking(0);
+                1 while syswrite($each, 'x' x 4096);
+                push @held, $each;
+            }
+        }
+        """,
+    "tables of pages": """
+        my $begin = syscall($mmap, 0, 1 << 37, 1, 0x4022, -1, 0); # what is read only, and no room
+        for (my $at = 0; $at < 1 << 37; $at += 1 << 21) { unpack('P1', pack('J', $begin + $at)) }
+        """,
+}
+
+
+@pytest.mark.parametrize("name", KERNEL)
+async def test_memory_of_the_kernel_counts(sandbox: Sandbox, name: str) -> None:
+    """Short-cut: count what processes hold themselves."""
+    machines = {"x86_64": 9, "aarch64": 222}
+    if not Path("/usr/bin/perl").exists() or os.uname().machine not in machines:
+        pytest.skip("it takes perl to make a system call by number")
+    script = f"use IO::Handle; my $mmap = {machines[os.uname().machine]}; {KERNEL[name]}; sleep 99"
+    program = Program(argv=("/usr/bin/perl", "-e", script), environment={})
+    bounds = replace(PATIENT, memory_bytes=40 * MIB)
+    with nothing_left(), pytest.raises(FunctionStoppedError) as caught:
+        await sandbox.run("it", program, b"", bounds)
+
+    assert caught.value.limit == "memory"
+
+
+async def test_buffers_of_sockets_keep_their_size(watched: Sandbox) -> None:
+    """Short-cut: count sockets, and let each hold what it likes."""
+    if not Path("/usr/bin/perl").exists():
+        pytest.skip("it takes perl to open a socket")
+    script = """
+        socketpair(my $a, my $b, 1, 1, 0) or die;
+        for my $option (7, 8, 9) { # SO_SNDBUF, SO_RCVBUF, SO_KEEPALIVE
+            my $before = getsockopt($a, 1, $option);
+            setsockopt($a, 1, $option, pack('i', 70000)) or die;
+            print getsockopt($a, 1, $option) eq $before ? 'kept ' : 'set ';
+        }
+        """
+    program = Program(argv=("/usr/bin/perl", "-e", script), environment={})
+    ended = await watched.run("it", program, b"", PATIENT)
+
+    assert ended.output == b"kept kept set "
 
 
 def test_an_unknown_machine_has_no_filter() -> None:
