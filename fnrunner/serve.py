@@ -107,6 +107,7 @@ async def listening(
     wire.serve(server, evaluator, health)
     reflect.serve(server)
     bound = _bind(server, address, None if tls is None else tls.credentials())
+    left = _file(address)
     await server.start()
     try:
         yield bound
@@ -116,7 +117,7 @@ async def listening(
             await evaluator.end(grace)
         finally:  # also when it is told twice
             await server.stop(_LEAVING)
-            _remove(address)
+            _remove(address, left)
 
 
 def _bind(server: grpc.aio.Server, address: str, tls: grpc.ServerCredentials | None) -> str:
@@ -154,9 +155,20 @@ def _add_port(server: grpc.aio.Server, address: str, tls: grpc.ServerCredentials
         raise RunnerAddressError(address, "it cannot be listened on") from error
 
 
-def _remove(address: str) -> None:
+def _file(address: str) -> tuple[int, int] | None:
+    """Return which file a socket's path means now; None if there is none."""
     path = addresses.socket_path(address)
-    if path is not None:
+    try:
+        found = None if path is None else path.lstat()
+    except FileNotFoundError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino)
+
+
+def _remove(address: str, left: tuple[int, int] | None) -> None:
+    """Remove our socket; another runner may have put its own there since we stopped listening."""
+    path = addresses.socket_path(address)
+    if path is not None and _file(address) == left:
         path.unlink(missing_ok=True)
 
 

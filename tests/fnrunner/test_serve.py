@@ -182,6 +182,25 @@ async def test_what_runs_may_end_and_nothing_new_begins() -> None:
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
+async def test_a_runner_that_leaves_does_not_remove_the_socket_of_the_next(tmp_path: Path) -> None:
+    """Short-cut: remove whatever stands at the path in the end."""
+    address, path, held = f"unix:{tmp_path}/s", tmp_path / "s", Held()
+    leaving = listening(address, held, LIMITS, grace=0.0)
+    await leaving.__aenter__()
+    async with Client(address, patience=0) as client:
+        call = asyncio.ensure_future(client.run("f", b""))
+        await asyncio.wait_for(held.began.wait(), 30)
+        gone = asyncio.ensure_future(leaving.__aexit__(None, None, None))
+        async with asyncio.timeout(30):
+            while path.exists():  # no more calls are taken; the last one has a moment to end
+                await asyncio.sleep(0.01)
+        async with listening(address, Held(), LIMITS):
+            await asyncio.gather(gone, call, return_exceptions=True)
+
+            assert path.exists()
+    assert not path.exists()
+
+
 async def test_what_does_not_end_in_time_is_cut(caplog: pytest.LogCaptureFixture) -> None:
     """Short-cut: wait for ever."""
     held = Held()
