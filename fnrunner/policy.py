@@ -56,8 +56,9 @@ class Policy:
 
     def granted(self, image: str, digest: str = "") -> Granted:
         """Return what a function may have, by its name as it was asked for, full or short."""
-        short = image.removeprefix(f"{self.prefix.rstrip('/')}/")
-        names = (image, short, images.resolve_image(image, self.prefix))
+        # Whoever asks by the full name, or with the tag that no tag means, asks for the same.
+        full = images.resolve_image(image, self.prefix)
+        names = (image, full, full.removeprefix(f"{self.prefix.rstrip('/')}/"))
         fitting = [
             given
             for pattern, given in self.grants

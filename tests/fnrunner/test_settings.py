@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from cadlib.forms import FormError
+from cadlib.images import CATALOG
 from fnrunner import settings
 from fnrunner.errors import FunctionRefusedError
-from fnrunner.policy import fits
-from fnrunner.run import MIB
+from fnrunner.policy import Policy, fits
+from fnrunner.run import MIB, Granted
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGEST = f"sha256:{'a' * 64}"
@@ -80,6 +81,17 @@ def test_what_a_whole_file_means() -> None:
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize("pattern", ["fn", "fn:latest", f"{CATALOG}/fn", f"{CATALOG}/fn:latest"])
+@pytest.mark.parametrize("image", ["fn", "fn:latest", f"{CATALOG}/fn", f"{CATALOG}/fn:latest"])
+def test_names_that_mean_the_same_are_granted_the_same(pattern: str, image: str) -> None:
+    """Short-cut: compare names as they are written. Answers were kept of a function that is asked
+    for as `fn`, run as `fn:latest`, and said to be impure by that name."""
+    policy = Policy(grants=((pattern, Granted(pure=False)),))
+    assert not policy.granted(image).pure
+    assert policy.granted("fn:v1").pure == (":" in pattern)
+    assert policy.granted("registry.corp/fn").pure
 
 
 @pytest.mark.parametrize(
