@@ -143,7 +143,7 @@ class Visit:
             raise FetchError(
                 f"{host} cannot be trusted: {_said(error)}",
                 "Name its certificate authority (`ca`) in the runner's configuration,"
-                " or that it speaks plain HTTP (`plain`)",
+                " or that it speaks plain HTTP (`insecure`)",
             ) from error
         except (HTTPError, OSError) as error:
             raise self._broken(host, error) from error

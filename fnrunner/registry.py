@@ -387,7 +387,7 @@ class Visit:
             return
         raise FetchError(
             f"{self._name.host} {does} {parts.scheme or 'no scheme'}://{parts.netloc}, without TLS",
-            f"Name {parts.netloc} under `registries` with `plain` if that is right",
+            f"Name {parts.netloc} under `registries` with `insecure: true` if that is right",
         )
 
     def _authorization(self, challenges: list[str]) -> str:

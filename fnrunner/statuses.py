@@ -256,7 +256,12 @@ def _rebuilt(info: Any) -> Exception | None:
             if name in info.metadata
         }
         return kind(**fields)
-    except (TypeError, ValueError, RecursionError):  # a field is missing, or not what it should be
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ):  # a field is missing, or not what it should be
         return None
 
 

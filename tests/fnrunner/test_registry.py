@@ -339,7 +339,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "to a file": ("file:///etc/passwd", "redirects to file://, without TLS"),
     "to plain text": (
         "http://public.example/x",
-        "redirects to http://public.example, without TLS",
+        "redirects to http://public.example, without TLS."
+        " Name public.example under `registries` with `insecure: true` if that is right.",
     ),
 }
 
@@ -654,7 +655,10 @@ def test_a_registry_with_a_certificate_of_its_own(tmp_path: Path) -> None:
             meant(name, access(sites=trusted))
         found = why(FunctionUnavailableError, lambda: meant(name, access(sites={hub.host: Site()})))
         assert "localhost cannot be trusted" in found
-        assert "Name its certificate authority" in found
+        assert (
+            "Name its certificate authority (`ca`) in the runner's configuration, or that" in found
+        )
+        assert "(`insecure`)" in found
         broken = {hub.host: Site(ca=tmp_path / "none.pem")}
         assert "the certificates in" in why(
             FunctionUnavailableError, lambda: meant(name, access(sites=broken))

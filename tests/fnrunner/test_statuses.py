@@ -191,6 +191,11 @@ BROKEN = {
         domain="porchbot",
         metadata={"image": "f", "size_bytes": "1e999", "limit_bytes": "1"},
     ),
+    "a field is larger than any time": ErrorInfo(
+        reason="FUNCTION_TIMEOUT",
+        domain="porchbot",
+        metadata={"image": "f", "seconds": "1" + "0" * 400},
+    ),
     "a field is a list": ErrorInfo(
         reason="FUNCTION_TIMEOUT", domain="porchbot", metadata={"image": "f", "seconds": "[1]"}
     ),
