@@ -91,7 +91,10 @@ class Disk:
         Raises:
             OSError: The folder cannot be made or written, or another process holds the database.
         """
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise _unusable(folder, f"it cannot be made: {error.strerror}") from error
         self._path = folder / "answers.sqlite"
         self._limit = limit_bytes
         self._wait = wait
@@ -101,7 +104,8 @@ class Disk:
         try:
             self._database = self._opened()
         except sqlite3.OperationalError as error:  # held for long by another process, or not ours
-            raise OSError(f"{self._path}: the answers there cannot be opened: {error}") from error
+            said = f"{self._path.name} cannot be opened: {error}"
+            raise _unusable(folder, said) from error
         except sqlite3.DatabaseError as error:
             _log.warning("the cache of answers in %s is broken and begun anew: %s", folder, error)
             _remove(self._path)
@@ -210,6 +214,10 @@ class Disk:
             self._database.close()
             _remove(self._path)
             self._database = self._open()
+
+
+def _unusable(folder: Path, said: str) -> OSError:
+    return OSError(f"cache.folder {folder}: {said}. Let this user write it, or choose another.")
 
 
 def _remove(path: Path) -> None:

@@ -251,8 +251,16 @@ def test_a_database_that_is_held_is_not_removed(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_takes_no_database_is_an_error_with_its_path() -> None:
-    with pytest.raises(OSError, match=r"/proc/self/answers\.sqlite: the answers there cannot be"):
+    with pytest.raises(OSError, match=r"cache\.folder /proc/self: answers\.sqlite cannot be"):
         Disk(Path("/proc/self"))
+
+
+def test_a_folder_below_a_file_is_an_error_with_its_path_and_a_remedy(tmp_path: Path) -> None:
+    """Short-cut: say "[Errno 20] Not a directory", and no more."""
+    (tmp_path / "file").touch()
+    said = r"cache\.folder .*/file/answers: it cannot be made: Not a directory\. Let this user"
+    with pytest.raises(OSError, match=said):
+        Disk(tmp_path / "file/answers")
 
 
 def _open(folder: str, both: Barrier) -> None:
