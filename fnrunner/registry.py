@@ -152,9 +152,15 @@ class Registries:
         self._lock = Lock()
         self._tokens: dict[tuple[str, str], tuple[str, float]] = {}
 
-    def visit(self, name: Name) -> "Visit":
-        """Return a visit, to be entered, for one image."""
-        return Visit(self, name)
+    def visit(self, name: Name, seconds: float | None = None) -> "Visit":
+        """Return a visit, to be entered, for one image.
+
+        Args:
+            name: The image.
+            seconds: How long it may take, if that is less than what bringing an image may.
+        """
+        most = self.access.seconds
+        return Visit(self, name, most if seconds is None else min(seconds, most))
 
     def token(self, name: Name) -> str:
         """Return what to send as `Authorization`, if a repository took it lately; else ""."""
@@ -191,10 +197,10 @@ class Registries:
 class Visit:
     """What is asked of one registry for one image, with one end in time."""
 
-    def __init__(self, registries: Registries, name: Name) -> None:
+    def __init__(self, registries: Registries, name: Name, seconds: float) -> None:
         self._registries = registries
         self._name = name
-        self._fetch = fetch.Visit(registries.access.seconds, registries.named, registries.authority)
+        self._fetch = fetch.Visit(seconds, registries.named, registries.authority)
 
     def __enter__(self) -> Self:
         self._fetch.__enter__()

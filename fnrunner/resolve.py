@@ -1,57 +1,97 @@
-"""What the name of an image means, asked of its registry without bringing the image.
+"""What the name of an image means, and what its registry says about the image behind it.
 
 Rules
 - The operator's policy is asked before a registry is, as far as names decide.
-- A tag is asked for again after some minutes; a digest means the same for ever.
-- What is asked is asked once, whoever waits for it.
+- A tag is asked for again after some minutes; a digest means the same for ever. Where a registry
+  is away, what a name meant last goes on being meant, as far as somebody kept that.
+- What is asked is asked once, whoever waits for it, and goes on when they go away.
+- Registries answer such questions within moments: one that does not is not waited for as long as
+  for an image, so that others have their turn.
 """
 
-import asyncio
+import logging
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, TypeVar, cast
+from io import BytesIO
+from threading import Event, Lock
+from typing import Final, Protocol
 
 from cadlib import images as names
+from fnrunner import manifest
 from fnrunner.errors import (
     FunctionNotFoundError,
     FunctionRefusedError,
     FunctionUnavailableError,
 )
-from fnrunner.image import read_asked, read_image
-from fnrunner.manifest import Asked, ManifestError
+from fnrunner.manifest import Asked, Image, ManifestError
+from fnrunner.once import Once
 from fnrunner.policy import Policy
-from fnrunner.registry import Name, Registries
+from fnrunner.registry import Name, Registries, Visit
+from fnrunner.run import MIB
+from fnrunner.store import Known
 
-T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
-_THREADS: Final = 4
+_THREADS: Final = 8
 _MOST: Final = 10_000  # names and images kept in memory; names come from packages
+_ASK_SECONDS: Final = 60.0  # with three tries, and what registries may ask us to wait
+_AWAY_SECONDS: Final = 30.0  # how long a registry that is away is not asked again
+_LONGEST_CONFIG: Final = 4 * MIB
+_NESTED: Final = 3  # indexes within indexes
+
+
+class Kept(Protocol):
+    """What names meant, kept beyond this process; see `Store`."""
+
+    def known(self, image: str) -> Known | None:
+        """Return what a name meant when it was last asked for, or None."""
+
+    def remember(self, image: str, digest: str) -> None:
+        """Keep what a name means now."""
 
 
 class Resolver:
     """Knows what names of images mean, and how the images want to be started."""
 
-    def __init__(self, registries: Registries, policy: Policy, seconds: float) -> None:
-        """Make a resolver.
+    def __init__(
+        self,
+        registries: Registries,
+        policy: Policy,
+        seconds: float,
+        *,
+        offline: bool = False,
+        kept: Kept | None = None,
+    ) -> None:
+        """Make a resolver; whoever makes one closes it.
 
         Args:
             registries: What is asked.
             policy: What may run.
             seconds: How long a tag is taken to mean the same.
+            offline: No registry is asked.
+            kept: What names meant before; None keeps that in memory only.
         """
         self._registries = registries
         self._policy = policy
         self._seconds = seconds
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolve")
-        self._digests: dict[str, tuple[str, float]] = {}
+        self._offline = offline
+        self._kept = kept
+        self._once = Once(_THREADS, "resolve")
+        self._meant: dict[str, tuple[str, float]] = {}
         self._asked: dict[str, Asked] = {}
-        self._shared: dict[str, asyncio.Future[Any]] = {}
+        self._visits: set[Visit] = set()
+        self._lock = Lock()
+        self._closed = Event()
 
     def close(self) -> None:
-        """End its threads."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        """End all visits, and its threads."""
+        self._closed.set()
+        with self._lock:
+            for visit in self._visits:
+                visit.abort()
+        self._once.close()
 
     def name(self, image: str) -> Name:
         """Return the full name of an image, if the policy may let it pass.
@@ -76,13 +116,11 @@ class Resolver:
             FunctionNotFoundError: Its registry does not have it.
             FunctionRefusedError: It may not run.
             FunctionUnavailableError: Its registry refuses, or does not answer.
+            RunnerBusyError: It is being closed, as with all that asks a registry.
         """
-        digest, until = self._digests.get(name.image, (name.digest, 0.0))
+        digest, until = self._meant.get(name.image, (name.digest, 0.0))
         if not name.digest and time.monotonic() >= until:
-            digest = await self._once(f"name {name.image}", partial(self._find_digest, name))
-            if len(self._digests) >= _MOST:
-                self._digests.clear()
-            self._digests[name.image] = digest, time.monotonic() + self._seconds
+            digest = await self._once.do(f"name {name.image}", partial(self._find_digest, name))
         self._policy.check(name.image, digest)
         return digest
 
@@ -94,43 +132,125 @@ class Resolver:
             FunctionUnavailableError: Its registry refuses, or does not answer.
         """
         if digest not in self._asked:
-            found = await self._once(f"image {digest}", partial(self._find_asked, name, digest))
+            found = await self._once.do(f"image {digest}", partial(self._find_asked, name, digest))
             if len(self._asked) >= _MOST:
                 self._asked.clear()
             self._asked[digest] = found
         return self._asked[digest]
 
+    async def tags(self, name: Name) -> tuple[str, ...]:
+        """Return the tags that its registry lists.
+
+        Raises:
+            FunctionNotFoundError: Its registry does not have it.
+            FunctionUnavailableError: Its registry refuses, or does not answer.
+        """
+        return await self._once.do(f"tags {name.image}", partial(self._find_tags, name))
+
+    @contextmanager
+    def visit(self, name: Name, seconds: float | None = None) -> Iterator[Visit]:
+        """Give a visit of its registry that `close` ends.
+
+        Args:
+            name: The image.
+            seconds: How long it may take; None for as long as an image may take.
+
+        Raises:
+            FunctionUnavailableError: Registries are not to be asked.
+        """
+        if self._offline:
+            raise FunctionUnavailableError(
+                name.image,
+                "its image is not here, and registries are not to be asked",
+                "Let it be pulled once",
+            )
+        with self._registries.visit(name, seconds) as visit:
+            with self._lock:
+                self._visits.add(visit)
+            try:
+                if self._closed.is_set():
+                    visit.abort()
+                yield visit
+            finally:
+                with self._lock:
+                    self._visits.discard(visit)
+
     def _find_digest(self, name: Name) -> str:
-        with self._registries.visit(name) as visit:
-            return visit.digest()
+        """Return what a name means, and keep it."""
+        known = self._kept.known(name.image) if self._kept else None
+        if known is not None and 0 <= known.age < self._seconds:
+            return self._means(name, known.digest, self._seconds - known.age)
+        if known is not None and self._offline:
+            return self._means(name, known.digest, self._seconds)
+        try:
+            with self.visit(name, _ASK_SECONDS) as visit:
+                digest = visit.digest()
+        except FunctionUnavailableError as error:
+            if known is None or not error.passing:
+                raise
+            _log.warning("%s still means %s: %s", name.image, known.digest, error)
+            return self._means(name, known.digest, min(_AWAY_SECONDS, self._seconds))
+        if self._kept is not None:
+            self._kept.remember(name.image, digest)
+        return self._means(name, digest, self._seconds)
+
+    def _means(self, name: Name, digest: str, seconds: float) -> str:
+        if len(self._meant) >= _MOST:
+            self._meant.clear()
+        self._meant[name.image] = (digest, time.monotonic() + seconds)
+        return digest
 
     def _find_asked(self, name: Name, digest: str) -> Asked:
         try:
-            with self._registries.visit(name) as visit:
+            with self.visit(name, _ASK_SECONDS) as visit:
                 asked = read_asked(visit, read_image(visit, visit.manifest(digest), digest)[0])
         except ManifestError as error:
             raise FunctionRefusedError(name.image, error.reason, error.fix) from error
-        if not asked.argv:
-            raise FunctionRefusedError(
-                name.image, "its image names no program to start", "Build it with an entrypoint"
-            )
+        check_program(name.image, asked.argv)
         return asked
 
-    async def _once(self, key: str, work: Callable[[], T]) -> T:
-        """Do something in a thread, once for all who ask; it goes on when they go away."""
-        shared = self._shared.get(key)
-        if shared is None:
-            try:
-                shared = asyncio.get_running_loop().run_in_executor(self._threads, work)
-            except RuntimeError as error:
-                raise FunctionUnavailableError(
-                    key.partition(" ")[2], "the runner is being stopped", "Try again", passing=True
-                ) from error
-            self._shared[key] = shared
-            shared.add_done_callback(lambda done: self._ended(key, done))
-        return cast(T, await asyncio.shield(shared))  # a key always stands for the same work
+    def _find_tags(self, name: Name) -> tuple[str, ...]:
+        with self.visit(name, _ASK_SECONDS) as visit:
+            return visit.tags()
 
-    def _ended(self, key: str, done: asyncio.Future[Any]) -> None:
-        del self._shared[key]
-        if not done.cancelled():
-            done.exception()  # seen, even if nobody waits any longer
+
+def read_image(visit: Visit, data: bytes, digest: str) -> tuple[Image, str]:
+    """Return the image that a manifest leads to, for this machine, and its digest.
+
+    Raises:
+        ManifestError: It leads to none.
+        FunctionUnavailableError: Its registry refuses, or does not answer.
+    """
+    for _ in range(_NESTED):
+        found = manifest.read(data)
+        if isinstance(found, Image):
+            return found, digest
+        digest = manifest.choose(found).digest
+        data = visit.manifest(digest)
+    raise ManifestError(f"it leads through more than {_NESTED} indexes", "Push it again")
+
+
+def read_asked(visit: Visit, image: Image) -> Asked:
+    """Return how the program of an image wants to be started.
+
+    Raises:
+        ManifestError: Its configuration cannot be read.
+        FunctionUnavailableError: As `read_image`.
+    """
+    if image.config.size > _LONGEST_CONFIG:
+        raise ManifestError(
+            f"its configuration has {image.config.size} bytes, and at most {_LONGEST_CONFIG}"
+            " are allowed",
+            "Build it anew",
+        )
+    config = BytesIO()
+    visit.blob(image.config, config)
+    return manifest.asked(config.getvalue())
+
+
+def check_program(image: str, argv: tuple[str, ...]) -> None:
+    """Raise FunctionRefusedError for an image that names nothing to start."""
+    if not argv:
+        raise FunctionRefusedError(
+            image, "its image names no program to start", "Build it with an entrypoint"
+        )

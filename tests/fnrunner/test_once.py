@@ -1,0 +1,91 @@
+"""Work that is done once for all who wait for it."""
+
+import asyncio
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+
+from fnrunner.errors import RunnerBusyError
+from fnrunner.once import Once
+
+ENDING = "the runner: it is being stopped. Try again in 1 seconds."
+
+
+class Slow:
+    """Work that ends when it is let go."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.began = Event()
+        self.let_go = Event()
+
+    def __call__(self) -> int:
+        self.began.set()
+        assert self.let_go.wait(60)
+        self.done += 1
+        return self.done
+
+
+@pytest.fixture
+def once() -> Iterator[Once]:
+    made = Once(1, "test")
+    yield made
+    made.close()
+
+
+async def test_who_asks_at_the_same_time_gets_the_same(once: Once) -> None:
+    """Short-cut: do it for each; or keep the answer for ever."""
+    work = Slow()
+    asked = [asyncio.ensure_future(once.do("a", work)) for _ in range(3)]
+    await asyncio.to_thread(work.began.wait, 60)
+    work.let_go.set()
+
+    assert await asyncio.gather(*asked) == [1, 1, 1]
+    assert await once.do("a", work) == 2
+
+
+async def test_it_goes_on_without_who_asked_first(once: Once) -> None:
+    """Short-cut: end the work with its first caller, whoever else waits."""
+    work = Slow()
+    first = asyncio.ensure_future(once.do("a", work))
+    await asyncio.to_thread(work.began.wait, 60)
+    second = asyncio.ensure_future(once.do("a", work))
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    work.let_go.set()
+
+    assert await second == 1
+
+
+async def test_its_error_is_for_all_and_is_not_kept(once: Once) -> None:
+    def fail() -> int:
+        raise ValueError("no luck")
+
+    for _ in range(2):
+        found = await asyncio.gather(
+            *(once.do("a", fail) for _ in range(2)), return_exceptions=True
+        )
+        assert list(map(str, found)) == ["no luck", "no luck"]
+
+
+async def test_what_is_closed_says_so() -> None:
+    """Short-cut: who waits for his turn is told that he was cancelled, though nobody did that."""
+    once, work = Once(1, "test"), Slow()
+    running = asyncio.ensure_future(once.do("a", work))
+    await asyncio.to_thread(work.began.wait, 60)
+    waiting = asyncio.ensure_future(once.do("b", work))
+    await asyncio.sleep(0)
+    closing = asyncio.ensure_future(asyncio.to_thread(once.close))
+    with pytest.raises(RunnerBusyError) as caught:
+        await waiting
+    assert str(caught.value) == ENDING
+    work.let_go.set()
+
+    assert await running == 1
+    await closing
+    with pytest.raises(RunnerBusyError) as caught:
+        await once.do("c", work)
+    assert str(caught.value) == ENDING
