@@ -38,6 +38,9 @@ _SERVER: Final = "fnrunner.pod_server"
 _UNUSED: Final = frozenset(
     ("test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data")
 )
+# Where packages are looked for differs: Debian's Python has its own name for it. So what is copied
+# stands beside the standard library, which every Python looks through.
+_INSTALLED: Final = frozenset(("site-packages", "dist-packages"))
 _WINDOWS: Final = "_tkinter.*"  # a binary that needs a dozen libraries
 # Imported only because they are installed: by setuptools' own hook, and by gRPC where it is found.
 _NOT_NEEDED: Final = frozenset(("_distutils_hack", "grpc_tools"))
@@ -73,9 +76,9 @@ def copy(folder: Path) -> None:
     library.mkdir(exist_ok=True)
     standard = library / f"python{sys.version_info.major}.{sys.version_info.minor}"
     for name in dict.fromkeys((sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))):
-        _copy_tree(Path(name), standard, skipped=_UNUSED | {"site-packages"})
+        _copy_tree(Path(name), standard, skipped=_UNUSED | _INSTALLED)
     for package in _packages():
-        _copy_package(package, standard / "site-packages")
+        _copy_package(package, standard)
     shutil.copy2(_interpreter(), folder / PYTHON)
     shutil.copy2(loader, folder / LOADER)
     for path in _libraries(loader, [folder / PYTHON, *_binaries(standard)]):

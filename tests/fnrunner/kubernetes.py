@@ -24,18 +24,37 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from cadlib.yaml import read
 from fnrunner.builtin import schema
+from fnrunner.builtin.resource import mapping
 from fnrunner.pod_manifest import PORT
 
 BROUGHT = ["/porchbot/lib/ld.so", "--library-path", "/porchbot/lib", "/porchbot/bin/python3"]
 """How the interpreter is started that the init container brings."""
 
+DEPLOYMENT = Path(__file__).parents[2] / "docs/kubernetes/runner.yaml"
 NAMESPACE = "functions"
 NOW = "2026-01-01T00:00:00Z"
 
 
+_VERBS = {"POST": "create", "GET": "list", "DELETE": "delete"}
+
+
+def _granted() -> set[tuple[str, str]]:
+    """What the role that is documented lets a runner do: verbs, and what they are done to."""
+    documents = read(DEPLOYMENT.read_bytes()).documents
+    (role,) = (each.value for each in documents if mapping(each.value)["kind"] == "Role")
+    rules: Any = mapping(role)["rules"]
+    return {
+        (verb, resource)
+        for rule in rules
+        for verb in rule["verbs"]
+        for resource in rule["resources"]
+    }
+
+
 class Cluster:
-    """A cluster with one node.
+    """A cluster with one node. Its API lets a runner do what the documented role lets it.
 
     Attributes:
         pods: What there is, by name, as the API tells it.
@@ -56,6 +75,7 @@ class Cluster:
         self._last = 2
         self._threads: list[threading.Thread] = []
         self._closed = False
+        self._may = _granted()
 
     # -- what tests do to it ----------------------------------------------------------------------
 
@@ -104,6 +124,8 @@ class Cluster:
                 if wanted == method:
                     del self.refuse[number]
                     return _status(status, f"told to answer {status}")
+            if (_VERBS[method], steps[0]) not in self._may:
+                return _status(403, f"the documented role may not {method} {steps[0]}")
             match method, steps:
                 case "POST", ["pods"]:
                     return self._create(json.loads(body))

@@ -288,9 +288,11 @@ async def test_it_serves_in_an_image_without_anything(folder: Path) -> None:
 
 
 def test_what_it_needs_comes_along_and_the_rest_stays(folder: Path) -> None:
-    """Fails where the whole environment is copied, or links into it."""
-    packages = next((folder / "porchbot/lib").glob("python3*/site-packages"))
+    """Fails where the whole environment is copied, or links into it, and where packages are put
+    where only some Pythons look: Debian's own never reads `site-packages`."""
+    packages = next((folder / "porchbot/lib").glob("python3*"))
     names = {each.name for each in packages.iterdir()}
+    assert not {"site-packages", "dist-packages"} & names
     assert {"grpc", "google", "fnrunner", "cadlib"} <= names
     assert not {"kubernetes", "pydantic", "pytest", "psycopg"} & names
     assert not [each for each in (folder / "porchbot").rglob("*") if each.is_symlink()]

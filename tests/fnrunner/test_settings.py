@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from cadlib import yaml
 from cadlib.forms import FormError
 from cadlib.images import CATALOG
+from cadlib.resourcelist import Item, ResourceList
 from fnrunner import settings
+from fnrunner.builtin import get
+from fnrunner.builtin.resource import mapping
 from fnrunner.errors import FunctionRefusedError
 from fnrunner.policy import Policy, fits
 from fnrunner.run import MIB, Granted
@@ -221,7 +225,25 @@ def test_the_schema_is_the_published_one() -> None:
 
 
 def test_the_example_of_the_documentation_is_one() -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/runner.md").read_text(), re.DOTALL)
+    example, pods = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs/runner.md").read_text(), re.DOTALL
+    )
     found = read(example)
     assert found.policy.granted("registry.corp/fns/prices:v3").network
     assert [program.path for program in found.programs] == [Path("/opt/fns/audit")]
+    assert read(pods).form.pods.warm == ["registry.corp/fns/audit:v3"]
+
+
+async def test_the_deployment_of_the_documentation_is_one() -> None:
+    """Short-cut: manifests that nothing reads."""
+    documents = yaml.read((ROOT / "docs/kubernetes/runner.yaml").read_bytes()).documents
+    items = [
+        Item(value=each.value, path="runner.yaml", index=i) for i, each in enumerate(documents)
+    ]
+    config: yaml.Value = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"strict": "true"}}
+    found = get("kubeconform").run(ResourceList(items=tuple(items), config=config))
+    assert (found.failed, list(found.results)) == (False, [])
+
+    (made,) = (each.value for each in items if mapping(each.value)["kind"] == "ConfigMap")
+    runner = read(str(mapping(mapping(made)["data"])["runner.yaml"]))
+    assert runner.form.runtimes == ["builtin", "pod"]

@@ -1,0 +1,19 @@
+# porchbot: the bot (`serve`), the function runner (`runner`), the commands, and what pods are given
+# (`function-server`). Build it with `docker build -t registry.corp/porchbot:v1 .`
+FROM debian:bookworm-slim AS build
+RUN apt-get update && apt-get install --yes --no-install-recommends python3 python3-venv
+COPY . /source
+RUN python3 -m venv /opt/porchbot \
+ && /opt/porchbot/bin/pip install --no-cache-dir '/source[kubernetes]' \
+ && /opt/porchbot/bin/python -m compileall -q /opt/porchbot/lib
+
+FROM debian:bookworm-slim
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git python3 \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --system --uid 10001 --create-home porchbot \
+ && install --directory --owner porchbot /var/cache/porchbot
+COPY --from=build /opt/porchbot /opt/porchbot
+ENV PATH=/opt/porchbot/bin:/usr/local/bin:/usr/bin:/bin
+USER 10001
+ENTRYPOINT ["porchbot"]
