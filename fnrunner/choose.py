@@ -198,8 +198,9 @@ async def runners(settings: Settings) -> AsyncIterator[Identified]:
     """
     limits, cache = settings.limits, settings.form.cache
     async with AsyncExitStack() as stack:
-        each = [await _make(stack, kind, settings) for kind in KINDS if kind in _wanted(settings)]
-        runner: Identified = FirstThatHas(*each)
+        wanted = [kind for kind in KINDS if kind in settings.form.runtimes]
+        each = [await _make(stack, kind, settings) for kind in wanted]
+        runner: Identified = FirstThatHas(*filter(None, each))
         runner = QueueLimited(runner, running=limits.running, waiting=limits.waiting)
         if cache.enabled:
             disk = Disk(Path(cache.folder), cache.disk) if cache.folder else None
@@ -216,11 +217,7 @@ async def runners(settings: Settings) -> AsyncIterator[Identified]:
         yield SizeLimited(TimeLimited(runner, limits.seconds), limits.message_bytes)
 
 
-def _wanted(settings: Settings) -> set[str]:
-    return set(settings.form.runtimes)
-
-
-async def _make(stack: AsyncExitStack, kind: str, settings: Settings) -> Identified:
+async def _make(stack: AsyncExitStack, kind: str, settings: Settings) -> Identified | None:
     match kind:
         case "builtin":
             builtin = Builtin(settings.form.prefixes, running=settings.limits.running)
@@ -236,15 +233,20 @@ async def _make(stack: AsyncExitStack, kind: str, settings: Settings) -> Identif
             return await _make_images(stack, settings)
 
 
-async def _make_images(stack: AsyncExitStack, settings: Settings) -> Identified:
+async def _make_images(stack: AsyncExitStack, settings: Settings) -> Identified | None:
+    """Return what runs images here; None where they cannot be, and pods are wanted as well."""
     from fnrunner.store import StoreError  # what fetches images takes a while to read
 
+    alone = "pod" in settings.form.runtimes
     try:
         found = await asyncio.to_thread(images, settings)
     except StoreError as error:  # which no builtin function needs
-        _log.warning("images are refused: %s", error)
-        return Refusing(error.problem, error.fix)
+        _log.warning("images %s: %s", "run in pods alone" if alone else "are refused", error)
+        return None if alone else Refusing(error.problem, error.fix)
     stack.callback(found.close)
+    if alone and found.unfenced is not None:
+        _log.warning("images run in pods alone: %s", found.unfenced)
+        return None
     return found
 
 

@@ -114,6 +114,11 @@ class Images:
         )
         self._once = Once(_THREADS, "image")
 
+    @property
+    def unfenced(self) -> SandboxError | None:
+        """Why nothing can be run here; None where it can."""
+        return self._sandbox if isinstance(self._sandbox, SandboxError) else None
+
     def close(self) -> None:
         """Stop bringing images; what runs goes on."""
         self._resolver.close()

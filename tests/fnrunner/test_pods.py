@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -575,6 +576,34 @@ pods: {{namespace: {NAMESPACE}, server: "registry.example/porchbot:v1"}}
         outcome = await runner.run(f"{hub.host}/team/copy:v1", LIST)
         assert outcome.digest.startswith("sha256:")
     await until(lambda: kube.pods == {})
+
+
+@pytest.mark.parametrize("lacking", ["fence", "folder"])
+async def test_pods_run_images_where_they_cannot_be_run_here(
+    hub: Registry, kube: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lacking: str
+) -> None:
+    """Short-cut: ask images first, always. They refuse whatever has the name of an image."""
+    hub.push("team/copy:v1", COPY)
+    text = f"""\
+version: 1
+runtimes: [image, pod]
+images: {{folder: FOLDER/images, registries: {{"{hub.host}": {{insecure: true}}}}}}
+pods: {{namespace: {NAMESPACE}, server: "registry.example/porchbot:v1"}}
+"""
+    (tmp_path / "file").touch()
+    async with AsyncExitStack() as stack:
+        folder = (
+            stack.enter_context(TemporaryDirectory()) if lacking == "fence" else tmp_path / "file"
+        )
+        Path(folder).chmod(0o755)
+        text = text.replace("FOLDER", str(folder))
+        with monkeypatch.context() as patched:
+            patched.setenv("PATH", str(tmp_path))  # no bubblewrap
+            runner = await stack.enter_async_context(
+                choose.runners(read(text.encode(), "runner.yaml"))
+            )
+        outcome = await runner.run(f"{hub.host}/team/copy:v1", LIST)
+        assert (outcome.resources, len(kube.made)) == (LIST, 1)
 
 
 @pytest.mark.parametrize(
