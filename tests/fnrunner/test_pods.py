@@ -27,7 +27,8 @@ from fnrunner.pod_manifest import DIGEST, INSTANCE, NETWORK, SPEC
 from fnrunner.pods import Pods
 from fnrunner.registry import Access
 from fnrunner.run import MIB, Bounds, Granted, Outcome
-from fnrunner.settings import Names, PodRule, PodsForm, Settings, read
+from fnrunner.settings import Names, PodRule, Settings, read
+from fnrunner.settings_form import PodsForm
 from tests.fnrunner.kubernetes import NAMESPACE, Cluster, cluster
 from tests.fnrunner.registry import Image, Registry, files, program, registry
 

@@ -9,7 +9,7 @@ from cadlib import yaml
 from cadlib.forms import FormError
 from cadlib.images import CATALOG
 from cadlib.resourcelist import Item, ResourceList
-from fnrunner import settings
+from fnrunner import settings, settings_form
 from fnrunner.builtin import get
 from fnrunner.builtin.resource import mapping
 from fnrunner.errors import FunctionRefusedError
@@ -221,7 +221,7 @@ def test_every_problem_is_told_at_once() -> None:
 
 def test_the_schema_is_the_published_one() -> None:
     published = ROOT / "docs/reference/runner.schema.json"
-    assert published.read_text() == settings.schema_text()
+    assert published.read_text() == settings_form.schema_text()
 
 
 def test_the_example_of_the_documentation_is_one() -> None:
@@ -230,6 +230,8 @@ def test_the_example_of_the_documentation_is_one() -> None:
     )
     found = read(example)
     assert found.policy.granted("registry.corp/fns/prices:v3").network
+    granted = (*(given for _, given in found.policy.grants), found.policy.usual)
+    assert max(each.bounds.seconds for each in granted) <= found.limits.seconds
     assert [program.path for program in found.programs] == [Path("/opt/fns/audit")]
     assert read(pods).form.pods.warm == ["registry.corp/fns/audit:v3"]
 

@@ -1,0 +1,304 @@
+"""The form of the runner's configuration: what keys a file may have, and what each means.
+
+Rules
+- Sizes are numbers with a unit, as in Kubernetes ("512Mi"); times are as in Go ("30s", "5m").
+- A key that is not here is refused, and its place is told.
+
+Source: reference/porch.md, section 2.2 (FunctionConfig).
+"""
+
+import math
+import re
+import sys
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from cadlib import forms, images, versions
+from cadlib.forms import Strict, wrong
+from cadlib.yaml import Value
+from fnrunner import builtin
+from fnrunner.policy import ANY
+from fnrunner.run import MIB, Bounds
+
+_UNITS: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_SIZE: Final = re.compile(r"([0-9]{1,12})(Ki|Mi|Gi|k|M|G|)")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_TIME: Final = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,6})?(?:ms|s|m|h))+")
+_PART: Final = re.compile(r"([0-9.]+)(ms|s|m|h)")
+
+
+def _size(value: Value) -> Value:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if found is None or not int(found[1]):
+        raise wrong(f"{value!r} is no size", 'Write a number with a unit, such as "512Mi"')
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _time(value: Value) -> Value:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        raise wrong(f"{value!r} is no time", 'Write a number with a unit, such as "30s" or "5m"')
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(value))
+    if not seconds:
+        raise wrong("the time is 0", "Write a longer one")
+    return seconds
+
+
+def _tag(text: str) -> str:
+    if not images.is_tag(text) and versions.version_range(text) is None:
+        fix = 'Write a tag such as v0.2.1, or a range of versions such as "~0.2"'
+        raise wrong(f"{text!r} is neither a tag nor a range of versions", fix)
+    return text
+
+
+def pattern(text: str) -> str:
+    """Return a pattern of images, or raise PydanticCustomError."""
+    name, _, digest = text.rpartition("@") if "@" in text else (text, "", "")
+    if text.startswith("sha256:"):
+        name, digest = "", text
+    if digest and not re.fullmatch("sha256:[0-9a-f]{64}", digest):
+        raise wrong(f"{digest!r} is no digest", "Write sha256: and 64 digits in lower case")
+    if not re.fullmatch(r"[A-Za-z0-9._*?/:\[\]-]*", name):
+        raise wrong(f"{text!r} is no pattern of images", "Write a name, with * for any characters")
+    return text
+
+
+Size = Annotated[int, BeforeValidator(_size)]
+Time = Annotated[float, BeforeValidator(_time)]
+Tag = Annotated[str, AfterValidator(_tag)]
+Pattern = Annotated[str, AfterValidator(pattern)]
+Positive = Annotated[int, Field(ge=1)]
+
+
+class BoundsForm(Strict):
+    """How much one function may take; what is left out is as for all functions."""
+
+    time: Time | None = None
+    """Longest run, such as "30s"."""
+    memory: Size | None = None
+    """Memory of all its processes together, such as "512Mi"."""
+    processes: Positive | None = None
+    """Processes and threads at the same time."""
+    openFiles: Positive | None = None  # noqa: N815 - the spelling of the file
+    """Files that one process may have open."""
+    output: Size | None = None
+    """Longest answer."""
+    temporary: Size | None = None
+    """Size of its /tmp."""
+
+    def over(self, usual: Bounds) -> Bounds:
+        """Return these bounds, and the usual ones where none is given."""
+        given = {
+            "seconds": self.time,
+            "memory_bytes": self.memory,
+            "processes": self.processes,
+            "open_files": self.openFiles,
+            "output_bytes": self.output,
+            "temporary_bytes": self.temporary,
+        }
+        return replace(usual, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type] # by name
+
+
+class FunctionForm(Strict):
+    """What the functions that fit a pattern may have."""
+
+    image: Pattern
+    """Full name of the image, with * for any characters; the name of an executable; a digest."""
+    limits: BoundsForm = BoundsForm()
+    """How much they may take."""
+    network: bool = False
+    """Whether they may use the network."""
+    pure: bool = True
+    """Whether the same resources always give the same answer; if not, answers are not kept."""
+    environment: dict[str, str] = Field(default={})
+    """Variables that they are given."""
+
+
+class ExecutableForm(Strict):
+    """A program on this machine that is a function."""
+
+    name: str
+    """What Kptfiles call it: a name alone, or with registry and path."""
+    path: str
+    """The program, an absolute path."""
+    args: list[str] = Field(default=[])
+    """What it is started with."""
+    tags: list[Tag] = Field(default=[])
+    """Tags, or ranges of versions, that mean it; any if there are none."""
+
+    @model_validator(mode="after")
+    def _absolute(self) -> "ExecutableForm":
+        if not self.path.startswith("/"):
+            raise wrong(f"{self.path!r} is no absolute path", "Begin it with /")
+        return self
+
+
+class RegistryForm(Strict):
+    """How a registry is reached."""
+
+    insecure: bool = False
+    """Speak HTTP without TLS."""
+    ca: str = ""
+    """File with the certificates to trust, PEM."""
+
+
+class ImagesForm(Strict):
+    """Where images are kept, and how they are fetched."""
+
+    folder: str = ""
+    """Where they are kept; porchbot/images in the user's cache folder when left out."""
+    size: Size = 10 * 1024 * MIB
+    """How much they may take on disk; those used longest ago go first."""
+    resolve: Time = 300.0
+    """How long a tag is taken to mean the same digest."""
+    credentials: str = ""
+    """File with credentials, in the format of docker's config.json."""
+    private: bool = False
+    """Whether registries on private addresses may be asked that are not named here."""
+    offline: bool = False
+    """Whether only images run that are here already."""
+    registries: dict[str, RegistryForm] = Field(default={})
+    """Registries by host, or host:port."""
+
+
+class CacheForm(Strict):
+    """Where answers are kept."""
+
+    enabled: bool = True
+    """Whether any are kept."""
+    memory: Size = 64 * MIB
+    """How much is kept in memory."""
+    disk: Size = 1024 * MIB
+    """How much is kept on disk."""
+    folder: str = ""
+    """Where; without one, answers are kept in memory only."""
+
+
+class CallsForm(Strict):
+    """How many calls are taken."""
+
+    time: Time = 30.0
+    """Longest call, waiting included; no function has more time, whatever its limits say."""
+    message: Size = 6 * MIB
+    """Largest ResourceList, each way."""
+    running: Positive | None = None
+    """Functions that run at the same time; the number of processors when left out."""
+    waiting: Positive = 64
+    """Calls that may wait for their turn."""
+
+
+class PodsForm(Strict):
+    """Pods that run images on Kubernetes (`pip install porchbot[kubernetes]`)."""
+
+    namespace: str = "porchbot-functions"
+    """Where pods are made."""
+    template: str = ""
+    """File with a pod template (YAML); a small one of ours when left out."""
+    server: str = ""
+    """Image with porchbot, whose `porchbot function-server` is put before the function."""
+    most: Positive = 2
+    """Pods of one image at the same time."""
+    queue: Positive = 2
+    """Calls that wait at one pod before another is made."""
+    idle: Time = 1800.0
+    """How long a pod without calls stays."""
+    ready: Time = 60.0
+    """How long a pod may take until it serves."""
+    warm: list[str] = Field(default=[])
+    """Images of which a pod stands ready from the start."""
+
+
+class RunnerForm(Strict):
+    """The runner's own document. Every key but `version` may be left out."""
+
+    version: Literal[1]
+    """Version of this format."""
+    prefixes: list[str] = Field(default=list(builtin.PREFIXES))
+    """Registries and folders whose functions the builtin ones stand for; a short name means
+    the first."""
+    runtimes: list[Literal["builtin", "executable", "image", "pod"]] = Field(
+        default=["builtin", "executable", "image"]
+    )
+    """What may run functions."""
+    allow: list[Pattern] = Field(default=list(ANY))
+    """Images that may run: names with * for any characters, or digests."""
+    limits: BoundsForm = BoundsForm()
+    """How much any function may take."""
+    functions: list[FunctionForm] = Field(default=[])
+    """What single functions may have; of those that fit, the last counts."""
+    executables: list[ExecutableForm] = Field(default=[])
+    """Programs on this machine that are functions."""
+    binaries: str = "/functions"
+    """Folder of the executables that Porch's FunctionConfigs name by a relative path."""
+    images: ImagesForm = ImagesForm()
+    cache: CacheForm = CacheForm()
+    calls: CallsForm = CallsForm()
+    pods: PodsForm = PodsForm()
+
+
+class GoExecutorForm(Strict):
+    """Porch: a function that is built in."""
+
+    id: str = ""
+    tags: list[Tag] = Field(default=[])
+
+
+class BinaryExecutorForm(Strict):
+    """Porch: an executable in the folder of functions."""
+
+    path: str
+    tags: list[Tag]
+
+
+class PodExecutorForm(Strict):
+    """Porch: an image that is run in pods."""
+
+    tags: list[Tag] = Field(default=[])
+    timeToLive: Time = 1800.0  # noqa: N815 - Porch's spelling
+    maxParallelExecutions: Positive | None = None  # noqa: N815
+    preferredMaxQueueLength: Positive | None = None  # noqa: N815
+    templateOverrides: dict[str, Any] = Field(default={})  # noqa: N815
+
+
+class PorchSpec(Strict):
+    """Porch: what a FunctionConfig says."""
+
+    image: str
+    prefixes: list[str] = Field(default=[""])
+    goExecutor: GoExecutorForm | None = None  # noqa: N815 - Porch's spelling
+    binaryExecutor: BinaryExecutorForm | None = None  # noqa: N815
+    podExecutor: PodExecutorForm | None = None  # noqa: N815
+
+    @model_validator(mode="after")
+    def _runs(self) -> "PorchSpec":
+        if not (self.goExecutor or self.binaryExecutor or self.podExecutor):
+            problem = "it has no executor"
+            raise wrong(problem, "Add goExecutor, binaryExecutor or podExecutor")
+        if self.goExecutor and (self.goExecutor.id or self.image) not in builtin.names():
+            problem = f"no function {self.goExecutor.id or self.image!r} is built in"
+            raise wrong(problem, f"Name one of {', '.join(builtin.names())}")
+        return self
+
+
+class PorchForm(Strict):
+    """Porch's FunctionConfig."""
+
+    apiVersion: Literal["config.porch.kpt.dev/v1alpha1"]  # noqa: N815 - Kubernetes' spelling
+    kind: Literal["FunctionConfig"]
+    metadata: dict[str, Any] = Field(default={})
+    spec: PorchSpec
+    status: dict[str, Any] = Field(default={})
+
+
+def schema_text() -> str:
+    """Return the JSON schema of the runner's own document, as it is published."""
+    return forms.schema_text(RunnerForm, "porchbot runner")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(schema_text())
