@@ -68,11 +68,40 @@ def pattern(text: str) -> str:
     return text
 
 
+def _absolute(text: str) -> str:
+    if not text.startswith("/"):
+        raise wrong(f"{text!r} is no absolute path", "Begin it with /")
+    return text
+
+
+def _prefix(text: str) -> str:
+    scheme, found, _ = text.partition("://")
+    if found:
+        raise wrong(f"{text!r} is an address", f"Leave out {scheme}://, as names of images do")
+    return text
+
+
+def _host(text: str) -> str:
+    if "/" in _prefix(text):
+        raise wrong(f"{text!r} is no registry", "Write its host, or HOST:PORT")
+    return text
+
+
+def _variable(text: str) -> str:
+    if not text or "=" in text or "\0" in text:
+        raise wrong(f"{text!r} is no name of a variable", "Write a name without =")
+    return text
+
+
 Size = Annotated[int, BeforeValidator(_size)]
 Time = Annotated[float, BeforeValidator(_time)]
 Tag = Annotated[str, AfterValidator(_tag)]
 Pattern = Annotated[str, AfterValidator(pattern)]
 Positive = Annotated[int, Field(ge=1)]
+Absolute = Annotated[str, AfterValidator(_absolute)]
+Prefix = Annotated[str, AfterValidator(_prefix)]
+Host = Annotated[str, AfterValidator(_host)]
+Variable = Annotated[str, AfterValidator(_variable)]
 
 
 class BoundsForm(Strict):
@@ -115,7 +144,7 @@ class FunctionForm(Strict):
     """Whether they may use the network."""
     pure: bool = True
     """Whether the same resources always give the same answer; if not, answers are not kept."""
-    environment: dict[str, str] = Field(default={})
+    environment: dict[Variable, str] = Field(default={})
     """Variables that they are given."""
 
 
@@ -124,18 +153,12 @@ class ExecutableForm(Strict):
 
     name: str
     """What Kptfiles call it: a name alone, or with registry and path."""
-    path: str
+    path: Absolute
     """The program, an absolute path."""
     args: list[str] = Field(default=[])
     """What it is started with."""
     tags: list[Tag] = Field(default=[])
     """Tags, or ranges of versions, that mean it; any if there are none."""
-
-    @model_validator(mode="after")
-    def _absolute(self) -> "ExecutableForm":
-        if not self.path.startswith("/"):
-            raise wrong(f"{self.path!r} is no absolute path", "Begin it with /")
-        return self
 
 
 class RegistryForm(Strict):
@@ -143,26 +166,26 @@ class RegistryForm(Strict):
 
     insecure: bool = False
     """Speak HTTP without TLS."""
-    ca: str = ""
+    ca: Absolute = ""
     """File with the certificates to trust, PEM."""
 
 
 class ImagesForm(Strict):
     """Where images are kept, and how they are fetched."""
 
-    folder: str = ""
+    folder: Absolute = ""
     """Where they are kept; porchbot/images in the user's cache folder when left out."""
     size: Size = 10 * 1024 * MIB
     """How much they may take on disk; those used longest ago go first."""
     resolve: Time = 300.0
     """How long a tag is taken to mean the same digest."""
-    credentials: str = ""
+    credentials: Absolute = ""
     """File with credentials, in the format of docker's config.json."""
     private: bool = False
     """Whether registries on private addresses may be asked that are not named here."""
     offline: bool = False
     """Whether only images run that are here already."""
-    registries: dict[str, RegistryForm] = Field(default={})
+    registries: dict[Host, RegistryForm] = Field(default={})
     """Registries by host, or host:port."""
 
 
@@ -175,7 +198,7 @@ class CacheForm(Strict):
     """How much is kept in memory."""
     disk: Size = 1024 * MIB
     """How much is kept on disk."""
-    folder: str = ""
+    folder: Absolute = ""
     """Where; without one, answers are kept in memory only."""
 
 
@@ -197,7 +220,7 @@ class PodsForm(Strict):
 
     namespace: str = "porchbot-functions"
     """Where pods are made."""
-    template: str = ""
+    template: Absolute = ""
     """File with a pod template (YAML); a small one of ours when left out."""
     server: str = ""
     """Image with porchbot, whose `porchbot function-server` is put before the function."""
@@ -218,7 +241,7 @@ class RunnerForm(Strict):
 
     version: Literal[1]
     """Version of this format."""
-    prefixes: list[str] = Field(default=list(builtin.PREFIXES))
+    prefixes: list[Prefix] = Field(default=list(builtin.PREFIXES))
     """Registries and folders whose functions the builtin ones stand for; a short name means
     the first."""
     runtimes: list[Literal["builtin", "executable", "image", "pod"]] = Field(
@@ -233,7 +256,7 @@ class RunnerForm(Strict):
     """What single functions may have; of those that fit, the last counts."""
     executables: list[ExecutableForm] = Field(default=[])
     """Programs on this machine that are functions."""
-    binaries: str = "/functions"
+    binaries: Absolute = "/functions"
     """Folder of the executables that Porch's FunctionConfigs name by a relative path."""
     images: ImagesForm = ImagesForm()
     cache: CacheForm = CacheForm()

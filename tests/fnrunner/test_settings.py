@@ -185,6 +185,23 @@ def test_an_empty_file_has_the_defaults() -> None:
         ("version: 1\nallow: [sha256:12]", "'sha256:12' is no digest"),
         ("version: 1\nallow: ['a b']", "is no pattern of images"),
         ("version: 1\nexecutables: [{name: a, path: a}]", "'a' is no absolute path"),
+        ("version: 1\nexecutables: [{name: a, path: ''}]", "'' is no absolute path"),
+        # or a package is filled with images, wherever a command is run
+        ("version: 1\nimages: {folder: a}", "images.folder: 'a' is no absolute path"),
+        ("version: 1\nimages: {credentials: a}", "images.credentials: 'a' is no absolute path"),
+        ("version: 1\nimages: {registries: {r.io: {ca: a}}}", "'a' is no absolute path"),
+        ("version: 1\ncache: {folder: a}", "cache.folder: 'a' is no absolute path"),
+        ("version: 1\nbinaries: a", "binaries: 'a' is no absolute path"),
+        ("version: 1\npods: {template: a}", "pods.template: 'a' is no absolute path"),
+        # or nothing ever fits it
+        ("version: 1\nimages: {registries: {'http://r.io': {}}}", ":2, images.registries"),
+        ("version: 1\nimages: {registries: {'http://r.io': {}}}", "Leave out http://"),
+        ("version: 1\nimages: {registries: {r.io/a: {}}}", "'r.io/a' is no registry"),
+        ("version: 1\nprefixes: ['https://r.io']", "prefixes[0]: 'https://r.io' is an address"),
+        (
+            "version: 1\nfunctions: [{image: a, environment: {A=B: c}}]",
+            ":2, functions[0].environment.A=B: 'A=B' is no name of a variable",
+        ),
         (
             "version: 1\nexecutables: [{name: a, path: /a, tags: ['!!']}]",
             "neither a tag nor a range",
