@@ -52,7 +52,7 @@ class DropIn(click.Command):
             raise  # whoever read what it writes has seen enough: click ends without a word
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            raise Failure(f"{where}{error.strerror}") from error
+            raise Failure(f"{where}{error.strerror or error}") from error  # ours have words only
 
 
 @click.pass_context

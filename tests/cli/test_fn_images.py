@@ -126,6 +126,18 @@ def test_a_range_where_images_cannot_be_kept_is_an_error_in_words(
     assert "the folder of images /proc/porchbot cannot be written" in result.stderr
 
 
+def test_answers_that_cannot_be_kept_are_an_error_in_words(package: Path, tmp_path: Path) -> None:
+    """Short-cut: tell the system's words. An error of ours has none of these: it said "None"."""
+    file = tmp_path / "runner.yaml"
+    file.write_text("version: 1\ncache: {folder: /proc/porchbot}\n")
+
+    result = run("eval", package, "--image", "localhost:1/fn:v1", "--runner-config", file)
+
+    assert result.exit_code == 1
+    assert "/proc/porchbot" in result.stderr
+    assert "it cannot be made: No such file or directory" in result.stderr
+
+
 def test_a_configuration_without_builtin_functions_has_none(package: Path, tmp_path: Path) -> None:
     """Short-cut: look for builtin functions first, whatever is configured."""
     file = tmp_path / "runner.yaml"
