@@ -3,7 +3,8 @@
 Rules
 - An executable sees itself, the folder it lies in, and what programs of this machine need to be
   loaded; it has no environment but PATH and what it is granted.
-- A folder that holds more than functions (the root, `/etc`, a home) is not shown, only the file.
+- A folder that holds more than functions (the root, `/etc`, `/var`, a home) is not shown, only
+  the file; nor is one that a sandbox has of its own, such as `/tmp`.
 - Configured is allowed: the list of allowed images is about images.
 """
 
@@ -23,6 +24,11 @@ from fnrunner.sandbox import Program, Sandbox
 from fnrunner.settings import Program as Executable
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_HOLD_MORE: Final = frozenset(
+    map(Path, ("/etc", "/run", "/var", "/var/cache", "/var/lib", "/var/tmp"))  # noqa: S108 - not ours
+)
+_SANDBOX_OWN: Final = frozenset(map(Path, ("/dev", "/dev/shm", "/proc", "/tmp")))  # noqa: S108 - as above
 
 _Stamp = tuple[int, int, int, int, int]
 
@@ -94,7 +100,8 @@ class Executables:
         """Return an executable and the name that means it."""
         prefix = f"{self._policy.prefix.rstrip('/')}/"
         # A short name means the first prefix: whoever writes it out means the same.
-        for name in dict.fromkeys((image, image.removeprefix(prefix))):
+        other = image.removeprefix(prefix) if "/" in image else f"{prefix}{image}"
+        for name in (image, other):
             for executable in self._executables:
                 if executable.means.mean(name):
                     return name, executable
@@ -151,4 +158,4 @@ def _shown(path: Path) -> tuple[Path, ...]:
 
 def _holds_more(folder: Path) -> bool:
     home = Path(os.path.expanduser("~"))
-    return folder in (Path("/etc"), home, *home.parents)
+    return folder in _HOLD_MORE | _SANDBOX_OWN | {home, *home.parents}

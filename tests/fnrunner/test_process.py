@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 
@@ -116,6 +117,18 @@ async def test_which_names_mean_it(
     else:
         with pytest.raises(FunctionNotFoundError, match="no runner has it"):
             await runner.run(image, LIST)
+
+
+async def test_a_short_name_means_the_first_prefix(sandbox: Sandbox, folder: Path) -> None:
+    """Short-cut: compare names as they are written; the short one went on to be an image."""
+    full = replace(program(folder, "cat"), means=Names(("registry.corp/fns/audit",), ("v1",)))
+    policy = replace(PATIENT, prefix="registry.corp/fns/")
+    runner = Executables([full], policy, sandbox)
+
+    assert (await runner.run("audit:v1", LIST)).resources == LIST
+    for other in ("audit:v2", "fns/audit:v1", "audit"):
+        with pytest.raises(FunctionNotFoundError):
+            await runner.identity(other)
 
 
 async def test_a_refusal_keeps_status_results_and_words(sandbox: Sandbox, folder: Path) -> None:
@@ -240,3 +253,23 @@ def test_a_folder_that_holds_more_is_not_shown(
     assert _shown(home / "fn") == (home / "fn",)
     assert _shown(home.parent / "fn") == (home.parent / "fn",)
     assert _shown(home / "functions/fn") == (home / "functions",)
+    for place in map(Path, ("/var", "/var/lib", "/run", "/tmp", "/dev/shm")):
+        assert _shown(place / "fn") == (place / "fn",)
+    assert _shown(Path("/functions/fn")) == (Path("/functions"),)
+
+
+async def test_an_executable_among_temporary_files_runs_and_sees_none_of_them(
+    sandbox: Sandbox,
+) -> None:
+    """Short-cut: show the folder that it lies in. It hid the sandbox's own, and nothing ran."""
+    with NamedTemporaryFile(dir="/tmp", delete=False) as file:
+        file.write(b"#!/bin/sh\nls /tmp >&2; touch /tmp/mine || exit 1; cat\n")
+    path = Path(file.name)
+    try:
+        path.chmod(0o755)
+        program = Program(means=Names(("temporary",)), path=path)
+        outcome = await Executables([program], PATIENT, sandbox).run("temporary", LIST)
+    finally:
+        path.unlink()
+
+    assert (outcome.failed, outcome.log) == (False, f"{path.name}\n")
