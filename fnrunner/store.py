@@ -139,8 +139,7 @@ class Store:
         self._clock = clock
         self._seen: set[str] = set()
         try:
-            for name in ("sha256", "tags", "locks", "aside"):
-                _make_folder(folder / name)
+            self._ready()
         except OSError as error:
             raise StoreError(
                 folder, f"cannot be written: {error.strerror}", "Choose another folder"
@@ -163,7 +162,10 @@ class Store:
         entry = self._entry(digest)
         if not entry.exists():  # a lock would stay behind for whatever digests packages name
             return None
-        lock = self._open_lock(digest)
+        try:
+            lock = self._open_lock(digest)
+        except StoreError:  # `add` tells
+            return None
         if not _locked(lock, fcntl.LOCK_SH):
             os.close(lock)  # somebody brings it, or removes it
             return None
@@ -201,15 +203,13 @@ class Store:
             os.close(lock)
             if isinstance(error, InterruptedError):
                 raise
-            raise StoreError(
-                self._folder, f"cannot be written: {error.strerror or error}", "Make room"
-            ) from error
+            raise self._unusable(error) from error
         except BaseException:
             os.close(lock)
             raise
         try:
             self.trim()
-        except OSError as error:  # what was brought is there all the same
+        except (OSError, StoreError) as error:  # what was brought is there all the same
             _log.warning("the folder of images %s cannot be tidied: %s", self._folder, error)
         return Lease(entry / "root", about, lock)
 
@@ -235,9 +235,13 @@ class Store:
         return Known(digest, self._clock() - when) if isinstance(when, float) else None
 
     def remember(self, image: str, digest: str) -> None:
-        """Keep what a name means now."""
+        """Keep what a name means now; where that cannot be written it is asked again."""
         path = self._folder / "tags" / f"{_key(image)}.json"
-        self._write(path, {"image": image, "digest": digest, "when": self._clock()})
+        try:
+            self._ready()
+            self._write(path, {"image": image, "digest": digest, "when": self._clock()})
+        except OSError as error:
+            _log.warning("what %s means cannot be kept in %s: %s", image, self._folder, error)
 
     def trim(self) -> None:
         """Remove images beyond the size, those used longest ago first, and leavings."""
@@ -316,7 +320,20 @@ class Store:
 
     def _open_lock(self, digest: str) -> int:
         path = self._folder / "locks" / digest.partition(":")[2]
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._ready()
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _ready(self) -> None:
+        """Make the folders that are not there: whoever wants room may empty a cache at any time."""
+        for name in ("sha256", "tags", "locks", "aside"):
+            _make_folder(self._folder / name)
+
+    def _unusable(self, error: OSError) -> StoreError:
+        problem = f"cannot be written: {error.strerror or error}"
+        return StoreError(self._folder, problem, "Make room")
 
     @contextmanager
     def _aside(self) -> Iterator[Path]:

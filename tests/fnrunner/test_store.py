@@ -204,6 +204,43 @@ def test_a_full_disk_is_told(folder: Path) -> None:
     )
 
 
+def test_who_empties_the_folder_of_a_running_store_does_no_harm(folder: Path) -> None:
+    """Short-cut: make the folders at the start. Every image was "a bug" until the next one."""
+    store = Store(folder)
+    for each in (folder, folder / "locks", folder / "aside"):
+        shutil.rmtree(each)
+        store.remember("r.io/a:v1", A)
+        add(store, A)
+
+        assert store.known("r.io/a:v1") is not None
+        assert has(store, A)
+
+
+def test_a_name_is_of_use_where_it_cannot_be_kept(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Short-cut: fail where the disk is full, though the image is here."""
+    store = Store(folder)
+    add(store, A)
+    shutil.rmtree(folder / "tags")
+    (folder / "tags").touch()
+    store.remember("r.io/a:v1", A)
+
+    assert has(store, A)
+    assert "what r.io/a:v1 means cannot be kept" in caplog.text
+
+
+def test_a_folder_that_cannot_be_made_again_is_told(folder: Path) -> None:
+    store = Store(folder)
+    add(store, A)
+    shutil.rmtree(folder / "locks")
+    (folder / "locks").touch()
+
+    assert not has(store, A)
+    with pytest.raises(StoreError, match=r"cannot be written: .*\. Make room\."):
+        add(store, A)
+
+
 KILLED = """
 import os, sys, time
 from pathlib import Path
