@@ -192,7 +192,13 @@ async def _spawn(address: str, how: Sequence[str]) -> asyncio.subprocess.Process
         *(sys.executable, "-m", "bot.cli", "runner", "--listen", address, "--until-stdin-closes"),
         *how,
         stdin=asyncio.subprocess.PIPE,
+        # The bot's secrets are none of its business: it runs what packages bring.
+        env={key: value for key, value in os.environ.items() if not _is_ours(key)},
     )
+
+
+def _is_ours(variable: str) -> bool:
+    return variable.startswith("PORCHBOT_") or variable == "DATABASE_URL"
 
 
 async def _keep(runner: _Runner, address: str, how: Sequence[str]) -> None:
