@@ -291,7 +291,7 @@ class Store:
         found = _json(entry / "about.json")
         if found.get("form") != _FORM or found.get("digest") != digest:
             return None
-        if digest not in self._seen:
+        if digest not in self._seen or not (entry / "root").is_dir():
             if _seal(entry / "root") != found.get("seal"):
                 _log.warning("%s is not as it was unpacked: it is brought again", entry)
                 return None

@@ -216,6 +216,17 @@ def test_who_empties_the_folder_of_a_running_store_does_no_harm(folder: Path) ->
         assert has(store, A)
 
 
+def test_an_image_whose_files_went_while_it_was_known_is_made_again(folder: Path) -> None:
+    """Short-cut: look at the files once, and fail every run after that."""
+    store = Store(folder)
+    add(store, A)
+    shutil.rmtree(next((folder / "sha256").iterdir()) / "root")
+
+    assert not has(store, A)
+    with store.add(A, HERE, make, lambda: False) as lease:
+        assert (lease.root / "bin" / "f").read_text() == "program"
+
+
 def test_a_name_is_of_use_where_it_cannot_be_kept(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
