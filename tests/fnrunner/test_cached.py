@@ -195,6 +195,26 @@ def test_the_disk_stays_within_its_bound(tmp_path: Path) -> None:
     disk.close()
 
 
+def test_the_disk_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
+    """Short-cut: what was put there longest ago, however often it was asked for since."""
+    disk = Disk(tmp_path)
+    for key in ("old", "older"):
+        disk.put(key, Outcome(bytes(range(256)) * 8))
+    with sqlite3.connect(tmp_path / "answers.sqlite") as database:
+        database.execute("UPDATE answers SET used = used - 7200 WHERE key = 'older'")
+        database.execute("UPDATE answers SET used = used - 3600 WHERE key = 'old'")
+        (size,) = database.execute("SELECT size FROM answers LIMIT 1").fetchone()
+    database.close()
+    assert disk.get("older") is not None
+    disk.close()
+
+    disk = Disk(tmp_path, limit_bytes=int(size * 2.5))
+    disk.put("new", Outcome(bytes(range(256)) * 8))
+    kept = [key for key in ("old", "older", "new") if disk.get(key) is not None]
+    disk.close()
+    assert kept == ["older", "new"]
+
+
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 100])
 def test_a_broken_database_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "answers.sqlite"

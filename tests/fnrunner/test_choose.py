@@ -69,8 +69,16 @@ def test_prefixes_are_what_they_are_said_to_be() -> None:
 class Fake:
     """A runner with one function, which takes its time."""
 
-    def __init__(self, image: str = "f", seconds: float = 0.0, answer: bytes = b"") -> None:
+    def __init__(
+        self,
+        image: str = "f",
+        seconds: float = 0.0,
+        answer: bytes = b"",
+        *,
+        failed: bool = False,
+    ) -> None:
         self._image, self._seconds, self._answer = image, seconds, answer
+        self._failed = failed
 
     async def identity(self, image: str) -> str:
         if image != self._image:
@@ -81,7 +89,7 @@ class Fake:
         await self.identity(image)
         self.seconds = seconds
         await asyncio.sleep(self._seconds)
-        return Outcome(self._answer or resources, log=self._image)
+        return Outcome(self._answer or resources, log=self._image, failed=self._failed)
 
 
 async def test_the_first_that_has_it_runs_it() -> None:
@@ -109,6 +117,23 @@ async def test_size_is_limited_both_ways(given: bytes, answer: bytes) -> None:
         'function "f": the resources take 5 bytes, at most 4 are allowed.'
         " Split the package, or ask an operator for a higher limit."
     )
+
+
+async def test_what_a_failed_function_left_is_cut_later_and_not_refused() -> None:
+    """Short-cut: refuse whatever is too large, and with it the reason why the function failed."""
+    limited = SizeLimited(Fake(answer=b"12345", failed=True), 4)
+    assert (await limited.run("f", b"1")).resources == b"12345"
+
+
+async def test_time_is_the_callers_where_he_has_less() -> None:
+    """Short-cut: tell the function the runner's limit, whoever waits."""
+    inner = Fake()
+    limited = TimeLimited(inner, 30)
+    for given, told in ((None, 30), (5.0, 5.0), (300.0, 30)):
+        await limited.run("f", b"", seconds=given)
+        assert inner.seconds == told
+    with pytest.raises(FunctionTimeoutError, match=r"within 0\.01 seconds"):
+        await TimeLimited(Fake(seconds=30), 30).run("f", b"", seconds=0.01)
 
 
 async def test_a_full_queue_sends_the_next_away_at_once() -> None:
