@@ -10,7 +10,7 @@ Rules
   does not tell; a process can have no more than some 20 MB of these.
 - What ends between two looks is not seen. That is why there are limits of the kernel besides.
 
-Source: proc(5): status, smaps_rollup, net/sockstat; socket(7): wmem_default.
+Source: proc(5): status, smaps_rollup, net/sockstat; socket(7): wmem_default; tcp(7): tcp_wmem.
 """
 
 import os
@@ -22,6 +22,7 @@ _INIT: Final = "1"  # bubblewrap's own process, first in every sandbox
 _TABLES: Final = b"VmPTE"
 _RESIDENT: Final = (b"VmRSS", b"VmSwap", _TABLES)
 _SOCKET_BYTES: Final = 256 * 1024  # what one holds when nobody reads, with what the kernel adds
+_STREAM_BYTES: Final = 4 * 1024 * 1024  # what the kernel lets a TCP socket's buffer grow to
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,11 @@ def sockets(proc: int) -> int:
     Args:
         proc: Descriptor of the sandbox's `/proc`, open for reading.
     """
-    first = _read(proc, f"{_INIT}/net/sockstat").partition(b"\n")[0]  # "sockets: used 3"
-    return int(first.split()[2]) * _SOCKET_BYTES if first else 0
+    text = b"".join(_read(proc, f"{_INIT}/net/{name}") for name in ("sockstat", "sockstat6"))
+    lines = (line.split() for line in text.splitlines())  # "TCP: inuse 2 orphan 0 …"
+    count = {words[0]: int(words[2]) for words in lines}
+    streams = count.get(b"TCP:", 0) + count.get(b"TCP6:", 0)
+    return count.get(b"sockets:", 0) * _SOCKET_BYTES + streams * _STREAM_BYTES
 
 
 def _status(proc: int, pid: str) -> tuple[int, Seen]:

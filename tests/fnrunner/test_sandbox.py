@@ -361,6 +361,28 @@ async def test_memory_of_the_kernel_counts(sandbox: Sandbox, name: str) -> None:
     assert caught.value.limit == "memory"
 
 
+async def test_buffers_of_connections_count(watched: Sandbox) -> None:
+    """Short-cut: count all sockets alike. Those of TCP grow; ten processes took 2 GiB."""
+    if not Path("/usr/bin/perl").exists():
+        pytest.skip("it takes perl to open a socket")
+    script = """
+        use Socket;
+        socket(my $all, AF_INET, SOCK_STREAM, 0) or die;
+        bind($all, pack_sockaddr_in(0, INADDR_LOOPBACK)) && listen($all, 99) or die;
+        for my $each (0 .. 19) {
+            socket($from[$each], AF_INET, SOCK_STREAM, 0) or die;
+            connect($from[$each], getsockname($all)) && accept($to[$each], $all) or die;
+        }
+        sleep 99;
+        """
+    program = Program(argv=("/usr/bin/perl", "-e", script), environment={})
+    bounds = replace(PATIENT, memory_bytes=100 * MIB)
+    with nothing_left(), pytest.raises(FunctionStoppedError) as caught:
+        await watched.run("it", program, b"", bounds)
+
+    assert caught.value.limit == "memory"
+
+
 async def test_buffers_of_sockets_keep_their_size(watched: Sandbox) -> None:
     """Short-cut: count sockets, and let each hold what it likes."""
     if not Path("/usr/bin/perl").exists():
