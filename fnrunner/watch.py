@@ -7,7 +7,7 @@ Rules
   is within the limit, and checked by shares (Pss) when it is not.
 - Memory that the kernel takes for them counts as well, where it tells: tables of pages, which
   reading alone makes, and what sockets may hold. What it takes for locks, timers and maps it
-  does not tell; a process can have no more than some 20 MB of these.
+  does not tell; a process can have some tens of megabytes of these.
 - What ends between two looks is not seen. That is why there are limits of the kernel besides.
 
 Source: proc(5): status, smaps_rollup, net/sockstat; socket(7): wmem_default; tcp(7): tcp_wmem.
