@@ -65,8 +65,8 @@ def login(folder: Path, host: str, **entry: str) -> Path:
     return path
 
 
-def meant(name: str, given: Access) -> str:
-    with Registries(given).visit(Name.read(name)) as visit:
+def meant(name: str, given: Access, seconds: float | None = None) -> str:
+    with Registries(given).visit(Name.read(name), seconds) as visit:
         return visit.digest()
 
 
@@ -289,7 +289,10 @@ def test_what_a_status_means(status: int) -> None:
     assert len(liar.seen) == times
 
 
-def test_a_server_that_sends_a_byte_at_a_time_ends_in_time() -> None:
+@pytest.mark.parametrize(("whole", "this"), [(0.5, None), (0.5, 60.0), (60.0, 0.5)])
+def test_a_server_that_sends_a_byte_at_a_time_ends_in_time(
+    whole: float, this: float | None
+) -> None:
     """Short-cut: a time-out on each read."""
     stop = threading.Event()
 
@@ -305,7 +308,7 @@ def test_a_server_that_sends_a_byte_at_a_time_ends_in_time() -> None:
         with lying(drips) as liar:
             found = why(
                 FunctionUnavailableError,
-                lambda: meant(f"{liar.host}/f:v1", access(seconds=0.5)),
+                lambda: meant(f"{liar.host}/f:v1", access(seconds=whole), this),
             )
             stop.set()
     finally:
@@ -718,6 +721,7 @@ AUTHS: dict[str, Mapping[str, object]] = {
     "ghcr.io/team": {"username": "team", "password": "b"},
     "ghcr.io": {"username": "all", "password": "b"},
     "*.gcr.example": {"username": "star", "password": "b"},
+    "*.gcr.example/team": {"username": "star team", "password": "b"},
     "eu.gcr.example": {"username": "eu", "password": "b"},
     "encoded.corp": {"auth": base64.b64encode(b"u:p:w").decode()},
     "bearer.corp": {"registrytoken": "t"},
@@ -727,12 +731,17 @@ FOUND = {
     ("registry.corp", "f"): Credentials("a", "b"),
     ("registry.corp:5000", "f"): Credentials(),
     ("other.registry.corp", "f"): Credentials(),
+    ("registry.corp.evil.example", "f"): Credentials(),
+    ("registry", "corp"): Credentials(),
     ("schemed.corp", "f"): Credentials("s", "b"),
     ("docker.io", "library/f"): Credentials("hub", "b"),
     ("ghcr.io", "team/f"): Credentials("team", "b"),
     ("ghcr.io", "teams/f"): Credentials("all", "b"),
     ("us.gcr.example", "f"): Credentials("star", "b"),
+    ("us.gcr.example", "team/f"): Credentials("star team", "b"),
     ("eu.gcr.example", "f"): Credentials("eu", "b"),
+    ("eu.gcr.example", "team/f"): Credentials("eu", "b"),
+    ("eu.gcr.example.evil.example", "f"): Credentials(),
     ("a.b.gcr.example", "f"): Credentials(),
     ("encoded.corp", "f"): Credentials("u", "p:w"),
     ("bearer.corp", "f"): Credentials(bearer="t"),
