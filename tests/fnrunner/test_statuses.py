@@ -115,6 +115,20 @@ def same(what: Outcome | Exception) -> object:
     return type(what), str(what), vars(what)
 
 
+@settings(deadline=None)
+@given(st.text(max_size=400), st.sampled_from(["", "a" * 1022, "%" * 340, "ä" * 170]))
+def test_a_message_fits_into_a_header_as_it_is_written_there(end: str, start: str) -> None:
+    """Short-cut: count characters; in a header all but plain ones take three times the bytes."""
+    for limit in (1024, 4608, 1024 * 1024):
+        text = statuses.message(start + end, limit)
+        in_header = sum(
+            1 if 0x20 <= byte < 0x7F and byte != ord("%") else 3 for byte in text.encode()
+        )
+        whole = (start + end).encode(errors="replace").decode()
+        assert in_header <= min(1024, limit // 4)
+        assert text == whole or (text.endswith("...") and whole.startswith(text[:-3]))
+
+
 def test_every_error_travels() -> None:
     """A new kind of error needs a form; without one it would read as a bug."""
     kinds = {FunctionNotFoundError.__mro__[1], *FunctionNotFoundError.__mro__[1].__subclasses__()}
