@@ -108,8 +108,12 @@ class Disk:
             raise _unusable(folder, said) from error
         except sqlite3.DatabaseError as error:
             _log.warning("the cache of answers in %s is broken and begun anew: %s", folder, error)
-            _remove(self._path)
-            self._database = self._open()
+            try:
+                _remove(self._path)
+                self._database = self._open()
+            except (OSError, sqlite3.Error) as again:
+                said = f"{self._path.name} is broken, and cannot be begun anew: {again}"
+                raise _unusable(folder, said) from again
 
     def close(self) -> None:
         """Close the database; from now on there is nothing in it, and nothing is kept."""
@@ -125,7 +129,7 @@ class Disk:
                     return None
                 with self._database:
                     return self._get(key)
-        except (sqlite3.Error, ValueError, zlib.error, KeyError, TypeError) as error:
+        except sqlite3.Error as error:
             self._begin_anew(error)
             return None
 
@@ -139,7 +143,14 @@ class Disk:
         now = time.time()
         if now - used > _TOUCH_AFTER:
             self._database.execute("UPDATE answers SET used = ? WHERE key = ?", (now, key))
-        return _unpacked(data)
+        try:
+            return _unpacked(data)
+        except (ValueError, zlib.error, KeyError, TypeError) as error:
+            _log.warning(
+                "an answer kept in %s cannot be read and is dropped: %s", self._path, error
+            )
+            self._database.execute("DELETE FROM answers WHERE key = ?", (key,))
+            return None
 
     def put(self, key: str, outcome: Outcome) -> None:
         """Keep an answer, unless it alone is larger than all may be."""
@@ -212,8 +223,12 @@ class Disk:
             if self._closed:
                 return
             self._database.close()
-            _remove(self._path)
-            self._database = self._open()
+            try:
+                _remove(self._path)
+                self._database = self._open()
+            except (OSError, sqlite3.Error) as again:
+                self._closed = True
+                _log.warning("answers are not kept in %s any more: %s", self._path, again)
 
 
 def _unusable(folder: Path, said: str) -> OSError:
@@ -282,10 +297,13 @@ class Cached:
             run = self._run(key, what, image, resources, seconds)
             self._shared[key] = _Shared(asyncio.create_task(run))
             return await self._wait(key)
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             return await self._wait(key)
         except FunctionTimeoutError:  # the other caller had less time than this one
-            return await self._run(key, what, image, resources, seconds)
+            left = None if seconds is None else max(0.0, seconds - (clock() - began))
+            return await self._run(key, what, image, resources, left)
 
     async def _wait(self, key: str) -> Outcome:
         """Wait for a shared call; the last who goes away stops it."""

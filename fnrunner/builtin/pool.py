@@ -87,7 +87,7 @@ class Builtin:
             FunctionTimeoutError: It took longer than `seconds`, the wait for its turn included.
             FunctionStoppedError: It went over its limit of memory.
             ResourcesRefusedError: `resources` is not a ResourceList.
-            RunnerBusyError: The runner was closed meanwhile.
+            RunnerBusyError: The runner was closed meanwhile, or the system has no process for it.
             RunnerBrokenError: A bug; the cause tells more.
         """
         name = find(image, self._prefixes).name
@@ -121,6 +121,10 @@ class Builtin:
             if self._closed:
                 raise RunnerBusyError(f'function "{image}"', "the runner ends", _RETRY_AFTER)
             worker = self._take()
+        except OSError as error:  # too many processes or open files, which passes
+            self._turns.release()
+            said = f"no process can be started for it: {error.strerror}"
+            raise RunnerBusyError(f'function "{image}"', said, _RETRY_AFTER) from error
         except BaseException:
             self._turns.release()
             raise

@@ -47,19 +47,26 @@ class Worker:
 
         Args:
             memory_bytes: How much memory it may have.
+
+        Raises:
+            OSError: The system has no process for it.
         """
         self._socket, theirs = socket.socketpair()
         with theirs:
             for each in (self._socket, theirs):
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
             self._socket.setblocking(False)
-            self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-P", "-m", "fnrunner.builtin.work", str(memory_bytes)],
-                stdin=theirs.fileno(),
-                env=_environment(),
-                # It gets no interrupts from the keyboard, and is killed with its own children.
-                start_new_session=True,
-            )
+            try:
+                self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - ours
+                    [sys.executable, "-P", "-m", "fnrunner.builtin.work", str(memory_bytes)],
+                    stdin=theirs.fileno(),
+                    env=_environment(),
+                    # No interrupts from the keyboard, and it is killed with its own children.
+                    start_new_session=True,
+                )
+            except OSError:
+                self._socket.close()
+                raise
         self._memory_bytes = memory_bytes
         # Where nobody ends it in order, it goes with this object.
         self._left = weakref.finalize(self, _kill, self._process, self._socket)

@@ -319,3 +319,39 @@ def test_processes_share_it(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     assert all(disk.get(f"{name}{number}") for name in "ab" for number in range(50))
     disk.close()
+
+
+def test_one_answer_that_cannot_be_read_takes_no_other_along(tmp_path: Path) -> None:
+    """Short-cut: begin the whole database anew, which all processes share."""
+    disk = Disk(tmp_path)
+    for key in ("a", "b"):
+        disk.put(key, Outcome(key.encode()))
+    database = sqlite3.connect(tmp_path / "answers.sqlite")
+    with database:
+        database.execute("UPDATE answers SET answer = x'00' WHERE key = 'a'")
+    database.close()
+
+    assert [disk.get(key) for key in ("a", "b")] == [None, Outcome(b"b")]
+    disk.put("a", Outcome(b"again"))
+    assert disk.get("a") == Outcome(b"again")
+    disk.close()
+
+
+def test_a_database_that_cannot_be_begun_anew_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short-cut: let the call fail for which an answer was looked up."""
+    disk = Disk(tmp_path)
+
+    def broken(*_: object) -> None:
+        raise sqlite3.DatabaseError("malformed")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(disk, "_get", broken)
+    monkeypatch.setattr(disk, "_open", full)
+    assert disk.get("a") is None
+    disk.put("a", Outcome(b"x"))
+    assert disk.get("a") is None
+    disk.close()

@@ -215,6 +215,24 @@ async def test_a_worker_that_ended_between_calls_is_not_missed() -> None:
         assert not (await runner.run("set-labels", request())).failed
 
 
+async def test_a_call_for_which_there_is_no_process_may_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Short-cut: call it a bug, and lose the turn."""
+
+    def none(*_: object, **__: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    runner = Builtin(running=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", none)
+        for _ in range(2):
+            with pytest.raises(RunnerBusyError, match="no process can be started"):
+                await runner.run("no-op", request("no-op"))
+    assert not (await runner.run("no-op", request("no-op"))).failed
+    await runner.close()
+
+
 async def test_calls_are_answered_first_come_first_served() -> None:
     """Short-cut: let the newest call take the worker that has just become free."""
     order: list[int] = []
