@@ -12,6 +12,7 @@ Source: reference/kpt.md, section 6, starlark.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.util import find_spec
@@ -25,6 +26,10 @@ from fnrunner.run import MIB
 _LIST: Final = "__resource_list"
 _GIVEN: Final = "__given"
 _LOG_CHARACTERS: Final = MIB  # as much as is kept of what an image says
+# The interpreter quotes what it was to turn into Python, and all that this lies in.
+_CONVERTING: Final = re.compile(
+    r"While converting value .*?(?:starlark\.(?P<kind>\w+) to Python\Z|\Z)", re.DOTALL
+)
 # Stands before the script, on one line. What is made while a script runs can be changed by it;
 # what is handed over before is frozen.
 _CONTEXT: Final = (
@@ -85,9 +90,19 @@ def _run(payload: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
         left: Any = starlark.get(_LIST)  # type: ignore[func-returns-value]  # its types say None
         return {"items": _listed(left), "log": log.lines}
     except StarlarkError as error:
-        return {"error": ready.message(str(error.args[0]), _CONTEXT.count("\n")), "log": log.lines}
+        said = _without_values(str(error.args[0]))
+        return {"error": ready.message(said, _CONTEXT.count("\n")), "log": log.lines}
     except LoadError as error:
         return {"error": str(error), "log": log.lines}
+
+
+def _without_values(text: str) -> str:
+    """Return an error without the values that it quotes whole, Secrets and all."""
+    found = _CONVERTING.search(text)
+    if found is None:
+        return text
+    kind = f"a {found['kind']}" if found["kind"] else "something"
+    return f"{text[: found.start()]}{kind} cannot be part of a resource, nor be given to a module"
 
 
 def _members(script: str) -> set[str]:

@@ -345,7 +345,7 @@ def test_what_a_module_offers(source: str, log: str) -> None:
 
 WRONG_USE = {
     "json.encode of a function": (
-        'load("encoding/json.star", "json")\njson.encode(len)', "convert Starlark",
+        'load("encoding/json.star", "json")\njson.encode(len)', "a Builtin cannot be",
     ),
     "json.encode of NaN": (
         'load("encoding/json.star", "json")\njson.encode(float("nan"))', "json.encode: ",
@@ -372,3 +372,22 @@ def test_a_module_used_wrongly_fails_the_script(source: str, said: str) -> None:
     answer = run(source)
     assert answer.failed
     assert said in str(answer.results[0]["message"])
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ('ctx.resource_list["items"][0]["x"] = f', "Function"),
+        ('ctx.resource_list["items"][0]["x"] = [{"y": len}]', "Builtin"),
+        ('json.encode({"a": f, "b": ctx.resource_list["items"]})', "Function"),
+    ],
+)
+def test_an_error_quotes_no_resource(source: str, kind: str) -> None:
+    """Short-cut: show what the interpreter says, which quotes every value whole."""
+    given = items("{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {p: hunter2}}")
+    begin = 'load("encoding/json.star", "json")\ndef f(): pass\n'
+    answer = run(begin + source, given)
+
+    assert answer.failed
+    assert "hunter2" not in answer.log + json.dumps(answer.results)
+    assert f"a {kind} cannot be part of a resource" in json.dumps(answer.results)
