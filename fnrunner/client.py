@@ -16,7 +16,12 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from cadlib import resourcelist
 from cadlib.errors import PackageError
 from fnrunner import statuses, wire
-from fnrunner.errors import CertificateError, MessageTooLargeError, RunnerBusyError
+from fnrunner.errors import (
+    CertificateError,
+    MessageTooLargeError,
+    RunnerBusyError,
+    not_connected,
+)
 from fnrunner.proto.evaluator_pb2 import EvaluateFunctionRequest, EvaluateFunctionResponse
 from fnrunner.results import Result
 from fnrunner.run import Limits, Outcome
@@ -127,9 +132,18 @@ class Client:
                 # back at any moment.
                 told = 0.0 if status.code() is _UNREACHABLE else error.retry_after
                 if clock() + max(pause, told) > began + min(self._patience, seconds):
-                    raise error from status
+                    raise self._explained(error) from status
             await asyncio.sleep(max(pause, told))
             pause = min(pause * 2, _LAST_PAUSE)
+
+    def _explained(self, error: RunnerBusyError) -> RunnerBusyError:
+        """Return an error with what may be behind it, where that is TLS."""
+        why = not_connected(
+            error.reason,
+            tls=self._tls is not None,
+            shown=self._tls is not None and self._tls.certificate is not None,
+        )
+        return RunnerBusyError(error.where, error.reason + why, error.retry_after)
 
     async def _call(self, request: EvaluateFunctionRequest, seconds: float) -> Outcome:
         """Call once; what a failed function left is an outcome, too."""

@@ -174,6 +174,25 @@ class RunnerBusyError(Exception):
         self.retry_after = retry_after
 
 
+def not_connected(said: str, *, tls: bool, shown: bool) -> str:
+    """Return what may be behind a connection that was not made; "" where TLS has no part in it.
+
+    Args:
+        said: What gRPC says of it.
+        tls: Whether the caller spoke TLS.
+        shown: Whether it had a certificate to show.
+    """
+    if tls and "WRONG_VERSION_NUMBER" in said:
+        return " (it seems to speak no TLS: leave --runner-ca out)"
+    if tls and "CERTIFICATE_VERIFY_FAILED" in said:
+        return " (its certificate is signed by none of the authorities of --runner-ca)"
+    if "Socket closed" not in said or shown:
+        return ""
+    if tls:
+        return " (if it asks for a certificate, name yours: --runner-cert, --runner-key)"
+    return " (if it speaks TLS, name the authorities that it is signed by: --runner-ca)"
+
+
 class RunnerBrokenError(Exception):
     """A runner answered with a bug of its own; its log tells more.
 

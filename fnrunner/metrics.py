@@ -119,6 +119,7 @@ def cache_hit(image: str) -> None:
 
 def cache_miss(image: str) -> None:
     """Count an answer that had to be made."""
+    _names.learn(image)  # it was found; calls that are cut count under its name, too
     CACHE_MISSES.labels(_names.label(image)).inc()
 
 

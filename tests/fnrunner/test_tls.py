@@ -124,6 +124,28 @@ async def test_callers_must_show_a_certificate_that_is_known(tmp_path: Path) -> 
         assert not await runs(address, ClientTls(ca=ours.path))
 
 
+async def test_what_may_be_wrong_is_said(tmp_path: Path) -> None:
+    """Short-cut: say that the socket was closed."""
+    ours, other = Authority(tmp_path, "ours"), Authority(tmp_path, "other")
+    tls = shown(ours.sign("runner"), client_ca=ours.path)
+
+    async def said(address: str, tls: ClientTls | None) -> str:
+        async with Client(address, patience=0, tls=tls) as client:
+            with pytest.raises(RunnerBusyError) as caught:
+                await client.run("f", b"")
+        return str(caught.value)
+
+    async with listening("127.0.0.1:0", Fixed(DONE), LIMITS, tls=tls) as address:
+        assert "name the authorities that it is signed by: --runner-ca" in await said(address, None)
+        assert "name yours: --runner-cert" in await said(address, ClientTls(ca=ours.path))
+        stranger = await said(address, ClientTls(ca=other.path))
+        assert "signed by none of the authorities of --runner-ca" in stranger
+    async with listening("127.0.0.1:0", Fixed(DONE), LIMITS) as address:
+        assert "it seems to speak no TLS" in await said(address, ClientTls(ca=ours.path))
+        gone = address
+    assert "(" not in await said(gone, None)
+
+
 async def test_the_name_in_the_certificate_counts(tmp_path: Path) -> None:
     ours = Authority(tmp_path, "ours")
     async with listening(
