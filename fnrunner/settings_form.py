@@ -22,8 +22,12 @@ from fnrunner import builtin
 from fnrunner.policy import ANY
 from fnrunner.run import MIB, Bounds
 
-_UNITS: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
-_SIZE: Final = re.compile(r"([0-9]{1,12})(Ki|Mi|Gi|k|M|G|)")
+_DECIMAL: Final[dict[str, int]] = {unit: 1000**i for i, unit in enumerate(("", "k", "M", "G", "T"))}
+_BINARY: Final[dict[str, int]] = {
+    unit: 1024**i for i, unit in enumerate(("Ki", "Mi", "Gi", "Ti"), 1)
+}
+_UNITS: Final = {**_DECIMAL, **_BINARY}
+_SIZE: Final = re.compile(r"([0-9]{1,12})([kMGT]|[KMGT]i|)")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TIME: Final = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,6})?(?:ms|s|m|h))+")
 _PART: Final = re.compile(r"([0-9.]+)(ms|s|m|h)")
@@ -34,7 +38,9 @@ def _size(value: Value) -> Value:
         return value
     found = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if found is None or not int(found[1]):
-        raise wrong(f"{value!r} is no size", 'Write a number with a unit, such as "512Mi"')
+        units = ", ".join(filter(None, _UNITS))
+        fix = f'Write a number with a unit, such as "512Mi"; units are {units}'
+        raise wrong(f"{value!r} is no size", fix)
     return int(found[1]) * _UNITS[found[2]]
 
 
@@ -63,7 +69,7 @@ def pattern(text: str) -> str:
         name, digest = "", text
     if digest and not re.fullmatch("sha256:[0-9a-f]{64}", digest):
         raise wrong(f"{digest!r} is no digest", "Write sha256: and 64 digits in lower case")
-    if not re.fullmatch(r"[A-Za-z0-9._*?/:\[\]-]*", name):
+    if not text or not re.fullmatch(r"[A-Za-z0-9._*?/:\[\]-]*", name):
         raise wrong(f"{text!r} is no pattern of images", "Write a name, with * for any characters")
     return text
 
@@ -262,6 +268,17 @@ class RunnerForm(Strict):
     cache: CacheForm = CacheForm()
     calls: CallsForm = CallsForm()
     pods: PodsForm = PodsForm()
+
+    @model_validator(mode="after")
+    def _one_meaning(self) -> "RunnerForm":
+        seen = set()
+        for each in self.executables:
+            means = (each.name, tuple(sorted(each.tags)))
+            if means in seen:
+                problem = f"two executables are called {each.name}"
+                raise wrong(problem, "Drop one, or give them tags by which they differ")
+            seen.add(means)
+        return self
 
 
 class GoExecutorForm(Strict):

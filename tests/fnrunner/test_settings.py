@@ -206,6 +206,13 @@ def test_an_empty_file_has_the_defaults() -> None:
             "version: 1\nexecutables: [{name: a, path: /a, tags: ['!!']}]",
             "neither a tag nor a range",
         ),
+        ("version: 1\nallow: ['']", "'' is no pattern of images"),
+        ("version: 1\ncache: {memory: 1Pi}", "units are k, M, G, T, Ki, Mi, Gi, Ti"),
+        (
+            "version: 1\nexecutables: [{name: a, path: /a, tags: [v1, v2]},"
+            " {name: a, path: /b, tags: [v2, v1]}]",
+            "two executables are called a",
+        ),
         ("version: 1\nruntimes: [docker]", "'docker' is not"),
         (
             "version: 1\n---\nversion: 1",
