@@ -45,6 +45,7 @@ from fnrunner.run import MIB
 
 _HUB: Final = "docker.io"
 _HUB_SERVER: Final = "registry-1.docker.io"
+_LAST_PORT: Final = 65535
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _ACCEPT: Final = ", ".join((*INDEXES, *IMAGES))
 _LONGEST_MANIFEST: Final = 4 * MIB  # what the distribution specification has registries take
@@ -118,7 +119,7 @@ class Name:
 
         Raises:
             FunctionNotFoundError: It is not well formed.
-            FunctionRefusedError: Its digest is not of SHA-256.
+            FunctionRefusedError: Its digest is not of SHA-256, or its registry has no such port.
         """
         if not images.is_image(image):
             raise FunctionNotFoundError(image)
@@ -132,6 +133,11 @@ class Name:
         host, slash, rest = images.repository(bare).partition("/")
         if not slash or not ("." in host or ":" in host or host == "localhost"):
             host, rest = _HUB, host + slash + rest
+        port = host.rpartition(":")[2]
+        if ":" in host and port.isdecimal() and not 0 < int(port) <= _LAST_PORT:
+            raise FunctionRefusedError(
+                image, f"there is no port {port}", f"Name one from 1 to {_LAST_PORT}"
+            )
         if host in (_HUB, f"index.{_HUB}"):
             host, rest = _HUB, rest if "/" in rest else f"library/{rest}"
         tag = "" if digest else images.base_name_and_tag(bare)[1] or "latest"

@@ -713,6 +713,13 @@ def test_a_digest_that_cannot_be_checked(found: str) -> None:
         Name.read(f"ghcr.io/t/f@{found}")
 
 
+@pytest.mark.parametrize("port", ["0", "65536", "99999"])
+def test_a_port_that_there_is_not(port: str) -> None:
+    """Short-cut: leave it to what connects, which takes it for a bad certificate."""
+    with pytest.raises(FunctionRefusedError, match=f"there is no port {port}. Name one from 1"):
+        Name.read(f"localhost:{port}/f:v1")
+
+
 # -- credentials ----------------------------------------------------------------------------------
 
 AUTHS: dict[str, Mapping[str, object]] = {
