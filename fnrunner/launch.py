@@ -25,8 +25,9 @@ _FIRST_USER: Final = 0x7000_0000
 _USERS: Final = 64
 _BUILDING_FILES: Final = 64  # bubblewrap's own while it builds; a lower limit would stop it
 _SPARE_DATA: Final = 1024 * MIB  # more than can be filled between two looks
-SPARE_PROCESSES: Final = 512
-"""How many more processes the kernel allows than a watcher: as many as start between two looks."""
+SPARE_PROCESSES: Final = 2048
+"""How many more processes the kernel allows than a watcher: as many as start between two looks,
+also where the machine is so busy that they are a second apart."""
 
 
 @dataclass(frozen=True, slots=True)

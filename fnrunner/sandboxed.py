@@ -339,10 +339,10 @@ class Run:
             processes = str(seen.processes) if seen.processes > self._bounds.processes else ""
         if "tmp" in self._folders and not os.fstatvfs(self._folders["tmp"]).f_bfree:
             raise _Over("temporary files", _size(self._bounds.temporary_bytes), "more")
+        if processes:  # first: many processes take much memory
+            raise _Over("processes", str(self._bounds.processes), processes)
         if memory:
             raise _Over("memory", _size(self._bounds.memory_bytes), memory)
-        if processes:
-            raise _Over("processes", str(self._bounds.processes), processes)
 
     def _seen(self, memory: int, processes: int) -> None:
         self._memory = max(self._memory or 0, memory)

@@ -52,7 +52,9 @@ def look(proc: int, limit_bytes: int) -> Seen:
         memory = sum(
             _share(proc, pid, tables, seen.memory_bytes) for pid, (tables, seen) in found.items()
         )
-    return Seen(memory, sum(seen.processes for _, seen in found.values()))
+    # Those that end while others are read were there when they were listed.
+    processes = sum(max(1, seen.processes) for _, seen in found.values())
+    return Seen(memory, processes)
 
 
 def sockets(proc: int) -> int:
