@@ -53,7 +53,7 @@ class TooLargeError(FetchError):
 
 
 class Visit:
-    """Requests that end together, at the latest after some seconds.
+    """Requests that end together, at the latest after some seconds; several threads may ask.
 
     Args:
         seconds: Longest time for all of them.
@@ -202,9 +202,10 @@ class Visit:
         if proxy and not self._named(parts.netloc):
             _refuse_private(host)
         key = (self._authority(parts.netloc), proxy)
-        if key not in self._managers:
-            self._managers[key] = self._made(*key)
-        return self._managers[key]
+        with self._lock:
+            if key not in self._managers:
+                self._managers[key] = self._made(*key)
+            return self._managers[key]
 
     def _made(self, authority: Path | None, proxy: str) -> urllib3.PoolManager:
         try:

@@ -14,10 +14,15 @@ import asyncio
 import os
 import tempfile
 import time
+from collections import deque
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from fnrunner import answer
 from fnrunner.errors import (
@@ -25,7 +30,7 @@ from fnrunner.errors import (
     FunctionUnavailableError,
     SandboxError,
 )
-from fnrunner.manifest import ManifestError
+from fnrunner.manifest import Descriptor, ManifestError
 from fnrunner.once import Once
 from fnrunner.policy import Policy
 from fnrunner.registry import Access, Name, Registries, Visit
@@ -36,6 +41,7 @@ from fnrunner.store import About, Lease, Store, StoreError
 from fnrunner.unpack import LayerError, Room, Tree
 
 _THREADS: Final = 8  # images that are brought at the same time
+_LAYERS: Final = 3  # of one image at the same time, as docker does
 _SANDBOX_FOLDERS: Final = ("/proc", "/dev", "/tmp")  # noqa: S108 - of the image, not ours
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # docker's
 
@@ -232,11 +238,9 @@ class Images:
             )
         wants = read_asked(visit, image)
         tree = Tree(root, self._settings.room)
-        for layer in image.layers:
-            with tempfile.TemporaryFile(dir=root.parent) as file:
-                visit.blob(layer, file)
-                file.seek(0)
-                tree.add(file)
+        with closing(_layers(visit, image.layers, root.parent)) as layers:
+            for layer in layers:
+                tree.add(layer)
         for folder in (*_SANDBOX_FOLDERS, wants.folder):
             tree.folder(folder)
         return About(
@@ -247,6 +251,39 @@ class Images:
             user=wants.user,
             size_bytes=tree.size_bytes,
         )
+
+
+def _layers(
+    visit: Visit, layers: Sequence[Descriptor], folder: Path
+) -> Generator[IO[bytes], None, None]:
+    """Bring layers, a few at the same time, and give each in turn, from the lowest."""
+
+    def bring(layer: Descriptor) -> IO[bytes]:
+        with ExitStack() as opened:
+            file = opened.enter_context(tempfile.TemporaryFile(dir=folder))
+            visit.blob(layer, file)
+            file.seek(0)
+            opened.pop_all()
+        return file
+
+    with ThreadPoolExecutor(_LAYERS, "layer") as threads:
+        rest = iter(layers)
+        coming = deque(threads.submit(bring, layer) for layer in islice(rest, _LAYERS))
+        try:
+            while coming:
+                with coming.popleft().result() as file:
+                    coming.extend(threads.submit(bring, layer) for layer in islice(rest, 1))
+                    yield file
+        except BaseException:
+            visit.abort()  # the others need not come
+            for each in coming:
+                each.add_done_callback(_dropped)
+            raise
+
+
+def _dropped(brought: Future[IO[bytes]]) -> None:
+    if not brought.exception():
+        brought.result().close()
 
 
 def _program(image: str, lease: Lease, granted: Granted) -> Program:

@@ -9,8 +9,11 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,7 @@ from tests.fnrunner.registry import (
     shell,
 )
 from tests.fnrunner.sandboxes import open_folder
+from tests.fnrunner.test_registry import Liar, lying, say
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"these programs are not here: {MISSING}")
 
@@ -422,6 +426,64 @@ async def test_a_link_to_a_secret_leads_nowhere(hub: Registry, made: Made) -> No
 
     assert said.count("No such file or directory") == 2
     assert "root:" not in said
+
+
+# -- layers on their way --------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(image: Image, send: Callable[[int, Callable[[], None]], None]) -> Iterator[str]:
+    """A registry with one image, whose layers a test sends: their number, and what sends them."""
+    manifest, (config, *layers) = image.manifest(), [data for _, data in image.blobs()]
+    numbers = {digest(data): number for number, data in enumerate(layers)}
+
+    def answer(_: Liar, handler: BaseHTTPRequestHandler) -> None:
+        number = numbers.get(handler.path.rpartition("/")[2])
+        if "/manifests/" in handler.path:
+            say(handler, 200, manifest, Docker_Content_Digest=digest(manifest))
+        elif number is None:
+            say(handler, 200, config)
+        else:
+            send(number, lambda: say(handler, 200, layers[number]))
+
+    with lying(answer) as liar:
+        yield f"{liar.host}/t/f:v1"
+
+
+async def test_layers_come_side_by_side_and_are_laid_in_order(made: Made) -> None:
+    """Short-cut: bring one after the other, or lay each as it comes."""
+    lower, upper = files({"list": "lower"}), files({"list": LIST})
+    image = Image([busybox("bin/cat"), lower, upper], {"Entrypoint": ["/bin/cat", "/list"]})
+    asked, sent = threading.Barrier(3), [threading.Event() for _ in range(4)]
+    sent[3].set()
+
+    def send(number: int, now: Callable[[], None]) -> None:
+        asked.wait(30)
+        sent[number + 1].wait(30)  # the last one first
+        now()
+        sent[number].set()
+
+    with serving(image, send) as name:
+        assert (await made().run(name, b"")).resources == LIST
+
+
+async def test_a_bad_layer_is_told_before_the_others_are_here(made: Made) -> None:
+    """Short-cut: wait for whatever was asked for."""
+    climbing = layer((entry("../climbed"), b""))
+    image = Image([climbing, files({"large": "x" * 99}), busybox("bin/cat")])
+    told = threading.Event()
+
+    def send(number: int, now: Callable[[], None]) -> None:
+        if number:
+            told.wait(60)
+        now()
+
+    with serving(image, send) as name:
+        try:
+            with pytest.raises(FunctionRefusedError, match=r"\.\./climbed"):
+                await asyncio.wait_for(made().run(name, LIST), 20)
+        finally:
+            told.set()
 
 
 # -- images that are not run ----------------------------------------------------------------------
