@@ -11,6 +11,8 @@ Rules:
 Source: kyaml `kio/ignorefilesmatcher.go` (kubernetes-sigs/kustomize); kpt `pkg/lib/pkg`.
 """
 
+import re
+import warnings
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -84,8 +86,11 @@ class Ignored:
 
         try:
             lines = entry.data.decode().splitlines()
-            self._specs[package] = GitIgnoreSpec.from_lines(lines)
-        except ValueError as error:
+            with warnings.catch_warnings():
+                # Python warns of what `[[]` may mean to it some day.
+                warnings.simplefilter("ignore", FutureWarning)
+                self._specs[package] = GitIgnoreSpec.from_lines(lines)
+        except (ValueError, re.error) as error:  # `[z-a]` is no regular expression
             self.findings.append(
                 Finding(
                     message=f"the patterns cannot be read: {error}",

@@ -55,3 +55,18 @@ def test_what_cannot_be_read_is_said_and_excludes_nothing() -> None:
     assert [finding.place.path for finding in ignored.findings] == [".krmignore"]
     assert "a.yaml" not in ignored
     assert "a" not in Ignored({".krmignore": Entry(b"a", SYMLINK)}, [""])
+
+
+def test_brackets_in_brackets_are_brackets() -> None:
+    """The short-cut: let through what Python's regular expressions warn of."""
+    ignored = _ignored(root="[[]a.yaml\n")
+    assert "[a.yaml" in ignored
+    assert "a.yaml" not in ignored
+
+
+def test_a_range_that_goes_backwards_is_told_at_its_file() -> None:
+    """The short-cut: expect of a pattern that it is bytes or an error of values."""
+    (finding,) = _ignored(root="[z-a]\n").findings
+    assert "bad character range" in finding.message
+    assert finding.place is not None
+    assert finding.place.path == ".krmignore"
