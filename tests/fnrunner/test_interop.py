@@ -33,9 +33,12 @@ from fnrunner.errors import (
     RunnerBusyError,
 )
 from fnrunner.run import Limits, Outcome, Runner
+from fnrunner.serve import listening
+from fnrunner.tls import ClientTls
 from tests.fnrunner.serving import serving
 from tests.fnrunner.test_client import POD
 from tests.fnrunner.test_service import Fixed, Sleeper, pods
+from tests.fnrunner.test_tls import Authority, Signed, shown
 
 HERE = Path(__file__).parent / "node"
 MODULES = Path(sys.prefix) / "node"
@@ -80,8 +83,9 @@ def install(wanted: str) -> None:
 class Node:
     """Calls a runner from Node."""
 
-    def __init__(self, address: str, env: Mapping[str, str]) -> None:
-        self._address, self._env = address, env
+    def __init__(self, address: str, env: Mapping[str, str], certificates: Sequence[Path]) -> None:
+        self._env = env
+        self._command = ["node", str(HERE / "client.js"), address, *map(str, certificates)]
 
     async def __call__(self, *steps: Mapping[str, object]) -> Any:
         """Carry out steps one after the other; returns what came of each."""
@@ -91,10 +95,9 @@ class Node:
         return json.loads(out)
 
     async def start(self, *steps: Mapping[str, object]) -> asyncio.subprocess.Process:
-        command = ["node", str(HERE / "client.js"), self._address]
         pipe = asyncio.subprocess.PIPE
         return await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._env
+            *self._command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._env
         )
 
 
@@ -104,7 +107,7 @@ async def served(
 ) -> AsyncIterator[Node]:
     """Our service, and Node to call it."""
     async with serving("127.0.0.1:0", limits, runner) as address:
-        yield Node(address, env)
+        yield Node(address, env, ())
 
 
 def evaluate(image: str, resources: bytes = b"") -> dict[str, object]:
@@ -282,19 +285,29 @@ async def test_node_watches_the_runner_end(node: Mapping[str, str]) -> None:
 
 @asynccontextmanager
 async def porch(
-    env: Mapping[str, str], *, patience: float = 0, seconds: float = 30
+    env: Mapping[str, str],
+    *,
+    patience: float = 0,
+    seconds: float = 30,
+    certificates: Sequence[Path] = (),
+    tls: ClientTls | None = None,
 ) -> AsyncIterator[Client]:
     """Our client, and Node as a server that answers as Porch's runner."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        "node", str(HERE / "server.js"), stdin=pipe, stdout=pipe, env=env
+        "node",
+        str(HERE / "server.js"),
+        *map(str, certificates),
+        stdin=pipe,
+        stdout=pipe,
+        env=env,
     )
     assert process.stdin
     assert process.stdout
     try:
         port = int(await asyncio.wait_for(process.stdout.readline(), 60))
         limits = Limits(seconds=seconds, message_bytes=LIMITS.message_bytes)
-        async with Client(f"127.0.0.1:{port}", limits, patience=patience) as client:
+        async with Client(f"127.0.0.1:{port}", limits, patience=patience, tls=tls) as client:
             yield client
     finally:
         process.stdin.close()
@@ -358,3 +371,35 @@ async def test_other_answers_in_words_only_are_understood(node: Mapping[str, str
 async def test_a_pod_that_comes_back_is_waited_for(node: Mapping[str, str]) -> None:
     async with porch(node, patience=30) as client:
         assert (await client.run("comes-back", b"x")).resources == b"x"
+
+
+async def test_node_and_the_runner_show_each_other_certificates(
+    node: Mapping[str, str], tmp_path: Path
+) -> None:
+    """Short-cut: hold TLS against our own client alone, whose library is the server's."""
+    ours, other = Authority(tmp_path, "ours"), Authority(tmp_path, "other")
+    tls = shown(ours.sign("runner"), client_ca=ours.path)
+    codes = []
+    async with listening("127.0.0.1:0", Fixed(Outcome(b"done")), LIMITS, tls=tls) as address:
+        for signed in (ours.sign("caller"), other.sign("stranger")):
+            call = Node(address, node, (ours.path, signed.certificate, signed.key))
+            [answer] = await call({**evaluate("f"), "seconds": 20})
+            codes.append((answer["code"], answer.get("list")))
+    assert codes == [("OK", "done"), ("UNAVAILABLE", None)]
+
+
+async def test_our_client_and_node_show_each_other_certificates(
+    node: Mapping[str, str], tmp_path: Path
+) -> None:
+    ours, other = Authority(tmp_path, "ours"), Authority(tmp_path, "other")
+    theirs, known, unknown = ours.sign("porch"), ours.sign("caller"), other.sign("stranger")
+
+    async def logs(signed: Signed) -> str:
+        files = (ours.path, theirs.certificate, theirs.key)
+        tls = ClientTls(ca=ours.path, certificate=signed.certificate, key=signed.key)
+        async with porch(node, certificates=files, tls=tls) as client:
+            return (await client.run("echo", b"kind: ResourceList")).log
+
+    assert await logs(known) == "said\n"
+    with pytest.raises(RunnerBusyError):
+        await logs(unknown)

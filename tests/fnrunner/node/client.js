@@ -1,14 +1,15 @@
-// Calls a function runner: node client.js ADDRESS < STEPS, where STEPS is a JSON list of what to do
-// one after the other. Writes a JSON list of what came of each.
+// Calls a function runner: node client.js ADDRESS [CA CERTIFICATE KEY] < STEPS, where STEPS is a JSON
+// list of what to do one after the other. Writes a JSON list of what came of each.
 "use strict";
 
 const fs = require("node:fs");
 const grpc = require("@grpc/grpc-js");
+const credentials = require("./credentials");
 const { services, types } = require("./protos");
 
-const address = process.argv[2];
+const [address, ...certificates] = process.argv.slice(2);
 const open = (Service) =>
-  new Service(address, grpc.credentials.createInsecure(), {
+  new Service(address, credentials.client(certificates), {
     "grpc.max_receive_message_length": -1,
     "grpc.max_send_message_length": -1,
   });

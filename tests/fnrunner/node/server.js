@@ -1,8 +1,10 @@
 // A function runner that answers as Porch's does, without any functions: the image says what to
-// answer. Writes its port to standard output, and ends when its standard input does.
+// answer: node server.js [CA CERTIFICATE KEY]. Writes its port to standard output, and ends when its
+// standard input does.
 "use strict";
 
 const grpc = require("@grpc/grpc-js");
+const credentials = require("./credentials");
 const { services } = require("./protos");
 
 const LIMIT = 6 * 1024 * 1024;
@@ -67,7 +69,7 @@ server.addService(services.grpc.health.v1.Health.service, {
     call.end();
   },
 });
-server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), (error, port) => {
+server.bindAsync("127.0.0.1:0", credentials.server(process.argv.slice(2)), (error, port) => {
   if (error) throw error;
   process.stdout.write(`${port}\n`);
 });
