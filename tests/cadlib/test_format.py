@@ -151,7 +151,7 @@ _VALUE: st.SearchStrategy[Value] = st.recursive(
 
 
 @given(st.dictionaries(_KEYS, _VALUE, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_formatting_keeps_values_and_does_nothing_twice(value: dict[str, Value]) -> None:
     text = emit({**value, "kind": "X", "apiVersion": "v1"})
     once = _formatted(text)

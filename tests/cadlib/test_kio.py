@@ -147,7 +147,7 @@ _VALUE: st.SearchStrategy[Value] = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=5), _VALUE, min_size=1, max_size=4), max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_goes_into_a_list_comes_out_of_it(values: list[dict[str, Value]]) -> None:
     items = [kio.stream_of(emit({**each})) for each in values]
     for wrapper in (kio.RESOURCE_LIST, None):

@@ -108,8 +108,11 @@ def test_what_is_not_there_is_refused(
 
 
 @pytest.mark.parametrize("repo_name", ["--upload-pack=touch x", "ext::touch x", "/not/there"])
-def test_what_is_no_repository_is_refused(tmp_path: Path, repo_name: str) -> None:
+def test_what_is_no_repository_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repo_name: str
+) -> None:
     """The short-cut: let a Kptfile name a program to run."""
+    monkeypatch.chdir(tmp_path)
     with Repositories(tmp_path / "cache") as repositories, pytest.raises(PackageError):
         repositories.fetch(Fetch(repo_name, "/", "main"))
     assert not Path("x").exists()

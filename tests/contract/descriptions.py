@@ -7,6 +7,7 @@ does not describe, and error bodies, whose description requires no field at all.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -190,6 +191,7 @@ class Schema:
     ) -> None:
         self.closed = closed
         self.elsewhere = elsewhere
+        self._sound: set[bytes] = set()
         self._schema = schema
         self._schemas: Json = components["schemas"]
         self._validator = Draft202012Validator(
@@ -198,11 +200,19 @@ class Schema:
 
     def problems(self, value: Any) -> Iterator[str]:
         """Yield what is wrong with a value, each with the place where it is wrong."""
-        for error in self._validator.iter_errors(value):
-            yield _told(error)
+        # Who waits for something is sent the same again and again.
+        digest = hashlib.sha256(json.dumps(value, default=repr).encode()).digest()
+        if digest in self._sound:
+            return
+        found = [_told(error) for error in self._validator.iter_errors(value)]
         if self.closed:
-            for place in self._extra([self._schema], value, ""):
-                yield f"{place}: GitHub does not describe this key"
+            found += [
+                f"{place}: GitHub does not describe this key"
+                for place in self._extra([self._schema], value, "")
+            ]
+        if not found:
+            self._sound.add(digest)
+        yield from found
 
     def _extra(self, schemas: list[Any], value: Any, place: str) -> Iterator[str]:
         """Yield the places of keys that none of the schemas names."""

@@ -181,7 +181,7 @@ PARTS = st.sampled_from(
 
 
 @given(st.lists(st.tuples(st.integers(min_value=0), PARTS), max_size=4))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_it_finds_what_jsonschema_finds(changes: list[tuple[int, Value]]) -> None:
     value = values(DEPLOYMENT)[0]
     for number, part in changes:

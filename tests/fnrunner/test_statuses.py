@@ -86,7 +86,7 @@ def test_whatever_a_runner_answers_arrives_the_same() -> None:
     told = Told()
     loop = asyncio.Runner()
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
     @given(st.one_of(SUCCESSES, failures(), ERRORS))
     def arrives(does: Outcome | Exception) -> None:
         told.does = does
@@ -115,7 +115,6 @@ def same(what: Outcome | Exception) -> object:
     return type(what), str(what), vars(what)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=400), st.sampled_from(["", "a" * 1022, "%" * 340, "ä" * 170]))
 def test_a_message_fits_into_a_header_as_it_is_written_there(end: str, start: str) -> None:
     """Short-cut: count characters; in a header all but plain ones take three times the bytes."""

@@ -421,9 +421,7 @@ NAMES = st.lists(PARTS, min_size=1, max_size=4).map("/".join)
 KINDS = st.sampled_from([tarfile.REGTYPE, SYM, LNK, DIR, tarfile.FIFOTYPE])
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.tuples(NAMES, KINDS, NAMES), max_size=6), max_size=3))
 def test_whatever_the_layers_nothing_outside_changes(
     tmp_path: Path, layers: list[list[tuple[str, bytes, str]]]

@@ -499,7 +499,7 @@ def _comments(given_: Sequence[tuple[Person, str]]) -> tuple[Comment, ...]:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(start=situations(), publishing=st.booleans())
 def test_every_reachable_state_settles(start: Facts, publishing: bool) -> None:
     """Fails on any action that is repeated once it was done."""
@@ -508,7 +508,7 @@ def test_every_reachable_state_settles(start: Facts, publishing: bool) -> None:
     assert decide(rested, publishing=publishing) == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(start=situations())
 def test_nothing_is_merged_or_tagged_outside_of_publishing(start: Facts) -> None:
     """Fails when a proposal's own look merges: two of them would race."""

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,15 +27,17 @@ class WaitedInVainError(AssertionError):
 
 
 def wait_for(what: str, ready: Callable[[], T | None], seconds: float = PATIENCE) -> T:
-    """Ask again and again until there is something."""
+    """Ask again and again until there is something, less often the longer it takes."""
     until = time.monotonic() + seconds
+    pause = 0.03
     while True:
         found = ready()
         if found is not None and found is not False:
             return found
         if time.monotonic() > until:
             raise WaitedInVainError(f"waited {seconds} s for {what}")
-        time.sleep(0.03)
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.2)
 
 
 @dataclass
@@ -48,7 +51,7 @@ class Person:
     full_name: str
     folder: Path
 
-    @property
+    @cached_property
     def repository(self) -> Repository:
         """The repository through this person's own client."""
         client = github.Github(

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def resized(path: str, size: int | str) -> dict[str, str]:
     return {f"{path}/settings.yaml": text}
 
 
+@cache  # to make one takes a tenth of a second
 def keys() -> tuple[str, str]:
     """A private key for the App and its public half, as PEM."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -205,19 +207,18 @@ class World:
         """Wait until no webhook is under way and no key has work that is due."""
         import psycopg
 
-        def quiet() -> bool | None:
-            self.forge.hooks.idle()
-            with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
+        with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
+
+            def quiet() -> bool | None:
+                self.forge.hooks.idle()
                 row = db.execute(
                     "SELECT count(*) FROM work WHERE wanted > seen"
                     " AND (due < now() + interval '1 second' OR owner IS NOT NULL)"
                 ).fetchone()
-            return bool(row and row[0] == 0) or None
+                return bool(row and row[0] == 0) or None
 
-        calm = 0
-        while calm < 2:
-            wait_for("the bot to rest", quiet, seconds)
-            calm += 1
+            for _ in range(2):
+                wait_for("the bot to rest", quiet, seconds)
 
     def sweep(self) -> None:
         """Wake everything, as the timer does."""
