@@ -143,12 +143,36 @@ def put(item: Item, path: FieldPath, old: Value, new: str) -> Value:
         old: That scalar's value.
         new: The text; "" is always a string.
     """
-    value = resolve(new) if new else new
+    value = resolved(new)
     if isinstance(value, str) or (isinstance(old, str) and _in_quotes(item, path, old)):
         return new
-    if isinstance(value, bool | None) or inline(value) == new:
+    return value
+
+
+def resolved(text: str) -> Value:
+    """Return what a text is read as that stands in no quotes; a number keeps its digits."""
+    value = resolve(text) if text else text
+    if isinstance(value, str | bool | None) or inline(value) == text:
         return value
-    return _Float(value, new) if isinstance(value, float) else _Int(value, new)
+    return _Float(value, text) if isinstance(value, float) else _Int(value, text)
+
+
+def written(item: Item) -> Value:
+    """Return a resource's value with numbers that keep the digits they have in the file."""
+    return _written(item, (), item.value)
+
+
+def _written(item: Item, path: FieldPath, value: Value) -> Value:
+    if isinstance(value, dict):
+        fields = {key: _written(item, (*path, key), each) for key, each in value.items()}
+        return fields if any(fields[key] is not value[key] for key in value) else value
+    if isinstance(value, list):
+        listed = [_written(item, (*path, i), each) for i, each in enumerate(value)]
+        return listed if any(a is not b for a, b in zip(listed, value, strict=True)) else value
+    if isinstance(value, str | bool | None):
+        return value
+    digits = text(item, path, value)
+    return value if digits == inline(value) else resolved(digits)
 
 
 def _in_quotes(item: Item, path: FieldPath, value: str) -> bool:

@@ -2,12 +2,14 @@
 
 Rules:
     - Exactly one resource may be the source. Its group, version, kind, name and namespace are
-      compared as they are; those of targets are regular expressions that must fit whole.
+      compared as they are ("default" where it names no namespace, whatever its kind); those
+      of targets are regular expressions that must fit whole.
     - A `reject` with labels or annotations rejects by them alone, as one with a name does.
     - Every path of a target must lead somewhere in each resource selected; with `create` what
       is missing is made.
     - A field that is there keeps its type: a number stays a number where the text of the
-      source is one, and text stays text. A new field has the type of the source.
+      source is one, and text stays text. A new field has the type of the source. Digits are
+      those of the file: 1.10 is put as "1.10", 0644 as "0644".
     - Replacements see what those before them did. All that they put must stay within a limit:
       thirty of them that each double a field would fill any memory.
 
@@ -20,8 +22,7 @@ from typing import Final, NoReturn
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, same
-from cadlib.yaml.scalars import resolve
-from fnrunner.builtin import field_paths, label_selector, regex, resource, verdict
+from fnrunner.builtin import field_paths, label_selector, regex, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.field_paths import PathError
 from fnrunner.builtin.label_selector import LabelSelectorError
@@ -113,7 +114,7 @@ class _Selector:
             and self.version in ("", resource.version(value))
             and self.kind in ("", resource.kind(value))
             and self.name in ("", resource.name(value))
-            and self.namespace in ("", resource.effective_namespace(value))
+            and self.namespace in ("", resource.namespace(value) or resource.DEFAULT_NAMESPACE)
         )
 
     def is_target(self, value: Value) -> bool:
@@ -194,7 +195,7 @@ def _replaced(
     """Return the items after a replacement, and how many characters may still be put."""
     new = replacement.value
     if replacement.source:
-        new = _found([item.value for item in items], replacement.source)
+        new = _found(items, replacement.source)
     size = _size(new, left)
     for target in replacement.targets:
         changed = []
@@ -224,15 +225,15 @@ def _size(value: Value, most: int) -> int:
     return size
 
 
-def _found(values: Sequence[Value], source: _Source) -> Value:
-    matches = [value for value in values if source.selector.is_source(value)]
+def _found(items: Sequence[Item], source: _Source) -> Value:
+    matches = [item for item in items if source.selector.is_source(item.value)]
     if not matches:
         raise _RefusedError(f"nothing selected by {source}")
     if len(matches) > 1:
         raise _RefusedError(f"multiple matches for selector {source}")
     path = source.path or _NAME
     try:
-        found = field_paths.get(matches[0], field_paths.split(path))
+        found = field_paths.get(scalars.written(matches[0]), field_paths.split(path))
     except PathError as error:
         raise _RefusedError(f"error looking up replacement source: {error}") from error
     if found in (None, {}, []):
@@ -251,12 +252,12 @@ def _part(value: Value, options: _Options) -> Value:
     if not 0 <= options.index < len(parts):
         raise _RefusedError(f"options.index {options.index} is out of bounds for value {whole}")
     part = parts[options.index]
-    return part if isinstance(value, str) else resolve(part)
+    return part if isinstance(value, str) else scalars.resolved(part)
 
 
 def _changed(item: Item, target: _Target, new: Value) -> tuple[Item, int]:
     """Return the item with the value put, and in how many places it was put."""
-    value, total = item.value, 0
+    value, total = scalars.written(item), 0
     for path in target.paths or (_NAME,):
         value, count = _put(value, path, new, target.options)
         total += count
@@ -293,7 +294,7 @@ def _merged(old: Value, new: Value, options: _Options) -> Value:
     else:
         parts[options.index] = part
     joined = options.delimiter.join(parts)
-    return _typed(old, joined if isinstance(new, str) else resolve(joined))
+    return _typed(old, joined if isinstance(new, str) else scalars.resolved(joined))
 
 
 def _typed(old: Value, new: Value) -> Value:
@@ -302,7 +303,7 @@ def _typed(old: Value, new: Value) -> Value:
         return new
     if isinstance(old, str):
         return field_paths.text(new)
-    meant = resolve(new) if isinstance(new, str) else new
+    meant = scalars.resolved(new) if isinstance(new, str) else new
     alike = isinstance(meant, bool) == isinstance(old, bool) and not isinstance(meant, str | None)
     return meant if alike else new
 

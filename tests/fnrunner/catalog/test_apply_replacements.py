@@ -2,8 +2,11 @@
 
 import pytest
 
+from cadlib.resourcelist import ResourceList
+from cadlib.yaml import edit, read
 from fnrunner.builtin.catalog import apply_replacements
 from tests.fnrunner.calls import Answer, call, values
+from tests.fnrunner.catalog.texts import items
 
 TEXT = """
 apiVersion: v1
@@ -323,15 +326,79 @@ NAMESPACES = """
 """
 
 
-def test_a_source_without_a_namespace_is_in_default_unless_it_cannot_be() -> None:
-    """Short-cut: compare `metadata.namespace` as it is written."""
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_source_without_a_namespace_is_in_default(name: str) -> None:
+    """Short-cut: compare `metadata.namespace` as it is written, or ask whether it can have one."""
     target = "targets: [{select: {name: t}}]"
-    found = run(f"- {{source: {{name: a, namespace: default}}, {target}}}", NAMESPACES)
-    lost = run(f"- {{source: {{name: b, namespace: default}}, {target}}}", NAMESPACES)
-    assert found.results == ()
-    assert lost.messages == [
-        "error: nothing selected by [noKind].[noVer].[noGrp]/b.default",
-    ]
+    found = run(f"- {{source: {{name: {name}, namespace: default}}, {target}}}", NAMESPACES)
+    assert found.messages == []
+    assert found.values[2] == values(NAMESPACES.replace("name: t", f"name: {name}"))[2]
+
+
+DIGITS = """\
+kind: A
+metadata: {name: a}
+spec:
+  version: 1.10
+  mode: 0644
+  text: "1.20"
+---
+kind: B
+metadata: {name: b}
+spec:
+  text: old
+  number: 5
+  version: 2.30
+"""
+NUMBERS = {
+    "as text": ("version", "text", "", "", "text: old", 'text: "1.10"'),
+    "as a number": ("version", "number", "", "", "number: 5", "number: 1.10"),
+    "as a new field": ("version", "new", "", "", "30\n", "30\n  new: 1.10\n"),
+    "octal as text": ("mode", "text", "", "", "text: old", 'text: "0644"'),
+    "octal as a number": ("mode", "number", "", "", "number: 5", "number: 0644"),
+    "text as a number": ("text", "number", "", "", "number: 5", "number: 1.20"),
+    "a part of it": ("version", "text", "delimiter: ., index: 1", "", "text: old", 'text: "10"'),
+    "in a part of one": (
+        "version",
+        "version",
+        "delimiter: ., index: 0",
+        "delimiter: ., index: 0",
+        "version: 2.30",
+        "version: 1.30",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "taken", "put", "old", "new"), NUMBERS.values(), ids=NUMBERS
+)
+def test_a_number_keeps_its_digits(
+    source: str, target: str, taken: str, put: str, old: str, new: str
+) -> None:
+    """Short-cut: put the number that was read, so that version 1.10 becomes 1.1."""
+    given = items(DIGITS)
+    changes = config(
+        f"- source: {{kind: A, fieldPath: spec.{source}, options: {{{taken}}}}}\n"
+        f"  targets: [{{select: {{kind: B}}, fieldPaths: [spec.{target}],"
+        f" options: {{{', '.join(filter(None, ('create: true', put)))}}}}}]"
+    )
+    answer = apply_replacements.run(ResourceList(given, values(changes)[0]))
+    assert answer.results == ()
+    stream = read(DIGITS.encode())
+    assert edit(stream, {1: answer.items[1].value}).decode() == DIGITS.replace(old, new)
+    assert answer.items[0] is given[0]
+
+
+def test_an_element_is_known_by_the_digits_of_its_file() -> None:
+    """Short-cut: look for what the number would be written as."""
+    text = DIGITS.replace("number: 5", "list: [{v: 1.10, x: old}]")
+    changes = config(
+        "- {source: {kind: A, fieldPath: 'spec.version'},"
+        " targets: [{select: {kind: B}, fieldPaths: ['spec.list.[v=^1.10$].x']}]}"
+    )
+    answer = apply_replacements.run(ResourceList(items(text), values(changes)[0]))
+    assert answer.results == ()
+    assert answer.items[1].value == values(text.replace("x: old", "x: '1.10'"))[1]
 
 
 DOUBLED = {
