@@ -47,11 +47,16 @@ _V1: Final = "kpt.dev/v1"
 _SETTERS: Final = "setters.yaml"
 _APPLY_SETTERS: Final = "gcr.io/kpt-fn/apply-setters:"
 _FUNCTION: Final = ("config.kubernetes.io/function", "config.k8s.io/function")
+_CONTAINER: Final = "config.kubernetes.io/container"  # before there was `function`
+_DECLARED: Final = (*_FUNCTION, _CONTAINER)
 _INVENTORY: Final = "cli-utils.sigs.k8s.io/inventory-id"
 _DEFINITIONS: Final = "io.k8s.cli."
 _KINDS: Final = ("setters", "substitutions")
-_MOVED: Final = ("packageMetadata", "upstream", "openAPI")
 _DROPPED: Final = ("dependencies", "functions")
+_KEPT: Final = ("apiVersion", "kind", "metadata", "inventory")
+_MOVED: Final = ("packageMetadata", "upstream", "openAPI")
+_KNOWN: Final = frozenset((*_KEPT, *_MOVED, *_DROPPED))
+_INVALID: Final = "please make sure the package has a valid 'v1alpha1' Kptfile"
 
 
 class FixError(Exception):
@@ -96,7 +101,11 @@ class _Fix:
         self._log: list[str] = []
         kptfiles = [each for each in items if packages.name(each.path) == KPTFILE]
         self._packages = frozenset(packages.folder(each.path) for each in kptfiles)
-        self._settings = {packages.folder(each.path): _Definitions(each.value) for each in kptfiles}
+        self._settings = {
+            packages.folder(each.path): _Definitions(each.value)
+            for each in items
+            if _is_kptfile(each)
+        }
 
     def verdict(self) -> Verdict:
         for position, item in enumerate(self._items):
@@ -134,10 +143,7 @@ class _Fix:
         elif "v1alpha1" in version:
             value = self._of_v1alpha1(item)
         else:
-            raise FixError(
-                f"please make sure the package has a valid 'v1alpha1' Kptfile: {item.path} is of"
-                f" {version!r}"
-            )
+            raise FixError(f"{_INVALID}: {item.path} is of {version!r}")
         comments = {path: text for path, text in item.comments.items() if _has(value, path)}
         return replace(item, value=value, comments=comments)
 
@@ -165,6 +171,9 @@ class _Fix:
 
     def _of_v1alpha1(self, item: Item) -> Value:
         old = resource.mapping(item.value)
+        for key in old:
+            if key not in _KNOWN:
+                raise FixError(f"{_INVALID}: {item.path} has a field {key!r}, which is not known")
         info, upstream = self._info(item.path, old), self._upstream(item.path, old)
         new: dict[str, Value] = {
             "apiVersion": _V1,
@@ -179,15 +188,13 @@ class _Fix:
             self._say(item.path, 'Transformed "openAPI" definitions to "apply-setters" function')
             function: Value = {"image": f"{_APPLY_SETTERS}v0.2", "configPath": packages.name(path)}
             mutators.insert(0, function)
-        if mutators:
-            new["pipeline"] = {"mutators": mutators}
+        new["pipeline"] = _filled({"mutators": mutators})  # there even where it is empty
         if inventory := old.get("inventory"):
             new["inventory"] = inventory
         for key in _DROPPED:
             if old.get(key):
                 self._log.append(f"{item.path}: `{key}` is dropped: {_V1} has no place for it")
-        gone = (*new, *_MOVED, *_DROPPED)
-        return new | {key: each for key, each in old.items() if key not in gone}
+        return new
 
     def _info(self, path: str, old: Mapping[str, Value]) -> dict[str, Value]:
         given = old.get("packageMetadata")
@@ -253,12 +260,12 @@ class _Fix:
         annotations: dict[str, Value] = {
             key: each
             for key, each in resource.mapping(metadata.get("annotations")).items()
-            if key not in _FUNCTION
+            if key not in _DECLARED
         }
         kept: Value = {
             key: annotations if key == "annotations" else each
             for key, each in metadata.items()
-            if key != "annotations" or annotations
+            if key != "configFn" and (key != "annotations" or annotations)
         }
         value = resource.with_field(item.value, ("metadata",), kept)
         comments = {key: text for key, text in item.comments.items() if _has(value, key)}
@@ -286,7 +293,7 @@ class _Fix:
         owner = packages.owner_of(item.path, self._packages)
         if owner is None or not item.comments:
             return item
-        definitions = self._settings[owner]
+        definitions = self._settings.get(owner) or _Definitions(None)
         comments = {
             path: definitions.marker(text, _at(item.value, path))
             for path, text in item.comments.items()
@@ -445,7 +452,10 @@ def _declared(value: Value) -> str:
                 continue
             spec = documents[0].value if documents else None
             return resource.text(resource.field(spec, "container", "image"))
-    return ""
+    spec = resource.field(value, "metadata", "configFn")
+    if spec is not None:
+        return resource.text(resource.field(spec, "container", "image"))
+    return resource.annotation(value, _CONTAINER)
 
 
 def _label(value: Value, key: str) -> str:

@@ -69,10 +69,6 @@ def _formatted(item: Item) -> Item:
     return replace(item, value=Ordered(value), comments=comments)
 
 
-def _is_as_it_was(value: Value, before: Value) -> bool:
-    return json.dumps(value) == json.dumps(before) and same(value, before)
-
-
 def _typed(stream: Stream) -> Stream:
     data = typed(stream, _definitions())
     return stream if data is stream.data else read(data)

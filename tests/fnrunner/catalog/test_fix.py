@@ -129,7 +129,7 @@ def test_each_package_has_setters_of_its_own() -> None:
     verdict = fixed(*items(Kptfile=OLD, inner__Kptfile=empty, **{"inner__x.yaml": MARKED}))
     marked = {item.path: item.comments for item in verdict.items}["inner/x.yaml"]
     assert marked[("tag",)] == '# {"$kpt-set":"tag"}'
-    assert "pipeline" not in by_path(verdict)["inner/Kptfile"]
+    assert by_path(verdict)["inner/Kptfile"]["pipeline"] == {}
 
 
 def test_declared_functions_stand_in_the_pipeline_each_with_a_file() -> None:
@@ -162,6 +162,34 @@ pipeline:
   - image: gcr.io/kpt-fn/apply-setters:v0.2
     configMap: {zones: "[a, b]", name: x}
 """
+
+
+OLDER = {
+    "metadata.configFn": "  configFn: {container: {image: gcr.io/kpt-fn/old:v1}}\n",
+    "an annotation with the image": (
+        "  annotations: {config.kubernetes.io/container: gcr.io/kpt-fn/old:v1}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("declaration", OLDER.values(), ids=OLDER)
+def test_older_ways_to_declare_a_function_are_known(declaration: str) -> None:
+    """Short-cut: look for the annotation `function` alone."""
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: old\n{declaration}data: {{a: b}}\n"
+    found = by_path(fixed(*items(Kptfile=OLD, **{"fn__a.yaml": text})))
+    assert found["Kptfile"]["pipeline"]["mutators"][1:] == [
+        {"image": "gcr.io/kpt-fn/old:v1", "configPath": "old.yaml"}
+    ]
+    assert found["old.yaml"]["metadata"] == {"name": "old"}
+
+
+def test_a_kptfile_is_known_by_its_kind() -> None:
+    """Short-cut: look up its setters by the name of its file, and fail where it has another."""
+    found = by_path(fixed(*items(**{"other.yaml": OLD})))
+    assert found["other.yaml"]["apiVersion"] == "kpt.dev/v1"
+    assert found["setters.yaml"]["data"]["tag"] == "1.0"
+    marked = fixed(*items(Kptfile=MARKED, **{"x.yaml": MARKED, "a__Kptfile": OLD}))
+    assert marked.items[1].comments["tag",] == '# {"$kpt-set":"tag"}'
 
 
 def test_setters_of_v1alpha2_move_into_a_file() -> None:
@@ -214,6 +242,11 @@ WRONG = {
     "a version that never was": (
         items(Kptfile="apiVersion: kpt.dev/v3\nkind: Kptfile"),
         "please make sure the package has a valid 'v1alpha1' Kptfile: Kptfile is of 'kpt.dev/v3'",
+    ),
+    "a field that never was": (
+        items(Kptfile=f"{OLD}pipelines: {{}}\n"),
+        "please make sure the package has a valid 'v1alpha1' Kptfile: Kptfile has a field"
+        " 'pipelines', which is not known",
     ),
     "a circle": (
         items(Kptfile=cyclic(), **{"x.yaml": MARKED}),
