@@ -151,9 +151,9 @@ def is_local(value: Value) -> bool:
 
 
 def is_namespaced(value: Value) -> bool:
-    """Whether it lives in a namespace; a kind not known does if it names one."""
+    """Whether it lives in a namespace; a kind not known does if it has a field for one."""
     known = _SCOPES.get((group(value), kind(value)))
-    return bool(namespace(value)) if known is None else known
+    return "namespace" in mapping(field(value, "metadata")) if known is None else known
 
 
 def effective_namespace(value: Value) -> str | None:

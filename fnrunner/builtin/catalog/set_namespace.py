@@ -5,12 +5,14 @@ Rules:
     - Set are: `metadata.namespace` of what lives in a namespace; the name of a Namespace;
       the Service that a CustomResourceDefinition's webhook or an APIService points to, if
       there is one; the subjects of a ClusterRoleBinding that name a namespace. Subjects of a
-      RoleBinding are not: the catalog's function leaves them too.
+      RoleBinding in a namespace are not: the catalog's function leaves them too.
     - Without `namespaceMatcher` all of them change, but resources that came from more than
       one upstream namespace are refused: they would be thrown together.
     - With it, only those change that are in that namespace, or were upstream.
     - `config.kubernetes.io/depends-on` follows the resource it names.
     - A wrong configuration is an error among the results, not a failure, as in the catalog.
+    - Of the configuration's group, version and kind those count that it says: data without a
+      kind are those of a ConfigMap.
 
 Source: reference/kpt.md, section 6, set-namespace.
 """
@@ -103,45 +105,66 @@ def _applied(position: int, value: Value) -> _Applied:
 
 
 def _read(config: Value) -> _Config:
-    kind, version = resource.kind(config), resource.version(config)
     if not config:
         raise _ConfigError(
             "FunctionConfig is missing. Expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`"
         )
-    if (kind, version) == ("ConfigMap", "v1"):
+    if _may_be(config, "", "v1", "ConfigMap"):
         return _read_config_map(config)
-    if (kind, resource.api_version(config)) == ("SetNamespace", "fn.kpt.dev/v1alpha1"):
-        namespace = text(field(config, "namespace"))
-        if not namespace:
+    if _may_be(config, "fn.kpt.dev", "v1alpha1", "SetNamespace"):
+        read = _texts(config, ("namespace", "namespaceMatcher"), "fn.kpt.dev.v1alpha1.SetNamespace")
+        if not read["namespace"]:
             raise _ConfigError("`namespace` should not be empty")
-        return _Config(namespace, text(field(config, "namespaceMatcher")))
+        return _Config(read["namespace"], read["namespaceMatcher"])
     raise _ConfigError(
-        f"unknown functionConfig Kind={kind} ApiVersion={resource.api_version(config)},"
+        f"unknown functionConfig Kind={resource.kind(config)}"
+        f" ApiVersion={resource.api_version(config)},"
         " expect `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`"
     )
 
 
+def _may_be(config: Value, group: str, version: str, kind: str) -> bool:
+    """Whether it says nothing else; the core group, like one left out, fits any."""
+    return (
+        (not group or resource.group(config) in ("", group))
+        and resource.version(config) in ("", version)
+        and resource.kind(config) in ("", kind)
+    )
+
+
 def _read_config_map(config: Value) -> _Config:
-    matcher = text(field(config, "data", "namespaceMatcher"))
-    is_context = resource.name(config) == _CONTEXT_NAME
-    for key in ("namespace", "name") if is_context else ("namespace",):
-        if namespace := text(field(config, "data", key)):
-            return _Config(namespace, matcher)
-    raise _ConfigError(f"`data.{'name' if is_context else 'namespace'}` should not be empty")
+    data = field(config, "data")
+    keys = ("namespace", "name", "namespaceMatcher", *resource.mapping(data))
+    read = _texts({} if data is None else data, keys, "ConfigMap")
+    namespace = read["namespace"]
+    if not namespace and resource.name(config) == _CONTEXT_NAME:
+        namespace = read["name"]
+    if not namespace:
+        # The catalog says so of the package's context as well, where it also means `data.name`.
+        raise _ConfigError("`data.namespace` should not be empty")
+    return _Config(namespace, read["namespaceMatcher"])
+
+
+def _texts(value: Value, keys: Sequence[str], kind: str) -> dict[str, str]:
+    """Return texts of a mapping, "" for what is missing or null."""
+    if not isinstance(value, dict):
+        raise _ConfigError(f"failed to parse FunctionConfig as {kind}")
+    found = {}
+    for key in keys:
+        each = value.get(key)
+        if not isinstance(each, str | None):
+            raise _ConfigError(f"failed to parse FunctionConfig as {kind}")
+        found[key] = each or ""
+    return found
 
 
 def _complaint(error: _ConfigError, config: Value) -> Result:
-    if not config:  # the catalog's result about a missing object, to the letter
-        return {
-            "message": str(error),
-            "severity": "error",
-            "resourceRef": {},
-            "file": {"index": -1},
-        }
+    # To the letter as the catalog's: a configuration comes from no file of the list.
     return {
         "message": str(error),
         "severity": "error",
         "resourceRef": resource.reference(config),
+        "file": {"index": -1},
     }
 
 
@@ -198,17 +221,17 @@ class _Run:
             named = resource.namespace(value) or resource.DEFAULT_NAMESPACE
             came_from = each.origin.namespace if each.origin else named
             return self._set(value, ("metadata", "namespace"), came_from)
-        match resource.group(value), resource.kind(value):
-            case "", "Namespace":
+        match resource.api_version(value), resource.kind(value):
+            case "v1", "Namespace":
                 came_from = each.origin.name if each.origin else resource.name(value)
                 return self._set(value, ("metadata", "name"), came_from)
-            case "apiextensions.k8s.io", "CustomResourceDefinition":
+            case "apiextensions.k8s.io/v1", "CustomResourceDefinition":
                 return self._service(
                     value, ("spec", "conversion", "webhook", "clientConfig", "service")
                 )
-            case "apiregistration.k8s.io", "APIService":
+            case "apiregistration.k8s.io/v1", "APIService":
                 return self._service(value, ("spec", "service"))
-            case _, "ClusterRoleBinding":
+            case _, "ClusterRoleBinding" | "RoleBinding":
                 return self._subjects(value)
         return value
 
@@ -226,9 +249,9 @@ class _Run:
     def _set(self, value: Value, path: Path, origin: str = "") -> Value:
         """Set one field if the rules want it; `origin` is its value upstream, if known."""
         wanted, matcher = self._config.namespace, self._config.matcher
-        found = _at(value, path)
-        if origin == resource.UNKNOWN_NAMESPACE or not isinstance(found, str | None):
+        if origin == resource.UNKNOWN_NAMESPACE:
             return value
+        found = text(_at(value, path))  # something else there names no namespace
         current = found or resource.DEFAULT_NAMESPACE
         if current == wanted and (found or matcher):
             return value

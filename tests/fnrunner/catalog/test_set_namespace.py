@@ -98,8 +98,13 @@ UNTOUCHED = {
         "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
         "metadata: {name: a, namespace: old}"
     ),
-    "a namespace that is not a string": "apiVersion: v1\nkind: Pod\nmetadata: {namespace: 7}",
-    "metadata that is not a mapping": "apiVersion: v1\nkind: Namespace\nmetadata: {name: [a]}",
+    "metadata that is not a mapping": "apiVersion: v1\nkind: Namespace\nmetadata: [a]",
+    "a Namespace of another group": "apiVersion: x.io/v1\nkind: Namespace\nmetadata: {name: a}",
+    "a resource that has no kind": "apiVersion: v1\nmetadata: {name: a}",
+    "a Service of an APIService before v1": (
+        "apiVersion: apiregistration.k8s.io/v1beta1\nkind: APIService\nmetadata: {name: a}\n"
+        "spec: {service: {name: s, namespace: old}}"
+    ),
 }
 
 
@@ -107,6 +112,37 @@ UNTOUCHED = {
 def test_it_leaves_alone(text: str) -> None:
     answer = call(set_namespace.run, text, STAGING)
     assert answer.values == tuple(values(text))
+
+
+EMPTY = ('""', "null", "7")
+
+
+@pytest.mark.parametrize("found", EMPTY)
+@pytest.mark.parametrize("kind", ["apiVersion: v1\nkind: Pod", "apiVersion: x.io/v1\nkind: X"])
+def test_a_namespace_that_names_none_is_set(kind: str, found: str) -> None:
+    """Short-cut: take a kind that is not known for one in no namespace where it is empty."""
+    answer = call(set_namespace.run, f"{kind}\nmetadata: {{name: a, namespace: {found}}}", STAGING)
+    assert resource.namespace(answer.values[0]) == "staging"
+    assert answer.messages[0] == (
+        'info: namespace [default] updated to "staging", 1 value(s) changed'
+    )
+
+
+def test_a_role_binding_changes_where_it_is_in_no_namespace() -> None:
+    """Short-cut: change the subjects of ClusterRoleBindings only."""
+    text = (
+        "apiVersion: x.io/v1\nkind: RoleBinding\nmetadata: {name: b%s}\n"
+        "subjects: [{kind: ServiceAccount, name: s, namespace: old}]"
+    )
+    outside = call(set_namespace.run, text % "", STAGING).values[0]
+    assert resource.items(resource.field(outside, "subjects"))[0] == {
+        "kind": "ServiceAccount",
+        "name": "s",
+        "namespace": "staging",
+    }
+    inside = call(set_namespace.run, text % ", namespace: a", STAGING).values[0]
+    assert "staging" not in str(resource.field(inside, "subjects"))
+    assert resource.namespace(inside) == "staging"
 
 
 def test_a_matcher_changes_only_what_it_names() -> None:
@@ -198,7 +234,33 @@ CONFIGS = {
     "no namespace": (config_map(name="x"), "error: `data.namespace` should not be empty"),
     "package context without a name": (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kptfile.kpt.dev}\ndata: {a: b}",
-        "error: `data.name` should not be empty",
+        "error: `data.namespace` should not be empty",
+    ),
+    "a ConfigMap that does not say so": (
+        "data: {namespace: staging}",
+        'info: namespace [default] updated to "staging", 1 value(s) changed',
+    ),
+    "own kind without a version": (
+        "kind: SetNamespace\nnamespace: staging",
+        'info: namespace [default] updated to "staging", 1 value(s) changed',
+    ),
+    "own kind of another version": (
+        "apiVersion: fn.kpt.dev/v1\nkind: SetNamespace\nnamespace: staging",
+        "error: unknown functionConfig Kind=SetNamespace ApiVersion=fn.kpt.dev/v1, expect"
+        " `ConfigMap.v1` or `SetNamespace.v1alpha1.fn.kpt.dev`",
+    ),
+    "a number": (
+        "apiVersion: v1\nkind: ConfigMap\ndata: {namespace: 7}",
+        "error: failed to parse FunctionConfig as ConfigMap",
+    ),
+    "data that are a list": (
+        "apiVersion: v1\nkind: ConfigMap\ndata: [a]",
+        "error: failed to parse FunctionConfig as ConfigMap",
+    ),
+    "a number in its own kind": (
+        "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetNamespace\nnamespace: staging\n"
+        "namespaceMatcher: 7",
+        "error: failed to parse FunctionConfig as fn.kpt.dev.v1alpha1.SetNamespace",
     ),
     "own kind without a namespace": (
         "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetNamespace",
@@ -219,7 +281,21 @@ def test_configuration(config: str | None, message: str) -> None:
     assert not answer.failed
 
 
+def test_an_error_about_the_configuration_names_it() -> None:
+    """Short-cut: tell a file only where the configuration is missing."""
+    answer = call(set_namespace.run, deployment(), "apiVersion: v1\nkind: ConfigMap")
+    assert answer.results == (
+        {
+            "message": "`data.namespace` should not be empty",
+            "severity": "error",
+            "resourceRef": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "file": {"index": -1},
+        },
+    )
+
+
 SCOPES = [
+    ("apiVersion: kpt-test\nkind: KptTestResource\nmetadata: {namespace: ''}", True),
     ("apiVersion: v1\nkind: ResourceQuota", True),
     ("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding", False),
     ("apiVersion: kpt-test\nkind: KptTestResource\nmetadata: {namespace: example}", True),
