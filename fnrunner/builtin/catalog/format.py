@@ -19,7 +19,7 @@ from cadlib.errors import PackageError
 from cadlib.format import Ordered, formatted
 from cadlib.format_types import Definitions, typed
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Stream, Value, emit, read, same
+from cadlib.yaml import Stream, emit, read, same
 from fnrunner.builtin import schema, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
