@@ -38,8 +38,8 @@ class Problem:
     """One way in which a value breaks its schema.
 
     Attributes:
-        path: Where in the value; () for the whole. A field that should not be there is
-            named itself; one that is missing is reported where it should be.
+        path: Where in the value; () for the whole. Fields that should not be there, and those
+            that are missing, are reported where they are or should be: at what holds them.
         message: What is wrong.
     """
 
@@ -148,19 +148,9 @@ class Schemas:
     def _fields(self, schema: _Schema) -> Check:
         fields = {key: self._compile(part) for key, part in schema.get("properties", {}).items()}
         additional = schema.get("additionalProperties", True)
-        other: Check | None = None
-        if additional is False:
-            other = check_not_allowed
-        elif additional is not True:
-            other = self._compile(additional)
-
-        def check(value: Value, path: Path, found: list[Problem]) -> None:
-            if isinstance(value, dict):
-                for key, part in value.items():
-                    if inner := fields.get(key, other):
-                        inner(part, (*path, key), found)
-
-        return check
+        if isinstance(additional, bool):
+            return check_fields(fields, None, closed=not additional)
+        return check_fields(fields, self._compile(additional))
 
 
 def versions() -> tuple[str, ...]:
@@ -312,6 +302,24 @@ def check_required(names: list[str]) -> Check:
     return check
 
 
-def check_not_allowed(value: Value, path: Path, found: list[Problem]) -> None:  # noqa: ARG001 - a Check
-    """Refuse a field that a schema does not name."""
-    found.append(Problem(path, f"additional properties '{path[-1]}' not allowed"))
+def check_fields(
+    fields: Mapping[str, Check], other: Check | None, *, closed: bool = False
+) -> Check:
+    """Return the check of what a mapping holds.
+
+    Args:
+        fields: The checks of the fields that a schema names.
+        other: The check of all others; None lets them pass.
+        closed: There may be no others; they are told together, after what is wrong elsewhere.
+    """
+
+    def check(value: Value, path: Path, found: list[Problem]) -> None:
+        if not isinstance(value, dict):
+            return
+        for key, part in value.items():
+            if inner := fields.get(key, other):
+                inner(part, (*path, key), found)
+        if closed and (unknown := [f"'{key}'" for key in value if key not in fields]):
+            found.append(Problem(path, f"additional properties {', '.join(unknown)} not allowed"))
+
+    return check

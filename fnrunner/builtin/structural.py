@@ -34,8 +34,8 @@ from fnrunner.builtin.schema import (
     Problem,
     check_date_time,
     check_enum,
+    check_fields,
     check_items,
-    check_not_allowed,
     check_required,
     check_types,
 )
@@ -239,15 +239,11 @@ class _Compiler:
         if head:
             fields |= {"apiVersion": _IS_TEXT, "kind": _IS_TEXT}
             fields["metadata"] = self._of_metadata(properties, path)
-        other = self._other(schema, path, structural=structural)
-
-        def check(value: Value, at: Path, found: list[Problem]) -> None:
-            if isinstance(value, dict):
-                for key, part in value.items():
-                    if inner := fields.get(key, other):
-                        inner(part, (*at, key), found)
-
-        return check
+        additional = schema.get("additionalProperties")
+        if isinstance(additional, dict):
+            at = (*path, "additionalProperties")
+            return check_fields(fields, self._node(additional, at, structural=structural))
+        return check_fields(fields, None, closed=self._is_closed(schema, structural=structural))
 
     def _of_metadata(self, properties: _Schema, path: Path) -> Check:
         """Return the check of metadata, of which a schema may restrict some fields."""
@@ -257,16 +253,14 @@ class _Compiler:
         own = self._node(properties["metadata"], at, structural=False)
         return _all([self._metadata, own])
 
-    def _other(self, schema: _Schema, path: Path, *, structural: bool) -> Check | None:
-        """Return the check of fields that the schema does not name."""
+    def _is_closed(self, schema: _Schema, *, structural: bool) -> bool:
+        """Say whether fields that the schema does not name are problems."""
         additional = schema.get("additionalProperties")
-        if isinstance(additional, dict):
-            return self._node(additional, (*path, "additionalProperties"), structural=structural)
         if additional is False:
-            return check_not_allowed
+            return True
         pruned = additional is None and schema.get(_PRESERVE) is not True
         is_object = schema.get("type") == "object" or "properties" in schema
-        return check_not_allowed if self._strict and structural and pruned and is_object else None
+        return self._strict and structural and pruned and is_object
 
 
 def _all(checks: Sequence[Check]) -> Check:

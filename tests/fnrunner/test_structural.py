@@ -31,7 +31,7 @@ def definition(spec: str, **version: Value) -> Value:
 
 
 def found(spec: str, value: str, *, strict: bool = True) -> dict[str, str]:
-    """What is wrong with a resource whose `spec` has a value, by field."""
+    """What is wrong with a resource whose `spec` has a value, by field; "; " in between."""
     kinds = structural.kinds(definition(spec), strict=strict, metadata=METADATA)
     whole: Value = {
         "apiVersion": "x.io/v1",
@@ -39,28 +39,28 @@ def found(spec: str, value: str, *, strict: bool = True) -> dict[str, str]:
         "metadata": {"name": "a"},
         "spec": values(value)[0],
     }
-    return {
-        field_text(problem.path): problem.message
-        for problem in kinds["x.io", "v1", "X"].problems(whole)
-    }
+    told: dict[str, list[str]] = {}
+    for problem in kinds["x.io", "v1", "X"].problems(whole):
+        told.setdefault(field_text(problem.path), []).append(problem.message)
+    return {field: "; ".join(messages) for field, messages in told.items()}
 
 
 CASES: dict[str, tuple[str, str, dict[str, str]]] = {
     "a field that is pruned": (
         "type: object\nproperties: {a: {type: object, properties: {b: {type: string}}}}",
-        "{a: {b: x, c: 1}}",
-        {"spec.a.c": "additional properties 'c' not allowed"},
+        "{a: {b: x, c: 1, d: 2}}",
+        {"spec.a": "additional properties 'c', 'd' not allowed"},
     ),
     "all of an object without fields is pruned": (
         "type: object",
         "{a: 1}",
-        {"spec.a": "additional properties 'a' not allowed"},
+        {"spec": "additional properties 'a' not allowed"},
     ),
     "unknown fields that are kept": (
         "type: object\nx-kubernetes-preserve-unknown-fields: true\n"
         "properties: {a: {type: object, properties: {}}}",
         "{other: 1, a: {b: 1}}",
-        {"spec.a.b": "additional properties 'b' not allowed"},
+        {"spec.a": "additional properties 'b' not allowed"},
     ),
     "a map": (
         "type: object\nadditionalProperties: {type: integer}",
@@ -70,7 +70,7 @@ CASES: dict[str, tuple[str, str, dict[str, str]]] = {
     "fields named below anyOf alone": (
         "type: object\nproperties: {a: {type: string}}\nanyOf: [{required: [a]}, {required: [b]}]",
         "{c: 1}",
-        {"spec": "'anyOf' failed", "spec.c": "additional properties 'c' not allowed"},
+        {"spec": "'anyOf' failed; additional properties 'c' not allowed"},
     ),
     "integer or string": (
         "type: array\nitems: {x-kubernetes-int-or-string: true}",
@@ -83,9 +83,8 @@ CASES: dict[str, tuple[str, str, dict[str, str]]] = {
         "{type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: string}}}",
         "{apiVersion: v1, metadata: {labels: 1}, spec: x, more: 1}",
         {
-            "spec": "missing property 'kind'",
+            "spec": "missing property 'kind'; additional properties 'more' not allowed",
             "spec.metadata.labels": "got number, want null or object",
-            "spec.more": "additional properties 'more' not allowed",
         },
     ),
     "a set": (
@@ -172,7 +171,9 @@ def test_metadata_is_kubernetes_own() -> None:
     good: dict[str, Value] = {"apiVersion": "x.io/v1", "kind": "X", "metadata": {"name": "a"}}
     assert kind.problems(good) == []
     wrong = kind.problems({**good, "metadata": {"name": "a", "labelz": {}}})
-    assert [problem.path for problem in wrong] == [("metadata", "labelz")]
+    assert [(problem.path, problem.message) for problem in wrong] == [
+        (("metadata",), "additional properties 'labelz' not allowed")
+    ]
 
 
 def test_a_schema_may_restrict_metadata() -> None:
@@ -210,7 +211,9 @@ spec:
 """)
     many, one = (structural.kinds(each, strict=True, metadata=METADATA) for each in whole)
     assert sorted(many) == [("x.io", "v1", "X"), ("x.io", "v2", "X")]
-    assert [each.path for each in many["x.io", "v2", "X"].problems({"b": 1})] == [("b",)]
+    assert [each.message for each in many["x.io", "v2", "X"].problems({"b": 1})] == [
+        "additional properties 'b' not allowed"
+    ]
     assert one["x.io", "v3", "X"].problems({"b": 1}) == []
 
 

@@ -2,6 +2,7 @@
 
 Rules:
     - Every problem of every resource is reported, each at its field, and one fails the function.
+      Fields that are not known are one problem of what holds them.
     - A kind without a schema (a custom resource) passes, and the log says so, as with the
       catalog's function, whose results leave it out. `ignore_missing_schemas: "false"` makes
       it an error, except for what is never applied to a cluster: kpt's own kinds and local
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Value, field_text
+from cadlib.yaml import Value
 from fnrunner.builtin import resource, schema, structural, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.schema import Problem
@@ -124,7 +125,7 @@ class _Checked:
             problems = self._shipped.problems(*name, value)
         if problems is not None:
             self.results += (
-                verdict.at(item, problem.message, "error", field_text(problem.path))
+                verdict.at(item, problem.message, "error", _place(problem.path))
                 for problem in problems
             )
         elif self._config.report_missing and not _is_for_tools(value):
@@ -140,9 +141,7 @@ class _Checked:
         except DefinitionError as error:
             if called not in self._broken:
                 problem = f"the schema cannot be used: {error.problem}"
-                self.results.append(
-                    verdict.at(definition, problem, "error", field_text(error.path))
-                )
+                self.results.append(verdict.at(definition, problem, "error", _place(error.path)))
             self._broken.add(called)
             return ()
         if kind.rules:
@@ -188,6 +187,11 @@ def _settings(config: Value) -> Iterator[tuple[str, str]]:
     own = {key: value for key, value in fields.items() if key not in (*_HEAD, "data")}
     for key, value in {**resource.mapping(fields.get("data")), **own}.items():
         yield key, value if isinstance(value, str) else str(value).lower()
+
+
+def _place(path: resource.Path) -> str:
+    """Return a field as the catalog tells it: every part behind a dot, elements of lists too."""
+    return ".".join(map(str, path)).replace("/", ".")
 
 
 def _is_true(text: str) -> bool:
