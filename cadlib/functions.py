@@ -21,7 +21,7 @@ from cadlib import package as packages
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import Function, KptfileError
 from cadlib.source import Resource, Source, unfit
-from cadlib.yaml import Value
+from cadlib.yaml import Document, Value, digits
 
 if TYPE_CHECKING:
     from cadlib.versions import Tags
@@ -117,9 +117,9 @@ def config(
     if function.config_path is None:
         return None
     path = packages.join(package, posixpath.normpath(function.config_path))
-    default = _configured(source, package, function, path, folder)
+    document = _configured(source, package, function, path, folder)
     now = (each.value for each in resources if each.origin and each.origin[0] == path)
-    return next(now, default)
+    return digits.written(next(now, document.value), document)
 
 
 def from_texts(texts: Mapping[str, str], kind: str = "ConfigMap") -> Value:
@@ -132,7 +132,9 @@ def from_texts(texts: Mapping[str, str], kind: str = "ConfigMap") -> Value:
     }
 
 
-def _configured(source: Source, package: str, function: Function, path: str, folder: str) -> Value:
+def _configured(
+    source: Source, package: str, function: Function, path: str, folder: str
+) -> Document:
     """Return the configuration as its file has it."""
     given = function.config_path or ""
     problem = kptfiles.config_path_problem(given)
@@ -163,11 +165,10 @@ def _configured(source: Source, package: str, function: Function, path: str, fol
             f" got {len(documents)}",
             "Leave one resource in the file",
         )
-    value = documents[0].value
-    problem = unfit(value)
+    problem = unfit(documents[0].value)
     if problem:
         raise _invalid(function, problem, "Give it apiVersion, kind and metadata.name")
-    return value
+    return documents[0]
 
 
 def _invalid(

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cadlib.resourcelist import Item
-from cadlib.yaml import FieldPath, Value, field_text, same
+from cadlib.yaml import FieldPath, Value, digits, field_text, same
 from cadlib.yaml.scalars import inline, resolve
 from cadlib.yaml.tree import Scalar
 from fnrunner.builtin import verdict
@@ -35,40 +35,6 @@ _ESCAPES: Final = {
 }
 _NOTES: Final = "internal.config.kubernetes.io/"
 _PLACES: Final = ("config.kubernetes.io/path", "config.kubernetes.io/index", "config.k8s.io/id")
-
-
-class _Int(int):
-    """A whole number that is written as a text has it: 0644."""
-
-    text: str
-
-    def __new__(cls, value: int, text: str) -> "_Int":
-        self = super().__new__(cls, value)
-        self.text = text
-        return self
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def __reduce__(self) -> tuple[type["_Int"], tuple[int, str]]:
-        return type(self), (int(self), self.text)
-
-
-class _Float(float):
-    """A number that is written as a text has it: 1.10, of which 1.1 would lose a digit."""
-
-    text: str
-
-    def __new__(cls, value: float, text: str) -> "_Float":
-        self = super().__new__(cls, value)
-        self.text = text
-        return self
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def __reduce__(self) -> tuple[type["_Float"], tuple[float, str]]:
-        return type(self), (float(self), self.text)
 
 
 def fields(value: Value, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Value]]:
@@ -143,7 +109,7 @@ def put(item: Item, path: FieldPath, old: Value, new: str) -> Value:
         old: That scalar's value.
         new: The text; "" is always a string.
     """
-    value = resolved(new)
+    value = digits.resolved(new)
     if isinstance(value, str) or (isinstance(old, str) and _in_quotes(item, path, old)):
         return new
     return value
@@ -151,28 +117,12 @@ def put(item: Item, path: FieldPath, old: Value, new: str) -> Value:
 
 def resolved(text: str) -> Value:
     """Return what a text is read as that stands in no quotes; a number keeps its digits."""
-    value = resolve(text) if text else text
-    if isinstance(value, str | bool | None) or inline(value) == text:
-        return value
-    return _Float(value, text) if isinstance(value, float) else _Int(value, text)
+    return digits.resolved(text)
 
 
 def written(item: Item) -> Value:
     """Return a resource's value with numbers that keep the digits they have in the file."""
-    return _written(item, (), item.value)
-
-
-def _written(item: Item, path: FieldPath, value: Value) -> Value:
-    if isinstance(value, dict):
-        fields = {key: _written(item, (*path, key), each) for key, each in value.items()}
-        return fields if any(fields[key] is not value[key] for key in value) else value
-    if isinstance(value, list):
-        listed = [_written(item, (*path, i), each) for i, each in enumerate(value)]
-        return listed if any(a is not b for a, b in zip(listed, value, strict=True)) else value
-    if isinstance(value, str | bool | None):
-        return value
-    digits = text(item, path, value)
-    return value if digits == inline(value) else resolved(digits)
+    return digits.written(item.value, item.document)
 
 
 def _in_quotes(item: Item, path: FieldPath, value: str) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from bot.cli.dropin import Failure
 from cadlib import kio
 from cadlib.functions import from_texts
-from cadlib.yaml import Stream, Value, read
+from cadlib.yaml import Stream, Value, digits, read
 
 
 def one(path: str) -> Stream:
@@ -39,7 +39,7 @@ def of_file(path: str) -> Value:
         raise Failure(
             f"wrong node kind: expected MappingNode but got {kind}: node contents:\n{contents}\n"
         )
-    return found[0].value
+    return digits.written(found[0].value, found[0])
 
 
 def of_args(args: Sequence[str]) -> Value:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import FieldPath, Value, field_text
+from cadlib.yaml import FieldPath, Value, digits, field_text
 from fnrunner.builtin import alone, resource, scalars, secrecy, setters, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
@@ -92,8 +92,10 @@ class _ApplySetters:
             return item, _NOTHING
         value, comments = item.value, dict(item.comments)
         done, problems = [], []
+        lists: list[FieldPath] = []
         for path, old in scalars.fields(item.value):
-            if path not in wanted:
+            # What stood in a list that was set is gone, and the comments there with it.
+            if path not in wanted or any(_within(each, path) for each in lists):
                 continue
             try:
                 new, told = self._new(item, path, old, wanted[path])
@@ -103,6 +105,7 @@ class _ApplySetters:
                 continue
             value = resource.with_field(value, path, new)
             if isinstance(new, list):
+                lists.append(path)
                 comments = {key: each for key, each in comments.items() if not _within(path, key)}
             done.append(_told(item, path, old, told, setters.names(wanted[path])))
         if not done:
@@ -157,7 +160,7 @@ def _list(text: str) -> Value:
     if found is None or not isinstance(found.value, list):
         problem = "input to array setter must be an array of values, but found"
         raise _UnsetError(f"{problem} {scalars.quoted(text)}")
-    return found.value
+    return digits.written(found.value, found)
 
 
 def _within(outer: FieldPath, path: FieldPath) -> bool:

@@ -194,7 +194,7 @@ def _configured(function: Function, at: Mapping[str, Item]) -> Mapping[str, str]
             " and retry",
             broken=True,
         )
-    found = scalars.of_config(resource.field(file.value, "data"))
+    found = scalars.of_config(resource.field(scalars.written(file), "data"))
     if found is None:
         problem = f"`data` of {path} is no mapping from the names of setters to texts"
         raise _UndiscoveredError(problem, broken=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import FieldPath, Value, edit, read
+from cadlib.yaml import FieldPath, Value, digits, edit, read
 from cadlib.yaml.scalars import plain
 from fnrunner import builtin
 from fnrunner.builtin import setters
@@ -43,7 +43,8 @@ class Ran:
 
 def config(text: str) -> Value:
     """Return the first document of a text."""
-    return next((each.value for each in read(text.encode()).documents if not each.empty), None)
+    found = next((each for each in read(text.encode()).documents if not each.empty), None)
+    return digits.written(found.value, found) if found else None
 
 
 def items(text: str, path: str = FILE) -> list[tuple[int, Item]]:

@@ -4,7 +4,10 @@ import pytest
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value
+from fnrunner import builtin
 from fnrunner.builtin.catalog import apply_setters
+from fnrunner.builtin.memory import Memory
+from fnrunner.builtin.work import evaluate
 from tests.fnrunner.catalog.texts import called, items, messages
 
 NAME = "apply-setters"
@@ -215,3 +218,43 @@ def test_without_the_text_what_needs_quotes_is_text() -> None:
     answer = apply_setters.run(ResourceList((Item(value, comments),), {"data": {"v": "90"}}))
 
     assert answer.items[0].value == {"kind": "Thing", "needs": "90", "may": 90}
+
+
+def test_what_stood_in_a_list_that_was_set_is_not_set() -> None:
+    """Short-cut: go on to the old elements, over the new ones or past their end."""
+    text = f"{HEAD}v: # kpt-set: ${{v}}\n  - a # kpt-set: ${{w}}\n  - b: c # kpt-set: ${{w}}\n"
+
+    many, results, _ = called(NAME, text, v="[d, e]", w="x")
+    none, _, _ = called(NAME, text, v="[]", w="x")
+
+    assert many == f"{HEAD}v: # kpt-set: ${{v}}\n  - d\n  - e\n"
+    assert none == f"{HEAD}v: [] # kpt-set: ${{v}}\n"
+    assert messages(results) == ['set field value to "[d, e]"']
+
+
+def test_numbers_in_lists_keep_their_digits() -> None:
+    """Short-cut: put the values, so that 1.10 becomes 1.1."""
+    text = f"{HEAD}v: # kpt-set: ${{v}}\n  - a\n"
+
+    new, _, _ = called(NAME, text, v="[1.10, 0644, 3]")
+
+    assert new == f"{HEAD}v: # kpt-set: ${{v}}\n  - 1.10\n  - 0644\n  - 3\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "wanted"),
+    [
+        (b"functionConfig:\n  data:\n    v: 1.20\nresults: []\n", "v: 1.20 #"),
+        (b"functionConfig: {data: {v: 1.20}}\n", "v: 1.2 #"),
+        (b"functionConfig:\n  data:\n    v: 1.20\n    w: *n\n", "v: 1.2 #"),
+    ],
+)
+def test_a_number_in_the_configuration_is_its_text(config: bytes, wanted: str) -> None:
+    """Short-cut: put the value, so that version 1.20 becomes 1.2; only rare forms still do."""
+    text = f"{HEAD}n: &n one\nv: a # kpt-set: ${{v}}\n".replace("\n", "\n  ").rstrip(" ")
+    head = f"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {text}"
+
+    outcome = evaluate(NAME, builtin.get(NAME), head.encode() + config, Memory())
+
+    assert outcome.resources is not None
+    assert wanted in outcome.resources.decode()

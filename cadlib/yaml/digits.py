@@ -1,0 +1,85 @@
+"""Numbers that keep the digits they are written with: 1.10 is a version, and 0644 a mode.
+
+As values they are 1.1 and 420, and compare so; written they are what the file has. Functions
+whose configuration is to be text (a setter's value, an annotation) see these texts.
+
+Source: kpt hands a configuration on as the text it is; go-yaml reads a number that is to be a
+string as its text.
+"""
+
+from cadlib.yaml.fields import FieldPath
+from cadlib.yaml.scalars import inline, resolve
+from cadlib.yaml.tree import Document, Value, same
+
+
+class Int(int):
+    """A whole number that is written as a text has it: 0644."""
+
+    text: str
+
+    def __new__(cls, value: int, text: str) -> "Int":
+        """Return a number with the text that means it."""
+        self = super().__new__(cls, value)
+        self.text = text
+        return self
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[type["Int"], tuple[int, str]]:
+        return type(self), (int(self), self.text)
+
+
+class Float(float):
+    """A number that is written as a text has it: 1.10, of which 1.1 would lose a digit."""
+
+    text: str
+
+    def __new__(cls, value: float, text: str) -> "Float":
+        """Return a number with the text that means it."""
+        self = super().__new__(cls, value)
+        self.text = text
+        return self
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[type["Float"], tuple[float, str]]:
+        return type(self), (float(self), self.text)
+
+
+def resolved(text: str) -> Value:
+    """Return what a text is read as that stands in no quotes; "" is a string here."""
+    value = resolve(text) if text else text
+    if isinstance(value, str | bool | None) or inline(value) == text:
+        return value
+    return Float(value, text) if isinstance(value, float) else Int(value, text)
+
+
+def written(value: Value, document: Document | None, path: FieldPath = ()) -> Value:
+    """Return a value with the digits that its numbers have in a document.
+
+    Args:
+        value: What stands in the document, or what became of it; a number that is another
+            one by now stays as it is.
+        document: The document; None where there is none.
+        path: Where in the document the value stands.
+
+    Returns:
+        The very object where no digits would be lost.
+    """
+    if document is None or isinstance(value, str | bool | None):
+        return value
+    if isinstance(value, dict):
+        fields = {key: written(each, document, (*path, key)) for key, each in value.items()}
+        return fields if any(fields[key] is not value[key] for key in value) else value
+    if isinstance(value, list):
+        listed = [written(each, document, (*path, i)) for i, each in enumerate(value)]
+        return listed if any(a is not b for a, b in zip(listed, value, strict=True)) else value
+    node = document.scalar(path)
+    if node is None or node.style or not same(node.value, value) or node.raw == inline(value):
+        return value
+    found = resolved(node.raw)
+    # A tag may have made another number of it, or one of a text.
+    alike = isinstance(found, float) == isinstance(value, float) and same(found, value)
+    return found if alike else value
