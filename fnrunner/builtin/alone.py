@@ -5,6 +5,7 @@ changed ones only: `total` puts what it noted about all of them together.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from cadlib.resourcelist import Item, ResourceList
@@ -38,11 +39,13 @@ class RefusedError(Exception):
 
     Attributes:
         results: Why.
+        log: What it says to people besides.
     """
 
-    def __init__(self, *results: Result) -> None:
+    def __init__(self, *results: Result, log: str = verdict.FAILURE_LOG) -> None:
         super().__init__(*results)
         self.results = results
+        self.log = log
 
 
 def run(begin: Callable[[Value], Alone[Note]], resources: ResourceList) -> Verdict:
@@ -55,7 +58,7 @@ def run(begin: Callable[[Value], Alone[Note]], resources: ResourceList) -> Verdi
     try:
         function = begin(resources.config)
     except RefusedError as error:
-        return verdict.refused(resources.items, *error.results)
+        return replace(verdict.refused(resources.items, *error.results), log=error.log)
     items, notes = [], []
     for item in resources.items:
         changed, note = function.each(item)

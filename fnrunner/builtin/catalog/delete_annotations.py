@@ -56,7 +56,8 @@ def begin(config: Value) -> Alone[tuple[Result, ...]]:
     if not keys:
         # The catalog's words.
         problem = f"{_KEY} was not provided as part of the config or paramters to the function"
-        raise RefusedError(verdict.result(problem, "error"))
+        log = f"failed to evaluate function: {problem}"
+        raise RefusedError(verdict.result(problem, "error"), log=log)
     return _DeleteAnnotations(keys)
 
 

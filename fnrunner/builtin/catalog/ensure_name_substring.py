@@ -16,7 +16,7 @@ from typing import Final, Literal, cast
 
 from cadlib.resourcelist import ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import field_spec, name_references, resource, verdict
+from fnrunner.builtin import field_spec, name_references, resource
 from fnrunner.builtin.about import About
 from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
 from fnrunner.builtin.resource import ShapeError
@@ -89,12 +89,11 @@ def run(resources: ResourceList) -> Verdict:
         config = _read(resources.config)
         values = [_with_fields(item.value, config) for item in items]
     except (_RefusedError, FieldSpecError) as error:
-        problem = f"failed to load the `functionConfig`: {error}"
-        return verdict.refused(items, verdict.result(problem, "error"))
+        return _failed(resources, f"failed to load the `functionConfig`: {error}")
     except ShapeError as error:
         field = ".".join(map(str, error.path))
         problem = f"failed to transform name substring: {field} must be a mapping or a list"
-        return verdict.refused(items, verdict.result(problem, "error"))
+        return _failed(resources, problem)
     olds = [resource.name(item.value) for item in items]
     news = [
         config.edited(old) if _may_change(item.value) else old
@@ -109,6 +108,11 @@ def run(resources: ResourceList) -> Verdict:
         ),
         results=(),
     )
+
+
+def _failed(resources: ResourceList, problem: str) -> Verdict:
+    # Without a result: the catalog's function says it in its log only.
+    return Verdict(items=resources.items, results=(), failed=True, log=problem)
 
 
 def _may_change(value: Value) -> bool:

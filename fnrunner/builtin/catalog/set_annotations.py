@@ -5,20 +5,21 @@ Rules:
     - Where they go is a list of field specifications, kustomize's own (`_USUAL`) after those
       of the configuration. A specification without group, version or kind means any.
     - What a path crosses is made where the specification says `create`; a list on the way
-      means each of its entries.
+      means each of its entries. A key with `[]` stands for a list, and none is made.
     - One result for each field, changed or not, sorted by file, position and field.
 
 Source: reference/kpt.md, section 6, set-annotations; kustomize's commonAnnotations.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
-from fnrunner.builtin import alone, field_spec, resource, verdict
+from fnrunner.builtin import alone, field_spec, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.field_spec import FieldSpec
@@ -145,7 +146,8 @@ def _read(config: Value) -> tuple[dict[str, str], tuple[_Spec, ...]]:
 
 
 def _refused(problem: str) -> RefusedError:
-    return RefusedError(verdict.result(f"failed to configure function: {problem}", "error"))
+    message = f"failed to configure function: {problem}"
+    return RefusedError(verdict.result(message, "error"), log=f"[error]: {message}")
 
 
 _OWN_KINDS: Final = (
@@ -156,11 +158,11 @@ _OWN_KINDS: Final = (
 
 
 def _texts(data: Value) -> dict[str, str]:
-    """Return the data of a ConfigMap as kpt reads it: each scalar as its text."""
-    return {
-        key: value if isinstance(value, str) else json.dumps(value)
-        for key, value in resource.mapping(data).items()
-    }
+    """Return the data of a ConfigMap as kpt reads it: each scalar as its text, null as ""."""
+    found = scalars.of_config(data)
+    if found is None:
+        raise _refused("`data` must be a mapping from the names of annotations to texts")
+    return found
 
 
 def _strings(value: Value) -> dict[str, str]:
@@ -196,7 +198,9 @@ def _spec(value: Value) -> _Spec:
 
 
 def _json(annotations: Mapping[str, str]) -> str:
-    return json.dumps(annotations, separators=(",", ":"), ensure_ascii=False)
+    # As Go writes JSON: fit to stand in HTML.
+    text = json.dumps(annotations, separators=(",", ":"), ensure_ascii=False)
+    return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _results(found: set[_Place], message: str) -> tuple[Result, ...]:
@@ -235,7 +239,7 @@ def _annotate(
         same = all(old.get(key) == wanted for key, wanted in annotations.items())
         return (value if same else {**old, **annotations}), [done]
     key = keys[0].removesuffix("[]")
-    if not create and old.get(key) is None:
+    if old.get(key) is None and (not create or key != keys[0]):
         return value, []
     new, paths = _annotate(old.get(key), keys[1:], annotations, create=create, done=(*done, key))
     return (value if new is old.get(key) else {**old, key: new}), paths

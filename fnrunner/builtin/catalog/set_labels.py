@@ -17,7 +17,7 @@ from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import alone, resource, verdict
+from fnrunner.builtin import alone, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.resource import Path, ShapeError
@@ -165,11 +165,12 @@ def _read(config: Value) -> dict[str, str] | None:
     """Return the labels by key, sorted, or None when no configuration is given."""
     if not config:
         return None
-    if (resource.kind(config), resource.api_version(config)) == ("ConfigMap", "v1"):
+    if (resource.kind(config), resource.group(config)) == ("ConfigMap", ""):
         data = resource.field(config, "data")
         if resource.name(config) == _CONFIG_NAME and not data:
             return None
-        return _strings(data, "data")
+        texts = scalars.of_config(data)  # numbers are texts here, unlike in its own kind
+        return _strings(data, "data") if texts is None else dict(sorted(texts.items()))
     if (resource.kind(config), resource.group(config)) == ("SetLabels", "fn.kpt.dev"):
         return _strings(resource.field(config, "labels"), "labels")
     group = resource.group(config)

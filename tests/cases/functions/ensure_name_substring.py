@@ -22,7 +22,7 @@ from tests.cases.model import Case, Handler, Outcome, Verdict, checked, deviates
 def _run(config: Value, values: list[Value]) -> list[Value]:
     found = ensure_name_substring.run(ResourceList(tuple(map(Item, values)), config))
     if found.failed:
-        raise ValueError(str(found.results))
+        raise ValueError(found.log)
     return [item.value for item in found.items]
 
 

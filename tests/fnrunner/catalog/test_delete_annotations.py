@@ -80,6 +80,6 @@ def test_without_annotations_it_fails(config: str | None) -> None:
     answer = call(delete_annotations.run, POD, config)
     assert answer.failed
     assert answer.values == tuple(values(POD))
-    assert answer.messages == [
-        "error: annotationKeys was not provided as part of the config or paramters to the function"
-    ]
+    message = "annotationKeys was not provided as part of the config or paramters to the function"
+    assert answer.messages == [f"error: {message}"]
+    assert answer.log == f"failed to evaluate function: {message}"

@@ -92,12 +92,44 @@ spec:
     }
 
 
+def test_a_list_is_not_made() -> None:
+    """Short-cut: take the brackets of a path for a mere hint, and make a mapping."""
+    config = """
+apiVersion: fn.kpt.dev/v1alpha1
+kind: SetAnnotations
+annotations: {owner: team-a}
+additionalAnnotationFields: [{path: "spec/parts[]/notes", create: true}]
+"""
+    spec = "spec: {%s}"
+    text = "---\n".join(
+        "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a}\n" + spec % parts + "\n"
+        for parts in ("", "parts: null", "parts: [{}]")
+    )
+    answer = call(set_annotations.run, text, config)
+    assert [resource.field(value, "spec") for value in answer.values] == [
+        {},
+        {"parts": None},
+        {"parts": [{"notes": {"owner": "team-a"}}]},
+    ]
+
+
 CONFIGS = {
     "bare": ("annotations: {a: b}", "-: set annotations: {\"a\":\"b\"}", False),
     "numbers in a ConfigMap": (
-        "apiVersion: v1\nkind: ConfigMap\ndata: {a: 1, b: true}",
-        '-: set annotations: {"a":"1","b":"true"}',
+        "apiVersion: v1\nkind: ConfigMap\ndata: {a: 1, b: true, c: null}",
+        '-: set annotations: {"a":"1","b":"true","c":""}',
         False,
+    ),
+    "signs that mean something in HTML": (
+        config_map(a="x?a=1&b=<c>"),
+        '-: set annotations: {"a":"x?a=1\\u0026b=\\u003cc\\u003e"}',
+        False,
+    ),
+    "a list in a ConfigMap": (
+        "apiVersion: v1\nkind: ConfigMap\ndata: {a: [b]}",
+        "error: failed to configure function: `data` must be a mapping from the names of"
+        " annotations to texts",
+        True,
     ),
     "none": (
         None,
@@ -131,6 +163,7 @@ def test_configuration(config: str | None, message: str, failed: bool) -> None:
     answer = call(set_annotations.run, text, config)
     assert answer.messages == [message]
     assert answer.failed is failed
+    assert answer.log == (f"[error]: {message.removeprefix('error: ')}" if failed else "")
 
 
 def test_something_in_the_way_is_an_error_at_its_field() -> None:

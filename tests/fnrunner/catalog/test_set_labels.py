@@ -174,6 +174,14 @@ CONFIGS = {
 }
 
 
+@pytest.mark.parametrize("version", ["apiVersion: v1", "apiVersion: v2", "metadata: {}"])
+def test_a_number_in_a_config_map_is_a_text(version: str) -> None:
+    """Short-cut: read a ConfigMap as strictly as the function's own kind."""
+    config = f"{version}\nkind: ConfigMap\ndata: {{b: true, a: 7}}"
+    answer = call(set_labels.run, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}", config)
+    assert labels(answer.values[0], "metadata", "labels") == {"a": "7", "b": "true"}
+
+
 @pytest.mark.parametrize(("config", "messages", "failed"), CONFIGS.values(), ids=CONFIGS)
 def test_configuration(config: str | None, messages: list[str], failed: bool) -> None:
     answer = call(set_labels.run, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}", config)
