@@ -79,7 +79,4 @@ def written(value: Value, document: Document | None, path: FieldPath = ()) -> Va
     node = document.scalar(path)
     if node is None or node.style or not same(node.value, value) or node.raw == inline(value):
         return value
-    found = resolved(node.raw)
-    # A tag may have made another number of it, or one of a text.
-    alike = isinstance(found, float) == isinstance(value, float) and same(found, value)
-    return found if alike else value
+    return resolved(node.raw)

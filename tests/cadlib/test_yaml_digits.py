@@ -30,7 +30,7 @@ data:
   - 1e3
   - 7
   quoted: "1.20"
-  tagged: 1.0
+  tagged: 1
   word: "yes"
 """
 KPTFILE = b"""apiVersion: kpt.dev/v1
