@@ -124,13 +124,14 @@ class _Writer:
             add = self.lines.append
             inner = pad + " " * self._style.step
             for key, item in value.items():
-                if notes is None and isinstance(item, str) and (text := _pair(key, item)):
+                note = notes and notes.inner.get(key)
+                if note is None and isinstance(item, str) and (text := _pair(key, item)):
                     add(lead + text)  # most lines are like this,
-                elif notes is None and isinstance(item, dict) and item:
+                elif note is None and isinstance(item, dict) and item:
                     add(lead + _lead(key))  # and most others like this
                     self.collection(inner, item, indent + self._style.step, None)
                 else:
-                    self._node(lead + _lead(key), item, indent, notes and notes.inner.get(key))
+                    self._node(lead + _lead(key), item, indent, note)
                 lead = pad
             return
         for index, item in enumerate(value):
