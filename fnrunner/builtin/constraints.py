@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cadlib.resourcelist import Item
-from cadlib.yaml import Value
-from fnrunner.builtin import resource
+from cadlib.yaml import Value, field_text
+from fnrunner.builtin import resource, structural
 from fnrunner.builtin.resource import field, items, mapping, text
+from fnrunner.builtin.structural import DefinitionError
 
 TARGET: Final = "admission.k8s.gatekeeper.sh"
 _TEMPLATES: Final = "templates.gatekeeper.sh"
@@ -25,6 +26,8 @@ _CONSTRAINTS: Final = "constraints.gatekeeper.sh"
 _EXPANSIONS: Final = "expansion.gatekeeper.sh"
 _POINTS: Final = ("*", "gator.gatekeeper.sh")  # enforcement points that mean a check of files
 _STRICTEST: Final = ("deny", "warn", "dryrun")
+_SOURCES: Final = ("All", "Original", "Generated")
+_SCHEMA: Final = ("spec", "crd", "spec", "validation", "openAPIV3Schema")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
@@ -109,7 +112,7 @@ def _template(value: Value) -> Template:
             "its target has no Rego. Write it into spec.targets[0].rego; policies in other"
             " languages do not run here"
         )
-    schema = field(value, "spec", "crd", "spec", "validation", "openAPIV3Schema")
+    schema = field(value, *_SCHEMA)
     modules = [policy, *((f"{at}[{number}]", each) for at, number, each in libs)]
     return Template(name, kind, modules, v1, mapping(schema))
 
@@ -167,12 +170,13 @@ class Constraint:
         by_namespace = _by_namespace(match, value, namespace)
         if by_namespace is None:
             return None
-        wanted = text(match.get("name"))
-        return by_namespace and (not wanted or _globbed(wanted, resource.name(value)))
+        return by_namespace and _named(match, value)
 
 
 def constraints(found: Sequence[Item], known: Mapping[str, Template]) -> list[Constraint]:
     """Return the constraints among resources that are in force for files.
+
+    Of several with one kind and name the last one counts.
 
     Args:
         found: The resources.
@@ -181,12 +185,13 @@ def constraints(found: Sequence[Item], known: Mapping[str, Template]) -> list[Co
     Raises:
         ConstraintError: One cannot be used.
     """
-    read = (
+    read = [
         _constraint(item.value, known)
         for item in found
         if resource.group(item.value) == _CONSTRAINTS
-    )
-    return [each for each in read if each.action]
+    ]
+    last = {(each.kind, each.name): each for each in read}
+    return [each for each in last.values() if each.action]
 
 
 def _constraint(value: Value, known: Mapping[str, Template]) -> Constraint:
@@ -197,10 +202,14 @@ def _constraint(value: Value, known: Mapping[str, Template]) -> Constraint:
 
     if kind not in known:
         raise refused(f'no template has the kind "{kind}". Add its ConstraintTemplate')
+    if not name:
+        raise refused("metadata.name is missing. Name it")
+    template = known[kind]
     parameters = field(value, "spec", "parameters")
-    problem = next(_mismatches(parameters, known[kind].schema, "spec.parameters"), "")
+    problem = next(_parameter_problems(parameters, template), "")
     if problem and parameters is not None:
         raise refused(problem)
+    parameters = _with_defaults(value, template.schema)
     match = field(value, "spec", "match")
     for problem in _match_problems(match):
         raise refused(problem)
@@ -233,6 +242,9 @@ def _match_problems(match: Value) -> Iterator[str]:
     for key in ("kinds", "namespaces", "excludedNamespaces"):
         if field(match, key) is not None and not isinstance(field(match, key), list):
             yield f"spec.match.{key} must be a list"
+    source = field(match, "source")
+    if source is not None and source not in ("", *_SOURCES):
+        yield f"spec.match.source is {source!r}; it must be one of {', '.join(_SOURCES)}"
     for key in ("labelSelector", "namespaceSelector"):
         at = f"spec.match.{key}"
         selector = field(match, key)
@@ -282,6 +294,15 @@ def _in_namespace(match: Mapping[str, Value], value: Value) -> bool:
     if wanted and not any(_globbed(text(each), name) for each in wanted):
         return False
     return not any(_globbed(text(each), name) for each in excluded)
+
+
+def _named(match: Mapping[str, Value], value: Value) -> bool:
+    wanted = text(match.get("name"))
+    if not wanted or _globbed(wanted, resource.name(value)):
+        return True
+    # Of a name that will be generated only the beginning is known.
+    begin = text(field(value, "metadata", "generateName"))
+    return bool(begin) and wanted.endswith("*") and _globbed(wanted, begin)
 
 
 def _globbed(pattern: str, name: str) -> bool:
@@ -337,6 +358,57 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "string": (str,),
 }
+
+
+def _parameter_problems(parameters: Value, template: Template) -> Iterator[str]:
+    yield from _mismatches(parameters, template.schema, "spec.parameters")
+    try:
+        found = structural.problems(
+            parameters, _readable(template.schema), _SCHEMA, ("spec", "parameters")
+        )
+    except DefinitionError as error:
+        raise ConstraintError(f'adding template "{template.name}": {error}') from error
+    yield from (f"{field_text(each.path)}: {each.message}" for each in found)
+
+
+def _readable(schema: Value) -> Value:
+    """Return a schema without `items` that are none, as many old templates have them."""
+    if isinstance(schema, list):
+        return [_readable(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _readable(each)
+        for key, each in schema.items()
+        if key != "items" or isinstance(each, dict)
+    }
+
+
+def _with_defaults(constraint: Value, schema: Value) -> Value:
+    """Return the parameters of a constraint, with the defaults of its template's schema."""
+    spec = mapping(field(constraint, "spec"))
+    whole: Value = {"properties": {"parameters": schema}}
+    return mapping(_defaulted(spec, whole)).get("parameters")
+
+
+def _defaulted(value: Value, schema: Value) -> Value:
+    if isinstance(value, list):
+        return [_defaulted(each, field(schema, "items")) for each in value]
+    if not isinstance(value, dict):
+        return value
+    properties, more = mapping(field(schema, "properties")), field(schema, "additionalProperties")
+    given = {
+        key: field(part, "default")
+        for key, part in properties.items()
+        if field(part, "default") is not None and _lacks(value, key, part)
+    }
+    return {
+        key: _defaulted(each, properties.get(key, more)) for key, each in (value | given).items()
+    }
+
+
+def _lacks(value: Mapping[str, Value], key: str, schema: Value) -> bool:
+    return key not in value or (value[key] is None and field(schema, "nullable") is not True)
 
 
 def _mismatches(value: Value, schema: Value, at: str) -> Iterator[str]:

@@ -96,6 +96,23 @@ class Kind:
         return self._compiler.rules
 
 
+def problems(value: Value, schema: Value, path: Path, at: Path) -> list[Problem]:
+    """Return what is wrong with a value that is no resource, unknown fields aside.
+
+    Args:
+        value: The value.
+        schema: What it is held against, as a definition has it.
+        path: Where that stands.
+        at: Where the value stands.
+
+    Raises:
+        DefinitionError: The schema cannot be used.
+    """
+    found: list[Problem] = []
+    _Compiler(strict=False, metadata=_all(())).value(schema, path)(value, at, found)
+    return found
+
+
 Kinds = Mapping[tuple[str, str, str], Kind]
 """Custom kinds by group, version and kind."""
 
@@ -152,6 +169,10 @@ class _Compiler:
     def whole(self, schema: Value, path: Path) -> Check:
         """Return the check of a resource, which has apiVersion, kind and metadata."""
         return self._node(schema, path, structural=True, head=True)
+
+    def value(self, schema: Value, path: Path) -> Check:
+        """Return the check of a value that is no resource."""
+        return self._node(schema, path, structural=False)
 
     def _node(self, schema: Value, path: Path, *, structural: bool, head: bool = False) -> Check:
         """Return the check of a value.

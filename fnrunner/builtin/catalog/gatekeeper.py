@@ -15,7 +15,8 @@ Source: reference/kpt.md, section 6, gatekeeper; Gatekeeper's documentation, "Ho
 Gatekeeper" and `gator test`.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -49,10 +50,13 @@ Policies have 10 seconds and 256 MiB of memory together, and neither files nor n
 
 _SEVERITIES: Final = {"warn": "warning", "dryrun": "info"}
 _ORDER: Final = {"error": 0, "warning": 1, "info": 2}
+# The words of Gatekeeper, of its matcher and of what calls that, with the resource's name.
 _MISSING_NAMESPACE: Final = (
-    "failed to run Match criteria: namespace selector for namespace-scoped object but missing"
-    " Namespace"
+    "unable to match constraints: error matching the requested object: {} :failed to run Match"
+    " criteria: namespace selector for namespace-scoped object but missing Namespace"
 )
+# This namespace is in every cluster, and need not be in the package.
+_DEFAULT_NAMESPACE: Final[Value] = {"metadata": {"name": "default"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +91,26 @@ def _results(items: Sequence[Item]) -> list[Result]:
     checks: list[_Check] = []
     found: list[Result] = []
     for position, item in enumerate(items):
-        namespace = namespaces.get(resource.namespace(item.value))
+        namespace = _namespace(item.value, namespaces)
         for number, rule in enumerate(rules):
             fits = rule.fits(item.value, namespace)
             if fits is None:
-                found.append(_result(rule, item, _MISSING_NAMESPACE))
+                missing = _MISSING_NAMESPACE.format(resource.name(item.value))
+                found.append(_result(rule, item, missing))
             elif fits:
                 checks.append(_Check(number, position))
     answers = _asked(templates, rules, checks, items, namespaces)
     for check, violations in zip(checks, answers, strict=True):
         rule = rules[check.rule]
-        texts = (_message(each, templates[rule.kind]) for each in violations)
+        texts = _messages(violations, templates[rule.kind])
         found += (_result(rule, items[check.item], text) for text in texts)
     return found
+
+
+def _namespace(value: Value, namespaces: Mapping[str, Value]) -> Value:
+    """Return the Namespace a resource is in; None if that is not known."""
+    name = resource.namespace(value)
+    return namespaces.get(name, _DEFAULT_NAMESPACE if name == "default" else None)
 
 
 def _asked(
@@ -146,6 +157,17 @@ def _policy_error(
         f'reviewing {at} for constraint "{rules[check.rule].name}": template "{name}":'
         f" {error['text']}"
     )
+
+
+def _messages(violations: Sequence[Any], template: Template) -> Iterator[str]:
+    """Yield what violations say; those with the same text and details are one."""
+    seen = set()
+    for each in violations:
+        message = _message(each, template)
+        told = message, json.dumps(each.get("details", {}), sort_keys=True)
+        if told not in seen:
+            seen.add(told)
+            yield message
 
 
 def _message(violation: Any, template: Template) -> str:
@@ -219,15 +241,15 @@ def sort_results(results: Sequence[Result]) -> list[Result]:
     return sorted(results, key=_key)
 
 
-def _key(result: Result) -> tuple[str, int, int, str, str, str]:
+def _key(result: Result) -> tuple[str, int, int, str]:
     path, index = _part(result, "file", "path"), _part(result, "file", "index")
+    field = f"{{{_part(result, 'field', 'path') or ''} }}"
     return (
         str(path or ""),
         index if isinstance(index, int) else 0,
         _ORDER.get(str(result.get("severity", "")), 3),
-        _flat(result.get("resourceRef")),
-        str(_part(result, "field", "path") or ""),
-        str(result.get("message", "")),
+        # One text, since the catalog compares what Go prints of all three.
+        f"resource-ref:{_printed(result)},field:{field},message:{result.get('message', '')}",
     )
 
 
@@ -236,10 +258,13 @@ def _part(result: Result, name: str, key: str) -> object:
     return value.get(key) if isinstance(value, dict) else None
 
 
-def _flat(value: object) -> str:
-    """Return the texts of a reference one after the other, from its version on."""
-    if not isinstance(value, dict):
-        return "" if value is None else str(value)
-    order = ("typeMeta", "nameMeta", "apiVersion", "aPIVersion", "kind", "name", "namespace")
-    found = (_flat(value[key]) for key in order if key in value)
-    return " ".join(found)
+def _printed(result: Result) -> str:
+    """Return the resource of a result as Go prints it: version and kind, then its names."""
+    value = result.get("resourceRef")
+    ref = value if isinstance(value, dict) else {}
+    kind, names = ref.get("typeMeta") or ref, ref.get("nameMeta") or ref
+    version = kind.get("apiVersion") or kind.get("aPIVersion") or ""
+    return (
+        f"{{{{{version} {kind.get('kind', '')}}}"
+        f" {{{names.get('name', '')} {names.get('namespace', '')}}}}}"
+    )

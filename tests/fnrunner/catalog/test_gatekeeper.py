@@ -193,9 +193,87 @@ def test_a_namespace_that_is_not_known_is_told_and_not_passed_over() -> None:
     match = {"namespaceSelector": {"matchLabels": {"env": "prod"}}}
     answer = check(pod("a", "shop"), template(), constraint(match=match))
     assert said(answer) == [
-        "error: failed to run Match criteria: namespace selector for namespace-scoped object but"
-        " missing Namespace\nviolatedConstraint: rule"
+        "error: unable to match constraints: error matching the requested object: a :failed to"
+        " run Match criteria: namespace selector for namespace-scoped object but missing Namespace"
+        "\nviolatedConstraint: rule"
     ]
+
+
+@pytest.mark.parametrize(
+    ("selector", "count"),
+    [({"matchLabels": {"env": "prod"}}, 0),
+     ({"matchExpressions": [{"key": "env", "operator": "DoesNotExist"}]}, 1)],
+)  # fmt: skip
+def test_the_default_namespace_is_known_and_has_no_labels(
+    selector: dict[str, Any], count: int
+) -> None:
+    """Short-cut: ask for it in the package, where hardly anybody has it."""
+    match = {"namespaceSelector": selector, "kinds": [{"kinds": ["Pod"]}]}
+    answer = check(pod("a", "default"), template(), constraint(match=match))
+    assert said(answer) == ["error: no root\nviolatedConstraint: rule"] * count
+
+
+def test_a_name_that_will_be_generated_fits_by_its_beginning() -> None:
+    value = pod("", metadata={"generateName": "job-a-"})
+    names = ("job-*", "*b-a*", "*-a-", "job-a-")
+    found = [check(value, template(), constraint(match={"name": name})).results for name in names]
+    assert [len(each) for each in found] == [1, 1, 0, 0]
+
+
+def test_the_last_of_two_constraints_of_one_name_counts() -> None:
+    """Short-cut: keep both."""
+    first, last = constraint(), constraint(enforcementAction="warn")
+    answer = check(pod(), template(), first, last)
+    assert said(answer) == ["warning: no root\nviolatedConstraint: rule"]
+
+
+def test_violations_that_differ_beside_text_and_details_are_one() -> None:
+    """Short-cut: one result for each element of the set."""
+    rego = """
+violation[{"msg": "a", "n": n}] { n := [1, 2][_] }
+violation[{"msg": "b", "details": {"n": n}}] { n := [1, 2][_] }
+"""
+    answer = check(pod(), template(rego), constraint(match={"kinds": [{"kinds": ["Pod"]}]}))
+    assert [str(each["message"])[:1] for each in answer.results] == ["a", "b", "b"]
+
+
+DEFAULTS = {"validation": {"openAPIV3Schema": {
+    "type": "object",
+    "properties": {
+        "most": {"type": "integer", "default": 3},
+        "list": {"type": "array", "items": {
+            "type": "object", "properties": {"x": {"type": "string", "default": "y"}}}},
+        "none": {"type": "object", "properties": {"x": {"type": "string", "default": "y"}}},
+    },
+}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ({}, {"most": 3}),
+        ({"most": 1, "list": [{}, {"x": "z"}]}, {"most": 1, "list": [{"x": "y"}, {"x": "z"}]}),
+        (None, {}),
+    ],
+)
+def test_parameters_have_the_defaults_of_the_template(given: Any, seen: Any) -> None:
+    """Short-cut: hand over what the constraint says; or make up what nothing holds."""
+    rego = 'violation[{"msg": json.marshal(input.parameters)}] { input.review.object.spec.root }'
+    spec = {} if given is None else {"parameters": given}
+    rule = constraint(**spec)
+    answer = check(pod(), template(rego, crd=DEFAULTS | {"names": {"kind": "Wanted"}}), rule)
+    [result] = answer.results
+    assert json.loads(str(result["message"]).partition("\n")[0]) == seen
+    assert rule["spec"] == spec
+
+
+def test_items_that_are_no_schema_are_passed_over() -> None:
+    """Old templates have `items: string`, and Gatekeeper reads it as no items."""
+    crd = {"names": {"kind": "Wanted"}, "validation": {"openAPIV3Schema": {
+        "type": "object", "properties": {"keys": {"type": "array", "items": "string"}},
+    }}}  # fmt: skip
+    answer = check(pod(), template(crd=crd), constraint(parameters={"keys": [1]}))
+    assert said(answer) == ["error: no root\nviolatedConstraint: rule"]
 
 
 def test_templates_do_not_see_one_another() -> None:
@@ -233,6 +311,11 @@ SCHEMA = {"validation": {"openAPIV3Schema": {
         "mode": {"type": "string", "enum": ["on", "off"]},
         "more": {"type": "object", "additionalProperties": {"type": "integer"}},
     },
+}}}  # fmt: skip
+BOUND = {"names": {"kind": "Wanted"}, "validation": {"openAPIV3Schema": {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "minimum": 1},
+                   "s": {"type": "string", "pattern": "^[0-9]+$"}},
 }}}  # fmt: skip
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "Rego that is none": (
@@ -317,6 +400,28 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
         (template(crd=SCHEMA | {"names": {"kind": "Wanted"}}),
          constraint(parameters={"more": {"a": True}})),
         'adding constraint "rule": spec.parameters.keys is missing',
+    ),
+    "a parameter that is too small": (
+        (template(crd=BOUND), constraint(parameters={"n": 0, "s": "abc"})),
+        'adding constraint "rule": spec.parameters.n: minimum: got 0, want 1',
+    ),
+    "a parameter of another form": (
+        (template(crd=BOUND), constraint(parameters={"n": 1, "s": "abc"})),
+        "spec.parameters.s: 'abc' does not match pattern '^[0-9]+$'",
+    ),
+    "a schema that is none": (
+        (template(crd={"names": {"kind": "Wanted"}, "validation": {"openAPIV3Schema": {
+            "properties": {"n": {"pattern": "("}}}}}), constraint(parameters={"n": "a"})),
+        'adding template "wanted": spec.crd.spec.validation.openAPIV3Schema.properties.n.pattern:'
+        " '(' is no pattern",
+    ),
+    "a source that there is not": (
+        (template(), constraint(match={"source": "Orginal"})),
+        'adding constraint "rule": spec.match.source is \'Orginal\'; it must be one of All,'
+        " Original, Generated",
+    ),
+    "a constraint without a name": (
+        (template(), constraint("")), 'adding constraint "": metadata.name is missing. Name it',
     ),
     "an operator that there is not": (
         (template(), constraint(match={"labelSelector": {"matchExpressions": [
@@ -405,3 +510,14 @@ def test_results_are_sorted_by_file_index_and_severity() -> None:
     assert [each["file"] for each in found[2::2]] == [
         {"path": "z.yaml", "index": 2}, {"path": "z.yaml", "index": 10},
     ]  # fmt: skip
+
+
+def test_of_one_place_the_longer_kind_comes_first() -> None:
+    """Short-cut: compare kind and names one by one; Go compares what it prints of them."""
+
+    def result(kind: str, name: str) -> Any:
+        ref = {"apiVersion": "v1", "kind": kind, "name": name}
+        return {"message": "m", "severity": "error", "resourceRef": ref}
+
+    given = [result("Pod", "a"), result("PodList", "a"), result("Pod", "a-b")]
+    assert gatekeeper.sort_results(given) == [given[1], given[0], given[2]]
