@@ -16,7 +16,7 @@ from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, same
-from fnrunner.builtin import resource, verdict
+from fnrunner.builtin import field_paths, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.resource import Identity, ShapeError
 from fnrunner.builtin.verdict import Verdict
@@ -129,9 +129,9 @@ def _called(item: Item) -> Identity:
 
 def _services(owner: Item, reference: str) -> Iterator[Item]:
     value = owner.value
-    project = resource.field(value, "spec", "projectID")
-    if not isinstance(project, str | None):
-        raise _RefusedError("`spec.projectID` must be a text; put it in quotes")
+    project = resource.field(scalars.written(owner), "spec", "projectID")
+    if isinstance(project, dict | list):
+        raise _RefusedError("`spec.projectID` must be a text")
     name, namespace = resource.name(value), resource.namespace(value)
     annotations = {
         key: each
@@ -146,8 +146,8 @@ def _services(owner: Item, reference: str) -> Iterator[Item]:
         if namespace:
             metadata["namespace"] = namespace
         spec: dict[str, Value] = {"resourceID": service}
-        if project:
-            spec["projectRef"] = {"external": project}
+        if project not in (None, ""):
+            spec["projectRef"] = {"external": field_paths.text(project)}  # a number is one, too
         api_version, kind = _SERVICE
         file = f"{kind.lower()}_{metadata['name']}.yaml"
         yield Item(

@@ -93,7 +93,7 @@ def run(resources: ResourceList) -> Verdict:
         if resource.kind(item.value) != _KIND:
             continue
         try:
-            results += _warnings(item)
+            results += _notes(item)
             tree = _read(item.value)
             made = _folders(tree) if tree else []
         except _RefusedError as error:
@@ -115,7 +115,7 @@ def _merged(items: Sequence[Item], folders: dict[Identity, Value]) -> tuple[Item
     return (*merged, *map(Item, folders.values()))
 
 
-def _warnings(item: Item) -> Iterator[Result]:
+def _notes(item: Item) -> Iterator[Result]:
     name, version = resource.name(item.value), resource.api_version(item.value)
     if version in (_V1, _V2):
         message = (
@@ -129,6 +129,11 @@ def _warnings(item: Item) -> Iterator[Result]:
             f" {_V3}, {_V2}, {_V1}"
         )
         yield verdict.at(item, message, "warning", "")
+    if version in (_V2, _V3) and not resource.field(item.value, "spec", "config"):
+        there = "config" in resource.mapping(resource.field(item.value, "spec"))
+        missing = "an empty spec.config" if there else "no spec.config defined"
+        message = f"{_KIND} {name} has {missing}; no folders will be generated"
+        yield verdict.at(item, message, "info", "")
 
 
 # --- reading --------------------------------------------------------------------------------
@@ -147,8 +152,11 @@ def _layers(value: Value) -> _Tree:
     organization = _text(resource.field(value, "spec", "organization"))
     if not organization:
         raise _RefusedError("has an undefined organization")
+    layers = resource.items(resource.field(value, "spec", "layers"))
+    if not layers:
+        raise _RefusedError("has no layers defined")
     names = []
-    for layer in map(_text, resource.items(resource.field(value, "spec", "layers"))):
+    for layer in map(_text, layers):
         found = resource.field(value, "spec", "config", layer)
         if not isinstance(found, list):
             raise _RefusedError(
@@ -274,8 +282,11 @@ def _folder(tree: _Tree, name: str, path: tuple[str, ...]) -> Value:
 
 
 def _normalized(name: str) -> str:
-    """Return a name in the letters that a resource's name may have."""
+    """Return a name in the letters that a resource's name may have.
+
+    Dashes are not made fewer: the folder would be another one for those who have it already.
+    """
     bare = re.sub("['\"]", "", name.lower())
     bare = re.sub("[^a-z0-9.-]", "", re.sub("[_ ]", "-", bare))
-    bare = re.sub("[-.]{2,}", "-", bare)
+    bare = re.sub(r"-+\.[-.]*|\.[-.]+", "-", bare)  # no part may begin or end with a dash
     return bare.strip("-.")[:_LONGEST].rstrip("-.") or "unnamed"

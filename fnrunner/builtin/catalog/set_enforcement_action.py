@@ -22,7 +22,7 @@ from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
 
 ABOUT: Final = About(
-    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2"),
+    tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "~0.1"),
     summary="Sets what Gatekeeper's constraints do about violations.",
     doc="""\
 A ConfigMap with `enforcementAction`, which is `deny`, `warn` or `dryrun`, and nothing else. It

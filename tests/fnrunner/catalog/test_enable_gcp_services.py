@@ -131,8 +131,14 @@ REFUSED = {
     "services: text": "at least one service must be specified under `spec.services[]`",
     "services: [compute]": "invalid service specified: compute",
     "services: [a.b.c, 7]": "invalid service specified: 7",
-    "services: [a.b.c], projectID: 7": "`spec.projectID` must be a text; put it in quotes",
+    "services: [a.b.c], projectID: [p]": "`spec.projectID` must be a text",
 }
+
+
+def test_a_project_may_be_its_number() -> None:
+    """Short-cut: take text alone, or put the number as one, which the API refuses."""
+    made, _ = run(service_set(spec="services: [a.b.c], projectID: 123456789012"))
+    assert resource.field(made[0][0], "spec", "projectRef", "external") == "123456789012"
 
 
 @pytest.mark.parametrize(("spec", "message"), REFUSED.items(), ids=REFUSED)

@@ -183,6 +183,33 @@ def test_older_ways_to_declare_a_function_are_known(declaration: str) -> None:
     assert found["old.yaml"]["metadata"] == {"name": "old"}
 
 
+def test_a_part_of_several_substitutions_is_no_circle() -> None:
+    """Short-cut: take what was met before for a circle, wherever that was."""
+    both = """\
+    io.k8s.cli.substitutions.both:
+      x-k8s-cli:
+        substitution:
+          name: both
+          pattern: ONE+TWO
+          values:
+          - {marker: ONE, ref: "#/definitions/io.k8s.cli.substitutions.image"}
+          - {marker: TWO, ref: "#/definitions/io.k8s.cli.substitutions.image"}
+"""
+    text = 'apiVersion: v1\nkind: X\nmetadata: {name: x}\nboth: a # {"$kpt-set":"both"}\n'
+    found = fixed(*items(Kptfile=OLD + both, **{"x.yaml": text}))
+    assert found.items[1].comments == {("both",): "# kpt-set: shop-small:${tag}+shop-small:${tag}"}
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha1"])
+def test_a_function_without_an_image_stays_as_it_is(version: str) -> None:
+    """Short-cut: make every declared function one of the pipeline."""
+    image = "container: {image: gcr.io/kpt-fn/set-labels:v0.1}"
+    text = FUNCTION if version == "v1" else FUNCTION.replace(image, "starlark: {path: a.star}")
+    kptfile = f"apiVersion: kpt.dev/{version}\nkind: Kptfile\nmetadata: {{name: a}}"
+    given = items(Kptfile=kptfile, **{"fn__a.yaml": text})
+    assert fixed(*given).items[1] == given[1]
+
+
 def test_a_kptfile_is_known_by_its_kind() -> None:
     """Short-cut: look up its setters by the name of its file, and fail where it has another."""
     found = by_path(fixed(*items(**{"other.yaml": OLD})))

@@ -115,7 +115,8 @@ def test_subtrees(config: str, found: list[str]) -> None:
 NAMES = {
     "Team 'A'_b: c": "team-a-b-c",
     "_test_": "test",
-    "a--b": "a-b",
+    "R & D": "r--d",
+    "a-.b..c.-d": "a-b-c-d",
     "___": "unnamed",
     "x" * 300: "x" * 253,
     "2021": "2021",
@@ -124,6 +125,7 @@ NAMES = {
 
 @pytest.mark.parametrize(("given", "name"), NAMES.items())
 def test_name(given: str, name: str) -> None:
+    """Short-cut: make one dash of several, and so another folder than there was."""
     assert list(folders(hierarchy(f'{PARENT}, config: ["{given}"]'))) == [name]
 
 
@@ -219,12 +221,28 @@ BAD = {
     f"{PARENT}, config: [[a]]": "has a list without a name in spec.config",
 }
 OLD_BAD = {
+    "organization: o, config: {a: [x]}": "has no layers defined",
     "layers: [a]": "has an undefined organization",
     "organization: o, layers: [a, b], config: {a: [x]}": (
         'has a layer "b" that has no corresponding config entry. Either add to spec.config.b or'
         " remove it from spec.layers"
     ),
 }
+
+
+WITHOUT = {
+    PARENT: "no spec.config defined",
+    f"{PARENT}, config: []": "an empty spec.config",
+    f"{PARENT}, config: null": "an empty spec.config",
+}
+
+
+@pytest.mark.parametrize(("spec", "missing"), WITHOUT.items(), ids=WITHOUT)
+def test_a_hierarchy_without_names_is_told(spec: str, missing: str) -> None:
+    """Short-cut: make nothing, and say nothing."""
+    assert ran(hierarchy(spec)).messages == [
+        f"info: ResourceHierarchy h has {missing}; no folders will be generated"
+    ]
 
 
 @pytest.mark.parametrize(("spec", "problem"), BAD.items(), ids=BAD)
