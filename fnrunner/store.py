@@ -38,6 +38,7 @@ _log = logging.getLogger(__name__)
 
 _FORM: Final = 1  # of about.json; another number means another layout
 _POLL: Final = 0.02  # seconds between two looks at a lock that another process holds
+_MEANT: Final = 7 * 86_400.0  # seconds that a name is known for without its image
 _TOUCH: Final = 60.0  # seconds: an image used again sooner keeps its place in the order
 
 
@@ -349,7 +350,12 @@ class Store:
             os.close(lock)
 
     def _sweep(self) -> None:
-        """Remove what killed processes left aside."""
+        """Remove what killed processes left aside, and what names meant whose images are gone."""
+        for each in (self._folder / "tags").iterdir():
+            with suppress(FileNotFoundError):  # another process tidies, too
+                old = self._clock() - each.stat().st_mtime > _MEANT
+                if old and not self._entry(str(_json(each).get("digest", ":none"))).exists():
+                    each.unlink()
         for each in (self._folder / "aside").glob("*.json"):
             with suppress(FileNotFoundError):  # its writer has moved it to its place
                 if time.time() - each.stat().st_mtime > _TOUCH:  # written within a moment

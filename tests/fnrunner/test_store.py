@@ -333,6 +333,28 @@ def test_an_image_larger_than_all_is_there_while_it_is_used(folder: Path) -> Non
     assert not has(store, A)
 
 
+def test_names_of_images_that_are_gone_are_forgotten_after_a_while(folder: Path) -> None:
+    """Short-cut: keep a file for each name that a package ever had; or forget names of images."""
+    now = [time.time()]
+    store = Store(folder, clock=lambda: now[0])
+    store.remember("r.io/here:v1", A)
+    store.remember("r.io/gone:v1", B)
+    now[0] += 8 * 86_400
+    store.remember("r.io/new:v1", B)
+    os.utime(
+        next(each for each in (folder / "tags").iterdir() if "new" in each.read_text()),
+        (now[0],) * 2,
+    )
+
+    add(store, A)
+
+    assert [bool(store.known(f"r.io/{name}:v1")) for name in ("here", "gone", "new")] == [
+        True,
+        False,
+        True,
+    ]
+
+
 def test_what_a_name_means_is_known_to_the_next_process(folder: Path) -> None:
     now = [1_800_000_000.0]
     store = Store(folder, clock=lambda: now[0])
