@@ -4,6 +4,7 @@ import pytest
 
 from fnrunner.builtin import resource
 from fnrunner.builtin.catalog import set_name_prefix
+from fnrunner.builtin.name_references import DEPENDS_ON
 from tests.fnrunner.calls import Answer, call, config_map, values
 
 LOCAL = 'annotations: {config.kubernetes.io/local-config: "true"}'
@@ -56,6 +57,127 @@ def test_the_prefix_is_the_package_and_whole_words_only() -> None:
 def test_given_prefixes() -> None:
     config = config_map(prefix="new", oldPrefix="my-packagename")
     assert names(call(set_name_prefix.run, TEXT, config))[2:4] == ["packagenames", "new-web"]
+
+
+IN_A_NAMESPACE = """
+{apiVersion: v1, kind: Namespace, metadata: {name: packagename}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: packagename-admins
+  namespace: packagename
+  annotations: {config.kubernetes.io/depends-on: /namespaces/packagename/ServiceAccount/s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
+subjects: [{kind: ServiceAccount, name: s, namespace: packagename}, {kind: Group, name: g}]
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: s, namespace: packagename-other}}
+"""
+
+
+def test_a_renamed_namespace_takes_its_resources_along() -> None:
+    """Short-cut: change names, and where names stand, but no namespaces."""
+    config = config_map(prefix="shop")
+    _, binding, outside = call(set_name_prefix.run, IN_A_NAMESPACE, config).values
+    assert binding == {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {
+            "name": "shop-admins",
+            "namespace": "shop",
+            "annotations": {DEPENDS_ON: "/namespaces/shop/ServiceAccount/s"},
+        },
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "admin",
+        },
+        "subjects": [
+            {"kind": "ServiceAccount", "name": "s", "namespace": "shop"},
+            {"kind": "Group", "name": "g"},
+        ],
+    }
+    assert resource.namespace(outside) == "packagename-other"
+
+
+OWNERS = """
+apiVersion: v1
+kind: Secret
+metadata:
+  name: s
+  namespace: a
+  ownerReferences:
+  - {apiVersion: x.io/v1, kind: Owner, name: packagename}
+  - {apiVersion: y.io/v1, kind: Owner, name: packagename}
+---
+{apiVersion: x.io/v2, kind: Owner, metadata: {name: packagename, namespace: a}}
+---
+{apiVersion: y.io/v1, kind: Owner, metadata: {name: packagename, namespace: b}}
+"""
+
+
+def test_owners_keep_what_is_theirs() -> None:
+    """Short-cut: take an owner of another group or namespace for the one that is meant."""
+    secret = call(set_name_prefix.run, OWNERS, config_map(prefix="shop")).values[0]
+    owners = resource.items(resource.field(secret, "metadata", "ownerReferences"))
+    assert [resource.field(each, "name") for each in owners] == ["shop", "packagename"]
+
+
+GOOGLE = """
+apiVersion: container.cnrm.cloud.google.com/v1beta1
+kind: ContainerNodePool
+metadata: {name: packagename-nodes}
+spec:
+  clusterRef: {name: packagename}
+  nodeConfig: {serviceAccountRef: {name: packagename, external: packagename}}
+---
+{apiVersion: container.cnrm.cloud.google.com/v1beta1, kind: ContainerCluster,
+ metadata: {name: packagename}}
+---
+{apiVersion: iam.cnrm.cloud.google.com/v1beta1, kind: IAMServiceAccount,
+ metadata: {name: packagename}}
+---
+apiVersion: iam.cnrm.cloud.google.com/v1beta1
+kind: IAMPartialPolicy
+metadata: {name: policy}
+spec:
+  resourceRef: {apiVersion: container.cnrm.cloud.google.com/v1beta1, kind: ContainerCluster,
+                name: packagename}
+  bindings:
+  - members:
+    - {memberFrom: {serviceAccountRef: {name: packagename}}}
+    - {member: packagename}
+---
+apiVersion: resourcemanager.cnrm.cloud.google.com/v1beta1
+kind: Project
+metadata: {name: p, namespace: packagename}
+spec: {folderRef: {name: packagename, namespace: folders}}
+---
+{apiVersion: resourcemanager.cnrm.cloud.google.com/v1beta1, kind: Folder,
+ metadata: {name: packagename, namespace: other}}
+"""
+
+
+def test_references_of_config_connector_follow() -> None:
+    """Short-cut: know the references of Kubernetes' own kinds only."""
+    pool, _, _, policy, project, _ = call(
+        set_name_prefix.run, GOOGLE, config_map(prefix="shop")
+    ).values
+    assert resource.field(pool, "spec") == {
+        "clusterRef": {"name": "shop"},
+        "nodeConfig": {"serviceAccountRef": {"name": "packagename", "external": "packagename"}},
+    }
+    assert resource.field(policy, "spec", "resourceRef", "name") == "shop"
+    assert resource.field(policy, "spec", "bindings") == [
+        {
+            "members": [
+                {"memberFrom": {"serviceAccountRef": {"name": "shop"}}},
+                {"member": "packagename"},
+            ]
+        }
+    ]
+    assert resource.field(project, "spec", "folderRef", "name") == "packagename"
+    assert resource.namespace(project) == "packagename"
 
 
 FAILS = {
