@@ -1,6 +1,6 @@
 """Which runner gets a call, and what guards it: the only place that knows the order.
 
-sizes, time -> answers kept -> queue -> builtin, executable, image, pod: the first that has it
+sizes, time, crowd -> answers kept -> queue -> builtin, executable, image, pod: first that has it
 """
 
 import asyncio
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_RETRY_AFTER: Final = 1.0  # seconds; a queue of 64 short functions drains in about that time
+_CROWD: Final = 4  # times the calls that run or wait for their turn: most find an answer kept
 _NONE_NEEDED: Final = SandboxError("no executables are configured", "Configure one")
 
 
@@ -113,14 +115,43 @@ class SizeLimited:
             raise MessageTooLargeError(image, len(resources), self._limit)
 
 
+class CrowdLimited:
+    """A runner that refuses calls while there are too many, whatever they wait for.
+
+    Behind it calls wait for registries to say what a name means, for answers on disk and for
+    other calls that bring the same answer; each holds its resources meanwhile.
+    """
+
+    def __init__(self, inner: Identified, most: int) -> None:
+        self._inner = inner
+        self._most = most
+        self._now = 0
+
+    async def identity(self, image: str) -> str:
+        """Return what it means."""
+        return await self._inner.identity(image)
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        """Run it, or raise RunnerBusyError."""
+        if self._now >= self._most:
+            raise _crowded(image, self._now)
+        self._now += 1
+        try:
+            return await self._inner.run(image, resources, seconds=seconds)
+        finally:
+            self._now -= 1
+
+
+def _crowded(image: str, now: int) -> RunnerBusyError:
+    return RunnerBusyError(f'function "{image}"', f"{now} calls are ahead of it", _RETRY_AFTER)
+
+
 class QueueLimited:
     """A runner that runs some calls at a time, and lets some more wait, first come, first served.
 
     A call that comes when the queue is full is sent away at once: it costs less than
     letting it time out, and the caller knows when to come back.
     """
-
-    _RETRY_AFTER = 1.0  # seconds; a queue of 64 short functions drains in about that time
 
     def __init__(self, inner: Identified, *, running: int, waiting: int) -> None:
         self._inner = inner
@@ -135,9 +166,7 @@ class QueueLimited:
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it, or raise RunnerBusyError."""
         if self._now >= self._most:
-            raise RunnerBusyError(
-                f'function "{image}"', f"{self._now} calls are ahead of it", self._RETRY_AFTER
-            )
+            raise _crowded(image, self._now)
         clock = asyncio.get_running_loop().time
         came = clock()
         self._now += 1
@@ -214,6 +243,7 @@ async def runners(settings: Settings) -> AsyncIterator[Identified]:
                 hit=metrics.cache_hit,
                 missed=metrics.cache_miss,
             )
+        runner = CrowdLimited(runner, _CROWD * (limits.running + limits.waiting))
         yield SizeLimited(TimeLimited(runner, limits.seconds), limits.message_bytes)
 
 

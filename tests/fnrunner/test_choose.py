@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from fnrunner.builtin import PREFIXES, find
+from fnrunner.builtin.pool import Builtin
 from fnrunner.choose import FirstThatHas, QueueLimited, SizeLimited, TimeLimited, runners
 from fnrunner.errors import (
     FunctionNotFoundError,
@@ -181,6 +182,31 @@ async def test_everything_is_guarded() -> None:
         assert first.digest.startswith("builtin:no-op@")
         assert await guarded.identity("no-op:latest") == first.digest
         assert await guarded.run("no-op", LIST) is first  # kept
+
+
+async def test_calls_that_wait_for_what_their_names_mean_are_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Short-cut: bound those that wait for their turn, while thousands wait for a registry."""
+    known = asyncio.Event()
+
+    async def late(self: Builtin, image: str) -> str:
+        await known.wait()
+        return f"builtin:{image}@1"
+
+    monkeypatch.setattr(Builtin, "identity", late)
+    settings = read(
+        b"version: 1\nruntimes: [builtin]\ncalls: {running: 1, waiting: 1}", "runner.yaml"
+    )
+    async with runners(settings) as guarded:
+        calls = [asyncio.ensure_future(guarded.run("no-op", LIST)) for _ in range(9)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(RunnerBusyError, match="8 calls are ahead of it") as caught:
+            calls.pop().result()
+        assert caught.value.retry_after > 0
+        known.set()
+        for call in calls:
+            assert (await call).resources
 
 
 async def test_porchs_names_mean_builtin_functions() -> None:
