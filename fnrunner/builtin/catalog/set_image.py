@@ -15,7 +15,7 @@ from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
-from fnrunner.builtin import alone, field_spec, regex, resource, verdict
+from fnrunner.builtin import alone, field_spec, regex, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
@@ -182,8 +182,10 @@ def _read(config: Value) -> tuple[_Image, tuple[FieldSpec, ...]]:
     kind, group = resource.kind(config), resource.group(config)
     if not config:
         given: Mapping[str, Value] = {}
-    elif (kind, resource.api_version(config)) == ("ConfigMap", "v1"):
-        given = _mapping(resource.field(config, "data"), "data")
+    elif (kind, group) == ("ConfigMap", ""):
+        data = resource.field(config, "data")
+        # A number is the text it is written as here, unlike in its own kind.
+        given = scalars.of_config(data) or _mapping(data, "data")
         for key in given:
             if key not in _KEYS:
                 raise _ConfigError(f"ConfigMap has wrong field name {key}")

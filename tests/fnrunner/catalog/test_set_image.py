@@ -2,9 +2,9 @@
 
 import pytest
 
-from cadlib.yaml import Value
+from cadlib.yaml import Value, digits, read
 from fnrunner.builtin.catalog import set_image
-from tests.fnrunner.calls import Answer, call, config_map, values
+from tests.fnrunner.calls import Answer, call, call_items, config_map, items, values
 
 HEX = "sha256:" + "0a" * 32
 
@@ -182,7 +182,11 @@ CONFIGS = {
         "ConfigMap has wrong field name tag",
     ),
     "a number": (
-        "apiVersion: v1\nkind: ConfigMap\ndata: {name: nginx, newTag: 1.20}",
+        "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetImage\nimage: {name: nginx, newTag: 1.20}",
+        "`newTag` must be a text; put it in quotes",
+    ),
+    "a list": (
+        "apiVersion: v1\nkind: ConfigMap\ndata: {name: nginx, newTag: [a]}",
         "`newTag` must be a text; put it in quotes",
     ),
     "no expression": (
@@ -216,6 +220,15 @@ def test_configuration(config: str, message: str) -> None:
     assert answer.failed
     assert answer.log == f"failed to evaluate function: function is terminated: {message}"
     assert image(answer) == "nginx:1"
+
+
+def test_a_number_is_the_tag_that_it_is_written_as() -> None:
+    """Short-cut: take text alone, or what the number would be written as: 1.2."""
+    text = "apiVersion: v1\nkind: ConfigMap\ndata: {name: nginx, newTag: 1.20}\n"
+    (document,) = read(text.encode()).documents
+    config = digits.written(document.value, document)
+    answer = call_items(set_image.run, items(pod("nginx:1")), config)
+    assert image(answer) == "nginx:1.20"
 
 
 def test_no_configuration() -> None:
