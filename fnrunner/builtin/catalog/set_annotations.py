@@ -22,7 +22,7 @@ from cadlib.yaml import Value, field_text
 from fnrunner.builtin import alone, field_spec, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
-from fnrunner.builtin.field_spec import FieldSpec
+from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
@@ -183,18 +183,19 @@ def _extra_specs(config: Value) -> tuple[_Spec, ...]:
         raise _refused(
             "`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`"
         )
-    return tuple(map(_spec, resource.items(added if older is None else older)))
+    key, specs = ("fieldSpecs", older) if added is None else ("additionalAnnotationFields", added)
+    if not isinstance(specs, list | None):
+        raise _refused(f"`{key}` must be a list")
+    return tuple(_spec(each, f"{key}[{i}]") for i, each in enumerate(specs or ()))
 
 
-def _spec(value: Value) -> _Spec:
-    path = resource.text(resource.field(value, "path")).strip("/")
-    if not path:
-        raise _refused("every entry of `additionalAnnotationFields` needs a `path`")
-    group, version, kind = (
-        resource.text(resource.field(value, key)) for key in ("group", "version", "kind")
-    )
+def _spec(value: Value, at: str) -> _Spec:
+    try:
+        spec = field_spec.read(value, at)
+    except FieldSpecError as error:
+        raise _refused(str(error)) from error
     create = resource.field(value, "create") is True
-    return _Spec(field_spec.keys(path), group, version, kind, create)
+    return _Spec(spec.path, spec.group, spec.version, spec.kind, create)
 
 
 def _json(annotations: Mapping[str, str]) -> str:

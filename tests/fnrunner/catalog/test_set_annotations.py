@@ -125,6 +125,32 @@ CONFIGS = {
         '-: set annotations: {"a":"x?a=1\\u0026b=\\u003cc\\u003e"}',
         False,
     ),
+    "fields that are no list": (
+        "annotations: {a: b}\nadditionalAnnotationFields: {path: spec}",
+        "error: failed to configure function: `additionalAnnotationFields` must be a list",
+        True,
+    ),
+    "older fields that are no list": (
+        "annotations: {a: b}\nfieldSpecs: spec",
+        "error: failed to configure function: `fieldSpecs` must be a list",
+        True,
+    ),
+    "a field that is no mapping": (
+        "annotations: {a: b}\nfieldSpecs: [spec]",
+        "error: failed to configure function: fieldSpecs[0] must be a mapping with a `path`",
+        True,
+    ),
+    "a kind that is a number": (
+        "annotations: {a: b}\nadditionalAnnotationFields: [{path: spec, kind: 7}]",
+        "error: failed to configure function: additionalAnnotationFields[0].kind must be a text;"
+        " put it in quotes",
+        True,
+    ),
+    "a field without a path": (
+        "annotations: {a: b}\nadditionalAnnotationFields: [{kind: X}]",
+        "error: failed to configure function: additionalAnnotationFields[0] must have a `path`",
+        True,
+    ),
     "a list in a ConfigMap": (
         "apiVersion: v1\nkind: ConfigMap\ndata: {a: [b]}",
         "error: failed to configure function: `data` must be a mapping from the names of"
@@ -159,6 +185,7 @@ CONFIGS = {
 
 @pytest.mark.parametrize(("config", "message", "failed"), CONFIGS.values(), ids=CONFIGS)
 def test_configuration(config: str | None, message: str, failed: bool) -> None:
+    """Short-cut: pass over what is not shaped as it should be, and set less than was asked."""
     text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}"
     answer = call(set_annotations.run, text, config)
     assert answer.messages == [message]
