@@ -26,7 +26,7 @@ from cadlib.package import KPTFILE
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, emit, read
 from cadlib.yaml.tree import Scalar, Seq
-from fnrunner.builtin import resource, verdict
+from fnrunner.builtin import field_paths, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
@@ -102,7 +102,7 @@ class _Fix:
         kptfiles = [each for each in items if packages.name(each.path) == KPTFILE]
         self._packages = frozenset(packages.folder(each.path) for each in kptfiles)
         self._settings = {
-            packages.folder(each.path): _Definitions(each.value)
+            packages.folder(each.path): _Definitions(scalars.written(each))
             for each in items
             if _is_kptfile(each)
         }
@@ -149,7 +149,7 @@ class _Fix:
 
     def _of_v1alpha2(self, item: Item) -> Value:
         self._say(item.path, f"Updated apiVersion to {_V1}")
-        value = resource.with_field(item.value, ("apiVersion",), _V1)
+        value = resource.with_field(scalars.written(item), ("apiVersion",), _V1)
         mutators = resource.items(resource.field(value, "pipeline", "mutators"))
         for position, function in enumerate(mutators):
             setters = resource.mapping(resource.field(function, "configMap"))
@@ -170,7 +170,7 @@ class _Fix:
         return value
 
     def _of_v1alpha1(self, item: Item) -> Value:
-        old = resource.mapping(item.value)
+        old = resource.mapping(scalars.written(item))
         for key in old:
             if key not in _KNOWN:
                 raise FixError(f"{_INVALID}: {item.path} has a field {key!r}, which is not known")
@@ -226,8 +226,11 @@ class _Fix:
             return {}
         self._say(path, 'Transformed "upstream" to "upstream" and "upstreamLock"')
         kind = resource.field(given, "type")
-        git = {key: resource.field(given, "git", key) for key in ("repo", "directory", "ref")}
-        commit = resource.field(given, "git", "commit")
+        # A ref such as 1.10 is a text, in quotes or not.
+        git = {
+            key: _text(resource.field(given, "git", key)) for key in ("repo", "directory", "ref")
+        }
+        commit = _text(resource.field(given, "git", "commit"))
         return {
             "upstream": _filled(
                 {"type": kind, "git": _filled(git), "updateStrategy": "resource-merge"}
@@ -322,7 +325,8 @@ def setters_file(setters: Mapping[str, Value], path: str) -> Item:
 
 
 def _text(value: Value) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    """Return what a field says that is to hold text; numbers have the digits of their file."""
+    return json.dumps(value) if isinstance(value, dict | list) else field_paths.text(value)
 
 
 def _standard(text: str) -> str:

@@ -8,6 +8,7 @@ from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, read
 from fnrunner.builtin.catalog import fix
 from fnrunner.builtin.verdict import Verdict
+from tests.fnrunner.catalog import texts
 
 OLD = """
 apiVersion: kpt.dev/v1alpha1
@@ -181,6 +182,33 @@ def test_older_ways_to_declare_a_function_are_known(declaration: str) -> None:
         {"image": "gcr.io/kpt-fn/old:v1", "configPath": "old.yaml"}
     ]
     assert found["old.yaml"]["metadata"] == {"name": "old"}
+
+
+NUMBERS = {
+    "v1alpha1": (
+        "upstream: {type: git, git: {repo: r, directory: /, ref: 1.10}}\n"
+        "openAPI: {definitions: {io.k8s.cli.setters.v: {x-k8s-cli: {setter: {name: v,"
+        " value: 1.10}}}, io.k8s.cli.setters.l: {x-k8s-cli: {setter: {name: l,"
+        " listValues: [1.10, 010]}}}}}\n",
+        {"v": "1.10", "l": "- 1.10\n- 010\n"},
+    ),
+    "v1alpha2": (
+        "upstream: {type: git, git: {repo: r, directory: /, ref: '1.10'}}\n"
+        "pipeline: {mutators: [{image: 'gcr.io/kpt-fn/apply-setters:v0.1',"
+        " configMap: {v: 1.10, m: 0644, b: true}}]}\n",
+        {"v": "1.10", "m": "0644", "b": "true"},
+    ),
+}
+
+
+@pytest.mark.parametrize("version", NUMBERS)
+def test_numbers_become_the_texts_they_are_written_as(version: str) -> None:
+    """Short-cut: take what the numbers would be written as, so that 1.10 becomes 1.1."""
+    fields, data = NUMBERS[version]
+    head = f"apiVersion: kpt.dev/{version}\nkind: Kptfile\nmetadata:\n  name: a\n"
+    found = by_path(fixed(*texts.items(head + fields, "Kptfile")))
+    assert found["setters.yaml"]["data"] == data
+    assert found["Kptfile"]["upstream"]["git"]["ref"] == "1.10"
 
 
 def test_a_part_of_several_substitutions_is_no_circle() -> None:
