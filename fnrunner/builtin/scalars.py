@@ -12,6 +12,7 @@ Source: the catalog's functions set the value of a node of go-yaml and clear its
 (reference/kpt.md, section 6, apply-setters and search-replace).
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -92,12 +93,41 @@ def text(item: Item, path: FieldPath, value: Value) -> str:
 
 
 def shown(item: Item, path: FieldPath, value: Value) -> str:
-    """Return a scalar as it would be written: in quotes where it stands in some or needs them."""
+    """Return a scalar as it would be written: in quotes where it stands in some or needs them.
+
+    Text that stands in a block, or has lines and stands in no quotes, is one of several lines.
+    """
     if not isinstance(value, str):
         return text(item, path, value)
     node = _node(item, path)
-    style = node.style if node and node.style in ("'", '"') else ""
-    return inline(value, style=style)
+    style = node.style if node else ""
+    if style in ("'", '"'):
+        return inline(value, style=style)
+    if (style or "\n" in value) and _fits_block(value):
+        return _block(value, style or "|").strip()
+    return inline(value)
+
+
+def _fits_block(value: str) -> bool:
+    if not value or value[-1] == " " or " \n" in value:
+        return False
+    return value.replace("\n", "").replace("\t", "").isprintable()
+
+
+def _block(value: str, style: str) -> str:
+    """Return text as a block scalar with its header, as go-yaml writes it."""
+    hint = "2" if value[0] in " \n" else ""
+    ended = len(value) - len(value.rstrip("\n"))
+    chomp = "-" if not ended else "+" if ended > 1 or value == "\n" else ""
+    # The line breaks between two lines of text, of which a folded block has one more.
+    parts = re.split("(\n+)", value)
+    if style == ">":
+        for i in range(1, len(parts), 2):
+            before, after = parts[i - 1], parts[i + 1]
+            if before and after and before[0] not in " \t" and after[0] not in " \t":
+                parts[i] += "\n"
+    lines = "".join(parts).split("\n")
+    return "\n".join([f"{style}{hint}{chomp}", *(f"  {line}" if line else "" for line in lines)])
 
 
 def put(item: Item, path: FieldPath, old: Value, new: str) -> Value:

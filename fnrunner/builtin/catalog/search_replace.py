@@ -224,7 +224,10 @@ class _SearchReplace:
         if self._new:
             value = scalars.put(change.item, path, value, self._filled(self._new, text))
             change.value = resource.with_field(change.value, path, value)
-        change.say(self._verb, scalars.shown(change.item, path, value), path)
+        if self._creates and not self._comment:
+            change.say(self._verb, self._new)  # as where the path was missing
+        else:
+            change.say(self._verb, scalars.shown(change.item, path, value), path)
 
     def _create(self, change: "_Change") -> None:
         """Put the value at a path that is not there; what stands in its way is replaced."""
@@ -294,12 +297,14 @@ class _Change:
         if len(kept) != len(comments):
             self._comments = kept
 
-    def say(self, verb: str, text: str, path: FieldPath) -> None:
-        """Take down that a field was found or set."""
+    def say(self, verb: str, text: str, commented: FieldPath = ()) -> None:
+        """Take down that the field at `at` was found or set; with its comment, if asked for."""
         comments = self.item.comments if self._comments is None else self._comments
-        shown = f"{text} {comments[path]}" if path in comments else text
-        message = f"{verb} {scalars.quoted(shown)}"
-        self.found.append(scalars.result(self.item, message, path))
+        if commented in comments:  # of a block, behind its header
+            first, end, rest = text.partition("\n")
+            text = f"{first} {comments[commented]}{end}{rest}"
+        message = f"{verb} {scalars.quoted(text)}"
+        self.found.append(scalars.result(self.item, message, self.at))
 
     def problem(self, text: str) -> Result:
         """Return the result that says what could not be done, and where."""

@@ -46,7 +46,10 @@ def _report(ran: Ran, config: str) -> str:
 
 def path_match(case: Case) -> Verdict:
     """Kind path-match: whether a path fits a pattern."""
-    found = path_fits(case.data["by_path"], case.data["traversed_path"])
+    by_path, path = case.data["by_path"], case.data["traversed_path"]
+    found = path_fits(by_path, path)
+    if found is not case.data["expected"] and "][" in f"{by_path} {path}":
+        return deviates("D153", "every position counts in a list of lists")
     return checked("" if found is case.data["expected"] else f"found {found}")
 
 

@@ -99,6 +99,48 @@ DONE: dict[str, tuple[str, dict[str, str], str, list[str]]] = {
         "v: b # x",
         ['Mutated field value to "b # x"'],
     ),
+    "what is put at a path is told as it was given": (
+        "v: 'a' # x",
+        {"by_path": "v", "put_value": "4"},
+        "v: '4' # x",
+        ['Mutated field value to "4"'],
+    ),
+    "the comment of a block stands behind its header": (
+        "v: |-\n  one\n  b",
+        {"by_path": "v", "put_comment": "x"},
+        "v: |- # x\n  one\n  b",
+        [r'Mutated field value to "|- # x\n  one\n  b"'],
+    ),
+    "a block is told as one": (
+        "v: |\n  one\n   b\n",
+        {"by_value_regex": "^one"},
+        "v: |\n  one\n   b\n",
+        [r'Matched field value "|\n  one\n   b"'],
+    ),
+    "a folded block is told with its line breaks": (
+        "v: >\n  one\n  b\n\n  c\n   d\n",
+        {"by_value_regex": "one"},
+        "v: >\n  one\n  b\n\n  c\n   d\n",
+        [r'Matched field value ">\n  one b\n\n  c\n   d"'],
+    ),
+    "lines without a block are told as one": (
+        "v: one\n\n  b",
+        {"by_value_regex": "one"},
+        "v: one\n\n  b",
+        [r'Matched field value "|-\n  one\n  b"'],
+    ),
+    "blanks at its beginning are counted": (
+        "v: |2+\n   one\n\nw: x",
+        {"by_value_regex": "one"},
+        "v: |2+\n   one\n\nw: x",
+        [r'Matched field value "|2+\n   one"'],
+    ),
+    "blanks at the end of a line need quotes": (
+        "v: |\n  one \n  b\n",
+        {"by_value_regex": "one"},
+        "v: |\n  one \n  b\n",
+        [r'Matched field value "\"one \\nb\\n\""'],
+    ),
     "a path that is missing": (
         "v:\n  a: 1",
         {"by_path": "v.b.c", "put_value": "2"},
