@@ -104,37 +104,54 @@ def run(resources: ResourceList) -> Verdict:
 def _read(config: Value) -> _Script:
     if not config:
         raise _ScriptError("FunctionConfig is missing. Expect `ConfigMap` or `StarlarkRun`")
-    kind = f"{resource.group(config)}/{resource.version(config)}, Kind={resource.kind(config)}"
-    source: Value
-    if kind == _CONFIG_MAP:
+    if _is(config, "", "v1", "ConfigMap"):
         source = _config_map_source(config)
-    elif kind == _STARLARK_RUN:
-        source = resource.field(config, "source")
-        if source is not None and not isinstance(source, str):
-            raise _wrong_type("starlark.StarlarkRun", "StarlarkRun.source", source)
+    elif _is(config, "fn.kpt.dev", "v1alpha1", "StarlarkRun"):
+        source = _run_source(config)
     else:
+        kind = f"{resource.group(config)}/{resource.version(config)}, Kind={resource.kind(config)}"
         raise _ScriptError(
             f"`functionConfig` must be either {_CONFIG_MAP} or {_STARLARK_RUN}, but we got: {kind}"
         )
-    if not isinstance(source, str) or not source:
+    if not source:
         raise _ScriptError("`source` must not be empty")
     return _Script(resource.name(config) or _UNNAMED, source)
 
 
+def _is(config: Value, group: str, version: str, kind: str) -> bool:
+    """Return whether a configuration is of a kind, as the SDK asks: what one leaves out fits."""
+    found = resource.group(config), resource.version(config), resource.kind(config)
+    pairs = zip(found, (group, version, kind), strict=True)
+    return all(has in ("", wanted) or not wanted for has, wanted in pairs)
+
+
 def _config_map_source(config: Value) -> str:
-    data = resource.mapping(resource.field(config, "data"))
-    for value in data.values():
+    data = resource.field(config, "data")
+    if data is not None and not isinstance(data, dict):
+        raise _wrong_type("v1.ConfigMap", "ConfigMap.data", data, "map[string]string")
+    for value in resource.mapping(data).values():
         if value is not None and not isinstance(value, str):
-            raise _wrong_type("v1.ConfigMap", "ConfigMap.data", value)
-    return resource.text(data.get("source"))
+            raise _wrong_type("v1.ConfigMap", "ConfigMap.data", value, "string")
+    return resource.text(resource.field(data, "source"))
 
 
-def _wrong_type(kind: str, field: str, value: Value) -> _ScriptError:
+def _run_source(config: Value) -> str:
+    source, params = resource.field(config, "source"), resource.field(config, "params")
+    if source is not None and not isinstance(source, str):
+        raise _wrong_type("starlark.StarlarkRun", "StarlarkRun.source", source, "string")
+    if params is not None and not isinstance(params, dict):
+        wanted = "map[string]interface {}"
+        raise _wrong_type("starlark.StarlarkRun", "StarlarkRun.params", params, wanted)
+    return source or ""
+
+
+def _wrong_type(kind: str, field: str, value: Value, wanted: str) -> _ScriptError:
     # The catalog's words, which it has from Go's JSON reader.
-    found = {list: "array", dict: "object", bool: "bool"}.get(type(value), "number")
+    names = {list: "array", dict: "object", bool: "bool", str: "string"}
+    found = names.get(type(value), "number")
     return _ScriptError(
         f"unable to convert object to *{kind} with error: json: cannot unmarshal {found} into Go"
-        f" struct field {field} of type string"
+        f" struct field {field} of type {wanted}"
     )
 
 

@@ -56,7 +56,16 @@ def _schemas() -> dict[str, Any]:
     assert spec.origin is not None  # noqa: S101 - a package with files
     files = Path(spec.origin).parent.glob("kubernetes-json-schema/*-local/_definitions.json")
     newest = max(files, key=lambda path: int(path.parent.name.split(".")[1]))
-    return {"definitions": json.loads(newest.read_text(encoding="utf-8"))["$defs"]}
+    text = newest.read_text(encoding="utf-8").replace('"#/$defs/', '"#/definitions/')
+    return {"definitions": json.loads(text, object_hook=_plainly_typed)["$defs"]}
+
+
+def _plainly_typed(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with one type, as OpenAPI has it, where the files allow null as well."""
+    match schema.get("type"):
+        case [str(kind), "null"]:
+            schema["type"] = kind
+    return schema
 
 
 class _Log:

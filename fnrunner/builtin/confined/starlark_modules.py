@@ -9,17 +9,18 @@ Starlark in Go.
 
 import base64 as _base64
 import binascii
-import csv as _csv
 import hashlib
-import io
 import json as _json
 import math as _math
 import re as _re
 from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import Parameter, signature
 from typing import Any, Final
 
 import re2
-import yaml as _yaml
+
+from fnrunner.builtin.confined import starlark_formats
 
 Member = Callable[..., Any] | float
 Module = Mapping[str, Member]
@@ -90,22 +91,7 @@ def _base64_decode(data: str, encoding: str = "") -> str:
         raise ValueError(f"illegal base64 data: {error}") from error
 
 
-# --- csv, hash, yaml -----------------------------------------------------------------------
-
-
-def _read_all(source: str, comma: str = ",", skip: int = 0, limit: int = 0) -> list[list[str]]:
-    rows = [row for row in _csv.reader(io.StringIO(source), delimiter=comma, strict=True) if row]
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise ValueError(f"record on line {number}: wrong number of fields")
-    kept = rows[skip:]
-    return kept[:limit] if limit > 0 else kept
-
-
-def _write_all(source: list[list[Any]], comma: str = ",") -> str:
-    target = io.StringIO()
-    _csv.writer(target, delimiter=comma, lineterminator="\n").writerows(source)
-    return target.getvalue()
+# --- hash ---------------------------------------------------------------------------------
 
 
 def _hash(name: str) -> Callable[[str], str]:
@@ -115,29 +101,6 @@ def _hash(name: str) -> Callable[[str], str]:
     return digest
 
 
-def _yaml_loads(source: str) -> Any:
-    try:
-        return _json.loads(_json.dumps(_yaml.safe_load(source), default=str))
-    except _yaml.YAMLError as error:
-        raise ValueError(f"yaml: {error}") from error
-
-
-def _yaml_dumps(*values: Any) -> str:
-    texts = (_yaml.safe_dump(_plain(value), default_flow_style=False) for value in values)
-    return "---\n".join(text.removesuffix("...\n") for text in texts)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with lists in place of tuples and sets."""
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, set):
-        return sorted((_plain(each) for each in value), key=repr)
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value
-
-
 # --- json ----------------------------------------------------------------------------------
 
 
@@ -145,7 +108,7 @@ def _json_encode(value: Any) -> str:
     _check_keys(value)
     try:
         text = _json.dumps(
-            _plain(value), ensure_ascii=False, allow_nan=False, sort_keys=True,
+            starlark_formats.plain(value), ensure_ascii=False, allow_nan=False, sort_keys=True,
             separators=(",", ":"),
         )  # fmt: skip
     except ValueError as error:
@@ -347,29 +310,70 @@ def _match_namespace(resource: Any, namespace: str) -> bool:
     return bool(_field(resource, "metadata", "namespace") == namespace)
 
 
+def _positional(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes its arguments by position alone, all of them."""
+    count = len(signature(function).parameters)
+
+    @wraps(function)
+    def checked(*args: Any, **named: Any) -> Any:
+        if named:
+            raise TypeError(f"{name}: unexpected keyword arguments")
+        if len(args) != count:
+            raise TypeError(f"{name}: got {len(args)} arguments, want {count}")
+        return function(*args)
+
+    return checked
+
+
+def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes its arguments by position or name."""
+    parameters = signature(function).parameters
+
+    @wraps(function)
+    def checked(*args: Any, **named: Any) -> Any:
+        if len(args) > len(parameters):
+            most = f"want at most {len(parameters)}"
+            raise TypeError(f"{name}: got {len(args)} arguments, {most}")
+        for key in named:
+            if key not in parameters:
+                raise TypeError(f'{name}: unexpected keyword argument "{key}"')
+        for key, parameter in list(parameters.items())[len(args) :]:
+            if parameter.default is Parameter.empty and key not in named:
+                raise TypeError(f"{name}: missing argument for {key}")
+        return function(*args, **named)
+
+    return checked
+
+
+def _all_named(**functions: Callable[..., Any]) -> Module:
+    return {name: _named(name, function) for name, function in functions.items()}
+
+
 _MODULES: Final[Mapping[str, Mapping[str, Module]]] = {
-    "encoding/base64.star": {"base64": {"encode": _base64_encode, "decode": _base64_decode}},
-    "encoding/csv.star": {"csv": {"read_all": _read_all, "write_all": _write_all}},
+    "encoding/base64.star": {"base64": _all_named(encode=_base64_encode, decode=_base64_decode)},
+    "encoding/csv.star": {
+        "csv": _all_named(read_all=starlark_formats.read_all, write_all=starlark_formats.write_all)
+    },
     "encoding/json.star": {
         "json": {"encode": _json_encode, "decode": _json_decode, "indent": _json_indent}
     },
-    "encoding/yaml.star": {"yaml": {"loads": _yaml_loads, "dumps": _yaml_dumps}},
-    "hash.star": {"hash": {name: _hash(name) for name in ("md5", "sha1", "sha256")}},
+    "encoding/yaml.star": {
+        "yaml": {"loads": starlark_formats.loads, "dumps": starlark_formats.dumps}
+    },
+    "hash.star": {
+        "hash": {
+            name: _positional(f"hash.{name}", _hash(name)) for name in ("md5", "sha1", "sha256")
+        }
+    },
     "krmfn.star": {
         "krmfn": {
-            "match_gvk": _match_gvk,
-            "match_name": _match_name,
-            "match_namespace": _match_namespace,
+            "match_gvk": _positional("match_gvk", _match_gvk),
+            "match_name": _positional("match_name", _match_name),
+            "match_namespace": _positional("match_namespace", _match_namespace),
         }
     },
     "math.star": {"math": _MATH},
     "re.star": {
-        "re": {
-            "findall": _findall,
-            "match": _match,
-            "search": _search,
-            "split": _split,
-            "sub": _sub,
-        }
+        "re": _all_named(findall=_findall, match=_match, search=_search, split=_split, sub=_sub)
     },
 }

@@ -248,6 +248,22 @@ CONFIGS = {
         "unable to convert object to *v1.ConfigMap with error: json: cannot unmarshal number into"
         " Go struct field ConfigMap.data of type string",
     ),
+    "data that is a list": (
+        "apiVersion: v1\nkind: ConfigMap\ndata: [a]",
+        "unable to convert object to *v1.ConfigMap with error: json: cannot unmarshal array into"
+        " Go struct field ConfigMap.data of type map[string]string",
+    ),
+    "params that are a list": (
+        "apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nsource: x = 1\nparams: [a]",
+        "unable to convert object to *starlark.StarlarkRun with error: json: cannot unmarshal"
+        " array into Go struct field StarlarkRun.params of type map[string]interface {}",
+    ),
+    "another version": (
+        "apiVersion: fn.kpt.dev/v1beta1\nkind: StarlarkRun",
+        "`functionConfig` must be either /v1, Kind=ConfigMap or"
+        " fn.kpt.dev/v1alpha1, Kind=StarlarkRun, but we got: fn.kpt.dev/v1beta1, Kind=StarlarkRun",
+    ),
+    "no kind": ("metadata: {name: a}\nsource: x = 1", "`source` must not be empty"),
     "no source": ("apiVersion: v1\nkind: ConfigMap\ndata: {n: '5'}", "`source` must not be empty"),
 }
 
@@ -258,9 +274,29 @@ def test_a_wrong_configuration_is_told(config: str | None, message: str) -> None
     assert (answer.messages, answer.failed) == ([f"error: {message}"], True)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        "kind: StarlarkRun\nsource: print(1)",
+        "apiVersion: fn.kpt.dev/v1alpha1\nsource: print(1)",
+        "kind: ConfigMap\ndata: {source: print(1)}",
+        "apiVersion: x.io/v1\nkind: ConfigMap\ndata: {source: print(1)}",
+    ],
+)
+def test_what_a_configuration_leaves_out_fits(config: str) -> None:
+    """Short-cut: ask for version and kind to the letter."""
+    answer = call(starlark.run, PODS, config)
+    assert (answer.messages, answer.log) == ([], "1")
+
+
 SEEN = {
     "params": ('print(ctx.resource_list["functionConfig"]["metadata"]["name"])', "my-fn"),
     "schemas": ('print(len(ctx.open_api["definitions"]) > 100)', "True"),
+    "schemas as OpenAPI has them": (
+        'd = ctx.open_api["definitions"]["io.k8s.api.apps.v1.DeploymentSpec"]\n'
+        'p = d["properties"]\nprint(d["type"], p["replicas"]["type"], p["template"]["$ref"])',
+        "object integer #/definitions/io.k8s.api.core.v1.PodTemplateSpec",
+    ),
     "environment": ('print(sorted(ctx.environment))', '["HOME", "PATH"]'),
     "sets, recursion and while": (
         "def f(n): return 1 if n == 0 else n * f(n - 1)\nx = set([1])\nn = 3\n"
@@ -300,6 +336,31 @@ LOADED = {
         'load("encoding/yaml.star", "yaml")\n'
         'print(yaml.loads("a: [1, x]\\nb: null"))\nprint(yaml.dumps({"a": (1, "x")}))',
         '{"a": [1, "x"], "b": None}\na:\n- 1\n- x\n',
+    ),
+    "yaml as Go reads it": (
+        'load("encoding/yaml.star", "yaml")\n'
+        'print(yaml.loads("{2: a, t: 2020-01-01T00:00:00Z, yes: no}"), yaml.loads("a\\n---\\nb"),'
+        ' yaml.loads(""))',
+        '{2: "a", "t": "2020-01-01T00:00:00Z", True: False} a None',
+    ),
+    "yaml as Go writes it": (
+        'load("encoding/yaml.star", "yaml")\n'
+        's = ["", "yes", "n", "1", "1:20", "a: b", "x"]\n'
+        'print(yaml.dumps({"t": "a\\nb\\n", "s": s, "f": 2.0, "e": {}, "n": None}))',
+        'e: {}\nf: 2\n"n": null\ns:\n- ""\n- "yes"\n- "n"\n- "1"\n- "1:20"\n- \'a: b\'\n- x\n'
+        "t: |\n  a\n  b\n",
+    ),
+    "csv as Go reads it": (
+        'load("encoding/csv.star", "csv")\n'
+        'text = "#x\\na, b\\n1,\\"#\\n#\\"\\n"\n'
+        'print(csv.read_all(text, comment = "#", trim_leading_space = True))\n'
+        'print(csv.read_all("a\\n1,2\\n", fields_per_record = -1))',
+        '[["a", "b"], ["1", "#\\n#"]]\n[["a"], ["1", "2"]]',
+    ),
+    "csv as Go writes it": (
+        'load("encoding/csv.star", "csv")\n'
+        'print(csv.write_all([[True, None, 1.0, 0.5, "", " a", "a,b", "q\\"", "x"]]))',
+        'true,<nil>,1,0.5,," a","a,b","q""",x\n',
     ),
     "base64": (
         'load("encoding/base64.star", "base64")\n'
@@ -363,6 +424,27 @@ WRONG_USE = {
     ),
     "no base64": ('load("encoding/base64.star", "base64")\nbase64.decode("?")', "illegal base64"),
     "no number": ('load("math.star", "math")\nmath.ceil("1")', "ceil: got str, want float or int"),
+    "too few for krmfn": (
+        'load("krmfn.star", "krmfn")\nkrmfn.match_gvk({})', "match_gvk: got 1 arguments, want 3",
+    ),
+    "too many for a hash": (
+        'load("hash.star", "hash")\nhash.md5("a", "b")', "hash.md5: got 2 arguments, want 1",
+    ),
+    "an argument that lacks": (
+        'load("re.star", "re")\nre.sub("a", "b")', "sub: missing argument for string",
+    ),
+    "an argument that there is not": (
+        'load("re.star", "re")\nre.sub("a", "b", "c", limit = 1)',
+        'sub: unexpected keyword argument "limit"',
+    ),
+    "a row that is too short": (
+        'load("encoding/csv.star", "csv")\ncsv.read_all("a\\n", fields_per_record = 2)',
+        "record on line 1: wrong number of fields",
+    ),
+    "a comma of two": (
+        'load("encoding/csv.star", "csv")\ncsv.read_all("a", comma = ";;")',
+        "expected comma param to be a single-character string",
+    ),
     "no YAML": ('load("encoding/yaml.star", "yaml")\nyaml.loads("[")', "yaml: "),
 }  # fmt: skip
 
