@@ -1,7 +1,8 @@
 """The wire form: what a function is sent and what it sends back.
 
 Rules:
-- `config.kubernetes.io/v1`, kind ResourceList; the older v1beta1 and v1alpha1 are read too.
+- `config.kubernetes.io/v1`, kind ResourceList; read by its kind alone, as function libraries do:
+  `apiVersion` may be an older one, or none.
 - Items carry their line comments, the quotes of text in front of these, and where they lie:
   path and index, in today's annotations (`internal.config.kubernetes.io/…`) and in the
   older ones, which both go when a list is read. `annotations` and `metadata` that are
@@ -28,11 +29,6 @@ from cadlib.yaml.emit import block
 API_VERSION = "config.kubernetes.io/v1"
 KIND = "ResourceList"
 
-_VERSIONS = (
-    API_VERSION,
-    "config.kubernetes.io/v1beta1",
-    "config.kubernetes.io/v1alpha1",
-)
 _INTERNAL = "internal.config.kubernetes.io/"
 _LEGACY = "config.kubernetes.io/"
 _LEGACY_ANNOTATIONS = frozenset((f"{_LEGACY}path", f"{_LEGACY}index", "config.k8s.io/id"))
@@ -172,16 +168,13 @@ def decode(data: bytes, sent: Collection[tuple[str, int | None]] = ()) -> Resour
             today's kind counts.
 
     Raises:
-        PackageError: It is no ResourceList of a version we know, an item is no mapping,
-            an index is no number, or a resource was moved to two places at once.
+        PackageError: It is no ResourceList, an item is no mapping, an index is no number, or
+            a resource was moved to two places at once.
     """
     whole, noted = _document(data)
     if not isinstance(whole, dict) or whole.get("kind") != KIND:
         kind = whole.get("kind") if isinstance(whole, dict) else None
         raise _refuse("kind", f"the kind is {kind!r}, not {KIND!r}")
-    if whole.get("apiVersion") not in _VERSIONS:
-        version = whole.get("apiVersion")
-        raise _refuse("apiVersion", f"the version is {version!r}, not {API_VERSION!r}")
     values = _list(whole, "items")
     comments = _by_item(noted)
     known = frozenset(sent)
