@@ -10,6 +10,7 @@ Source: reference/kpt.md, section 6, list-setters.
 """
 
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,7 +19,7 @@ from cadlib import kptfile as kptfiles
 from cadlib.kptfile import Function, Kptfile, KptfileError
 from cadlib.package import KPTFILE
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import emit, same
+from cadlib.yaml import FieldPath, Value, emit, same
 from cadlib.yaml.tree import Seq
 from fnrunner.builtin import resource, scalars, setters, verdict
 from fnrunner.builtin.about import About
@@ -35,7 +36,15 @@ many fields name it.
     written=True,
 )
 
-_TYPES: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}
+# What go-yaml reads as a point in time, where it stands without quotes.
+_TIMESTAMP: Final = re.compile(
+    r"""[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}
+    (?:
+        [Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})
+        | [ ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]+)?
+    )?""",
+    re.VERBOSE,
+)
 _TEXT: Final = "str"
 
 
@@ -46,7 +55,7 @@ class Setter:
     Attributes:
         name: Its name.
         value: Its value, as text.
-        type: "str", "int", "float", "bool", "null" or "array".
+        type: "str", "int", "float", "bool", "timestamp", "null" or "array".
         count: How many fields name it.
     """
 
@@ -145,12 +154,29 @@ def _look(item: Item, found: Found) -> None:
             new = Setter(name, f"[{', '.join(texts)}]", "array")
             found.lists.setdefault(name, new).count += 1
             continue
-        kind = _TYPES[type(value)]
+        kind = _type(item, path, value)
         for name, text in setters.derived(pattern, scalars.text(item, path, value)).items():
             setter = found.texts.setdefault(name, Setter(name, text, kind))
             setter.count += 1
             if setter.type == _TEXT:
                 setter.type = kind
+
+
+def _type(item: Item, path: FieldPath, value: Value) -> str:
+    """Return the type of a scalar as go-yaml calls it."""
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int" if -(2**63) <= value < 2**64 else "float"
+        case float():
+            return "float"
+        case str():
+            node = item.document.scalar(path) if item.document is not None else None
+            plain = node is not None and not node.style and node.raw == value
+            return "timestamp" if plain and _TIMESTAMP.fullmatch(value) else _TEXT
+        case _:
+            return "null"
 
 
 def _given(items: Sequence[Item]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 Rules:
     - Local is what has the annotation `config.kubernetes.io/local-config: "true"`, in capitals or
-      not. Any other value, which the API server would not see either, keeps the resource.
+      not, in quotes or not. Any other value keeps the resource.
     - A Kptfile stays: without it the folder is no package any more (D140).
     - One result with the number, and one for each that went; a warning where none did.
 
@@ -48,8 +48,8 @@ def run(resources: ResourceList) -> Verdict:
 
 
 def _is_local(item: Item) -> bool:
-    said = resource.annotation(item.value, resource.LOCAL_CONFIG)
-    return said.lower() == "true" and name(item.path) != KPTFILE
+    said = resource.field(item.value, "metadata", "annotations", resource.LOCAL_CONFIG)
+    return str(said).lower() == "true" and name(item.path) != KPTFILE
 
 
 def _result(item: Item) -> Result:

@@ -141,7 +141,10 @@ def _at(value: Value, path: Sequence[str | int]) -> Value:
 
 def _annotated(item: Item, project: str) -> Item:
     matched = _CONNECTOR.fullmatch(resource.api_version(item.value))
-    if matched is None or matched[1] == _SYSTEM or resource.annotation(item.value, _ANNOTATION):
+    if matched is None or matched[1] == _SYSTEM:
+        return item
+    # A number of a project, without quotes, is one that is set, too.
+    if resource.field(item.value, "metadata", "annotations", _ANNOTATION) not in (None, ""):
         return item
     path = ("metadata", "annotations", _ANNOTATION)
     try:

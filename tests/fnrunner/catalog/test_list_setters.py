@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cadlib.resourcelist import ResourceList
-from fnrunner.builtin.catalog import list_setters
+from fnrunner.builtin.catalog import apply_setters, list_setters
 from tests.fnrunner.catalog.texts import items, messages
 
 HEAD = "apiVersion: v1\nkind: Thing\nmetadata:\n  name: a\n"
@@ -45,6 +45,13 @@ TYPES = {
     "1.10": ("1.10", "float"),
     "'3'": ("3", "str"),
     "0x1F": ("0x1F", "int"),
+    "12345678901234567890": ("12345678901234567890", "int"),
+    "123456789012345678901": ("123456789012345678901", "float"),
+    "2020-01-31": ("2020-01-31", "timestamp"),
+    "2020-1-31T1:02:03.5+01:00": ("2020-1-31T1:02:03.5+01:00", "timestamp"),
+    "2020-01-31 01:02:03": ("2020-01-31 01:02:03", "timestamp"),
+    "'2020-01-31'": ("2020-01-31", "str"),
+    "2020-01-31T01:02:03": ("2020-01-31T01:02:03", "str"),
     "null": ("null", "null"),
     "[b, a]": ("[a, b]", "array"),
     "[]": ("[]", "array"),
@@ -110,3 +117,13 @@ def test_a_file_of_values_is_read() -> None:
     )
 
     assert found == ["Name: a, Value: b, Type: str, Count: 0"]
+
+
+def test_what_apply_setters_put_has_a_type() -> None:
+    """Short-cut: look the class up, where a number that keeps its digits has one of its own."""
+    given = items(f"{HEAD}v: 0600 # kpt-set: ${{v}}\n")
+
+    put = apply_setters.run(ResourceList(given, {"data": {"v": "0644"}})).items
+    answer = list_setters.run(ResourceList(tuple(put)))
+
+    assert messages(answer.results) == ["Name: v, Value: 0644, Type: int, Count: 1"]

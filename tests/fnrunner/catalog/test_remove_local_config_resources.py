@@ -27,7 +27,7 @@ def test_what_is_local_goes_and_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize("said", ["yes", "1", "false", "", True])
+@pytest.mark.parametrize("said", ["yes", "1", "false", "", False, 1, None])
 def test_only_one_word_means_local(said: Value) -> None:
     given = (item("a", said),)
     verdict = remove_local_config_resources.run(ResourceList(given))
@@ -38,6 +38,12 @@ def test_only_one_word_means_local(said: Value) -> None:
             "severity": "warning",
         },
     )
+
+
+def test_the_word_needs_no_quotes() -> None:
+    """Short-cut: look at texts only, and apply what has `local-config: true`."""
+    verdict = remove_local_config_resources.run(ResourceList((item("a", True),)))
+    assert verdict.items == ()
 
 
 def test_the_kptfile_stays() -> None:

@@ -98,6 +98,16 @@ ANNOTATED = {
 }
 
 
+def test_a_number_is_a_project_that_is_set() -> None:
+    """Short-cut: look for a text, and put another project in the place of `12345`."""
+    annotations = "{cnrm.cloud.google.com/project-id: 12345}"
+    given = item(
+        "{apiVersion: storage.cnrm.cloud.google.com/v1beta1, kind: K,"
+        f" metadata: {{name: a, annotations: {annotations}}}}}"
+    )
+    assert ran(kptfile(""), given)[1] is given.value
+
+
 @pytest.mark.parametrize(("version", "annotations", "found"), ANNOTATED.values(), ids=ANNOTATED)
 def test_annotation(version: str, annotations: str, found: str) -> None:
     text = f"{{apiVersion: {version}, kind: K, metadata: {{name: a, annotations: {annotations}}}}}"
