@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cadlib.errors import PackageError
-from cadlib.yaml import Stream, read
+from cadlib.yaml import Document, FieldPath, Stream, read
 from cadlib.yaml.patch import Patch
 from cadlib.yaml.scalars import double_quoted, resolve
 from cadlib.yaml.tree import Map, Node, Scalar, Seq, content_start, key_text
@@ -88,45 +88,67 @@ def typed(stream: Stream, definitions: Definitions) -> bytes:
     """Return a file with quotes as the types of its fields ask for them."""
     patch = Patch(stream.source)
     for document in stream.documents:
-        value = document.value
-        if not isinstance(value, dict):
-            continue
-        schema = definitions.of(str(value.get("apiVersion") or ""), str(value.get("kind") or ""))
-        if schema is not None:
-            for node, text in _quoted(document.root, schema, definitions):
-                start = content_start(patch.text, node)
-                patch.replace(start, node.end, text)
+        for _, node, schema in _scalars(document, definitions):
+            text = _text(node, schema)
+            if text is not None:
+                patch.replace(content_start(patch.text, node), node.end, text)
     if not patch.edits:
         return stream.data
     return (("\ufeff" if stream.source.bom else "") + patch.apply()).encode()
 
 
-def _quoted(node: Node, schema: object, definitions: Definitions) -> Iterator[tuple[Scalar, str]]:
-    """Yield the scalars whose quotes change, with their new text."""
+def quoted(document: Document, definitions: Definitions) -> Iterator[FieldPath]:
+    """Yield the fields that hold text which must stand in quotes, those that do already too."""
+    for path, node, schema in _scalars(document, definitions):
+        if _type(schema) == "string" and isinstance(node.value, str) and non_string(node.raw):
+            yield path
+
+
+def _scalars(
+    document: Document, definitions: Definitions
+) -> Iterator[tuple[FieldPath, Scalar, Types]]:
+    """Yield the scalars of a resource of a known kind, each with its field and its schema."""
+    value = document.value
+    if not isinstance(value, dict):
+        return
+    schema = definitions.of(str(value.get("apiVersion") or ""), str(value.get("kind") or ""))
+    if schema is not None:
+        yield from _below(document.root, (), schema, definitions)
+
+
+def _below(
+    node: Node, path: FieldPath, schema: object, definitions: Definitions
+) -> Iterator[tuple[FieldPath, Scalar, Types]]:
     here = definitions.resolved(schema)
     if isinstance(node, Map):
         fields = here.get("properties") or {}
         every = here.get("additionalProperties")
-        for key, value in zip(node.keys, node.values, strict=True):
-            yield from _quoted(value, fields.get(key_text(key), every), definitions)
+        for key, value in zip(map(key_text, node.keys), node.values, strict=True):
+            yield from _below(value, (*path, key), fields.get(key, every), definitions)
     elif isinstance(node, Seq):
-        for item in node.items:
-            yield from _quoted(item, here.get("items"), definitions)
+        for index, item in enumerate(node.items):
+            yield from _below(item, (*path, index), here.get("items"), definitions)
     elif isinstance(node, Scalar):
-        text = _text(node, here)
-        if text is not None:
-            yield node, text
+        yield path, node, here
+
+
+def _type(schema: Types) -> str | None:
+    """Return the one type of a field but null; None where it has several, or none is known."""
+    types = schema.get("type")
+    names = {types} if isinstance(types, str) else set(types or ()) - {"null"}
+    if len(names) != 1 or schema.get("format") == "int-or-string":
+        return None
+    return str(names.pop())
 
 
 def _text(node: Scalar, schema: Types) -> str | None:
-    types = schema.get("type")
-    names = {types} if isinstance(types, str) else set(types or ()) - {"null"}
-    if len(names) != 1 or schema.get("format") == "int-or-string" or not non_string(node.raw):
+    kind = _type(schema)
+    if kind is None or not non_string(node.raw):
         return None
-    quoted = node.style in ("'", '"')
-    match names.pop():
+    in_quotes = node.style in ("'", '"')
+    match kind:
         case "string" if node.style == "" and node.value is not None:
             return double_quoted(node.raw)
-        case "boolean" | "integer" | "number" if quoted and resolve(node.raw) is not None:
+        case "boolean" | "integer" | "number" if in_quotes and resolve(node.raw) is not None:
             return node.raw
     return None

@@ -128,6 +128,15 @@ def single_quoted(text: str) -> str | None:
     return "'" + text.replace("'", "''") + "'" if text.isprintable() else None
 
 
+class Quoted(str):
+    """A text that an edit puts in quotes where it stands in none, though it is the same text.
+
+    Only for texts that are not `plain`: `on`, which YAML 1.1 takes for true.
+    """
+
+    __slots__ = ()
+
+
 def inline(value: Atom, *, style: str = "", flow: bool = False) -> str:
     """Return a value as a scalar on one line.
 

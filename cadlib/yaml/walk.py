@@ -20,7 +20,7 @@ from cadlib.yaml.layout import children, column
 from cadlib.yaml.match import match, renamed
 from cadlib.yaml.patch import Patch, foot
 from cadlib.yaml.rewrite import scalar_text
-from cadlib.yaml.scalars import inline
+from cadlib.yaml.scalars import Quoted, inline
 from cadlib.yaml.tree import (
     Alias,
     Document,
@@ -96,7 +96,7 @@ class Editor:
             self._map(node, wanted, field, slot)
         elif isinstance(node, Seq) and isinstance(wanted, list) and (wanted or not node.items):
             self._seq(node, wanted, field, slot)
-        elif not same(node.value, wanted):
+        elif not same(node.value, wanted) or _is_bare(node, wanted):
             if isinstance(node, Map | Seq):
                 self._check_anchors(children(node), field)
             self._replace(node, wanted, field, slot)
@@ -416,6 +416,11 @@ class Editor:
         return EditError(
             Place(source.path, source.line(node.start), field_text(field)), problem, fix
         )
+
+
+def _is_bare(node: Node, wanted: Value) -> bool:
+    """Say whether a text is to have quotes, and has none."""
+    return isinstance(wanted, Quoted) and isinstance(node, Scalar) and node.style == ""
 
 
 def _renamed_keys(text: str, node: Map, wanted: dict[str, Value]) -> dict[int, str]:

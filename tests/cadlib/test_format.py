@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cadlib.comments import spans
 from cadlib.errors import PackageError
 from cadlib.format import formatted
-from cadlib.format_types import Definitions, non_string, typed
+from cadlib.format_types import Definitions, non_string, quoted, typed
 from cadlib.package import is_resource_file
 from cadlib.yaml import Stream, Value, emit, read, same
 from tests.cadlib import real, yaml_texts
@@ -223,6 +223,12 @@ unknown: "on"
     )
     other = text.replace("kind: A", "kind: B").encode()
     assert typed(read(other), _DEFINITIONS) == other
+
+
+def test_fields_that_must_be_in_quotes_are_told_with_and_without_them() -> None:
+    text = "apiVersion: g/v1\nkind: A\ntext: 'on'\ntruth: on\nargs: [b, off, 1]\nunknown: on\n"
+    (document,) = read(text.encode()).documents
+    assert list(quoted(document, _DEFINITIONS)) == [("text",), ("args", 1)]
 
 
 @pytest.mark.parametrize("text", ["on", "Yes", "n", "1", "1.5", "0x1F", "null", "~", "true", "[a]"])

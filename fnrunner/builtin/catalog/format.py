@@ -4,23 +4,27 @@ Rules:
     - Known fields come first, in one order for all kinds; the others follow by their letters. Two
       lists whose order means nothing are sorted (`cadlib.format`).
     - A value that YAML 1.1 takes for something other than text is text where the schema of its kind
-      wants text; in quotes, it is what it says where the schema wants a number or a truth.
+      wants text, with the digits it has; in quotes, it is what it says where the schema wants
+      a number or a truth.
+    - Such a text gets quotes where it has none, though it is the same text for porchbot.
     - The annotation `config.kubernetes.io/formatting: none` leaves a resource as it is.
 
 Source: reference/kpt.md, section 6; kyaml's FormatFilter with `UseSchema`.
 """
 
 import json
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from functools import cache
 from typing import Final
 
 from cadlib.errors import PackageError
 from cadlib.format import Ordered, formatted
-from cadlib.format_types import Definitions, typed
+from cadlib.format_types import Definitions, quoted, typed
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Stream, emit, read, same
-from fnrunner.builtin import schema, verdict
+from cadlib.yaml import Document, FieldPath, Stream, Value, digits, emit, read, same
+from cadlib.yaml.scalars import Quoted
+from fnrunner.builtin import scalars, schema, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.results import Result
@@ -60,18 +64,42 @@ def _problem(item: Item, error: PackageError) -> Result:
 def _formatted(item: Item) -> Item:
     if not isinstance(item.value, dict):
         return item
-    stream = read(emit(item.value, comments=item.comments).encode())
-    document = read(formatted(_typed(stream))).documents[0]
+    # As text, so that 0644 is "0644" where text is wanted.
+    stream = _typed(read(emit(scalars.written(item), comments=item.comments).encode()))
+    bare = _has_bare(item, quoted(stream.documents[0], _definitions()))
+    document = read(formatted(stream)).documents[0]
     value, comments = document.value, dict(document.comments)
     in_order = json.dumps(value) == json.dumps(item.value)
-    if (in_order and same(value, item.value)) or not isinstance(value, dict):
+    if (in_order and not bare and same(value, item.value)) or not isinstance(value, dict):
         return item
-    return replace(item, value=Ordered(value), comments=comments)
+    return replace(item, value=Ordered(_in_quotes(document)), comments=comments)
 
 
 def _typed(stream: Stream) -> Stream:
     data = typed(stream, _definitions())
     return stream if data is stream.data else read(data)
+
+
+def _has_bare(item: Item, fields: Iterable[FieldPath]) -> bool:
+    """Say whether one of some fields is a text that stands without quotes in the file."""
+    nodes = (item.document.scalar(path) for path in fields) if item.document else ()
+    return any(node.style == "" and isinstance(node.value, str) for node in nodes if node)
+
+
+def _in_quotes(document: Document) -> dict[str, Value]:
+    """Return the value of a document, its texts that must stand in quotes marked."""
+    fields = frozenset(quoted(document, _definitions()))
+    value = _marked(digits.written(document.value, document), fields, ())
+    assert isinstance(value, dict)  # noqa: S101 - `_formatted` has looked
+    return value
+
+
+def _marked(value: Value, fields: Set[FieldPath], path: FieldPath) -> Value:
+    if isinstance(value, dict):
+        return {key: _marked(each, fields, (*path, key)) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_marked(each, fields, (*path, i)) for i, each in enumerate(value)]
+    return Quoted(value) if isinstance(value, str) and path in fields else value
 
 
 @cache

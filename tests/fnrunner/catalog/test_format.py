@@ -80,6 +80,59 @@ def test_files_get_the_order_with_their_comments(tmp_path: Path) -> None:
         assert file.read_text() == ORDERED
 
 
+WORDS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: n # as it is
+  labels: {switch: on, b: 'off'}
+data:
+  mode: 0644
+  version: 1.10 # of it
+  yes: yes
+  size: 1e3
+"""
+QUOTED = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: "n" # as it is
+  labels: {b: 'off', switch: "on"}
+data:
+  mode: "0644"
+  size: "1e3"
+  version: "1.10" # of it
+  yes: "yes"
+"""
+
+
+def test_text_is_quoted_as_it_is_written(tmp_path: Path) -> None:
+    """Short-cut: compare values, for which `on` is text already, and write 0644 as "420"."""
+    file = tmp_path / "a.yaml"
+    file.write_text(WORDS)
+    for _ in range(2):
+        evaluated(tmp_path)
+        assert file.read_text() == QUOTED
+
+
+def test_nothing_but_quotes_may_change(tmp_path: Path) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: off\n"
+    file = tmp_path / "a.yaml"
+    file.write_text(text)
+    evaluated(tmp_path)
+    assert file.read_text() == text.replace("off", '"off"')
+
+
+def test_of_kinds_that_are_not_known_the_quotes_stay(tmp_path: Path) -> None:
+    """Short-cut: quote every such word, as one that is written anew is."""
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: Mine\napiVersion: x.io/v1\nb: off\na: 1.10\nmetadata: {name: m}\n")
+    evaluated(tmp_path)
+    assert file.read_text() == (
+        "apiVersion: x.io/v1\nkind: Mine\nmetadata: {name: m}\na: 1.10\nb: off\n"
+    )
+
+
 def test_other_documents_of_a_file_stay(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     other = "metadata: {name: b, annotations: {config.kubernetes.io/formatting: none}}\nkind: X\n"
