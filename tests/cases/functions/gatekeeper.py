@@ -1,11 +1,13 @@
 """Corpus functions/gatekeeper: the order of results, and the function as a program."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cadlib import resourcelist
 from fnrunner.builtin import find
 from fnrunner.builtin.catalog import gatekeeper
+from fnrunner.builtin.memory import Memory
+from fnrunner.builtin.work import evaluate
 from tests.cases.compare import data_difference
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed
 
@@ -20,21 +22,36 @@ def sorted_results(case: Case) -> Verdict:
 def program(case: Case) -> Verdict:
     """Run the function on the file that `--input` names; a builtin has no flags."""
     [step] = case.data["steps"]
-    path = dict(zip(step["args"][::2], step["args"][1::2], strict=True))["--input"]
-    text: str = case.data["input"][path]
+    flags = _flags(step["args"])
+    text: str = case.data["input"][flags["--input"]]
     image: str = step["run_function"]
-    answer = find(image).run(resourcelist.decode(text.encode()))
-    status = 1 if answer.failed else 0
-    if "tried to parse JSON as YAML" in str(case.data.get("expected_stderr_contains")):
+    answer = evaluate(image, find(image), text.encode(), Memory())
+    said = str(case.data.get("expected_stderr_contains", ""))
+    if "tried to parse JSON as YAML" in said:
         read = text.startswith("{") and re.search(
             r"^violatedConstraint: ", answer.log, re.MULTILINE
         )
         return deviates("D123", "JSON is read") if read else failed(answer.log)
-    if status != case.data["expected_exit_code"]:
+    status = 1 if answer.failed else 0
+    if status != case.data["expected_exit_code"] or said not in answer.log:
         return failed(f"exit status {status}\n{answer.log}")
-    return checked(
-        "" if str(case.data.get("expected_stderr_contains", "")) in answer.log else answer.log
-    )
+    written = case.data["expected"].get(flags["--output"])
+    if written is None:
+        return failed(f"the case has no {flags['--output']} behind the run")
+    return checked(data_difference(_whole(written.encode()), _whole(answer.resources)))
+
+
+def _flags(args: Sequence[str]) -> dict[str, str]:
+    """Return flags with their values; `--json` has none."""
+    words = [word for word in args if word != "--json"]
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+def _whole(data: bytes) -> dict[str, object]:
+    """Return what a ResourceList says, however it is written."""
+    read = resourcelist.decode(data)
+    items = [resourcelist.placed(item) for item in read.items]
+    return {"items": items, "functionConfig": read.config, "results": list(read.results)}
 
 
 KINDS: Mapping[str, Handler] = {"function-binary": program, "sort-results": sorted_results}
