@@ -49,11 +49,11 @@ def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -
         parsed = memory.decode(resources)
     except PackageError as error:
         raise ResourcesRefusedError(image, str(error)) from error
-    given = parsed.resources
+    config = _written(parsed.resources.config, resources)
+    parsed = replace(parsed, resources=replace(parsed.resources, config=config))
     if function.about.written:
         parsed = parsed.with_texts()
-        given = replace(parsed.resources, config=_written(given.config, resources))
-    found = function.run(given)
+    found = function.run(parsed.resources)
     return Outcome(
         resources=memory.encode(parsed, found.items, found.results),
         log=found.log,

@@ -130,6 +130,17 @@ def test_behind_the_service_the_answer_is_the_same() -> None:
     assert list(answer.results) == list(here.results)
 
 
+def test_behind_the_service_numbers_of_the_configuration_keep_their_digits() -> None:
+    """Short-cut: only for functions that go by the text of the resources."""
+    request = encode(items("apiVersion: v1\nkind: A\nmetadata: {name: a}\n"))
+    request += b"functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  data:\n    tag: 1.20\n"
+
+    name = "set-annotations"
+    answer = decode(evaluate(name, builtin.get(name), request, Memory()).resources)
+
+    assert resource.annotation(answer.items[0].value, "tag") == "1.20"
+
+
 def test_setters_are_listed_from_the_pipeline_and_the_fields(tmp_path: Path) -> None:
     result = CliRunner().invoke(fn, ["eval", str(package(tmp_path)), "-i", "list-setters"])
 
