@@ -93,9 +93,10 @@ def run(resources: ResourceList) -> Verdict:
         if resource.kind(item.value) != _KIND:
             continue
         try:
-            results += _notes(item)
+            results += _warnings(item)
             tree = _read(item.value)
             made = _folders(tree) if tree else []
+            results += _emptiness(item)
         except _RefusedError as error:
             message = f"{_KIND} {resource.name(item.value)} {error}"
             problems.append(verdict.at(item, message, "error", ""))
@@ -115,7 +116,7 @@ def _merged(items: Sequence[Item], folders: dict[Identity, Value]) -> tuple[Item
     return (*merged, *map(Item, folders.values()))
 
 
-def _notes(item: Item) -> Iterator[Result]:
+def _warnings(item: Item) -> Iterator[Result]:
     name, version = resource.name(item.value), resource.api_version(item.value)
     if version in (_V1, _V2):
         message = (
@@ -129,9 +130,14 @@ def _notes(item: Item) -> Iterator[Result]:
             f" {_V3}, {_V2}, {_V1}"
         )
         yield verdict.at(item, message, "warning", "")
-    if version in (_V2, _V3) and not resource.field(item.value, "spec", "config"):
-        there = "config" in resource.mapping(resource.field(item.value, "spec"))
-        missing = "an empty spec.config" if there else "no spec.config defined"
+
+
+def _emptiness(item: Item) -> Iterator[Result]:
+    """Say that a hierarchy has no names."""
+    spec = resource.mapping(resource.field(item.value, "spec"))
+    if resource.api_version(item.value) in (_V2, _V3) and not spec.get("config"):
+        missing = "an empty spec.config" if "config" in spec else "no spec.config defined"
+        name = resource.name(item.value)
         message = f"{_KIND} {name} has {missing}; no folders will be generated"
         yield verdict.at(item, message, "info", "")
 
