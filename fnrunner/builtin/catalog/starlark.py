@@ -70,6 +70,7 @@ _ENVIRONMENT: Final = {
     "HOME": "/",
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 }
+_EXACT_BELOW: Final = 2**53  # from there on a fraction may stand for a neighbour
 _PATH: Final = "internal.config.kubernetes.io/path"
 _INDEX: Final = "internal.config.kubernetes.io/index"
 _OLD_PATH: Final = "config.kubernetes.io/path"
@@ -208,7 +209,7 @@ def _items(values: Sequence[dict[str, Value]], given: Sequence[Item]) -> tuple[I
     sent = frozenset((item.path, item.index) for item in given)
     found = [_placed(value, position, sent) for position, value in enumerate(values)]
     return tuple(
-        after if before is None else _carried(before, after)
+        _carried(before, _counted(before, after))
         for before, after in zip(_before(found, given), found, strict=True)
     )
 
@@ -265,8 +266,33 @@ def _before(found: Sequence[Item], given: Sequence[Item]) -> list[Item | None]:
     return was
 
 
-def _carried(before: Item, after: Item) -> Item:
+def _counted(before: Item | None, after: Item) -> Item:
+    """Return a resource with whole numbers for those that a script worked out as fractions.
+
+    `10 / 2` is 5.0 for a script, and 5 in what the catalog writes; a 2.0 that was there stays.
+    """
+    return replace(after, value=_whole(after.value, before.value if before else None))
+
+
+def _whole(value: Value, before: Value) -> Value:
+    if isinstance(value, dict):
+        had = resource.mapping(before)
+        return {key: _whole(each, had.get(key)) for key, each in value.items()}
+    if isinstance(value, list):
+        were = resource.items(before)
+        return [
+            _whole(each, were[position] if position < len(were) else None)
+            for position, each in enumerate(value)
+        ]
+    if not isinstance(value, float) or (isinstance(before, float) and before == value):
+        return value
+    return int(value) if value.is_integer() and abs(value) < _EXACT_BELOW else value
+
+
+def _carried(before: Item | None, after: Item) -> Item:
     """Return a resource with the comments that it had, or the one that came if it is the same."""
+    if before is None:
+        return after
     value = _as_given(before.value, after.value)
     if (after.path, after.index) == (before.path, before.index) and same(before.value, value):
         return before

@@ -11,6 +11,8 @@ Source: starlib 0.5.0, encoding/csv and encoding/yaml; gopkg.in/yaml.v2.
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from math import isfinite
 from typing import Any, Final
 
 import yaml
@@ -91,9 +93,24 @@ def _go_text(value: Any) -> str:
         return "<nil>"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
+    if isinstance(value, float) and isfinite(value):
+        return _go_float(value, exponent_from=21)
     return str(value)
+
+
+def _go_float(number: float, *, exponent_from: int) -> str:
+    """Return a finite number as Go prints it.
+
+    Args:
+        number: The number.
+        exponent_from: From which power of ten on it has an exponent.
+    """
+    shortest = Decimal(repr(number)).normalize()
+    power = shortest.adjusted()
+    if shortest.is_zero() or -4 <= power < exponent_from:
+        return f"{shortest:f}"
+    digits = f"{shortest.scaleb(-power):f}"
+    return f"{digits}e{'-' if power < 0 else '+'}{abs(power):02}"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
@@ -113,9 +130,10 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # it has no types
         return self.represent_scalar(tag, text, style=style)
 
     def represent_number(self, number: float) -> yaml.ScalarNode:
-        if number.is_integer() and abs(number) < 1e21:
-            return self.represent_int(int(number))
-        return self.represent_float(number)
+        if not isfinite(number):
+            return self.represent_float(number)
+        text = _go_float(number, exponent_from=6)
+        return self.represent_scalar(self.resolve(yaml.ScalarNode, text, (True, False)), text)
 
 
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"

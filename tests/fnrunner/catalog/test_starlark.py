@@ -8,6 +8,7 @@ import pytest
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
+from fnrunner.builtin import resource
 from fnrunner.builtin.catalog import starlark
 from fnrunner.builtin.verdict import FAILURE_LOG, Verdict
 from tests.fnrunner.calls import call, items, values
@@ -87,6 +88,22 @@ COMMENTED: Any = {
     "apiVersion": "v1", "kind": "A", "metadata": {"name": "a"},
     "list": [{"name": "x"}, {"name": "y"}], "gone": 1,
 }  # fmt: skip
+
+
+def test_a_whole_number_that_is_worked_out_is_one() -> None:
+    """Short-cut: write `replicas: 5.0`, which no API server takes; or touch what was there."""
+    given = items("apiVersion: v1\nkind: X\nmetadata: {name: a}\nspec: {old: 2.0, list: [3.0, 1]}")
+    source = """
+spec = ctx.resource_list["items"][0]["spec"]
+spec["new"] = 10 / 2
+spec["half"] = 0.5
+spec["old2"] = spec["old"]
+ctx.resource_list["items"].append({"apiVersion": "v1", "kind": "Y", "n": [4 / 2, 1e300]})
+"""
+    first, second = run(source, given).items
+    spec = {"old": 2.0, "list": [3.0, 1], "new": 5, "half": 0.5, "old2": 2}
+    assert repr(resource.field(first.value, "spec")) == repr(spec)
+    assert repr(resource.field(second.value, "n")) == repr([2, 1e300])
 
 
 def test_comments_follow_their_fields() -> None:
@@ -350,6 +367,11 @@ LOADED = {
         'e: {}\nf: 2\n"n": null\ns:\n- ""\n- "yes"\n- "n"\n- "1"\n- "1:20"\n- \'a: b\'\n- x\n'
         "t: |\n  a\n  b\n",
     ),
+    "numbers in yaml as Go writes them": (
+        'load("encoding/yaml.star", "yaml")\n'
+        'print(yaml.dumps([0.5, 2.0, 1e6, 1.5e9, 100000.0, 0.00001, 0.0, -3.0, float("inf"), 7]))',
+        "- 0.5\n- 2\n- 1e+06\n- 1.5e+09\n- 100000\n- 1e-05\n- 0\n- -3\n- .inf\n- 7\n",
+    ),
     "csv as Go reads it": (
         'load("encoding/csv.star", "csv")\n'
         'text = "#x\\na, b\\n1,\\"#\\n#\\"\\n"\n'
@@ -359,8 +381,8 @@ LOADED = {
     ),
     "csv as Go writes it": (
         'load("encoding/csv.star", "csv")\n'
-        'print(csv.write_all([[True, None, 1.0, 0.5, "", " a", "a,b", "q\\"", "x"]]))',
-        'true,<nil>,1,0.5,," a","a,b","q""",x\n',
+        'print(csv.write_all([[True, None, 1.0, 0.5, 2e6, 1e21, "", " a", "a,b", "q\\"", "x"]]))',
+        'true,<nil>,1,0.5,2000000,1e+21,," a","a,b","q""",x\n',
     ),
     "base64": (
         'load("encoding/base64.star", "base64")\n'
