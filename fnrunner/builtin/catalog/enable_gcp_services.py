@@ -75,7 +75,8 @@ def run(resources: ResourceList) -> Verdict:
             done += more
     except _RefusedError as error:
         problem = f"failed to add services: {error}"
-        return verdict.refused(resources.items, verdict.result(problem, "error"))
+        refused = verdict.refused(resources.items, verdict.result(problem, "error"))
+        return replace(refused, log=str(error))
     done.sort(key=lambda each: (each.item.path, resource.identity(each.item.value), each.message))
     return Verdict(items=items, results=tuple(each.result for each in done))
 

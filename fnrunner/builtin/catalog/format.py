@@ -52,7 +52,8 @@ def run(resources: ResourceList) -> Verdict:
         except PackageError as error:
             problems.append(_problem(item, error))
     if problems:
-        return verdict.refused(resources.items, *problems)
+        log = "\n".join(str(each["message"]) for each in problems)
+        return replace(verdict.refused(resources.items, *problems), log=log)
     return Verdict(items=tuple(items), results=())
 
 

@@ -62,7 +62,8 @@ def begin(config: Value) -> Alone[tuple[Result, ...]]:
 
 
 def _refused(problem: str) -> RefusedError:
-    return RefusedError(verdict.result(f"failed to process policies: {problem}", "error"))
+    message = f"failed to process policies: {problem}"
+    return RefusedError(verdict.result(message, "error"), log=problem)
 
 
 class _SetAction:

@@ -148,6 +148,7 @@ def test_refused(spec: str, message: str) -> None:
     assert found.failed
     assert found.items == items
     assert [each["message"] for each in found.results] == [f"failed to add services: {message}"]
+    assert found.log == message
 
 
 def test_a_misshapen_set_is_refused() -> None:

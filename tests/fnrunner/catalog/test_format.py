@@ -157,6 +157,7 @@ def test_an_unknown_way_is_refused() -> None:
         "metadata: {name: a, annotations: {config.kubernetes.io/formatting: wild}}"
     )
     assert verdict.failed
+    assert verdict.log == "failed to format resources: formatting strategy 'wild' is not known"
     assert verdict.results == (
         {
             "message": "failed to format resources: formatting strategy 'wild' is not known",

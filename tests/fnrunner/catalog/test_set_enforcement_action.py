@@ -77,3 +77,4 @@ def test_a_wrong_configuration_is_refused(config: str | None, problem: str) -> N
     answer = call(set_enforcement_action.run, POLICIES, config)
     assert answer.messages == [f"error: failed to process policies: {problem}"]
     assert answer.failed
+    assert answer.log == problem
