@@ -248,7 +248,7 @@ def test_a_hierarchy_without_names_is_told(spec: str, missing: str) -> None:
 @pytest.mark.parametrize(("spec", "problem"), BAD.items(), ids=BAD)
 def test_refused(spec: str, problem: str) -> None:
     answer = ran(hierarchy(spec))
-    assert answer.failed
+    assert (answer.failed, answer.log) == (True, "")
     assert answer.messages == [f"error: ResourceHierarchy h {problem}"]
     assert len(answer.values) == 1
 
