@@ -66,7 +66,10 @@ class _Policy:
 
     def __init__(self, engine: Any, template: Mapping[str, Any], inventory: object) -> None:
         self._engine = engine
-        modules = template["modules"]
+        modules = [
+            {**each, "text": rego_shims.with_relations(each["text"])}
+            for each in template["modules"]
+        ]
         packages = [rego_shims.package(each["text"]) for each in modules]
         self._rule = f"data.{packages[0]}.violation"
         for each in modules:

@@ -6,6 +6,8 @@ Rules:
     - A builtin that is given what it cannot use is undefined, as in Gatekeeper; the engine stops
       with an error. So the functions that policies use most are wrapped in a test of their
       arguments. Those that are not wrapped, and a division by zero, stay errors (D122).
+    - What `walk` finds is a relation, which the engine knows as its second argument only; as a
+      value (`[path, value] := walk(x)`) it is a list that is gone through.
     - A function that a policy defines itself is the policy's.
 
 Source: Open Policy Agent, Policy Reference, Built-in Functions; for `to_number` and `units.parse`
@@ -37,6 +39,10 @@ _OLD: Final = {
     " y := regex.match(p, x) }",
     "set_diff": "set_diff(a, b) = y { y := a - b }",
 }
+
+_WALKED: Final = "walked_here"
+_PAIRS: Final = f"{_WALKED}(x) = y {{ y := [[p, v] | walk(x, [p, v])] }}"
+_WALK: Final = re.compile(r"(?<![\w.])walk\s*(?=\()")
 
 _TEXT: Final = "is_string({0})"
 _TWO_TEXTS: Final = "is_string({0}); is_string({1})"
@@ -103,6 +109,37 @@ def _kept_quotes(match: re.Match[str]) -> str:
     return match[0] if match[0].startswith('"') else " "
 
 
+def with_relations(module: str) -> str:
+    """Return a module whose calls of `walk` for a value go through a list of what it finds."""
+    code = _NOT_CODE.sub(lambda match: re.sub(r"\S", " ", match[0]), module)
+    if _defines(code, "walk"):
+        return module
+    written: list[str] = []
+    done = 0
+    for match in _WALK.finditer(code):
+        end = _end_of_value_call(code, match.end())
+        if end and match.start() >= done:
+            inner = with_relations(module[match.end() : end])
+            written += (module[done : match.start()], f"{_WALKED}{inner}[_]")
+            done = end
+    return "".join((*written, module[done:]))
+
+
+def _end_of_value_call(code: str, begin: int) -> int:
+    """Return where a call with one argument ends, whose "(" is at `begin`; 0 for another call."""
+    depth = 0
+    for at in range(begin, len(code)):
+        if code[at] in "([{":
+            depth += 1
+        elif code[at] in ")]}":
+            depth -= 1
+        elif code[at] == "," and depth == 1:
+            return 0
+        if depth == 0:
+            return at + 1
+    return 0
+
+
 def guarded() -> str:
     """Return the module with the wrapped builtins, in the first version of the language."""
     lines = [f"package {PACKAGE}", _HELPERS]
@@ -127,6 +164,8 @@ def for_package(name: str, modules: list[str]) -> str:
 
 
 def _used(code: str) -> Iterator[str]:
+    if _calls(code, _WALKED):
+        yield _PAIRS
     for name, text in _OLD.items():
         if _calls(code, name) and not _defines(code, name):
             yield text

@@ -166,6 +166,18 @@ violation[{"msg": msg}] {
         {"template": {"spec": {"hostNetwork": True}}},
         ["template.spec.hostNetwork"],
     ),
+    "a field wherever it stands, found as a value": Policy(
+        """
+violation[{"msg": msg}] {
+  [path, value] := walk(object.get(input.review.object, "spec", {})) # walk(x)
+  value == true
+  msg := sprintf("%v, not walk(x), %v", [concat(".", path), deepest])
+}
+deepest = count([1 | [_, true] = walk(input.review.object)])
+""",
+        {"template": {"spec": {"hostNetwork": True}}},
+        ["template.spec.hostNetwork, not walk(x), 1"],
+    ),
     "a rule with a default": Policy(
         """
 default allowed = false
