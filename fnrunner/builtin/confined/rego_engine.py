@@ -14,6 +14,9 @@ and `check` (positions; the latter None where a template cannot be read) and `te
 Source: Gatekeeper, "Constraint Templates" and "The Rego Policy Language"; regorus, its README.
 """
 
+import hashlib
+import hmac
+import ipaddress
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -23,6 +26,8 @@ from fnrunner.builtin.confined import rego_shims
 
 _PLACE: Final = re.compile(r"--> (?P<file>.+):(?P<line>\d+):(?P<column>\d+)\n")
 _SAID: Final = re.compile(r"^error: (?P<text>.*(?:\n(?!\s*$|-->).+)*)", re.MULTILINE)
+# What a function of ours raised, as the engine tells it.
+_OURS: Final = re.compile(r"^extension '([\w.]+)' raises Python error: \w+: (.*)")
 _REFUSED: Final = ("http.send",)  # a policy has no network; Gatekeeper refuses it too
 
 
@@ -81,7 +86,9 @@ class _Policy:
             if more:
                 self._add("builtins", more, v1=False)
         for name in _REFUSED:
-            self._engine.add_extension(name, 1, _refusal(name))
+            self._engine.add_extension(name, 1, _refuse)
+        for name, (count, function) in _MORE.items():
+            self._engine.add_extension(name, count, function)
         self._engine.add_data_json(json.dumps({"inventory": inventory}))
 
     def _add(self, file: str, text: str, *, v1: bool) -> None:
@@ -103,11 +110,31 @@ class _Policy:
         return found
 
 
-def _refusal(name: str) -> Callable[[object], object]:
-    def refuse(_: object) -> object:
-        raise PermissionError(f"{name} is not allowed in a policy")
+def _refuse(_: object) -> object:
+    raise PermissionError("not allowed in a policy")
 
-    return refuse
+
+def _digest(name: str) -> Callable[[str], str]:
+    return lambda text: hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _signature(name: str) -> Callable[[str, str], str]:
+    return lambda text, key: hmac.digest(key.encode(), text.encode(), name).hex()
+
+
+def _intersect(one: str, other: str) -> bool:
+    first, second = (ipaddress.ip_network(each, strict=False) for each in (one, other))
+    return first.version == second.version and first.overlaps(second)
+
+
+# Functions of Open Policy Agent that the engine lacks, by name, with their number of arguments.
+_MORE: Final[Mapping[str, tuple[int, Callable[..., object]]]] = {
+    **{f"crypto.{name}": (1, _digest(name)) for name in ("md5", "sha1", "sha256")},
+    **{
+        f"crypto.hmac.{name}": (2, _signature(name)) for name in ("md5", "sha1", "sha256", "sha512")
+    },
+    "net.cidr_intersects": (2, _intersect),
+}
 
 
 def _worded(text: str) -> str:
@@ -116,7 +143,7 @@ def _worded(text: str) -> str:
     if text == "not a valid rule path":
         return 'it has no rule `violation`: write violation[{"msg": msg}]'
     place, said = _PLACE.search(text), _SAID.search(text)
-    words = " ".join((said["text"] if said else text).split())
+    words = _OURS.sub(r"\1: \2", " ".join((said["text"] if said else text).split()))
     if words == "else cannot be used with set rules":  # what follows is no else, but a body
         words = "a rule like violation[…] has one body: write its head before each"
     return f"{place['file']}:{place['line']}:{place['column']}: {words}" if place else words

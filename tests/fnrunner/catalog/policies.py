@@ -178,6 +178,20 @@ deepest = count([1 | [_, true] = walk(input.review.object)])
         {"template": {"spec": {"hostNetwork": True}}},
         ["template.spec.hostNetwork, not walk(x), 1"],
     ),
+    "digests and networks": Policy(
+        """
+violation[{"msg": msg}] {
+  not crypto.sha1(5)
+  keyed := crypto.hmac.sha256("a", "b")
+  inside := net.cidr_intersects("10.0.0.0/8", input.parameters.net)
+  apart := net.cidr_intersects("10.0.0.0/8", "::/0")
+  msg := sprintf("%v %v %v %v", [crypto.md5("a"), substring(keyed, 0, 6), inside, apart])
+}
+""",
+        {},
+        ["0cc175b9c0f1b6a831c399e269772661 cb448b true false"],
+        {"net": "10.2.0.0/16"},
+    ),
     "a rule with a default": Policy(
         """
 default allowed = false

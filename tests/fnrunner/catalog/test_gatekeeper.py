@@ -355,7 +355,12 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "the network": (
         (pod(), template('violation[{"msg": "x"}] { http.send({"url": "http://a"}) }'),
          constraint()),
-        "http.send is not allowed in a policy",
+        "spec.targets[0].rego:2:36: http.send: not allowed in a policy",
+    ),
+    "a network that is none": (
+        (pod(), template('violation[{"msg": "x"}] { net.cidr_intersects("10.0.0.0/8", "x") }'),
+         constraint()),
+        "net.cidr_intersects: 'x' does not appear to be an IPv4 or IPv6 network",
     ),
     "another name": (
         (template(name="other"),),
