@@ -7,12 +7,13 @@ Rules:
   bracket and its comma, the header of a block scalar.
 - Where the rest of the line would become part of it, inside `[a, b]`, the brackets are first
   replaced by lines of their own, as functions that set such comments expect; elsewhere it is
-  refused.
+  refused. A comment behind brackets that stand behind a dash goes on a line above them then.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cadlib.errors import Place
 from cadlib.yaml.fields import FieldPath, field_text
@@ -35,21 +36,31 @@ def agree(found: Comments, wanted: Comments) -> bool:
     )
 
 
-def make_room(document: Document, wanted: Comments, patch: Patch) -> None:
+def make_room(document: Document, wanted: Comments, patch: Patch) -> set[FieldPath]:
     """Put entries of flow collections on lines of their own where comments shall follow them.
+
+    Of collections in each other only the outermost is replaced; the inner ones are its entries
+    then, and may need room themselves.
 
     Args:
         document: The document, its values as they shall be.
         wanted: Every comment with its "#", by field.
-        patch: Takes the edits; none if there is room for every comment.
+        patch: Takes the edits; none if there is room for every comment, or none to be had.
+
+    Returns:
+        Fields whose wanted comments are on lines of their own now.
     """
-    opened: set[int] = set()
+    opened: set[FieldPath] = set()
+    moved: set[FieldPath] = set()
     for place in _places(document, wanted):
         if place.match is None and place.wanted is not None and _rest(patch, place.end):
             found = _outermost_flow(document.root, place.field)
-            if found and found[1].start not in opened:
-                opened.add(found[1].start)
-                _open(document, *found, patch)
+            if found and found.field not in opened:
+                opened.add(found.field)
+                if _open(document, found, patch) and found.after is None:
+                    _move(found, wanted.get(found.field), patch)
+                    moved.add(found.field)
+    return moved
 
 
 def set_comments(document: Document, wanted: Comments, patch: Patch) -> None:
@@ -114,10 +125,19 @@ def _rest(patch: Patch, position: int) -> str:
     return patch.text[position : patch.line_end(position)].strip(" \t")
 
 
-def _outermost_flow(root: Node, field: FieldPath) -> tuple[Map | Seq, Map | Seq, int | None] | None:
-    """Return the flow collection around a field, what it stands in, and where its key ends."""
+class _Flow(NamedTuple):
+    """A flow collection in a block: its field, what it stands in, and where its key ends."""
+
+    field: FieldPath
+    parent: Map | Seq
+    node: Map | Seq
+    after: int | None
+
+
+def _outermost_flow(root: Node, field: FieldPath) -> _Flow | None:
+    """Return the flow collection around a field."""
     node = root
-    for step in field:
+    for depth, step in enumerate(field):
         key: Scalar | Alias | None = None
         if isinstance(node, Map) and isinstance(step, str):
             key, inner = node.at(step) or (None, node)
@@ -126,32 +146,41 @@ def _outermost_flow(root: Node, field: FieldPath) -> tuple[Map | Seq, Map | Seq,
         else:
             return None
         if isinstance(inner, Map | Seq) and inner.flow and not node.flow:
-            return node, inner, key.end if key else None
+            return _Flow(field[: depth + 1], node, inner, key.end if key else None)
         node = inner
     return None
 
 
-def _open(
-    document: Document, parent: Map | Seq, node: Map | Seq, after: int | None, patch: Patch
-) -> None:
-    """Replace brackets by lines, one for each entry, with the text it has."""
-    text = document.source.text
+def _open(document: Document, found: _Flow, patch: Patch) -> bool:
+    """Replace brackets by lines, one for each entry, with the text it has, if they can be."""
+    text, node, after = document.source.text, found.node, found.after
     if "\n" in text[node.start : node.end] or node.anchor is not None or not children(node):
-        return
+        return False
     keys = node.keys if isinstance(node, Map) else node.items
     spans = [text[k.start : max(k.end, v.end)] for k, v in zip(keys, children(node), strict=True)]
     dash = "- " if isinstance(node, Seq) else ""
-    at = column(document.source, parent)
+    at = column(document.source, found.parent)
     if after is None:  # behind a dash
         patch.replace(
             node.start, node.end, f"\n{' ' * (at + 2)}{dash}".join([dash + spans[0], *spans[1:]])
         )
-        return
-    style = Neighbours(document).style(parent, node.value)
+        return True
+    style = Neighbours(document).style(found.parent, node.value)
     margin = " " * (at if dash and style.compact else at + style.step)
     colon = text.index(":", after) + 1
     patch.delete(colon, node.end)
     patch.insert_lines(patch.after(node.end), [margin + dash + each for each in spans])
+    return True
+
+
+def _move(found: _Flow, wanted: str | None, patch: Patch) -> None:
+    """Take away what follows brackets behind a dash, and write what is wanted above them."""
+    patch.delete(found.node.end, patch.line_end(found.node.end))
+    if wanted is not None:
+        start = patch.line_start(found.node.start)
+        line = patch.text[start : found.node.start]
+        margin = line[: len(line) - len(line.lstrip(" "))]
+        patch.insert_lines(start, [margin + wanted.rstrip()])
 
 
 def _line(document: Document, field: FieldPath, comment: str) -> str:

@@ -206,13 +206,21 @@ def _inside(document: Document, patch: Patch) -> tuple[int, int]:
 def _commented(stream: Stream, comments: Sequence[Comments | None], expected: list[Value]) -> bytes:
     """Bring line comments to the wanted ones, and compare them after reading again."""
     wanted = {n: each for n, each in enumerate(comments) if each is not None}
-    for write in (make_room, set_comments):
-        patch = Patch(stream.source)
+    patch = Patch(stream.source)
+    while True:  # once more for what was in brackets in brackets
         for position, each in wanted.items():
             if not agree(stream.documents[position].comments, each):
-                write(stream.documents[position], each, patch)
-        if patch.edits:
-            stream = read(_checked(stream, patch, expected), path=stream.source.path)
+                moved = make_room(stream.documents[position], each, patch)
+                wanted[position] = {f: text for f, text in each.items() if f not in moved}
+        if not patch.edits:
+            break
+        stream = read(_checked(stream, patch, expected), path=stream.source.path)
+        patch = Patch(stream.source)
+    for position, each in wanted.items():
+        if not agree(stream.documents[position].comments, each):
+            set_comments(stream.documents[position], each, patch)
+    if patch.edits:
+        stream = read(_checked(stream, patch, expected), path=stream.source.path)
     for position, each in wanted.items():
         document = stream.documents[position]
         if not agree(document.comments, each):

@@ -50,6 +50,15 @@ TABLE: dict[str, tuple[str, dict[str, str], str]] = {
         "a:\n    b: 1\nc:\n    d: 1\n    e: 2 # e\n"),
     "an element of brackets behind a dash gets a line": (
         "- [x, y]\n", {"[0][1]": "# y"}, "- - x\n  - y # y\n"),
+    "brackets in brackets are opened one after the other": (
+        "a: [{b: 1, c: [2, 3]}, [4]]\n", {"a[0].c[1]": "# three"},
+        "a:\n- b: 1\n  c:\n  - 2\n  - 3 # three\n- [4]\n"),
+    "what stands behind brackets behind a dash goes above them": (
+        "a:\n  - {b: 1, c: 2} # d\n  - - [3, 4] # e\n",
+        {"a[0]": "# d", "a[0].b": "# f", "a[1][0]": "# g", "a[1][0][0]": "# h"},
+        "a:\n  # d\n  - b: 1 # f\n    c: 2\n  # g\n  - - - 3 # h\n      - 4\n"),
+    "and is gone where it is not wanted": (
+        "- {b: 1} # d\n", {"[0].b": "# e"}, "- b: 1 # e\n"),
 }  # fmt: skip
 
 

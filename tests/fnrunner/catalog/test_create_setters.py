@@ -108,3 +108,16 @@ def test_a_wrong_configuration_is_refused(data: Value, wanted: str) -> None:
 
     assert (list(answer.items), answer.failed) == (list(given), True)
     assert messages(answer.results) == [f"failed to create setters: {wanted}"]
+
+
+def test_lists_of_mappings_in_brackets_get_comments() -> None:
+    """Short-cut: open the outer brackets only, and fail at what stands in the inner ones."""
+    text = f"{HEAD}ports: [{{name: http, port: 80}}]\nmore:\n- {{port: 80}} # web\n"
+
+    new, _, failed = called(NAME, text, port="80")
+
+    assert not failed
+    assert new == (
+        f"{HEAD}ports:\n- name: http\n  port: 80 # kpt-set: ${{port}}\n"
+        "more:\n# web\n- port: 80 # kpt-set: ${port}\n"
+    )
