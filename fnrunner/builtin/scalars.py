@@ -34,6 +34,7 @@ _ESCAPES: Final = {
     "\\": "\\\\",
     '"': '\\"',
 }
+_TAG: Final = re.compile(r"(?:&\S+\s+)?!")
 _NOTES: Final = "internal.config.kubernetes.io/"
 _PLACES: Final = ("config.kubernetes.io/path", "config.kubernetes.io/index", "config.k8s.io/id")
 
@@ -156,9 +157,10 @@ def written(item: Item) -> Value:
 
 
 def _in_quotes(item: Item, path: FieldPath, value: str) -> bool:
+    """Say whether a string is one whatever it says: by its quotes, or by a tag."""
     node = _node(item, path)
-    if node is not None:
-        return bool(node.style)
+    if node is not None and item.document is not None:
+        return bool(node.style) or _TAG.match(item.document.source.text, node.start) is not None
     return not same(resolve(value), value)
 
 

@@ -44,6 +44,12 @@ DONE: dict[str, tuple[str, dict[str, str], str, list[str]]] = {
         "v: '4'",
         ["Mutated field value to \"'4'\""],
     ),
+    "what a tag makes text stays text": (
+        "v: !!str 4\nw: &x !!str 5",
+        {"by_value_regex": "^[45]$", "put_value": "6"},
+        'v: !!str "6"\nw: &x !!str "6"',
+        ['Mutated field value to "\\"6\\""'] * 2,
+    ),
     "values are compared as written": ("v: 1.10", {"by_value": "1.1"}, "v: 1.10", NONE),
     "and found as written": (
         "v: 1.10",
