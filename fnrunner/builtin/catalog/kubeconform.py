@@ -1,6 +1,7 @@
 """The catalog's `kubeconform`: holds every resource against Kubernetes' schemas.
 
 Rules:
+    - What a List holds is looked at piece by piece.
     - Every problem of every resource is reported, each at its field, and one fails the function.
       Fields that are not known are one problem of what holds them.
     - A kind without a schema (a custom resource) passes, and the log says so, as with the
@@ -87,8 +88,9 @@ def run(resources: ResourceList) -> Verdict:
         return verdict.refused(resources.items, verdict.result(str(error), "error"))
     checked = _Checked(config, resources.items)
     for item in resources.items:
-        if not _is_skipped(item.value, config):
-            checked.hold(item)
+        for value, path in _resources(item.value):
+            if not _is_skipped(value, config):
+                checked.hold(item, value, path)
     if checked.results:
         return verdict.refused(resources.items, *checked.results)
     return Verdict(items=resources.items, results=(), log=checked.log())
@@ -115,9 +117,14 @@ class _Checked:
         found = structural.kinds(item.value, strict=strict, metadata=metadata)
         self._custom |= {name: (kind, item) for name, kind in found.items()}
 
-    def hold(self, item: Item) -> None:
-        """Hold a resource against its schema."""
-        value = item.value
+    def hold(self, item: Item, value: Value, path: resource.Path) -> None:
+        """Hold a resource against its schema.
+
+        Args:
+            item: The resource, or the List that it stands in.
+            value: The resource.
+            path: Where it stands in the item.
+        """
         name = resource.group(value), resource.version(value), resource.kind(value)
         if name in self._custom:
             problems: Sequence[Problem] | None = self._of_custom(value, *self._custom[name])
@@ -125,11 +132,11 @@ class _Checked:
             problems = self._shipped.problems(*name, value)
         if problems is not None:
             self.results += (
-                verdict.at(item, problem.message, "error", _place(problem.path))
+                verdict.at(item, problem.message, "error", _place((*path, *problem.path)))
                 for problem in problems
             )
         elif self._config.report_missing and not _is_for_tools(value):
-            self.results.append(_missing(item, self._config))
+            self.results.append(_missing(item, value, path, self._config))
         else:
             self._unchecked.add(_called(value))
 
@@ -211,6 +218,15 @@ def _version(text: str) -> str:
     return minor
 
 
+def _resources(value: Value, path: resource.Path = ()) -> Iterator[tuple[Value, resource.Path]]:
+    """Yield a resource, or those that a List holds, each with its place."""
+    if resource.kind(value).lower() != "list":
+        yield value, path
+        return
+    for position, each in enumerate(resource.items(resource.field(value, "items"))):
+        yield from _resources(each, (*path, "items", position))
+
+
 def _is_skipped(value: Value, config: _Config) -> bool:
     kind = resource.kind(value)
     return kind in config.skipped or f"{resource.api_version(value)}/{kind}" in config.skipped
@@ -224,12 +240,12 @@ def _is_for_tools(value: Value) -> bool:
     )
 
 
-def _missing(item: Item, config: _Config) -> Result:
+def _missing(item: Item, value: Value, path: resource.Path, config: _Config) -> Result:
     message = (
-        f"no schema found for {_called(item.value)} in Kubernetes {config.version}:"
+        f"no schema found for {_called(value)} in Kubernetes {config.version}:"
         " add its kind to `skip_kinds`, or set `ignore_missing_schemas`"
     )
-    return verdict.at(item, message, "error", "")
+    return verdict.at(item, message, "error", _place(path))
 
 
 def _called(value: Value) -> str:

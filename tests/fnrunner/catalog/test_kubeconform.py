@@ -110,6 +110,24 @@ spec:
     ]
 
 
+LIST = """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}
+- {apiVersion: x.io/v1, kind: X, metadata: {name: b}}
+"""
+
+
+def test_a_list_is_looked_at_piece_by_piece() -> None:
+    """Short-cut: find no schema for it, and pass it over."""
+    answer = call(kubeconform.run, LIST, config_map(ignore_missing_schemas="false"))
+    values, unknown = answer.results
+    assert (values["field"], unknown["field"]) == ({"path": "items.0.data.a"}, {"path": "items.1"})  # type: ignore[index] # plain data
+    assert "x.io/v1 X" in str(unknown["message"])  # type: ignore[index] # plain data
+    assert not call(kubeconform.run, LIST, config_map(skip_kinds="ConfigMap")).failed
+
+
 def test_a_version_is_chosen() -> None:
     """Short-cut: take the newest, whatever is asked for."""
     text = "apiVersion: flowcontrol.apiserver.k8s.io/v1beta2\nkind: FlowSchema\nspec: 1"
