@@ -6,16 +6,18 @@ Rules:
       replaced, and stay in their files.
     - What is not there yet is added, in the target path's file or one named after it.
     - Annotations that say where a resource lies, or how a function is run, are not taken over.
+    - Where the configuration is a resource of the package, its line comments (setters, say) come
+      along, in the place of those of what is replaced.
 
 Source: reference/kpt.md, section 6; the catalog's functions/go/upsert-resource.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from cadlib.resourcelist import Item, ResourceList
-from cadlib.yaml import Value, same
+from cadlib.yaml import FieldPath, Value, same
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
@@ -42,6 +44,8 @@ spec:
     app: web
 """,
 )
+
+Comments = Mapping[FieldPath, str]
 
 _TARGET: Final = "config.kubernetes.io/target-path"
 _PLACE: Final = "config.kubernetes.io/path"  # the older annotation, which the catalog's keeps
@@ -74,8 +78,10 @@ def run(resources: ResourceList) -> Verdict:
             problem = f"failed to upsert resource: {at} must be a resource with a kind and a name"
             return verdict.refused(resources.items, verdict.result(problem, "error"))
     package = _Package(resources.items)
-    for value in given:
-        package.upsert(value)
+    comments = next((item.comments for item in resources.items if same(item.value, config)), {})
+    for position, value in enumerate(given):
+        path = () if value is config else ("items", position)
+        package.upsert(value, _below(comments, path))
     return Verdict(items=tuple(package.items), results=())
 
 
@@ -92,9 +98,10 @@ class _Package:
         self._positions.setdefault(_called(item.value), []).append(len(self.items))
         self.items.append(item)
 
-    def upsert(self, given: Value) -> None:
-        """Replace what is called the same, or add it."""
+    def upsert(self, given: Value, comments: Comments) -> None:
+        """Replace what is called the same, or add it, with these comments."""
         target, bare = resource.annotation(given, _TARGET), _bare(given)
+        comments = {path: text for path, text in comments.items() if _is_there(bare, path)}
         fitting = [
             position
             for position in self._positions.get(_called(given), ())
@@ -103,9 +110,31 @@ class _Package:
         ]
         for position in fitting:
             item = self.items[position]
-            self.items[position] = item if same(item.value, bare) else replace(item, value=bare)
+            if not same(item.value, bare):
+                item = replace(item, value=bare)
+            if any(item.comments.get(path) != text for path, text in comments.items()):
+                item = replace(item, comments={**item.comments, **comments})
+            self.items[position] = item
         if not fitting:
-            self._add(Item(bare, path=target or resource.annotation(given, _PLACE)))
+            path = target or resource.annotation(given, _PLACE)
+            self._add(Item(bare, comments, path=path))
+
+
+def _below(comments: Comments, outer: FieldPath) -> Comments:
+    """Return the comments below a field, by their paths from there."""
+    size = len(outer)
+    return {path[size:]: text for path, text in comments.items() if path[:size] == outer}
+
+
+def _is_there(value: Value, path: FieldPath) -> bool:
+    for step in path:
+        if isinstance(value, dict) and step in value:
+            value = value[str(step)]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return False
+    return True
 
 
 def _configures(value: Value) -> bool:

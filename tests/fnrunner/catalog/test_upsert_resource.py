@@ -6,6 +6,7 @@ from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin.catalog import upsert_resource
 from tests.fnrunner.calls import Answer, call, values
+from tests.fnrunner.catalog.texts import items
 
 TARGET = "config.kubernetes.io/target-path"
 
@@ -28,13 +29,13 @@ def upserted(config: Value, *items: Item) -> list[tuple[Value, str, int | None]]
 
 def test_every_one_of_the_name_is_replaced_in_its_place() -> None:
     """Short-cut: replace the first, or put the new one at the end."""
-    items = (
+    there = (
         Item(service("a", "old"), path="x.yaml", index=1),
         Item(service("b", "old"), path="x.yaml", index=2),
         Item(service("a", "older"), path="y/z.yaml", index=0),
     )
     new = service("a", "new", labels={"tier": "web"})
-    assert upserted(new, *items) == [
+    assert upserted(new, *there) == [
         (new, "x.yaml", 1),
         (service("b", "old"), "x.yaml", 2),
         (new, "y/z.yaml", 0),
@@ -104,6 +105,48 @@ def test_what_is_the_same_stays_the_same_object() -> None:
     item = Item(service("a", "x"), path="x.yaml")
     found = upsert_resource.run(ResourceList((item,), service("a", "x")))
     assert found.items[0] is item
+
+
+CONFIG = """\
+apiVersion: v1
+kind: List
+metadata:
+  name: services
+items:
+- apiVersion: v1
+  kind: Service
+  metadata:
+    name: a # kpt-set: ${name}
+    annotations: # where
+      config.kubernetes.io/target-path: x.yaml # there
+  ports:
+  - 80 # kpt-set: ${port}
+- apiVersion: v1
+  kind: Service
+  metadata:
+    name: b # kpt-set: ${name}-2
+"""
+
+
+def test_comments_of_the_configuration_come_along() -> None:
+    """Short-cut: values only, and setters of what was put are gone with the next apply-setters."""
+    (config,) = items(CONFIG, "list.yaml")
+    (there,) = items("apiVersion: v1 # v\nkind: Service\nmetadata:\n  name: a # old\n", "x.yaml")
+    found = upsert_resource.run(ResourceList((config, there), config.value)).items
+    again = upsert_resource.run(ResourceList(tuple(found), config.value)).items
+
+    assert [(item.path, dict(item.comments)) for item in found[1:]] == [
+        (
+            "x.yaml",
+            {
+                ("apiVersion",): "# v",
+                ("metadata", "name"): "# kpt-set: ${name}",
+                ("ports", 0): "# kpt-set: ${port}",
+            },
+        ),
+        ("", {("metadata", "name"): "# kpt-set: ${name}-2"}),
+    ]
+    assert all(new is old for new, old in zip(again, found, strict=True))
 
 
 REFUSED = {
