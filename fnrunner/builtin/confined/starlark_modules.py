@@ -194,7 +194,8 @@ def _match(pattern: str, string: str, flags: int = 0) -> list[tuple[str, ...]]: 
 
 def _search(pattern: str, string: str, flags: int = 0) -> list[int] | None:  # noqa: ARG001
     found = _pattern(pattern).search(string)
-    return [found.start(), found.end()] if found else None
+    # Scripts count the bytes of a text.
+    return [len(string[:end].encode()) for end in found.span()] if found else None
 
 
 def _split(pattern: str, string: str, maxsplit: int = 0, flags: int = 0) -> tuple[str, ...]:  # noqa: ARG001

@@ -407,6 +407,11 @@ LOADED = {
         ' rx.sub("(a)(.)", "$2${1}$$", "abac"), rx.match("(a)(x)?", "ba"), "a b".split(" "))',
         '("ab", "ac") ("a", "b", "c") ("a", "b,c") ba$ca$ [("a", "a", "")] ["a", "b"]',
     ),
+    "places in a text": (
+        'load("re.star", "re")\ntext = "äb€c"\nm = re.search("€c?", text)\n'
+        'print(m, text[m[0]:m[1]], re.search("x", text))',
+        "[3, 7] €c None",
+    ),
     "krmfn": (
         'load("krmfn.star", "krmfn")\n'
         'r = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n"}}\n'
