@@ -10,6 +10,7 @@ Source: starlib 0.5.0, encoding/csv and encoding/yaml; gopkg.in/yaml.v2.
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from math import isfinite
@@ -136,12 +137,18 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # it has no types
         return self.represent_scalar(self.resolve(yaml.ScalarNode, text, (True, False)), text)
 
 
+_STYLE: Final = {"default_flow_style": False, "allow_unicode": True}
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _ALSO_BOOLEAN: Final = frozenset({"y", "Y", "n", "N"})
+_FLOAT: Final = "tag:yaml.org,2002:float"
+# As Go has it, with no need for a dot in front of an exponent.
+_GO_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+\Z")
 _Loader.yaml_implicit_resolvers = {
     first: [each for each in resolvers if each[0] != _TIMESTAMP]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+for _class in (_Loader, _Dumper):
+    _class.add_implicit_resolver(_FLOAT, _GO_FLOAT, list("-+0123456789."))
 _Dumper.add_representer(str, _Dumper.represent_text)
 _Dumper.add_representer(float, _Dumper.represent_number)
 
@@ -160,7 +167,7 @@ def loads(source: str) -> Any:
 
 def dumps(*values: Any) -> str:
     """Return values as YAML, each a document."""
-    texts = (yaml.dump(plain(value), Dumper=_Dumper, default_flow_style=False) for value in values)
+    texts = (yaml.dump(plain(value), Dumper=_Dumper, **_STYLE) for value in values)
     return "---\n".join(text.removesuffix("...\n") for text in texts)
 
 

@@ -356,15 +356,16 @@ LOADED = {
     ),
     "yaml as Go reads it": (
         'load("encoding/yaml.star", "yaml")\n'
-        'print(yaml.loads("{2: a, t: 2020-01-01T00:00:00Z, yes: no}"), yaml.loads("a\\n---\\nb"),'
-        ' yaml.loads(""))',
-        '{2: "a", "t": "2020-01-01T00:00:00Z", True: False} a None',
+        'print(yaml.loads("{2: a, t: 2020-01-01T00:00:00Z, yes: no, f: 1e3}"),'
+        ' yaml.loads("a\\n---\\nb"), yaml.loads(""))',
+        '{2: "a", "t": "2020-01-01T00:00:00Z", True: False, "f": 1000.0} a None',
     ),
     "yaml as Go writes it": (
         'load("encoding/yaml.star", "yaml")\n'
-        's = ["", "yes", "n", "1", "1:20", "a: b", "x"]\n'
+        's = ["", "yes", "n", "1", "1:20", "1e3", "a: b", "ü"]\n'
         'print(yaml.dumps({"t": "a\\nb\\n", "s": s, "f": 2.0, "e": {}, "n": None}))',
-        'e: {}\nf: 2\n"n": null\ns:\n- ""\n- "yes"\n- "n"\n- "1"\n- "1:20"\n- \'a: b\'\n- x\n'
+        'e: {}\nf: 2\n"n": null\ns:\n- ""\n- "yes"\n- "n"\n- "1"\n- "1:20"\n- "1e3"\n- \'a: b\'\n'
+        "- ü\n"
         "t: |\n  a\n  b\n",
     ),
     "numbers in yaml as Go writes them": (
