@@ -18,7 +18,7 @@ from typing import Final, NoReturn
 
 from cadlib.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import resource, verdict
+from fnrunner.builtin import resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import Verdict
@@ -78,8 +78,8 @@ def run(resources: ResourceList) -> Verdict:
 
 
 def _project(config: Value) -> str:
-    found = resource.field(config, "data", _SETTER)
-    if not isinstance(found, str) or not found:
+    found = (scalars.of_config(resource.field(config, "data")) or {}).get(_SETTER)
+    if not found:
         raise _RefusedError(
             f"missing `.data.{_SETTER}` field in `ConfigMap` FunctionConfig; it must be a text"
         )

@@ -108,6 +108,14 @@ def test_a_number_is_a_project_that_is_set() -> None:
     assert ran(kptfile(""), given)[1] is given.value
 
 
+def test_a_number_is_the_name_of_a_project() -> None:
+    """Short-cut: take texts only, and refuse a name that has digits alone."""
+    config: Value = {"data": {"project-id": 12345}}
+    given = (kptfile(""), item("{apiVersion: storage.cnrm.cloud.google.com/v1, kind: K}"))
+    found = set_project_id.run(ResourceList(given, config)).items[1].value
+    assert resource.annotation(found, "cnrm.cloud.google.com/project-id") == "12345"
+
+
 @pytest.mark.parametrize(("version", "annotations", "found"), ANNOTATED.values(), ids=ANNOTATED)
 def test_annotation(version: str, annotations: str, found: str) -> None:
     text = f"{{apiVersion: {version}, kind: K, metadata: {{name: a, annotations: {annotations}}}}}"
