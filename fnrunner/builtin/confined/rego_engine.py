@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fnrunner.builtin.confined import rego_shims
+from fnrunner.builtin.confined.go_text import sprintf
 
 _PLACE: Final = re.compile(r"--> (?P<file>.+):(?P<line>\d+):(?P<column>\d+)\n")
 _SAID: Final = re.compile(r"^error: (?P<text>.*(?:\n(?!\s*$|-->).+)*)", re.MULTILINE)
@@ -127,12 +128,14 @@ def _intersect(one: str, other: str) -> bool:
     return first.version == second.version and first.overlaps(second)
 
 
-# Functions of Open Policy Agent that the engine lacks, by name, with their number of arguments.
+# Functions of Open Policy Agent that the engine lacks, by name, with their number of arguments;
+# `go.sprintf` is what its `sprintf` rests on.
 _MORE: Final[Mapping[str, tuple[int, Callable[..., object]]]] = {
     **{f"crypto.{name}": (1, _digest(name)) for name in ("md5", "sha1", "sha256")},
     **{
         f"crypto.hmac.{name}": (2, _signature(name)) for name in ("md5", "sha1", "sha256", "sha512")
     },
+    "go.sprintf": (2, sprintf),
     "net.cidr_intersects": (2, _intersect),
 }
 

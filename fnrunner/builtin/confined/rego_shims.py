@@ -89,7 +89,18 @@ _GUARDED: Final = {
     "units.parse_bytes": (1, "_is_amount({0})"),
     "upper": (1, _TEXT),
 }  # fmt: skip
+# Written in Rego over a function of ours, since it takes values of any kind.
+_WRITTEN: Final = {"sprintf": 2}
 _HELPERS: Final = r"""
+_printed(x) = x { is_string(x) }
+_printed(x) = x { is_number(x) }
+_printed(x) = "set()" { x == set() }
+_printed(x) = y { not is_string(x); not is_number(x); x != set(); y := sprintf("%v", [x]) }
+has_sprintf(form, xs) = y {
+    is_string(form)
+    is_array(xs)
+    y := go.sprintf(form, [y | x := xs[_]; y := _printed(x)])
+}
 _is_number(x) { {"boolean", "null", "number"}[type_name(x)] }
 _is_number(x) {
     is_string(x)
@@ -176,7 +187,8 @@ def _used(code: str) -> Iterator[str]:
     for name, text in _OLD.items():
         if _calls(code, name) and not _defines(code, name):
             yield text
-    for name, (count, _) in _GUARDED.items():
+    counts = {name: count for name, (count, _) in _GUARDED.items()} | _WRITTEN
+    for name, count in counts.items():
         if _calls(code, name) and not _defines(code, name):
             given = ", ".join(f"a{n}" for n in range(count))
             yield f"{name}({given}) = y {{ y := data.{PACKAGE}.{_flat(name)}({given}) }}"

@@ -12,11 +12,12 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from math import isfinite
 from typing import Any, Final
 
 import yaml
+
+from fnrunner.builtin.confined.go_text import float_text
 
 
 def read_all(
@@ -95,23 +96,8 @@ def _go_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and isfinite(value):
-        return _go_float(value, exponent_from=21)
+        return float_text(value, exponent_from=21)
     return str(value)
-
-
-def _go_float(number: float, *, exponent_from: int) -> str:
-    """Return a finite number as Go prints it.
-
-    Args:
-        number: The number.
-        exponent_from: From which power of ten on it has an exponent.
-    """
-    shortest = Decimal(repr(number)).normalize()
-    power = shortest.adjusted()
-    if shortest.is_zero() or -4 <= power < exponent_from:
-        return f"{shortest:f}"
-    digits = f"{shortest.scaleb(-power):f}"
-    return f"{digits}e{'-' if power < 0 else '+'}{abs(power):02}"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
@@ -133,7 +119,7 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # it has no types
     def represent_number(self, number: float) -> yaml.ScalarNode:
         if not isfinite(number):
             return self.represent_float(number)
-        text = _go_float(number, exponent_from=6)
+        text = float_text(number, exponent_from=6)
         return self.represent_scalar(self.resolve(yaml.ScalarNode, text, (True, False)), text)
 
 

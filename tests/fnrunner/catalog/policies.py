@@ -178,6 +178,20 @@ deepest = count([1 | [_, true] = walk(input.review.object)])
         {"template": {"spec": {"hostNetwork": True}}},
         ["template.spec.hostNetwork, not walk(x), 1"],
     ),
+    "texts as Go formats them": Policy(
+        """
+violation[{"msg": msg}] {
+  values := ["a", 7, 1.50, {"b", "a"}, set(), {"k": [null]}, true, 12345678901234567890]
+  msg := sprintf("%-3s|%03d|%v|%v|%v|%v|%v|%v|%v", values)
+}
+violation[{"msg": sprintf("%v", ["a", 2])}] { true }
+""",
+        {},
+        [
+            'a  |007|1.5|{"a", "b"}|set()|{"k": [null]}|true|12345678901234567890|%!v(MISSING)',
+            "a%!(EXTRA int=2)",
+        ],
+    ),
     "digests and networks": Policy(
         """
 violation[{"msg": msg}] {
