@@ -1,7 +1,7 @@
 """What a builtin function answers, and the entries of `results` in the catalog's form."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cadlib.resourcelist import Item
 from fnrunner.builtin import resource
@@ -31,6 +31,21 @@ class Verdict:
 def refused(items: Sequence[Item], *results: Result) -> Verdict:
     """Return the verdict of a function that fails and changes nothing."""
     return Verdict(items=items, results=results, failed=True, log=FAILURE_LOG)
+
+
+def logged(found: Verdict, prefix: str = "") -> Verdict:
+    """Return a verdict whose log, if it failed, are its errors, each once.
+
+    So do functions that are built on kyaml's framework, not on the functions SDK.
+
+    Args:
+        found: The verdict.
+        prefix: What stands in front of the errors in messages only.
+    """
+    if not found.failed:
+        return found
+    errors = (str(each["message"]).removeprefix(prefix) for each in found.results)
+    return replace(found, log="\n".join(dict.fromkeys(errors)))
 
 
 def result(message: str, severity: str) -> Result:

@@ -51,6 +51,9 @@ data:
 )
 
 
+_FAILED: Final = "failed to apply setters: "
+
+
 @dataclass(frozen=True, slots=True)
 class _Note:
     """What was done at one resource, and what could not be."""
@@ -68,7 +71,7 @@ class _UnsetError(Exception):
 
 def run(resources: ResourceList) -> Verdict:
     """Apply the setters that the configuration gives."""
-    return alone.run(begin, resources)
+    return verdict.logged(alone.run(begin, resources), _FAILED)
 
 
 def begin(config: Value) -> Alone[_Note]:
@@ -76,7 +79,7 @@ def begin(config: Value) -> Alone[_Note]:
     given = scalars.of_config(resource.field(config, "data"))
     if given is None:
         problem = "`data` must be a mapping from the names of setters to texts; write lists as text"
-        raise RefusedError(verdict.result(f"failed to apply setters: {problem}", "error"))
+        raise RefusedError(verdict.result(_FAILED + problem, "error"))
     return _ApplySetters(given)
 
 
@@ -100,7 +103,7 @@ class _ApplySetters:
             try:
                 new, told = self._new(item, path, old, wanted[path])
             except _UnsetError as error:
-                message = f"failed to apply setters: {error}"
+                message = f"{_FAILED}{error}"
                 problems.append(verdict.at(item, message, "error", field_text(path)))
                 continue
             value = resource.with_field(value, path, new)

@@ -51,12 +51,13 @@ data:
 # What these annotations say is for tools; the catalog's function leaves them out, too.
 _TOOLS: Final = (".annotations.internal.config.kubernetes.io", ".annotations.config.kubernetes.io")
 
+_FAILED: Final = "failed to create setters: "
 _Note = tuple[Result, ...]
 
 
 def run(resources: ResourceList) -> Verdict:
     """Create the setters that the configuration gives."""
-    return alone.run(begin, resources)
+    return verdict.logged(alone.run(begin, resources), _FAILED)
 
 
 def begin(config: Value) -> Alone[_Note]:
@@ -83,7 +84,7 @@ def begin(config: Value) -> Alone[_Note]:
 
 
 def _refused(problem: str) -> RefusedError:
-    return RefusedError(verdict.result(f"failed to create setters: {problem}", "error"))
+    return RefusedError(verdict.result(_FAILED + problem, "error"))
 
 
 @dataclass(frozen=True, slots=True)

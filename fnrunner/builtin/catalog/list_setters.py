@@ -45,6 +45,7 @@ _TIMESTAMP: Final = re.compile(
     )?""",
     re.VERBOSE,
 )
+_FAILED: Final = "failed to list setters: "
 _TEXT: Final = "str"
 
 
@@ -102,11 +103,10 @@ def run(resources: ResourceList) -> Verdict:
     try:
         found = discovered(resources.items)
     except KptfileError as error:
-        message = f"failed to list setters: unable to read Kptfile: {error.problem}"
+        message = f"{_FAILED}unable to read Kptfile: {error.problem}"
         item = next(each for each in resources.items if each.path == KPTFILE)
-        return verdict.refused(
-            resources.items, verdict.at(item, message, "error", error.place.field)
-        )
+        problem = verdict.at(item, message, "error", error.place.field)
+        return verdict.logged(verdict.refused(resources.items, problem), _FAILED)
     results = [{"message": str(each)} for each in found.setters()]
     if not results:
         results = [{"message": "no setters found", "severity": "warning"}]

@@ -69,6 +69,7 @@ _MATCHERS: Final = (
     "put-value",
     "put-comment",
 )
+_FAILED: Final = "failed to perform search-replace operation: "
 _GROUP: Final = re.compile(r"\$\{([0-9]+)\}")
 
 
@@ -89,7 +90,10 @@ class _ImpossibleError(Exception):
 
 def run(resources: ResourceList) -> Verdict:
     """Search as the configuration says, and replace if it says so."""
-    return alone.run(begin, resources)
+    found = verdict.logged(alone.run(begin, resources), _FAILED)
+    # Messages have the errors in quotes.
+    lines = (re.sub(r"\\(.)", r"\1", line[1:-1]) for line in found.log.split("\n"))
+    return replace(found, log="\n".join(lines))
 
 
 def begin(config: Value) -> Alone[_Note]:
@@ -101,7 +105,7 @@ def begin(config: Value) -> Alone[_Note]:
 
 
 def _failure(problem: str) -> str:
-    return f"failed to perform search-replace operation: {scalars.quoted(problem)}"
+    return _FAILED + scalars.quoted(problem)
 
 
 def _given(data: Value) -> dict[str, str]:

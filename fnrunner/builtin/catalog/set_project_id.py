@@ -69,11 +69,13 @@ def run(resources: ResourceList) -> Verdict:
         for position in kptfiles:
             _set_in_package(items, position, project)
     except _RefusedError as error:
-        return verdict.refused(resources.items, verdict.result(str(error), "error"))
+        problem = verdict.result(str(error), "error")
+        return verdict.logged(verdict.refused(resources.items, problem))
     except ShapeError as error:
         field = ".".join(map(str, error.path)) or "the resource"
-        problem = f"failed to set project-id setter: {field} must be a mapping"
-        return verdict.refused(resources.items, verdict.result(problem, "error"))
+        message = f"failed to set project-id setter: {field} must be a mapping"
+        problem = verdict.result(message, "error")
+        return verdict.logged(verdict.refused(resources.items, problem))
     return Verdict(items=tuple(_annotated(item, project) for item in items), results=())
 
 

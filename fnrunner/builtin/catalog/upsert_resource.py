@@ -76,7 +76,8 @@ def run(resources: ResourceList) -> Verdict:
         if not (resource.kind(value) and resource.name(value)):
             at = "the configuration" if value is config else f"items[{position}]"
             problem = f"failed to upsert resource: {at} must be a resource with a kind and a name"
-            return verdict.refused(resources.items, verdict.result(problem, "error"))
+            refused = verdict.refused(resources.items, verdict.result(problem, "error"))
+            return verdict.logged(refused)
     package = _Package(resources.items)
     comments = next((item.comments for item in resources.items if same(item.value, config)), {})
     for position, value in enumerate(given):

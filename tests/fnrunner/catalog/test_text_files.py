@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from bot.cli.fn import fn
@@ -128,6 +129,49 @@ def test_behind_the_service_the_answer_is_the_same() -> None:
     assert resource.field(answer.items[0].value, "spec", "version") == "1.20"
     assert resource.field(answer.items[0].value, "spec", "about") == 1.2
     assert list(answer.results) == list(here.results)
+
+
+FAILED: dict[str, tuple[str, Value, str]] = {
+    "apply-setters": (
+        "a: b # kpt-set: ${x}-${y}\nc: d # kpt-set: ${x}-${y}",
+        {"x": "1"},
+        "values for setters [${y}] must be provided",
+    ),
+    "create-setters": ("a: b", {"x": "c"}, "no matches for the input list of setters"),
+    "list-setters": (
+        "pipeline: {mutators: {}}",
+        None,
+        "unable to read Kptfile: cannot unmarshal !!map into []v1.Function",
+    ),
+    "search-replace": (
+        "a: b",
+        {"by": "b"},
+        'invalid matcher "by", must be one of ["by-value" "by-file-path" "by-value-regex"'
+        ' "by-path" "put-value" "put-comment"]',
+    ),
+    "set-project-id": (
+        "pipeline: {mutators: [{image: apply-setters}]}",
+        {"project-id": "x"},
+        "failed to set project-id setter: error updating Kptfile: unable to find `ConfigMap` or"
+        " `configPath` as the `functionConfig` for apply-setters",
+    ),
+    "upsert-resource": (
+        "a: b",
+        None,
+        "failed to upsert resource: the configuration must be a resource with a kind and a name",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "case"), FAILED.items(), ids=FAILED)
+def test_what_went_wrong_stands_in_the_log(name: str, case: tuple[str, Value, str]) -> None:
+    """Short-cut: say what functions of the newer library say, that there was a failure."""
+    text, data, wanted = case
+    text = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\n{text}\n"
+
+    answer = builtin.get(name).run(ResourceList(items(text, "Kptfile"), {"data": data}))
+
+    assert (answer.failed, answer.log) == (True, wanted)
 
 
 def test_behind_the_service_numbers_of_the_configuration_keep_their_digits() -> None:
