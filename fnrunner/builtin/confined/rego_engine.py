@@ -73,7 +73,7 @@ class _Policy:
     def __init__(self, engine: Any, template: Mapping[str, Any], inventory: object) -> None:
         self._engine = engine
         modules = [
-            {**each, "text": rego_shims.with_relations(each["text"])}
+            {**each, "text": rego_shims.with_relations(rego_shims.with_heads(each["text"]))}
             for each in template["modules"]
         ]
         packages = [rego_shims.package(each["text"]) for each in modules]
@@ -147,6 +147,4 @@ def _worded(text: str) -> str:
         return 'it has no rule `violation`: write violation[{"msg": msg}]'
     place, said = _PLACE.search(text), _SAID.search(text)
     words = _OURS.sub(r"\1: \2", " ".join((said["text"] if said else text).split()))
-    if words == "else cannot be used with set rules":  # what follows is no else, but a body
-        words = "a rule like violation[…] has one body: write its head before each"
     return f"{place['file']}:{place['line']}:{place['column']}: {words}" if place else words

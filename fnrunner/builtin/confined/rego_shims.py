@@ -8,6 +8,8 @@ Rules:
       arguments. Those that are not wrapped, and a division by zero, stay errors (D122).
     - What `walk` finds is a relation, which the engine knows as its second argument only; as a
       value (`[path, value] := walk(x)`) it is a list that is gone through.
+    - Bodies in a row (`f(x) = y { … } { … }`) are rules with one head, which the engine knows of
+      some rules only, and gets wrong without a word of others: each body gets the head.
     - A function that a policy defines itself is the policy's.
 
 Source: Open Policy Agent, Policy Reference, Built-in Functions; for `to_number` and `units.parse`
@@ -40,6 +42,9 @@ _OLD: Final = {
     "set_diff": "set_diff(a, b) = y { y := a - b }",
 }
 
+# What stands before a brace that begins a value and no body.
+_BEFORE_VALUES: Final = frozenset("=+-*/|&%<>([,:")
+_FURTHER: Final = re.compile(r"\s*\{")
 _WALKED: Final = "walked_here"
 _PAIRS: Final = f"{_WALKED}(x) = y {{ y := [[p, v] | walk(x, [p, v])] }}"
 _WALK: Final = re.compile(r"(?<![\w.])walk\s*(?=\()")
@@ -127,9 +132,65 @@ def _kept_quotes(match: re.Match[str]) -> str:
     return match[0] if match[0].startswith('"') else " "
 
 
+def with_heads(module: str) -> str:
+    """Return a module in which every body of a rule has a head."""
+    code = _blanked(module)
+    written: list[str] = []
+    done = 0
+    for begin, end, body in _further_bodies(code):
+        head = module[begin:end].strip()
+        if not any(each.startswith("#") for each in _NOT_CODE.findall(head)):
+            head = " ".join(head.split("\n"))  # so that lines keep their numbers
+        written += (module[done:body], f"{head} ")
+        done = body
+    return "".join((*written, module[done:]))
+
+
+def _blanked(module: str) -> str:
+    """Return a module with blanks in the place of its comments, and of what its texts hold."""
+
+    def blank(match: re.Match[str]) -> str:
+        blanks = re.sub(r"\S", " ", match[0])
+        quote = match[0][0]
+        return blanks if quote == "#" else f"{quote}{blanks[1:-1]}{quote}"
+
+    return _NOT_CODE.sub(blank, module)
+
+
+def _further_bodies(code: str) -> Iterator[tuple[int, int, int]]:
+    """Yield where a head begins and ends, and where a further body of its rule begins."""
+    at = begin = 0
+    head: tuple[int, int] | None = None  # of the rule whose body has just ended
+    while at < len(code):
+        letter = code[at]
+        if letter == "{" and code[:at].rstrip()[-1:] not in _BEFORE_VALUES:
+            if head is not None:
+                yield (*head, at)
+            head = head or (begin, at)
+            at = _closed(code, at)
+            if not _FURTHER.match(code, at):
+                head, begin = None, at
+        elif letter in "([{":
+            at = _closed(code, at)
+        else:
+            at += 1
+            if letter == "\n" and code[at:].lstrip()[:1] != "{":
+                begin = at
+
+
+def _closed(code: str, begin: int) -> int:
+    """Return where what a bracket opens is over; the end where it never is."""
+    depth = 0
+    for at in range(begin, len(code)):
+        depth += (code[at] in "([{") - (code[at] in ")]}")
+        if depth == 0:
+            return at + 1
+    return len(code)
+
+
 def with_relations(module: str) -> str:
     """Return a module whose calls of `walk` for a value go through a list of what it finds."""
-    code = _NOT_CODE.sub(lambda match: re.sub(r"\S", " ", match[0]), module)
+    code = _blanked(module)
     if _defines(code, "walk"):
         return module
     written: list[str] = []

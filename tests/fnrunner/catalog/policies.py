@@ -192,6 +192,22 @@ violation[{"msg": sprintf("%v", ["a", 2])}] { true }
             "a%!(EXTRA int=2)",
         ],
     ),
+    "bodies in a row": Policy(
+        """
+violation[{"msg": msg}] { # in a row
+  msg := size(input.review.object.spec.n)
+} {
+  msg := size(1)
+}
+size(n) = "small" { n < 5 } { n > 100 }
+size(n) = "middle" {
+  n >= 5
+  n <= 100
+}
+""",
+        {"n": 7},
+        ["middle", "small"],
+    ),
     "digests and networks": Policy(
         """
 violation[{"msg": msg}] {

@@ -339,11 +339,6 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
         (pod(), template("allow { true }"), constraint()),
         'template "wanted": it has no rule `violation`',
     ),
-    "bodies in a row": (
-        (template('violation[{"msg": "a"}] { true } { true }'),),
-        'adding template "wanted": spec.targets[0].rego:2:34: a rule like violation[…] has one'
-        " body: write its head before each",
-    ),
     "a rule that is no set": (
         (pod(), template("violation = 1"), constraint()),
         'template "wanted": its rule `violation` is no set',

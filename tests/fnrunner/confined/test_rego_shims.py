@@ -3,6 +3,7 @@
 import pytest
 
 from fnrunner.builtin.confined import rego_shims
+from tests.fnrunner.catalog.policies import POLICIES
 
 PACKAGES = {
     "plain": ("package a\n", "a"),
@@ -78,3 +79,38 @@ def test_the_engine_reads_what_is_given() -> None:
 def test_walk_as_a_value_goes_through_a_list(text: str, written: str) -> None:
     """Short-cut: let it be, and the rule never holds."""
     assert rego_shims.with_relations(text) == written
+
+
+CHAINS = {
+    "a set": ('v[{"a": x}] { x := 1 } { x := 2 }', 'v[{"a": x}] { x := 1 } v[{"a": x}] { x := 2 }'),
+    "a function with a text": ('f(x) = "{" { x } {\n y }', 'f(x) = "{" { x } f(x) = "{" {\n y }'),
+    "a value in braces": ("f(x) = {1} { x }\n{ y }", "f(x) = {1} { x }\nf(x) = {1} { y }"),
+    "three": ("a { b } { c } { d }", "a { b } a { c } a { d }"),
+    "a head over lines": ("a[{\n1}] { b } { c }", "a[{\n1}] { b } a[{ 1}] { c }"),
+    "behind a comment": ("a { b } # {\n\n{ c }", "a { b } # {\n\na { c }"),
+    "behind another rule": (
+        "default x = {}\ny = {1} # {\na { b } { c }",
+        "default x = {}\ny = {1} # {\na { b } a { c }",
+    ),
+}  # fmt: skip
+SINGLE = (
+    "a { b }\nc { d }",
+    "package a\nimport b\nx := {1, 2}\ny = {z | z := x[_]}\n",
+    'f(x) = "a" { x } else = "b" { y }\nelse = {"c"} { z }',
+    "import rego.v1\nv contains {1: 2} if { a }\nw if { b }\n",
+    "a = b { {1: 2}[c]; {d} } # } {\n",
+    "a {",
+    "",
+)
+
+
+@pytest.mark.parametrize(("text", "written"), CHAINS.values(), ids=CHAINS)
+def test_each_body_gets_the_head(text: str, written: str) -> None:
+    """Short-cut: let it be, and a second body of a function never holds."""
+    assert rego_shims.with_heads(text) == written
+
+
+@pytest.mark.parametrize("text", [*SINGLE, *(each.rego for each in POLICIES.values())])
+def test_bodies_with_heads_are_left_alone(text: str) -> None:
+    if "in a row" not in text:
+        assert rego_shims.with_heads(text) == text
