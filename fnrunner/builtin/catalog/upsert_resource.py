@@ -102,7 +102,7 @@ class _Package:
     def upsert(self, given: Value, comments: Comments) -> None:
         """Replace what is called the same, or add it, with these comments."""
         target, bare = resource.annotation(given, _TARGET), _bare(given)
-        comments = {path: text for path, text in comments.items() if _is_there(bare, path)}
+        comments = _fitting(comments, bare)
         fitting = [
             position
             for position in self._positions.get(_called(given), ())
@@ -113,8 +113,10 @@ class _Package:
             item = self.items[position]
             if not same(item.value, bare):
                 item = replace(item, value=bare)
-            if any(item.comments.get(path) != text for path, text in comments.items()):
-                item = replace(item, comments={**item.comments, **comments})
+            known = item.comments
+            changed = any(known.get(path) != text for path, text in comments.items())
+            if changed and not item.path.endswith(".json"):  # which has no comments
+                item = replace(item, comments={**_fitting(item.comments, bare), **comments})
             self.items[position] = item
         if not fitting:
             path = target or resource.annotation(given, _PLACE)
@@ -124,10 +126,19 @@ class _Package:
 def _below(comments: Comments, outer: FieldPath) -> Comments:
     """Return the comments below a field, by their paths from there."""
     size = len(outer)
-    return {path[size:]: text for path, text in comments.items() if path[:size] == outer}
+    return {
+        path[size:]: text
+        for path, text in comments.items()
+        if path[:size] == outer and len(path) > size
+    }
 
 
-def _is_there(value: Value, path: FieldPath) -> bool:
+def _fitting(comments: Comments, value: Value) -> Comments:
+    """Return the comments that have a place in a value: behind a scalar, or behind a key."""
+    return {path: text for path, text in comments.items() if _has_place(value, path)}
+
+
+def _has_place(value: Value, path: FieldPath) -> bool:
     for step in path:
         if isinstance(value, dict) and step in value:
             value = value[str(step)]
@@ -135,7 +146,7 @@ def _is_there(value: Value, path: FieldPath) -> bool:
             value = value[step]
         else:
             return False
-    return True
+    return isinstance(path[-1], str) or not isinstance(value, dict | list)
 
 
 def _configures(value: Value) -> bool:

@@ -121,6 +121,8 @@ items:
       config.kubernetes.io/target-path: x.yaml # there
   ports:
   - 80 # kpt-set: ${port}
+  - {port: 81} # has no place in a list
+- {apiVersion: v1, kind: Service, metadata: {name: c}} # nor has this
 - apiVersion: v1
   kind: Service
   metadata:
@@ -131,7 +133,9 @@ items:
 def test_comments_of_the_configuration_come_along() -> None:
     """Short-cut: values only, and setters of what was put are gone with the next apply-setters."""
     (config,) = items(CONFIG, "list.yaml")
-    (there,) = items("apiVersion: v1 # v\nkind: Service\nmetadata:\n  name: a # old\n", "x.yaml")
+    (there,) = items(
+        "apiVersion: v1 # v\nkind: Service\nmetadata:\n  name: a # old\ngone: 1 # gone\n", "x.yaml"
+    )
     found = upsert_resource.run(ResourceList((config, there), config.value)).items
     again = upsert_resource.run(ResourceList(tuple(found), config.value)).items
 
@@ -144,9 +148,18 @@ def test_comments_of_the_configuration_come_along() -> None:
                 ("ports", 0): "# kpt-set: ${port}",
             },
         ),
+        ("", {}),
         ("", {("metadata", "name"): "# kpt-set: ${name}-2"}),
     ]
     assert all(new is old for new, old in zip(again, found, strict=True))
+
+
+def test_json_gets_no_comments() -> None:
+    (config,) = items("kind: Thing\nmetadata:\n  name: a # kpt-set: ${name}\nv: 1\n")
+    there = Item({"kind": "Thing", "metadata": {"name": "a"}}, path="a.json")
+    found = upsert_resource.run(ResourceList((config, there), config.value)).items
+
+    assert found[1] == Item(config.value, path="a.json")
 
 
 REFUSED = {
