@@ -110,17 +110,27 @@ class _Package:
             and not _configures(self.items[position].value)
         ]
         for position in fitting:
-            item = self.items[position]
-            if not same(item.value, bare):
-                item = replace(item, value=bare)
-            known = item.comments
-            changed = any(known.get(path) != text for path, text in comments.items())
-            if changed and not item.path.endswith(".json"):  # which has no comments
-                item = replace(item, comments={**_fitting(item.comments, bare), **comments})
-            self.items[position] = item
+            self.items[position] = _replaced(self.items[position], bare, comments)
         if not fitting:
             path = target or resource.annotation(given, _PLACE)
             self._add(Item(bare, comments, path=path))
+
+
+def _replaced(item: Item, value: Value, comments: Comments) -> Item:
+    new = item if same(item.value, value) else replace(item, value=value)
+    known = item.comments
+    if all(known.get(path) == text for path, text in comments.items()):
+        return new  # and comments of what stays, stay
+    if item.path.endswith(".json"):  # which has no comments
+        return new
+    # An element that stands where another stood has nothing to do with its comment.
+    stay = {
+        path: text
+        for path, text in _fitting(known, value).items()
+        if all(isinstance(step, str) for step in path)
+        or same(_at(item.value, path), _at(value, path))
+    }
+    return replace(new, comments={**stay, **comments})
 
 
 def _below(comments: Comments, outer: FieldPath) -> Comments:
@@ -139,14 +149,20 @@ def _fitting(comments: Comments, value: Value) -> Comments:
 
 
 def _has_place(value: Value, path: FieldPath) -> bool:
+    found = _at(value, path)
+    return bool(found) and (isinstance(path[-1], str) or not isinstance(found[0], dict | list))
+
+
+def _at(value: Value, path: FieldPath) -> list[Value]:
+    """Return the value at a path, alone in a list; an empty list where there is none."""
     for step in path:
         if isinstance(value, dict) and step in value:
             value = value[str(step)]
         elif isinstance(value, list) and isinstance(step, int) and step < len(value):
             value = value[step]
         else:
-            return False
-    return isinstance(path[-1], str) or not isinstance(value, dict | list)
+            return []
+    return [value]
 
 
 def _configures(value: Value) -> bool:

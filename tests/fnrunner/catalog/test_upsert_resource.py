@@ -130,12 +130,22 @@ items:
 """
 
 
+THERE = """\
+apiVersion: v1 # v
+kind: Service
+metadata:
+  name: a # old
+gone: 1 # gone
+ports:
+- 79 # telnet
+- 81 # web
+"""
+
+
 def test_comments_of_the_configuration_come_along() -> None:
     """Short-cut: values only, and setters of what was put are gone with the next apply-setters."""
     (config,) = items(CONFIG, "list.yaml")
-    (there,) = items(
-        "apiVersion: v1 # v\nkind: Service\nmetadata:\n  name: a # old\ngone: 1 # gone\n", "x.yaml"
-    )
+    (there,) = items(THERE, "x.yaml")
     found = upsert_resource.run(ResourceList((config, there), config.value)).items
     again = upsert_resource.run(ResourceList(tuple(found), config.value)).items
 
