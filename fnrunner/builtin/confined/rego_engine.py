@@ -72,10 +72,7 @@ class _Policy:
 
     def __init__(self, engine: Any, template: Mapping[str, Any], inventory: object) -> None:
         self._engine = engine
-        modules = [
-            {**each, "text": rego_shims.with_relations(rego_shims.with_heads(each["text"]))}
-            for each in template["modules"]
-        ]
+        modules = [{**each, "text": rego_shims.ready(each["text"])} for each in template["modules"]]
         packages = [rego_shims.package(each["text"]) for each in modules]
         self._rule = f"data.{packages[0]}.violation"
         for each in modules:

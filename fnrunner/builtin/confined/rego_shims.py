@@ -10,6 +10,7 @@ Rules:
       value (`[path, value] := walk(x)`) it is a list that is gone through.
     - Bodies in a row (`f(x) = y { … } { … }`) are rules with one head, which the engine knows of
       some rules only, and gets wrong without a word of others: each body gets the head.
+    - A semicolon behind the last expression of a body is none.
     - A function that a policy defines itself is the policy's.
 
 Source: Open Policy Agent, Policy Reference, Built-in Functions; for `to_number` and `units.parse`
@@ -45,6 +46,7 @@ _OLD: Final = {
 # What stands before a brace that begins a value and no body.
 _BEFORE_VALUES: Final = frozenset("=+-*/|&%<>([,:")
 _FURTHER: Final = re.compile(r"\s*\{")
+_LAST_SEMICOLON: Final = re.compile(r";(?=\s*\})")
 _WALKED: Final = "walked_here"
 _PAIRS: Final = f"{_WALKED}(x) = y {{ y := [[p, v] | walk(x, [p, v])] }}"
 _WALK: Final = re.compile(r"(?<![\w.])walk\s*(?=\()")
@@ -130,6 +132,19 @@ def package(module: str) -> str:
 
 def _kept_quotes(match: re.Match[str]) -> str:
     return match[0] if match[0].startswith('"') else " "
+
+
+def ready(module: str) -> str:
+    """Return a module as the engine reads it rightly, its lines where they were."""
+    return with_relations(with_heads(_without_last_semicolons(module)))
+
+
+def _without_last_semicolons(module: str) -> str:
+    places = [match.start() for match in _LAST_SEMICOLON.finditer(_blanked(module))]
+    letters = list(module)
+    for place in places:
+        letters[place] = " "
+    return "".join(letters)
 
 
 def with_heads(module: str) -> str:

@@ -114,3 +114,8 @@ def test_each_body_gets_the_head(text: str, written: str) -> None:
 def test_bodies_with_heads_are_left_alone(text: str) -> None:
     if "in a row" not in text:
         assert rego_shims.with_heads(text) == text
+
+
+def test_a_last_semicolon_is_none() -> None:
+    text = 'a { b; c; # ;}\n} { x := ";}"; }'
+    assert rego_shims.ready(text) == 'a { b; c  # ;}\n} a { x := ";}"  }'
