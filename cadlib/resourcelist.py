@@ -3,6 +3,7 @@
 Rules:
 - `config.kubernetes.io/v1`, kind ResourceList; read by its kind alone, as function libraries do:
   `apiVersion` may be an older one, or none.
+- Numbers keep their digits: a function that goes by texts sees `1.10`, and not 1.1.
 - Items carry their line comments, the quotes of text in front of these, and where they lie:
   path and index, in today's annotations (`internal.config.kubernetes.io/…`) and in the
   older ones, which both go when a list is read. `annotations` and `metadata` that are
@@ -17,12 +18,12 @@ cmd/config/docs/api-conventions/functions-spec.md); kyaml `kioutil`.
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from cadlib.errors import PackageError, Place
 from cadlib.limits import STREAM
-from cadlib.yaml import Document, FieldPath, Value, emit, field_text, quick
+from cadlib.yaml import Document, FieldPath, Value, digits, emit, field_text, quick
 from cadlib.yaml import read as read_yaml
 from cadlib.yaml.emit import block
 
@@ -81,7 +82,7 @@ def encode(items: Sequence[Item], config: Value = None) -> bytes:
             without its path.
         config: The function's configuration; None leaves it out.
     """
-    values: list[Value] = [placed(item) for item in items]
+    values: list[Value] = [_exact(item) for item in items]
     comments: dict[FieldPath, str] = {
         ("items", position, *path): text
         for position, item in enumerate(items)
@@ -101,7 +102,15 @@ def entry(item: Item) -> bytes:
     """Return the lines of one item, as they stand in what `encode` returns."""
     comments = {(0, *path): text for path, text in item.comments.items() if path}
     quoted = {(0, *path) for path in _quoted(item)}
-    return emit([placed(item)], comments=comments, quoted=quoted).encode()
+    return emit([_exact(item)], comments=comments, quoted=quoted).encode()
+
+
+def _exact(item: Item) -> Value:
+    """Return a resource as it is sent: with where it lies, and numbers with all their digits."""
+    document = item.document
+    if document is None or not digits.may_lose(document.source.text):
+        return placed(item)
+    return placed(replace(item, value=digits.written(item.value, document)))
 
 
 def _quoted(item: Item) -> Iterator[FieldPath]:
@@ -230,7 +239,10 @@ def _document(data: bytes) -> tuple[Value, Mapping[FieldPath, str]]:
     documents = [each for each in read_yaml(data, limits=STREAM).documents if not each.empty]
     if len(documents) != 1:
         raise _refuse("", f"there are {len(documents)} documents instead of one ResourceList")
-    return documents[0].value, documents[0].comments
+    (document,) = documents
+    exact = digits.may_lose(document.source.text)
+    value = digits.written(document.value, document) if exact else document.value
+    return value, document.comments
 
 
 def _list(whole: dict[str, Value], key: str) -> list[Value]:

@@ -7,9 +7,18 @@ Source: kpt hands a configuration on as the text it is; go-yaml reads a number t
 string as its text.
 """
 
+import re
+from functools import lru_cache
+from typing import Final
+
 from cadlib.yaml.fields import FieldPath
 from cadlib.yaml.scalars import inline, resolve
 from cadlib.yaml.tree import Document, Value, same
+
+# What may be a number in other digits than those of a whole decimal number.
+_ODD: Final = re.compile(
+    r"(?<![^\s\[{,:])(?!-?(?:0|[1-9][0-9]*)(?![\w.+-]))[-+]?\.?[0-9][\w.+-]*(?=[\s,\]}]|\Z)"
+)
 
 
 class Int(int):
@@ -54,6 +63,12 @@ def resolved(text: str) -> Value:
     if isinstance(value, str | bool | None) or inline(value) == text:
         return value
     return Float(value, text) if isinstance(value, float) else Int(value, text)
+
+
+@lru_cache(maxsize=2)  # texts that all documents of a file share
+def may_lose(text: str) -> bool:
+    """Say whether a file may have numbers in other digits than they would be written with."""
+    return any(resolved(found[0]).__class__ in (Int, Float) for found in _ODD.finditer(text))
 
 
 def written(value: Value, document: Document | None, path: FieldPath = ()) -> Value:

@@ -1,7 +1,8 @@
 r"""Reading the YAML that resources are mostly written in, line by line, many times as fast.
 
 Rules:
-- What is read here is read exactly as `cadlib.yaml.read` reads it, values and line comments;
+- What is read here is read exactly as `cadlib.yaml.read` reads it, values and line comments, and
+  numbers keep their digits besides (`cadlib.yaml.digits`);
   anything unusual is declined, and the caller reads it there. No fault is reported here either.
 - Read are: mappings and lists in block style, keys and scalars on one line of their own,
   `{}` and lists of words in brackets, literal blocks (`|`, `|-`), and comments.
@@ -19,8 +20,8 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, Final, NamedTuple
 
+from cadlib.yaml.digits import resolved
 from cadlib.yaml.fields import FieldPath
-from cadlib.yaml.scalars import resolve
 from cadlib.yaml.tree import Value
 
 _DEEPEST: Final = 40  # levels; real resources have twenty, and all limits on depth are higher
@@ -223,7 +224,7 @@ def _parsed(line: str) -> _Line:
     common = _COMMON.fullmatch(line)
     if common:
         indent, inner = common.end(1), max(common.end(1), common.end(2))
-        return _Line(indent, inner, common[3], _SCALAR, resolve(common[4]), "")
+        return _Line(indent, inner, common[3], _SCALAR, resolved(common[4]), "")
     head = _HEAD.match(line)
     assert head is not None  # noqa: S101 - every part of the pattern may be missing
     indent, inner, rest = head.end(1), max(head.end(1), head.end(2)), head.end()
@@ -254,7 +255,7 @@ def _scalar(found: re.Match[str]) -> tuple[int, Value]:
             return _COLLECTION, [_scalar(each)[1] for each in _INNER.finditer(found[0])]
         case "|":
             return _LITERAL, found[0]
-    return _SCALAR, resolve(found[0])
+    return _SCALAR, resolved(found[0])
 
 
 def _literal(lines: Sequence[str], begin: int, parent: int, *, ended: bool) -> tuple[str, int]:

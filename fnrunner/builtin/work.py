@@ -7,18 +7,14 @@ import contextlib
 import ctypes
 import gc
 import os
-import re
 import resource
 import signal
 import socket
 import sys
 import traceback
-from dataclasses import replace
 from typing import Final
 
-from cadlib import yaml
 from cadlib.errors import PackageError
-from cadlib.yaml import Value, digits
 from fnrunner.builtin import Function, frames, get
 from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer, Kind
 from fnrunner.builtin.memory import Memory
@@ -29,8 +25,6 @@ _PR_SET_PDEATHSIG: Final = 1
 # Resources are trees, which go without the collector; it need not look at them a hundred times
 # a call. What a bug leaves in circles still goes.
 _COLLECT_AFTER: Final = (200_000, 20, 50)
-# The configuration in block style, up to the next key beside it.
-_CONFIG: Final = re.compile(rb"^functionConfig:\n(?:(?: .*)?\n)+", re.MULTILINE)
 
 
 def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -> Outcome:
@@ -49,8 +43,6 @@ def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -
         parsed = memory.decode(resources)
     except PackageError as error:
         raise ResourcesRefusedError(image, str(error)) from error
-    config = _written(parsed.resources.config, resources)
-    parsed = replace(parsed, resources=replace(parsed.resources, config=config))
     if function.about.written:
         parsed = parsed.with_texts()
     found = function.run(parsed.resources)
@@ -60,26 +52,6 @@ def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -
         failed=found.failed,
         results=found.results if found.failed else (),
     )
-
-
-def _written(config: Value, resources: bytes) -> Value:
-    """Return a configuration with the digits that its numbers have in the list, where it can."""
-    lines = _CONFIG.search(resources) if _has_number(config) else None
-    if lines is None:
-        return config
-    try:
-        (document,) = yaml.read(lines[0]).documents
-    except PackageError:  # an alias, say, of what stands in an item
-        return config
-    return digits.written(config, document, ("functionConfig",))
-
-
-def _has_number(value: Value) -> bool:
-    if isinstance(value, dict):
-        return any(map(_has_number, value.values()))
-    if isinstance(value, list):
-        return any(map(_has_number, value))
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def answer(name: str, resources: bytes, memory: Memory) -> Answer:

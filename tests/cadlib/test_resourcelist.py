@@ -86,6 +86,30 @@ functionConfig:
     )
 
 
+def test_numbers_keep_their_digits() -> None:
+    """Short-cut: send the value, so that a version 1.10 comes to a function as 1.1."""
+    text = """\
+apiVersion: v1
+kind: A
+version: 1.10
+mode: 0644
+list: [+1, 1e3, 0x1F, 1_000]
+address: 10.0.0.1
+plain: [3, -4, 2.5]
+"""
+    (document,) = read(text.encode()).documents
+    changed = {**document.value, "mode": 7} if isinstance(document.value, dict) else None
+    sent = encode([Item(document.value, document=document), Item(changed, document=document)])
+    first, second = (f"{each}\n" for each in sent.decode().split("\n- ")[1:])
+
+    for line in ("version: 1.10", "mode: 0644", "- +1", "- 1e3", "- 0x1F", "- 1_000", "- 2.5"):
+        assert f"  {line}\n" in first
+    assert "  address: 10.0.0.1\n" in first
+    assert "  mode: 7\n" in second
+    assert "  version: 1.10\n" in second
+    assert decode(sent).items[0].value == document.value
+
+
 def test_what_was_written_is_read_back() -> None:
     """The short-cut leaves our annotations, or an empty mapping for them, in the value."""
     items = (item(DEPLOYMENT), item("kind: A\n", "b/c.yaml", 1), item("kind: B # c\n", "", None))

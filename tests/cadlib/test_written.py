@@ -110,3 +110,24 @@ def test_a_resource_that_moves_to_another_file_takes_its_text_along() -> None:
     found = rendered(files, change)
 
     assert found == {"a.yaml": None, "b.yaml": files["b.yaml"].data + b"---\n" + TEXT}
+
+
+NUMBERS = b"""\
+apiVersion: v1
+kind: A
+metadata: {name: a}
+version: 1.9 # kpt-set: ${version}
+mode: 0644
+"""
+
+
+@pytest.mark.parametrize("head", [b"", b"# a list\n---\n"], ids=["quick reader", "whole reader"])
+def test_digits_of_numbers_that_a_function_writes_are_kept(head: bytes) -> None:
+    """The short-cut takes what comes back for a value, and writes version 1.10 as 1.1."""
+    steps = render(package(NUMBERS), mutators=[Function(image="some/function:v1")])
+    sent = next(steps).resources
+    assert b"mode: 0644\n" in sent
+    with pytest.raises(StopIteration) as end:
+        steps.send(Outcome(resources=head + sent.replace(b"version: 1.9 ", b"version: 1.10 ")))
+
+    assert end.value.value.changes == {"a.yaml": NUMBERS.replace(b"1.9", b"1.10")}

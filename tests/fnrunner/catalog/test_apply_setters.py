@@ -242,19 +242,19 @@ def test_numbers_in_lists_keep_their_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "wanted"),
+    "config",
     [
-        (b"functionConfig:\n  data:\n    v: 1.20\nresults: []\n", "v: 1.20 #"),
-        (b"functionConfig: {data: {v: 1.20}}\n", "v: 1.2 #"),
-        (b"functionConfig:\n  data:\n    v: 1.20\n    w: *n\n", "v: 1.2 #"),
+        b"functionConfig:\n  data:\n    v: 1.20\nresults: []\n",
+        b"functionConfig: {data: {v: 1.20}}\n",
+        b"functionConfig:\n  data:\n    v: 1.20\n    w: *n\n",
     ],
 )
-def test_a_number_in_the_configuration_is_its_text(config: bytes, wanted: str) -> None:
-    """Short-cut: put the value, so that version 1.20 becomes 1.2; only rare forms still do."""
+def test_a_number_in_the_configuration_is_its_text(config: bytes) -> None:
+    """Short-cut: put the value, so that version 1.20 becomes 1.2."""
     text = f"{HEAD}n: &n one\nv: a # kpt-set: ${{v}}\n".replace("\n", "\n  ").rstrip(" ")
     head = f"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {text}"
 
     outcome = evaluate(NAME, builtin.get(NAME), head.encode() + config, Memory())
 
     assert outcome.resources is not None
-    assert wanted in outcome.resources.decode()
+    assert "v: 1.20 #" in outcome.resources.decode()
