@@ -208,14 +208,16 @@ def with_relations(module: str) -> str:
     code = _blanked(module)
     if _defines(code, "walk"):
         return module
-    written: list[str] = []
-    done = 0
+    edits: list[tuple[int, int, str]] = []
     for match in _WALK.finditer(code):
         end = _end_of_value_call(code, match.end())
-        if end and match.start() >= done:
-            inner = with_relations(module[match.end() : end])
-            written += (module[done : match.start()], f"{_WALKED}{inner}[_]")
-            done = end
+        if end:
+            edits += ((*match.span(), _WALKED), (end, end, "[_]"))
+    written: list[str] = []
+    done = 0
+    for begin, end, text in sorted(edits):
+        written += (module[done:begin], text)
+        done = end
     return "".join((*written, module[done:]))
 
 

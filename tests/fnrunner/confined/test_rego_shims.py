@@ -119,3 +119,10 @@ def test_bodies_with_heads_are_left_alone(text: str) -> None:
 def test_a_last_semicolon_is_none() -> None:
     text = 'a { b; c; # ;}\n} { x := ";}"; }'
     assert rego_shims.ready(text) == 'a { b; c  # ;}\n} a { x := ";}"  }'
+
+
+def test_calls_of_walk_may_lie_as_deep_as_they_like() -> None:
+    """Short-cut: go down with each call."""
+    depth = 1500
+    written = rego_shims.with_relations("walk(" * depth + "x" + ")" * depth)
+    assert written == "walked_here(" * depth + "x" + ")[_]" * depth
