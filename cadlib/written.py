@@ -8,7 +8,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.format import Ordered
 from cadlib.kio import to_json
 from cadlib.source import Resource, Source
-from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, append, same
+from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, append, digits, same
 from cadlib.yaml import read as read_yaml
 
 
@@ -61,7 +61,7 @@ def _edit(stream: Stream, handed_out: Sequence[int], stayed: Mapping[int, Resour
             continue
         ordered = isinstance(now.value, Ordered)
         changed = now.value is not document.value
-        if changed and (ordered or not same(now.value, document.value)):
+        if changed and (ordered or _differ(now.value, document)):
             wanted[position] = now.value
             reorder = reorder or ordered
         if _comments_changed(now, document):
@@ -70,6 +70,10 @@ def _edit(stream: Stream, handed_out: Sequence[int], stayed: Mapping[int, Resour
     if wanted and all(wanted.get(position) is DELETED for position in full):
         return None
     return Edit(stream, wanted, comments, reorder)
+
+
+def _differ(value: Value, document: Document) -> bool:
+    return not same(value, document.value) or digits.differ(value, document)
 
 
 def _comments_changed(now: Resource, document: Document) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 
 from cadlib.yaml.fields import FieldPath
 from cadlib.yaml.scalars import inline, resolve
-from cadlib.yaml.tree import Document, Value, same
+from cadlib.yaml.tree import Document, Node, Scalar, Value, same
 
 # What may be a number in other digits than those of a whole decimal number.
 _ODD: Final = re.compile(
@@ -63,6 +63,31 @@ def resolved(text: str) -> Value:
     if isinstance(value, str | bool | None) or inline(value) == text:
         return value
     return Float(value, text) if isinstance(value, float) else Int(value, text)
+
+
+def differ(value: Value, document: Document, path: FieldPath = ()) -> bool:
+    """Say whether a number was put into a document in other digits than stand there.
+
+    A number in the digits that it is usually written with was not: whoever reads 1.10 as a number
+    writes 1.1, and means no change.
+
+    Args:
+        value: What became of the value at the path.
+        document: The document.
+        path: Where in the document the value stands.
+    """
+    if isinstance(value, dict):
+        return any(differ(each, document, (*path, key)) for key, each in value.items())
+    if isinstance(value, list):
+        return any(differ(each, document, (*path, i)) for i, each in enumerate(value))
+    return isinstance(value, Int | Float) and put(document.scalar(path), value)
+
+
+def put(node: Node | None, value: Value) -> bool:
+    """Say whether a number was put into a scalar in other digits than stand there."""
+    if not isinstance(value, Int | Float) or not isinstance(node, Scalar):
+        return False
+    return node.style == "" and node.raw != value.text
 
 
 @lru_cache(maxsize=2)  # texts that all documents of a file share

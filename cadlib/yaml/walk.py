@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 
 from cadlib.errors import PackageError, Place
+from cadlib.yaml import digits
 from cadlib.yaml.blocks import Plan, arrange, blocks
 from cadlib.yaml.borrow import Like, Model
 from cadlib.yaml.emit import DEFAULT_STYLE, flow
@@ -96,7 +97,7 @@ class Editor:
             self._map(node, wanted, field, slot)
         elif isinstance(node, Seq) and isinstance(wanted, list) and (wanted or not node.items):
             self._seq(node, wanted, field, slot)
-        elif not same(node.value, wanted) or _is_bare(node, wanted):
+        elif not same(node.value, wanted) or _is_bare(node, wanted) or digits.put(node, wanted):
             if isinstance(node, Map | Seq):
                 self._check_anchors(children(node), field)
             self._replace(node, wanted, field, slot)

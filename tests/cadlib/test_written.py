@@ -131,3 +131,21 @@ def test_digits_of_numbers_that_a_function_writes_are_kept(head: bytes) -> None:
         steps.send(Outcome(resources=head + sent.replace(b"version: 1.9 ", b"version: 1.10 ")))
 
     assert end.value.value.changes == {"a.yaml": NUMBERS.replace(b"1.9", b"1.10")}
+
+
+@pytest.mark.parametrize(
+    ("there", "put", "then"), [(b"1.1", b"1.10", b"1.10"), (b"1.10", b"1.1", b"1.10")]
+)
+def test_a_number_that_is_put_in_other_digits_is_written_so(
+    there: bytes, put: bytes, then: bytes
+) -> None:
+    """The short-cut compares numbers, and 1.1 stays. But 1.1 for 1.10 is how values are written."""
+    files = package(NUMBERS.replace(b"1.9", there))
+    steps = render(files, mutators=[Function(image="some/function:v1")])
+    sent = next(steps).resources
+    answer = sent.replace(b"version: %b " % there, b"version: %b " % put)
+    with pytest.raises(StopIteration) as end:
+        steps.send(Outcome(resources=answer))
+
+    wanted = {} if then == there else {"a.yaml": NUMBERS.replace(b"1.9", then)}
+    assert end.value.value.changes == wanted
