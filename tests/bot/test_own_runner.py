@@ -20,9 +20,9 @@ async def test_it_is_not_given_the_secrets_of_the_bot(
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.corp:3128")
     started = await _spawn(f"unix:{tmp_path}/runner.sock", ())
     try:
-        given = Path(f"/proc/{started.pid}/environ").read_bytes().split(b"\0")
         async with Client(f"unix:{tmp_path}/runner.sock") as client:
             assert await client.is_ready(60)
+        given = Path(f"/proc/{started.pid}/environ").read_bytes().split(b"\0")
     finally:
         started.kill()
         await started.wait()
