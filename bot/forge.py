@@ -56,7 +56,6 @@ class PullRequest:
         head: Commit of the head branch.
         head_ref: Name of the head branch.
         head_repository: Number of the head repository; None once the fork is gone.
-        head_name: Full name of the head repository; "" once the fork is gone.
         base_ref: Name of the base branch.
         base: Commit of the base branch as the forge last looked at it; may be old.
         merge_commit: The merge result, once merged.
@@ -73,7 +72,6 @@ class PullRequest:
     head: Sha
     head_ref: str
     head_repository: int | None
-    head_name: str
     base_ref: str
     base: Sha
     merge_commit: Sha | None
@@ -179,7 +177,7 @@ class Forge(Protocol):
     async def commit_authors(self, number: int) -> tuple[tuple[Sha, str | None], ...]:
         """Each commit with its author's login; None where the forge knows no account."""
 
-    async def pushes(self, head_ref: str, full_name: str) -> tuple[Push, ...]:
+    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Push, ...]:
         """Pushes to a branch of this repository or a fork, newest first, at most 100."""
 
     async def open_proposal(self, head_ref: str, base_ref: str, title: str, body: str) -> int:

@@ -1,22 +1,17 @@
 """GitHub as a forge: builds requests, sends them with PyGithub, turns answers and errors into ours.
 
-Only fields in use are read. PyGithub runs without its own retries and waits (DESIGN 13): by default
-it repeats a merge after a 502 and sleeps between writes. Its connection object is not safe between
-threads, so each request takes a client of its own out of a pool.
+Only fields in use are read. How requests are sent, and what their errors mean, is
+`bot.github_http`'s.
 """
 
 import asyncio
-import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
-import github
-import requests
-from github.Auth import AppAuth, Auth, Token
+from github.Auth import AppAuth, Token
 
 from bot.forge import (
     ForgeBusyError,
@@ -30,18 +25,13 @@ from bot.forge import (
     Repository,
     RequiredCheck,
 )
+from bot.github_http import Answer, Clients, JSONObject, ask, failure, graphql, pages, send
 from lifecycle import messages
 from lifecycle.access import Person, Role
 from lifecycle.actions import SetCheck
 from lifecycle.facts import CheckRun, Comment, ReviewState, Status
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
-
-JSONObject = dict[str, Any]
-T = TypeVar("T")
-
-TIMEOUT = 20
-"""Seconds for one call: GitHub cuts off its own answers after 10 (reference/forge.md 1)."""
 
 ANNOTATIONS = 50
 """Annotations that one request may carry (bots.md 2.3)."""
@@ -52,64 +42,15 @@ RENEW_BEFORE = timedelta(minutes=2)
 _LEVEL = {"error": "failure", "warning": "warning", "info": "notice"}
 
 
-class _Clients:
-    """A pool of PyGithub clients with one identity."""
-
-    def __init__(self, api_url: str, auth: Callable[[], Auth | None]) -> None:
-        self._api_url = api_url
-        self._auth = auth
-        self._idle: queue.LifoQueue[tuple[str, github.Github]] = queue.LifoQueue()
-
-    @contextmanager
-    def client(self) -> Iterator[github.Github]:
-        """Take a client out of the pool and put it back."""
-        auth = self._auth()
-        token = auth.token if isinstance(auth, Token) else ""
-        made, client = "", None
-        while client is None:
-            try:
-                made, client = self._idle.get_nowait()
-            except queue.Empty:
-                made, client = token, self._make(auth)
-            if made != token:
-                client.close()
-                client = None
-        try:
-            yield client
-        finally:
-            self._idle.put((made, client))
-
-    def _make(self, auth: Auth | None) -> github.Github:
-        return github.Github(
-            auth=auth,
-            base_url=self._api_url,
-            timeout=TIMEOUT,
-            per_page=100,
-            retry=None,
-            seconds_between_requests=0,
-            seconds_between_writes=0,
-            user_agent="porchbot",
-        )
-
-    def close(self) -> None:
-        """Close every idle client's connections."""
-        while True:
-            try:
-                _, client = self._idle.get_nowait()
-            except queue.Empty:
-                return
-            client.close()
-
-
 class GitHubApp:
     """The App: its installations, their repositories and tokens."""
 
     def __init__(self, api_url: str, app_id: str, private_key: str) -> None:
         self._api_url = api_url
-        self._app = _Clients(api_url, lambda: AppAuth(app_id, private_key))
+        self._app = Clients(api_url, lambda: AppAuth(app_id, private_key))
         self._tokens: dict[int, tuple[str, datetime]] = {}
         self._lock = threading.Lock()
-        self._pools: dict[int, _Clients] = {}
+        self._pools: dict[int, Clients] = {}
         self._slug = ""
         self._app_id = 0
 
@@ -123,13 +64,13 @@ class GitHubApp:
     async def repositories(self) -> Sequence[Repository]:
         """Every repository of every installation that is not suspended."""
         found: list[Repository] = []
-        async for installation in _pages(self._app, "list the installations", "/app/installations"):
+        async for installation in pages(self._app, "list the installations", "/app/installations"):
             if installation.get("suspended_at"):
                 continue
             number = int(installation["id"])
             pool = self._installation(number)
             path = "/installation/repositories"
-            async for data in _pages(pool, "list its repositories", path, key="repositories"):
+            async for data in pages(pool, "list its repositories", path, key="repositories"):
                 found.append(_repository(data, number, _time(installation["created_at"])))
         return found
 
@@ -152,8 +93,7 @@ class GitHubApp:
             if ends > datetime.now(UTC) + RENEW_BEFORE:
                 return token
             path = f"/app/installations/{installation}/access_tokens"
-            with _errors("mint a token"), self._app.client() as client:
-                _, data = client.requester.requestJsonAndCheck("POST", path, input={})
+            data = send(self._app, "mint a token", "POST", path, body={}).data
             self._tokens[installation] = (str(data["token"]), _time(data["expires_at"]))
             return str(data["token"])
 
@@ -163,28 +103,29 @@ class GitHubApp:
         for pool in self._pools.values():
             pool.close()
 
-    def _installation(self, number: int) -> _Clients:
+    def _installation(self, number: int) -> Clients:
         if number not in self._pools:
-            self._pools[number] = _Clients(
+            self._pools[number] = Clients(
                 self._api_url, lambda: Token(self.installation_token(number))
             )
         return self._pools[number]
 
     async def _call(
-        self, pool: _Clients, wanted: str, verb: str, path: str, body: object = None
+        self, pool: Clients, wanted: str, verb: str, path: str, body: object = None
     ) -> Any:
-        _, data = await asyncio.to_thread(_send, pool, wanted, verb, path, None, body)
-        return data
+        answer = await asyncio.to_thread(send, pool, wanted, verb, path, body=body)
+        return answer.data
 
 
 class GitHub:
     """One repository on GitHub; implements `bot.forge.Forge`."""
 
-    def __init__(self, app: GitHubApp, repository: Repository, pool: _Clients) -> None:
+    def __init__(self, app: GitHubApp, repository: Repository, pool: Clients) -> None:
         self._app = app
         self._pool = pool
         self._repository = repository
-        self._path = f"/repos/{repository.full_name}"
+        # By number: a name may have changed hands since, and a redirect loses what was asked.
+        self._path = f"/repositories/{repository.id}"
 
     async def token(self) -> str:
         """A token for git over HTTP."""
@@ -212,8 +153,8 @@ class GitHub:
     async def open_proposals(self) -> tuple[PullRequest, ...]:
         """Every open pull request."""
         path = f"{self._path}/pulls"
-        pages = _pages(self._pool, "list open pull requests", path, state="open")
-        return tuple([_pull(data) async for data in pages])
+        listed = pages(self._pool, "list open pull requests", path, state="open")
+        return tuple([_pull(data) async for data in listed])
 
     async def merged_proposals(self, base_ref: str) -> tuple[PullRequest, ...]:
         """Merged pull requests of a base branch, last changed first."""
@@ -232,21 +173,21 @@ class GitHub:
         """The conversation, oldest first."""
         login, _ = await self._app.identity()
         path = f"{self._path}/issues/{number}/comments"
-        pages = _pages(self._pool, "read the conversation", path)
-        return tuple([_comment(data, login) async for data in pages])
+        listed = pages(self._pool, "read the conversation", path)
+        return tuple([_comment(data, login) async for data in listed])
 
     async def reviews(self, number: int) -> tuple[NativeReview, ...]:
         """Reviews with a verdict, oldest first."""
         path = f"{self._path}/pulls/{number}/reviews"
-        pages = _pages(self._pool, "read the reviews", path)
-        return tuple([review async for data in pages if (review := _review(data))])
+        listed = pages(self._pool, "read the reviews", path)
+        return tuple([review async for data in listed if (review := _review(data))])
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest check run of each name and App."""
         _, app_id = await self._app.identity()
         path = f"{self._path}/commits/{head}/check-runs"
-        pages = _pages(self._pool, "read the check runs", path, key="check_runs", filter="latest")
-        return tuple([_check(data, app_id) async for data in pages])
+        listed = pages(self._pool, "read the check runs", path, key="check_runs", filter="latest")
+        return tuple([_check(data, app_id) async for data in listed])
 
     async def statuses(self, head: Sha) -> dict[str, str]:
         """Commit statuses by context."""
@@ -260,7 +201,7 @@ class GitHub:
         """What the rules of a branch require; readable with metadata alone (bots.md 2.1)."""
         path = f"{self._path}/rules/branches/{quote(branch, safe='')}"
         found: list[RequiredCheck] = []
-        async for rule in _pages(self._pool, "read the branch rules", path):
+        async for rule in pages(self._pool, "read the branch rules", path):
             if rule["type"] == "required_status_checks":
                 found += [
                     RequiredCheck(str(check["context"]), check.get("integration_id"))
@@ -280,17 +221,17 @@ class GitHub:
     async def commit_authors(self, number: int) -> tuple[tuple[Sha, str | None], ...]:
         """Each commit with its author's login."""
         path = f"{self._path}/pulls/{number}/commits"
-        pages = _pages(self._pool, "read the commits", path)
+        listed = pages(self._pool, "read the commits", path)
         return tuple(
-            [(Sha(data["sha"]), (data["author"] or {}).get("login")) async for data in pages]
+            [(Sha(data["sha"]), (data["author"] or {}).get("login")) async for data in listed]
         )
 
-    async def pushes(self, head_ref: str, full_name: str) -> tuple[Push, ...]:
+    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Push, ...]:
         """Pushes to a branch, newest first."""
-        path = f"/repos/{full_name}/activity"
+        path = f"/repositories/{repository_id}/activity"
         query = {"ref": f"refs/heads/{head_ref}", "per_page": 100}
-        _, found = await asyncio.to_thread(
-            _send, self._pool, "read who pushed", "GET", path, query, None
+        answer = await asyncio.to_thread(
+            send, self._pool, "read who pushed", "GET", path, query=query
         )
         return tuple(
             Push(
@@ -298,7 +239,7 @@ class GitHub:
                 Sha(data["after"]),
                 _time(data["timestamp"]),
             )
-            for data in found
+            for data in answer.data
         )
 
     async def open_proposal(self, head_ref: str, base_ref: str, title: str, body: str) -> int:
@@ -316,7 +257,13 @@ class GitHub:
     async def set_draft(self, node: str, *, draft: bool) -> None:
         """REST cannot change it (bots.md 2.4)."""
         mutation = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
-        await asyncio.to_thread(_mutate, self._pool, mutation, {"pullRequestId": node})
+        kind = f"{mutation[0].upper()}{mutation[1:]}Input!"
+        query = (
+            f"mutation Mutation($input: {kind}) {{ {mutation}(input: $input)"
+            " { clientMutationId pullRequest { isDraft } } }"
+        )
+        wanted = {"input": {"pullRequestId": node}}
+        await asyncio.to_thread(graphql, self._pool, "change the draft state", query, wanted)
 
     async def set_check(self, check: SetCheck) -> None:
         """Make or update a check run; annotations beyond 50 follow in requests of their own."""
@@ -372,122 +319,40 @@ class GitHub:
         )
 
     async def _get(self, wanted: str, path: str, **query: object) -> Any:
-        _, data = await asyncio.to_thread(
-            _send, self._pool, wanted, "GET", self._path + path, query, None
+        answer = await asyncio.to_thread(
+            send, self._pool, wanted, "GET", self._path + path, query=query
         )
-        return data
+        return answer.data
 
     async def _send(self, wanted: str, verb: str, path: str, body: object) -> Any:
-        _, data = await asyncio.to_thread(
-            _send, self._pool, wanted, verb, self._path + path, None, body
+        answer = await asyncio.to_thread(
+            send, self._pool, wanted, verb, self._path + path, body=body
         )
-        return data
+        return answer.data
 
 
-def _send(
-    pool: _Clients,
-    wanted: str,
-    verb: str,
-    path: str,
-    query: Mapping[str, object] | None,
-    body: object,
-) -> tuple[Mapping[str, Any], Any]:
-    with _errors(wanted), pool.client() as client:
-        return client.requester.requestJsonAndCheck(
-            verb, path, parameters=dict(query) if query else None, input=body
-        )
+def _merge(pool: Clients, path: str, body: JSONObject) -> Merged:
+    answer = ask(pool, "merge", "PUT", path, body=body)
+    if answer.ok and isinstance(answer.data, dict) and answer.data.get("merged") is True:
+        return Merged(MergeOutcome.MERGED)
+    if answer.ok:
+        raise ForgeBusyError("merge", f"{answer.status} that does not say it was merged")
+    refused = _merge_failure(answer)
+    if refused is None:
+        raise failure("merge", answer)
+    return refused
 
 
-async def _pages(pool: _Clients, wanted: str, path: str, key: str = "", **query: object) -> "Any":
-    """Every item of a list, page by page; `key` names the list in a wrapped answer."""
-    page = 1
-    while True:
-        asked = {"per_page": 100, **query} | ({"page": page} if page > 1 else {})
-        headers, data = await asyncio.to_thread(_send, pool, wanted, "GET", path, asked, None)
-        for item in data[key] if key else data:
-            yield item
-        if 'rel="next"' not in headers.get("link", ""):
-            return
-        page += 1
-
-
-def _mutate(pool: _Clients, mutation: str, request: JSONObject) -> None:
-    with _errors("change the draft state"), pool.client() as client:
-        client.requester.graphql_named_mutation(
-            mutation, request, "clientMutationId pullRequest { isDraft }"
-        )
-
-
-def _merge(pool: _Clients, path: str, body: JSONObject) -> Merged:
-    with _errors("merge"), pool.client() as client:
-        try:
-            client.requester.requestJsonAndCheck("PUT", path, input=body)
-        except github.GithubException as error:
-            outcome = _merge_failure(error)
-            if outcome is None:
-                raise
-            return outcome
-    return Merged(MergeOutcome.MERGED)
-
-
-def _merge_failure(error: github.GithubException) -> Merged | None:
+def _merge_failure(answer: Answer) -> Merged | None:
     """Sort a refused merge by who must act (bots.md 2.4); None for what is no answer to it."""
-    reason = _message(error)
-    if error.status == 409:
+    reason = answer.reason
+    if answer.status == 409:
         return Merged(MergeOutcome.HEAD_MOVED, reason)
-    if error.status == 405 and "base branch was modified" in reason.lower():
+    if answer.status == 405 and "base branch was modified" in reason.lower():
         return Merged(MergeOutcome.BUSY, reason)
-    if error.status in {405, 422}:
+    if answer.status in {405, 422}:
         return Merged(MergeOutcome.REFUSED, reason)
     return None
-
-
-@contextmanager
-def _errors(wanted: str) -> Iterator[None]:
-    """Turn the client's errors into ours, sorted by who must act."""
-    try:
-        yield
-    except github.GithubException as error:
-        raise _translated(wanted, error) from error
-    except requests.RequestException as error:
-        raise ForgeBusyError(wanted, type(error).__name__) from error
-
-
-def _translated(wanted: str, error: github.GithubException) -> Exception:
-    headers = {k.lower(): v for k, v in (error.headers or {}).items()}
-    reason = f"{error.status} {_message(error)}"
-    wait = headers.get("retry-after", "")
-    limited = error.status == 429 or (
-        error.status == 403
-        and (wait or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason.lower())
-    )
-    if limited:
-        return ForgeBusyError(wanted, reason, _wait(headers))
-    if error.status >= 500 or error.status == 401:
-        # A fresh or just ended token answers 401 for a moment (peers.md trap 14).
-        return ForgeBusyError(wanted, reason)
-    if error.status == 404:
-        return ForgeMissingError(wanted, reason)
-    return ForgeRefusedError(wanted, reason)
-
-
-def _wait(headers: Mapping[str, str]) -> float:
-    """Seconds to wait, as bots.md 2.5 tells: Retry-After, else until the reset, else a minute."""
-    if headers.get("retry-after", "").isdigit():
-        return float(headers["retry-after"])
-    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset"):
-        return max(1.0, float(headers["x-ratelimit-reset"]) - datetime.now(UTC).timestamp())
-    return 60.0
-
-
-def _message(error: github.GithubException) -> str:
-    data = error.data
-    if not isinstance(data, Mapping):
-        return "no reason given"
-    text = str(data.get("message", "no reason given"))
-    errors = data.get("errors") or []
-    details = [str(e.get("message", "")) if isinstance(e, Mapping) else str(e) for e in errors]
-    return "; ".join([text, *[d for d in details if d]])
 
 
 def _time(text: object) -> datetime:
@@ -524,7 +389,6 @@ def _pull(data: JSONObject) -> PullRequest:
         head=Sha(data["head"]["sha"]),
         head_ref=str(data["head"]["ref"]),
         head_repository=int(data["head"]["repo"]["id"]) if data["head"]["repo"] else None,
-        head_name=str(data["head"]["repo"]["full_name"]) if data["head"]["repo"] else "",
         base_ref=str(data["base"]["ref"]),
         base=Sha(data["base"]["sha"]),
         # Before a merge this field names a test merge, which nobody may tag (bots.md 2.4).

@@ -402,8 +402,10 @@ class Looker:
 
     async def _pushes(self, pull: PullRequest) -> tuple[Push, ...]:
         """Who pushed the branch; a fork that the App may not see tells nobody."""
+        if pull.head_repository is None:
+            return ()
         try:
-            return await self.forge.pushes(pull.head_ref, pull.head_name)
+            return await self.forge.pushes(pull.head_ref, pull.head_repository)
         except ForgeRefusedError:
             return ()
 

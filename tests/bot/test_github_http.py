@@ -1,0 +1,172 @@
+"""What an answer of GitHub means: its status and text decide, not what the client makes of it."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from bot.forge import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Merged, MergeOutcome
+from bot.github import _merge
+from bot.github_http import Clients, graphql, pages, send
+
+
+@dataclass
+class Wire:
+    """A server that gives one answer after the other, the last one for ever."""
+
+    answers: list[tuple[int, dict[str, str], str]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    pool: Clients = field(init=False)
+
+    def gives(self, status: int, body: object, **headers: str) -> None:
+        text = body if isinstance(body, str) else json.dumps(body)
+        self.answers.append((status, headers, text))
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    wire = Wire()
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            wire.asked.append(f"{self.command} {self.path}")
+            status, headers, text = wire.answers[0]
+            if len(wire.answers) > 1:
+                wire.answers.pop(0)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_GET = do_PUT = do_POST = answer  # noqa: N815 (the names that http.server looks for)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (its own name)
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    wire.pool = Clients(f"http://127.0.0.1:{server.server_port}/api/v3", lambda: None)
+    yield wire
+    wire.pool.close()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+ANSWERS: dict[str, tuple[int, object, type[Exception], str]] = {
+    "a redirect of a write is no success": (307, {"message": "Moved"}, ForgeMissingError, "307"),
+    "any other redirect is none either": (302, {}, ForgeMissingError, "302"),
+    "success in HTML is none": (200, "<html>Unicorn!</html>", ForgeBusyError, "no JSON"),
+    "success cut short is none": (200, '{"merged": tr', ForgeBusyError, "no JSON"),
+    "a proxy's page of an error is that error": (502, "<html>", ForgeBusyError, "502"),
+    "the IP allow list is for an operator": (
+        403,
+        {"message": "the organization has an IP allow list enabled"},
+        ForgeRefusedError,
+        "IP allow list",
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "body", "error", "text"), ANSWERS.values(), ids=ANSWERS)
+def test_answers_that_are_no_success(
+    wire: Wire, status: int, body: object, error: type[Exception], text: str
+) -> None:
+    """Fails when the client's own idea of success is taken: it lets 307 and text that is no JSON
+    pass."""
+    wire.gives(status, body)
+
+    with pytest.raises(error, match=text) as raised:
+        send(wire.pool, "comment", "POST", "/x", body={})
+
+    assert type(raised.value) is error
+
+
+MERGES: dict[str, tuple[int, object, Merged | type[Exception]]] = {
+    "merged": (200, {"merged": True, "sha": "1"}, Merged(MergeOutcome.MERGED)),
+    "a redirect merged nothing": (307, {"message": "Moved Permanently"}, ForgeMissingError),
+    "a page of HTML says nothing": (200, "<html></html>", ForgeBusyError),
+    "a success that does not say merged": (200, {}, ForgeBusyError),
+    "accepted, and not yet done": (202, {"message": "queued"}, ForgeBusyError),
+    "the head moved": (
+        409,
+        {"message": "Head branch was modified."},
+        Merged(MergeOutcome.HEAD_MOVED, "Head branch was modified."),
+    ),
+    "refused": (
+        405,
+        {"message": "Required status check is expected."},
+        Merged(MergeOutcome.REFUSED, "Required status check is expected."),
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "body", "expected"), MERGES.values(), ids=MERGES)
+def test_a_merge_is_one_only_where_the_answer_says_so(
+    wire: Wire, status: int, body: object, expected: Merged | type[Exception]
+) -> None:
+    """Fails when every status under 400 counts as merged."""
+    wire.gives(status, body)
+
+    if isinstance(expected, Merged):
+        assert _merge(wire.pool, "/repositories/1/pulls/2/merge", {}) == expected
+    else:
+        with pytest.raises(expected, match="merge"):
+            _merge(wire.pool, "/repositories/1/pulls/2/merge", {})
+
+
+async def test_a_list_that_shows_a_page_again_has_ended(wire: Wire) -> None:
+    """Fails when the pager trusts `next`: a redirect that lost the page number never ends."""
+    wire.gives(200, [{"id": 1}], Link='<https://x/?page=2>; rel="next"')
+
+    found = [item async for item in pages(wire.pool, "list", "/x")]
+
+    assert found == [{"id": 1}]
+    assert len(wire.asked) == 2
+
+
+GRAPHQL: dict[str, tuple[object, type[Exception]]] = {
+    "a rate limit": (
+        {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]},
+        ForgeBusyError,
+    ),
+    "an error of GitHub's own": (
+        {"data": None, "errors": [{"message": "Something went wrong while executing your query."}]},
+        ForgeBusyError,
+    ),
+    "data beside an error is not whole": (
+        {"data": {"a": 1}, "errors": [{"type": "FORBIDDEN", "message": "not accessible"}]},
+        ForgeRefusedError,
+    ),
+    "what was named is gone": (
+        {"data": None, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]},
+        ForgeMissingError,
+    ),
+    "no data at all": ({}, ForgeBusyError),
+    "errors that are no list": ({"errors": "?"}, ForgeRefusedError),
+}
+
+
+@pytest.mark.parametrize(("body", "error"), GRAPHQL.values(), ids=GRAPHQL)
+def test_errors_of_graphql_come_with_200(wire: Wire, body: object, error: type[Exception]) -> None:
+    """Fails when the status alone tells, or when every error of GraphQL is a refusal."""
+    wire.gives(200, body)
+
+    with pytest.raises(error, match="The forge") as raised:
+        graphql(wire.pool, "ask", "query { a }", {})
+
+    assert type(raised.value) is error
+
+
+def test_data_of_graphql(wire: Wire) -> None:
+    wire.gives(200, {"data": {"a": 1}})
+
+    assert graphql(wire.pool, "ask", "query { a }", {}) == {"a": 1}
