@@ -33,7 +33,7 @@ from bot.git import (
     Signature,
 )
 from bot.github import GitHubApp
-from bot.look import CONFIG, Head, Looked, Looker
+from bot.look import Head, Looked, Looker
 from bot.perform import Outcome, Performer
 from bot.render import Judge
 from bot.store import Adoption, Store
@@ -590,7 +590,7 @@ def _publish_branches(mirror: Mirror, default: str) -> set[str]:
     """The branches that packages are published from, as the default branch configures them."""
     with mirror.open() as git:
         tip = git.ref(f"refs/heads/{default}")
-        policy = config.read(git.blob(tip, CONFIG)) if tip else None
+        policy = config.read(git.blob(tip, config.CONFIG)) if tip else None
     return {default, *(policy.branches if isinstance(policy, Policy) else ())}
 
 

@@ -1,0 +1,99 @@
+"""Who wrote and pushed a proposal, and the roles of everybody whose word matters on it."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.forge import Forge, ForgeRefusedError, PullRequest, Push
+from bot.look_git import Reader
+from lifecycle import answers, memory
+from lifecycle.facts import Proposal, ReviewState
+from lifecycle.names import Sha
+
+MOST_COMMITS, MOST_PUSHES = 250, 100
+"""Commits of a pull request, and pushes to a branch, that the forge tells at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authors:
+    """Who wrote and pushed one head; never changes."""
+
+    logins: frozenset[str]
+    known: bool
+    head_at: datetime | None
+
+
+class People:
+    """Finds out about the people of one repository's proposals.
+
+    Args:
+        repository_id: The forge's number.
+        forge: Its forge.
+        login: Our own login, such as "porchbot[bot]".
+    """
+
+    def __init__(self, repository_id: int, forge: Forge, login: str) -> None:
+        self._repository_id = repository_id
+        self._forge = forge
+        self._login = login
+        self._authors: dict[tuple[int, Sha], Authors] = {}
+
+    async def add(self, git: Reader, pull: PullRequest, p: Proposal) -> Proposal:
+        """Who wrote it, and the roles of everybody whose word matters; only when it does."""
+        remembered = memory.read(p, self._repository_id)
+        asking = {c.author.login for c, _ in answers.pending(p, remembered)}
+        approving = {a.person for a in memory.approvals(p, self._repository_id)}
+        reviewing = {r.author.login for r in p.reviews if r.state is not ReviewState.DISMISSED}
+        people = sorted(asking | approving | reviewing if p.touched else asking)
+        if not people:
+            return p
+        authors, roles = await asyncio.gather(
+            self._who_wrote(git, pull),
+            asyncio.gather(*(self._forge.role(login) for login in people)),
+        )
+        return replace(
+            p,
+            roles=dict(zip(people, roles, strict=True)),
+            authors=p.authors | authors.logins,
+            authors_known=authors.known,
+            head_at=authors.head_at,
+        )
+
+    async def _who_wrote(self, git: Reader, pull: PullRequest) -> Authors:
+        """Commit authors and pushers of one head.
+
+        A name in a commit can be forged, so whoever pushed counts as an author as well; and where
+        either is unknown to the forge, self-approval cannot be decided (DESIGN 7).
+        """
+        key = (pull.number, pull.head)
+        if key in self._authors:
+            return self._authors[key]
+        commits, pushes = await asyncio.gather(
+            self._forge.commit_authors(pull.number), self._pushes(pull)
+        )
+        people = [
+            login for sha, login in commits if not await asyncio.to_thread(git.made_by_us, sha)
+        ]
+        # Who deleted an earlier branch of this name wrote nothing.
+        pushed = [p for p in pushes if p.actor != self._login and p.after.strip("0")]
+        last = next((p.at for p in pushes if p.after == pull.head), None)
+        # A list that is full may be cut, and one without the head is older than the head.
+        whole = len(commits) < MOST_COMMITS and len(pushes) < MOST_PUSHES and last is not None
+        found = Authors(
+            frozenset(login for login in [*people, *(p.actor for p in pushed)] if login)
+            - {self._login},
+            whole and all(people) and bool(pushed) and all(p.actor for p in pushed),
+            last,
+        )
+        if last is not None:
+            self._authors[key] = found
+        return found
+
+    async def _pushes(self, pull: PullRequest) -> tuple[Push, ...]:
+        """Who pushed the branch; a fork that the App may not see tells nobody."""
+        if pull.head_repository is None:
+            return ()
+        try:
+            return await self._forge.pushes(pull.head_ref, pull.head_repository)
+        except ForgeRefusedError:
+            return ()
