@@ -23,6 +23,7 @@ from cadlib.calls import COMMAND, Driven, Step
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
 from cadlib.functions import NOT_RESOURCES, Options
+from cadlib.ignore import find
 from cadlib.kptfile import Function
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Entry, Files
@@ -79,7 +80,7 @@ def evaluate(
         options: How to run it.
         watch: Told of the step.
     """
-    found = [*packages.problems(files, limits)]
+    found = [*packages.problems(files, limits, inside=find(files, plain=True))]
     source = Source(files, limits, bulk, plain=True)
     found += source.findings
     wrong = next((each for each in found if each.severity is Severity.ERROR), None)

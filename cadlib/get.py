@@ -13,7 +13,7 @@ Source: kptdev/kpt, pkg/lib/util/get/get.go and fetch/fetch.go.
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 
-from cadlib import kptfile_edit, kptfile_merge, kptfile_text
+from cadlib import ignore, kptfile_edit, kptfile_merge, kptfile_text
 from cadlib import package as packages
 from cadlib.conflicts import Policy
 from cadlib.errors import PackageError, Place
@@ -121,7 +121,7 @@ def _fill(
 
 def _inside(files: Mapping[str, Entry], package: str) -> list[str]:
     """Return the packages directly inside a package, the first one last."""
-    return list(reversed(packages.subpackages({*packages.find(files), ""})[package]))
+    return list(reversed(packages.subpackages(ignore.find(files, plain=True))[package]))
 
 
 def _unfetched(files: Mapping[str, Entry], package: str) -> GitRef | None:

@@ -1,19 +1,17 @@
-"""`.krmignore`: which files of a package no function sees.
+"""`.krmignore`: which files and folders of a package no reader of resources sees.
 
 Rules:
 - Patterns are those of `.gitignore`, relative to the folder they stand in.
-- The file of the nearest package decides alone: one further up has no say about what lies
-  in a subpackage, and one in a folder that is no package counts for nothing.
-- A `Kptfile` is never excluded; packages are found whatever is excluded.
-- A reader that walks over a package and its subpackages at once (`eval`, `source`, `tree`)
-  leaves out the subpackages whose folder the package above them excludes, and theirs.
+- The file of the nearest package decides about a file: one further up has no say about what
+  lies in a subpackage, and one in a folder that is no package counts for nothing.
+- A folder that a package excludes is left out whole: a `Kptfile` in it makes no subpackage.
+- The `Kptfile` of a package is never excluded.
 
 Source: kyaml `kio/ignorefilesmatcher.go` (kubernetes-sigs/kustomize); kpt `pkg/lib/pkg`.
 """
 
 import re
 import warnings
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from cadlib import package as packages
@@ -26,56 +24,58 @@ if TYPE_CHECKING:
 
 
 class Ignored:
-    """The `.krmignore` files of a package and its subpackages.
+    """The packages of a tree, and what their `.krmignore` files exclude.
 
     Attributes:
-        findings: One for each that cannot be read; it excludes nothing.
+        packages: Paths of the package ("") and its subpackages; none in an excluded folder.
+        findings: One for each `.krmignore` that cannot be read; it excludes nothing.
     """
 
-    __slots__ = ("_hidden", "_packages", "_specs", "findings")
+    __slots__ = ("_hidden", "_specs", "findings", "packages")
 
-    def __init__(self, files: Files, inside: Collection[str]) -> None:
-        """Read them.
+    def __init__(self, files: Files, *, plain: bool = False) -> None:
+        """Find the packages, and read what they exclude.
 
         Args:
-            files: The package.
-            inside: Paths of the package and its subpackages, as from `package.find`.
+            files: The tree.
+            plain: Its root counts as a package also without a Kptfile.
         """
-        self._packages = frozenset(inside)
+        self.packages = frozenset([""] if plain else [])
         self.findings: list[Finding] = []
         self._specs: dict[str, GitIgnoreSpec] = {}
-        self._hidden: dict[str, bool] = {}
-        for each in sorted(self._packages):
-            self._read(files, each)
+        self._hidden = {"": False}
+        for each in sorted({*packages.find(files), *self.packages}):  # what is outside comes first
+            if not self._hides(each):
+                self.packages |= {each}
+                self._read(files, each)
 
     def __contains__(self, path: str) -> bool:
-        """Say whether the nearest package excludes a file."""
-        if not self._specs or packages.name(path) == packages.KPTFILE:
+        """Tell whether a file is excluded, by itself or with its folder."""
+        if not self._specs:
             return False
-        owner = packages.owner_of(path, self._packages)
+        folder = packages.folder(path)
+        if self._hides(folder):
+            return True
+        if packages.name(path) == packages.KPTFILE and folder in self.packages:
+            return False
+        return self._excludes(path)
+
+    def _hides(self, folder: str) -> bool:
+        """Tell whether a folder is excluded, by itself or with one above it."""
+        if not self._specs:
+            return False
+        if folder not in self._hidden:
+            above = packages.folder(folder)
+            self._hidden[folder] = self._hides(above) or self._excludes(folder, "/")
+        return self._hidden[folder]
+
+    def _excludes(self, path: str, mark: str = "") -> bool:
+        """Tell whether the package around a file or folder excludes it; `mark` "/" for a folder."""
+        owner = packages.owner_of(packages.folder(path), self.packages)
         spec = self._specs.get(owner) if owner is not None else None
         if spec is None or owner is None:
             return False
-        return spec.match_file(packages.relative(owner, path))
-
-    def skips(self, path: str) -> bool:
-        """Say whether a reader of the whole leaves a file out, its subpackage included."""
-        if not self._specs:
-            return False
-        owner = packages.owner_of(path, self._packages)
-        return path in self or (owner is not None and self._skips_package(owner))
-
-    def _skips_package(self, package: str) -> bool:
-        if package not in self._hidden:
-            above = packages.owner_of(packages.folder(package), self._packages) if package else None
-            self._hidden[package] = above is not None and (
-                self._excludes(above, package) or self._skips_package(above)
-            )
-        return self._hidden[package]
-
-    def _excludes(self, above: str, package: str) -> bool:
-        spec = self._specs.get(above)
-        return spec is not None and spec.match_file(f"{packages.relative(above, package)}/")
+        return spec.match_file(packages.relative(owner, path) + mark)
 
     def _read(self, files: Files, package: str) -> None:
         path = packages.join(package, packages.IGNORE_FILE)
@@ -99,3 +99,8 @@ class Ignored:
                     fix="Write them as in a .gitignore, in UTF-8",
                 )
             )
+
+
+def find(files: Files, *, plain: bool = False) -> tuple[str, ...]:
+    """Return the packages of a tree, sorted; arguments as for `Ignored`."""
+    return tuple(sorted(Ignored(files, plain=plain).packages))

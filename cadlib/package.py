@@ -141,12 +141,15 @@ def refused(packages: Iterable[str]) -> tuple[Finding, ...]:
     )
 
 
-def problems(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
+def problems(
+    files: Files, limits: Limits = DEFAULT, *, inside: Iterable[str] | None = None
+) -> tuple[Finding, ...]:
     """Return what is wrong with the files of a package, before any is parsed.
 
     Args:
         files: The package, subpackages included.
         limits: How much it may hold. Where it holds more, only that is said.
+        inside: Its subpackages; None for every folder with a Kptfile.
 
     Returns:
         Findings by file. Those of severity error make the package unfit to render.
@@ -158,7 +161,7 @@ def problems(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
     links = _Links(files)
     for path, entry in files.items():
         found += _entry_problems(path, entry, links, limits)
-    found += refused(each for each in find(files) if each)
+    found += refused(each for each in (find(files) if inside is None else inside) if each)
     return tuple(sorted(found, key=order))
 
 

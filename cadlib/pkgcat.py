@@ -45,8 +45,8 @@ class Look:
 
 def shown(files: Files, look: Look, limits: Limits = DEFAULT) -> tuple[bytes, tuple[Finding, ...]]:
     """Return the resources of a package as a stream, and what could not be read."""
-    found = frozenset(packages.find(files)) | {""}
-    ignored = Ignored(files, found)
+    ignored = Ignored(files, plain=True)
+    found = ignored.packages
     findings = list(ignored.findings)
     items: list[Stream] = []
     for path in _paths(files, found):

@@ -42,12 +42,12 @@ def shown(files: Files, name: str, limits: Limits = DEFAULT) -> tuple[str, tuple
     Returns:
         The tree, each line ended by a line break; "" where there is no resource.
     """
-    found = frozenset(packages.find(files))
-    ignored = Ignored(files, found | {""})
+    ignored = Ignored(files, plain=True)
+    found = ignored.packages if packages.KPTFILE in files else ignored.packages - {""}
     findings = list(ignored.findings)
     by_folder: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for path in sorted(files):
-        if not _is_read(files, path) or ignored.skips(path):
+        if not _is_read(files, path) or path in ignored:
             continue
         try:
             lines = list(_resources(files[path].data, path, limits))

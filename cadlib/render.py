@@ -39,6 +39,7 @@ from cadlib.calls import GUARDRAIL, PIPELINE, Call, Driven, Outcome, Stage, Step
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error, order
 from cadlib.functions import NOT_RESOURCES, MissingConfigError, Options
+from cadlib.ignore import find
 from cadlib.kptfile import Function
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Files
@@ -148,7 +149,7 @@ def render(
         What to write and what was found. Nothing that is wrong with the package or
         its functions is raised.
     """
-    unfit = packages.problems(files, limits)
+    unfit = packages.problems(files, limits, inside=find(files))
     wrong = next((each for each in unfit if each.severity is Severity.ERROR), None)
     if wrong is not None:
         error = PackageError(wrong.place, wrong.message, wrong.fix)

@@ -1,8 +1,8 @@
 """A package as it was given, parsed once: streams, Kptfiles, resources, and what is wrong.
 
-What kpt reads as resources is `Kptfile`, `*.yaml`, `*.yml` and `*.json`, unless the
-`.krmignore` of the nearest package excludes it (one further up has no say). Documents
-that are no Kubernetes resources, templates among them, are kept and never handed out.
+What kpt reads as resources is `Kptfile`, `*.yaml`, `*.yml` and `*.json`, unless
+`.krmignore` excludes it. Documents that are no Kubernetes resources, templates among them,
+are kept and never handed out.
 """
 
 import re
@@ -75,7 +75,8 @@ class Source:
         """
         self.files = files
         self.findings: list[Finding] = []
-        self.packages = frozenset((*packages.find(files), *([""] if plain else [])))
+        self.ignored = Ignored(files, plain=plain)
+        self.packages = self.ignored.packages
         self._plain = plain
         self.inside = packages.subpackages(self.packages)
         self.streams: dict[str, Stream] = {}
@@ -84,7 +85,6 @@ class Source:
         self._limits = limits
         self._aliased = 0
         self._owned: dict[str, list[str]] = {}
-        self.ignored = Ignored(files, self.packages)
         self.findings += self.ignored.findings
         owners = dict(self._read_ones())
         data = {path: files[path].data for path in owners}

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from cadlib import package as packages
 from cadlib.conflicts import ABSENT, Conflict, Policy, Side
 from cadlib.errors import PackageError, Place
+from cadlib.ignore import find
 from cadlib.kptfile import GitRef
 from cadlib.package import KPTFILE, Entry, Files
 from cadlib.update_compare import changed
@@ -217,8 +218,7 @@ def placed_in(package: str) -> Iterator[None]:
 def _is_untouched(trees: Trees) -> bool:
     """Return whether a package is as it was fetched, and comes from where it came from."""
     return not changed(trees.origin, trees.local) and all(
-        _upstream(trees.origin, each) == _upstream(trees.local, each)
-        for each in packages.find(trees.local)
+        _upstream(trees.origin, each) == _upstream(trees.local, each) for each in find(trees.local)
     )
 
 

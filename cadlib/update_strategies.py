@@ -21,6 +21,7 @@ from cadlib import kptfile_edit, kptfile_merge, merge_resources
 from cadlib import package as packages
 from cadlib.conflicts import ABSENT, Conflict, Policy
 from cadlib.errors import PackageError, Place
+from cadlib.ignore import find
 from cadlib.package import KPTFILE, SYMLINK, Entry, Files
 from cadlib.update_compare import changed
 from cadlib.update_files import merge_files
@@ -299,8 +300,8 @@ def _taken(conflict: Conflict) -> Conflict:
 
 def _packages(trees: Trees) -> frozenset[str]:
     """Return the packages of all three trees; the root is one, with a Kptfile or without."""
-    found = (packages.find(tree) for tree in (trees.origin, trees.local, trees.updated))
-    return frozenset({"", *(each for tree in found for each in tree)})
+    found = (find(tree, plain=True) for tree in (trees.origin, trees.local, trees.updated))
+    return frozenset(each for tree in found for each in tree)
 
 
 def _is_there(package: str, files: Files) -> bool:

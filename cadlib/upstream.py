@@ -9,6 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cadlib import ignore
 from cadlib import kptfile as kptfiles
 from cadlib import package as packages
 from cadlib.errors import PackageError, Place
@@ -104,7 +105,10 @@ def read_kptfile(files: Files, package: str = "") -> Kptfile | None:
 def remote_packages(*trees: Files) -> frozenset[str]:
     """Return the packages below the root that have an upstream in one of the trees."""
     return frozenset(
-        each for tree in trees for each in packages.find(tree) if each and _has_upstream(tree, each)
+        each
+        for tree in trees
+        for each in ignore.find(tree, plain=True)
+        if each and _has_upstream(tree, each)
     )
 
 

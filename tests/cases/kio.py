@@ -255,14 +255,16 @@ def yaml11_non_string(case: Case) -> Verdict:
 
 def read_ignore_file(case: Case) -> Verdict:
     """Read a package and its subpackages at once, without what `.krmignore` excludes."""
-    marker = "pkgFile"
-    files: Files = {path: Entry(text.encode()) for path, text in case.data["files"].items()}
-    inside = {packages.folder(path) for path in files if packages.name(path) == marker}
-    ignored = Ignored(files, inside | {""})
+    texts: Mapping[str, str] = case.data["files"]
+    files: Files = {
+        path.replace("pkgFile", packages.KPTFILE): Entry(text.encode())
+        for path, text in texts.items()
+    }
+    ignored = Ignored(files, plain=True)
     items = [
         item
         for path in sorted(files, key=lambda path: path.split("/"))
-        if path.endswith((".yaml", ".yml")) and not ignored.skips(path)
+        if path.endswith((".yaml", ".yml")) and path not in ignored
         for item in kio.read(files[path].data, path=path).items
     ]
     return checked(_items_difference(case.data["expected"], items))
