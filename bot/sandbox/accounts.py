@@ -147,6 +147,7 @@ NEEDS: dict[str, Need] = {
             ),
             "GET /issues/{issue_number}/reactions": Need(_TALK_READ),
             "POST /issues/{issue_number}/reactions": Need(_TALK_WRITE, _READ),
+            "GET /issues/{issue_number}/timeline": Need(_TALK_READ),
             "GET /issues/{issue_number}/labels": Need(_TALK_READ),
             "POST /issues/{issue_number}/labels": Need(_TALK_WRITE, _TRIAGE),
             "PUT /issues/{issue_number}/labels": Need(_TALK_WRITE, _TRIAGE),

@@ -17,8 +17,18 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from bot.sandbox.hook_faults import HookFaults
-from bot.sandbox.model import Data, Happening
+from bot.sandbox.model import Activity, Data, Happening
 from bot.sandbox.state import State
+
+GRAPHQL_ERRORS: Mapping[str, Mapping[str, Any]] = {
+    "RATE_LIMITED": {"type": "RATE_LIMITED", "message": "API rate limit exceeded for user ID 1."},
+    "SOMETHING_WENT_WRONG": {
+        "message": "Something went wrong while executing your query. This may be the result of a"
+        " timeout, or it could be a GitHub bug. Please include"
+        " `0000:000000:000000:000000:00000000` when reporting this issue."
+    },
+}
+"""Errors that GraphQL gives inside a 200, as GitHub writes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,9 +208,64 @@ class Faults:
         with self._state.lock:
             self._stale, self._moments = None, []
 
+    def late_activity(self, seconds: float = 0.0, *, reads: int = 0) -> None:
+        """Let entries of the activity log be late, those that are there already not.
+
+        Args:
+            seconds: By the forge's clock, from the entry's time.
+            reads: How many readings of the log do not show a new entry yet.
+        """
+        with self._state.lock:
+            known = self._state.data.last_id
+            unseen: dict[int, int] = {}
+
+            def shown(activity: Activity) -> bool:
+                if activity.id <= known:
+                    return True
+                if self._state.clock() - activity.timestamp < timedelta(seconds=seconds):
+                    return False
+                left = unseen.setdefault(activity.id, reads)
+                unseen[activity.id] = max(0, left - 1)
+                return left == 0
+
+            self._state.activity_shown = shown
+
+    def hold_activity(self) -> None:
+        """Show no new entry of the activity log until `release_activity`."""
+        self.late_activity(timedelta.max.total_seconds() / 2)
+
+    def release_activity(self) -> None:
+        """Show all entries of the activity log, from now on at once."""
+        with self._state.lock:
+            self._state.activity_shown = lambda _activity: True
+
+    def fail_graphql(
+        self,
+        kind: str = "RATE_LIMITED",
+        *,
+        nth: int = 1,
+        times: int | None = 1,
+        caller: str | None = None,
+        carried_out: bool = False,
+    ) -> None:
+        """Answer GraphQL calls with an error inside a 200, as GitHub does.
+
+        Args:
+            kind: `RATE_LIMITED`, or `SOMETHING_WENT_WRONG` for the one without a type.
+            nth: As for `fail`; so are the others.
+            times: As for `fail`.
+            caller: As for `fail`.
+            carried_out: As for `fail`.
+        """
+        body = {"errors": [dict(GRAPHQL_ERRORS[kind])]}
+        self.fail(
+            "POST /graphql", 200, body, nth=nth, times=times, caller=caller, carried_out=carried_out
+        )
+
     def clear(self) -> None:
         """Forget all faults; the log stays."""
         self.fresh()
+        self.release_activity()
         self.latency = 0.0
         self.hooks.clear()
         with self._lock:

@@ -18,6 +18,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.sandbox import (
+    github_activity,
     github_apps,
     github_branches,
     github_checks,
@@ -25,6 +26,7 @@ from bot.sandbox import (
     github_issues,
     github_pulls,
     github_repos,
+    github_timeline,
     graphql,
 )
 from bot.sandbox.accounts import NEEDS, Accounts, Caller
@@ -36,6 +38,7 @@ from bot.sandbox.routing import Answer, Request, Route, find, named, query_of, r
 from bot.sandbox.state import State
 
 OPERATIONS = (
+    github_activity,
     github_apps,
     github_branches,
     github_checks,
@@ -43,6 +46,7 @@ OPERATIONS = (
     github_issues,
     github_pulls,
     github_repos,
+    github_timeline,
 )
 """The modules whose operations this door knows (reading them makes the operations known)."""
 

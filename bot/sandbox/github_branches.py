@@ -1,4 +1,4 @@
-"""GitHub's operations on branches, their protection, tags, and the activity log."""
+"""GitHub's operations on branches, their protection, and tags."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from urllib.parse import quote
 
 from bot.sandbox import github_json as basic
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.model import Activity
-from bot.sandbox.routing import Answer, Request, list_url, page, route
-from bot.sandbox.state import node_id
+from bot.sandbox.routing import Answer, Request, page, route
 
 _REPO = "/repos/{owner}/{repo}"
 
@@ -165,45 +163,3 @@ def list_tags(request: Request) -> Answer:
             }
         )
     return Answer(body=body, headers=found.headers)
-
-
-@route("GET", f"{_REPO}/activity")
-def list_activity(request: Request) -> Answer:
-    """Changes of branches, newest first, page by page with cursors."""
-    repo, query = request.repo, request.query
-    found = [a for a in reversed(repo.activity) if _wanted(a, request)]
-    if query.get("direction") == "asc":
-        found.reverse()
-    cursor = query.get("after")
-    if cursor and cursor.isdigit():
-        place = next((n for n, a in enumerate(found) if a.id == int(cursor)), len(found))
-        found = found[place + 1 :]
-    size = min(int(query.get("per_page", "30") or 30), 100)
-    part = found[:size]
-    headers = {}
-    if len(found) > size:
-        headers["Link"] = f'<{list_url(request, after=str(part[-1].id))}>; rel="next"'
-    return Answer(body=[_activity(request, a) for a in part], headers=headers)
-
-
-def _wanted(activity: Activity, request: Request) -> bool:
-    query = request.query
-    ref, actor, kind = query.get("ref"), query.get("actor"), query.get("activity_type")
-    return (
-        (not ref or activity.ref in (ref, f"refs/heads/{ref}"))
-        and (not actor or activity.actor.login.lower() == actor.lower())
-        and (not kind or activity.kind.value == kind)
-    )
-
-
-def _activity(request: Request, activity: Activity) -> basic.Json:
-    return {
-        "id": activity.id,
-        "node_id": node_id("PSH", activity.id),
-        "before": activity.before,
-        "after": activity.after,
-        "ref": activity.ref,
-        "timestamp": basic.stamp(activity.timestamp),
-        "activity_type": activity.kind.value,
-        "actor": basic.user(request.links, activity.actor),
-    }

@@ -36,6 +36,11 @@ def stamp_or_none(when: datetime | None) -> str | None:
     return None if when is None else stamp(when)
 
 
+def user_node_id(who: User) -> str:
+    """Global id of an account."""
+    return node_id({"Bot": "BOT", "Organization": "O"}.get(who.kind, "U"), who.id)
+
+
 def user(links: Links, who: User) -> Json:
     """Schema `simple-user`."""
     login = quote(who.login)
@@ -44,7 +49,7 @@ def user(links: Links, who: User) -> Json:
     return {
         "login": who.login,
         "id": who.id,
-        "node_id": node_id("BOT" if who.app else "U", who.id),
+        "node_id": user_node_id(who),
         "avatar_url": f"{links.web}/avatars/u/{who.id}",
         "gravatar_id": "",
         "url": url,
@@ -58,7 +63,7 @@ def user(links: Links, who: User) -> Json:
         "repos_url": f"{url}/repos",
         "events_url": url + "/events{/privacy}",
         "received_events_url": f"{url}/received_events",
-        "type": "Bot" if who.app else "User",
+        "type": who.kind,
         "user_view_type": "public",
         "site_admin": False,
     }
@@ -122,7 +127,7 @@ def installation(links: Links, made: Installation) -> Json:
         "app_id": made.app.id,
         "app_slug": made.app.slug,
         "target_id": made.account.id,
-        "target_type": "User",
+        "target_type": made.account.kind,
         "permissions": dict(made.permissions),
         "events": list(made.events),
         "created_at": stamp(made.created_at),
@@ -233,7 +238,7 @@ def repository(links: Links, repo: Repository) -> Json:
         "has_pages": False,
         "has_downloads": True,
         "has_discussions": False,
-        "archived": False,
+        "archived": repo.archived,
         "disabled": False,
         "allow_forking": True,
         "is_template": False,

@@ -1,90 +1,118 @@
-"""The GraphQL mutations that REST lacks: a pull request to a draft, and back.
+"""GitHub's GraphQL: executes queries over `schema.graphql`, with GitHub's errors inside a 200.
 
-Errors come with HTTP 200, as GitHub's do (reference/forge.md 1, "Pull requests and merging").
+Source: reference/forge.md 1, "Pull requests and merging", and GitHub's documentation of rate
+limits, node limits and global ids. What each field holds is in `graphql_fields`.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from bot.sandbox.accounts import granted
-from bot.sandbox.errors import RefusedError
-from bot.sandbox.model import Pull, Role
-from bot.sandbox.routing import Answer, Request
-from bot.sandbox.state import node_id
+from graphql import (
+    ExecutionResult,
+    GraphQLError,
+    GraphQLObjectType,
+    GraphQLSchema,
+    build_schema,
+    execute_sync,
+    parse,
+    validate,
+)
 
-_MUTATIONS = {"convertPullRequestToDraft": True, "markPullRequestReadyForReview": False}
-_CALL = re.compile(r"\b(\w+)\s*\(\s*input\s*:\s*(\$(\w+)|\{([^}]*)\})")
+from bot.sandbox.connections import QueryError
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.graphql_fields import ABSTRACT, FIELDS
+from bot.sandbox.routing import Answer, Request
+
+SCHEMA = Path(__file__).with_name("schema.graphql")
+"""What is answered, in GraphQL's own language."""
+
+_MOST_TOKENS = 5_000  # far more than any client's query; keeps validation quick
+_UNKNOWN_FIELD = re.compile(r"Cannot query field '(\w+)' on type '(\w+)'")
 
 
 def answer(request: Request) -> Answer:
-    """Answer a GraphQL request: one mutation, its input in a variable or in the text."""
+    """Answer a GraphQL request.
+
+    Raises:
+        RefusedError: 401 without a token, 400 for a body that holds no query.
+    """
     request.user  # noqa: B018 - refuses those without a token
     body = request.body()
-    query = body.get("query")
+    query, variables, name = (body.get(key) for key in ("query", "variables", "operationName"))
     if not isinstance(query, str):
         raise RefusedError(400, "A query attribute must be specified and must be a string.")
-    call = _CALL.search(query)
-    if call is None or call[1] not in _MUTATIONS:
-        field = call[1] if call is not None else "query"
-        message = f"Field '{field}' doesn't exist on type 'Mutation'"
-        return Answer(body={"errors": [{"message": message, "path": [field]}]})
-    given = _input(call, body.get("variables") or {})
-    return _mutate(request, call[1], given, query)
+    if not isinstance(variables or {}, dict) or not isinstance(name or "", str):
+        raise RefusedError(400, "Variables must be an object and operationName a string.")
+    return Answer(body=_shown(_execute(request, query, variables or {}, name or None)))
 
 
-def _input(call: re.Match[str], variables: dict[str, Any]) -> dict[str, Any]:
-    if call[3]:
-        value = variables.get(call[3])
-        return value if isinstance(value, dict) else {}
-    return dict(re.findall(r'(\w+)\s*:\s*"([^"]*)"', call[4]))
+@cache
+def schema() -> GraphQLSchema:
+    """The schema with its resolvers."""
+    made = build_schema(SCHEMA.read_text(encoding="utf-8"))
+    for type_name, fields in FIELDS.items():
+        kind = made.type_map[type_name]
+        if not isinstance(kind, GraphQLObjectType):
+            raise TypeError(f"{type_name} has no fields of its own")
+        for field_name, resolve in fields.items():
+            kind.fields[field_name].resolve = resolve
+    for type_name, choose in ABSTRACT.items():
+        made.type_map[type_name].resolve_type = choose  # type: ignore[attr-defined]  # interfaces and unions have it, other types not
+    return made
 
 
-def _mutate(request: Request, name: str, given: dict[str, Any], query: str) -> Answer:
-    wanted = str(given.get("pullRequestId", ""))
-    pull = _find(request, wanted)
-    if pull is None:
-        message = f"Could not resolve to a node with the global id of '{wanted}'"
-        return _error(name, "NOT_FOUND", message)
-    token = request.caller.token
-    # Source: bots.md 2.4: an App needs contents:write besides pull_requests:write.
-    if token is not None and not granted(token.permissions, "contents=write,pull_requests=write"):
-        return _error(name, "FORBIDDEN", "Resource not accessible by integration")
+def _execute(
+    request: Request, query: str, variables: dict[str, Any], name: str | None
+) -> ExecutionResult:
     try:
-        request.state.pulls.set_draft(pull, request.user, _MUTATIONS[name])
-    except RefusedError as refused:
-        return _error(name, "UNPROCESSABLE", (refused.errors or [refused.message])[0])
-    shown = {
-        "id": node_id("PR", pull.id),
-        "number": pull.number,
-        "isDraft": pull.draft,
-        "state": "MERGED" if pull.merged else pull.state.upper(),
-        "title": pull.title,
-    }
-    chosen = {key: value for key, value in shown.items() if re.search(rf"\b{key}\b", query)}
-    done = {"clientMutationId": given.get("clientMutationId"), "pullRequest": chosen}
-    return Answer(body={"data": {name: done}})
+        document = parse(query, max_tokens=_MOST_TOKENS)
+        wrong = validate(schema(), document, max_errors=20)
+        if wrong:
+            return ExecutionResult(None, wrong)
+        return execute_sync(
+            schema(),
+            document,
+            context_value=request,
+            variable_values=variables,
+            operation_name=name,
+        )
+    except GraphQLError as error:
+        return ExecutionResult(None, [error])
+    except RecursionError:
+        return ExecutionResult(None, [GraphQLError("Query is nested too deeply.")])
 
 
-def _find(request: Request, wanted: str) -> Pull | None:
-    caller, state = request.caller, request.state
-    for repo in state.data.repositories.values():
-        for pull in repo.pulls.values():
-            if node_id("PR", pull.id) == wanted:
-                if caller.token is not None:
-                    ids = caller.token.repository_ids
-                    seen = repo in caller.token.installation.repositories
-                    return pull if seen and (ids is None or repo.id in ids) else None
-                return pull if state.role(repo, caller.user) >= Role.READ else None
-    return None
+def _shown(result: ExecutionResult) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if result.data is not None or not result.errors:
+        made["data"] = result.data
+    elif any(isinstance(error.original_error, QueryError) for error in result.errors):
+        made["data"] = None
+    if result.errors:
+        made["errors"] = [_error(error) for error in result.errors]
+    return made
 
 
-def _error(name: str, kind: str, message: object) -> Answer:
-    error = {
-        "type": kind,
-        "path": [name],
-        "locations": [{"line": 1, "column": 1}],
-        "message": message,
-    }
-    return Answer(body={"data": {name: None}, "errors": [error]})
+def _error(error: GraphQLError) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    original = error.original_error
+    if isinstance(original, QueryError):
+        made["type"] = original.kind
+    if error.path is not None:
+        made["path"] = list(error.path)
+    made["locations"] = [{"line": at.line, "column": at.column} for at in error.locations or ()]
+    unknown = _UNKNOWN_FIELD.match(error.message)
+    if unknown is not None:
+        made["extensions"] = {
+            "code": "undefinedField",
+            "typeName": unknown[2],
+            "fieldName": unknown[1],
+        }
+        made["message"] = f"Field '{unknown[1]}' doesn't exist on type '{unknown[2]}'"
+    else:
+        made["message"] = error.message
+    return made

@@ -41,17 +41,23 @@ class ActivityKind(StrEnum):
     BRANCH_DELETION = "branch_deletion"
     BRANCH_CREATION = "branch_creation"
     PR_MERGE = "pr_merge"
+    MERGE_QUEUE_MERGE = "merge_queue_merge"
 
 
 @dataclass(slots=True, eq=False)
 class User:
-    """An account. An App acts through an account of type Bot named `<slug>[bot]`."""
+    """An account. An App acts through an account of type Bot named `<slug>[bot]`.
+
+    Attributes:
+        kind: `User`, `Organization` or `Bot`.
+    """
 
     id: int
     login: str
     name: str
     created_at: datetime
     app: App | None = None
+    kind: str = "User"
 
     @property
     def email(self) -> str:
@@ -122,6 +128,14 @@ class Reaction:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The last edit of a text, however soon after it was written."""
+
+    editor: User
+    at: datetime
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Comment:
     """A comment in the conversation of a pull request."""
@@ -133,6 +147,7 @@ class Comment:
     created_at: datetime
     updated_at: datetime
     reactions: list[Reaction] = field(default_factory=list)
+    edit: Edit | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -147,16 +162,31 @@ class Review:
     commit_id: str
     submitted_at: datetime
     updated_at: datetime
+    edit: Edit | None = None
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEvent:
-    """Something that happened to a pull request, for people to read in its conversation."""
+    """Something that happened to a pull request.
 
+    Attributes:
+        id: The forge's number of it.
+        kind: GitHub's name of the event in a timeline, such as `base_ref_changed`; `opened` and
+            `pushed` are told to people only.
+        actor: Who did it.
+        at: When.
+        text: What people read in the conversation, after the actor's name.
+        detail: What the event's kind adds: `before` and `after` (commits of a forced push, names
+            of a base branch, titles), `commit` (of a merge), `review` (number of a dismissed one)
+            and its `message`.
+    """
+
+    id: int
     kind: str
     actor: User
     at: datetime
     text: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -192,6 +222,7 @@ class Pull:
     reviews: list[Review] = field(default_factory=list)
     reactions: list[Reaction] = field(default_factory=list)
     events: list[TimelineEvent] = field(default_factory=list)
+    edit: Edit | None = None
     merge_base: str | None = None
     mergeable_for: tuple[str, str] | None = None
     mergeable_reads: int = 0
@@ -335,6 +366,7 @@ class Repository:
     updated_at: datetime
     pushed_at: datetime
     description: str | None = None
+    archived: bool = False
     parent: Repository | None = None
     members: dict[str, Role] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
@@ -363,6 +395,8 @@ class Data:
     repositories: dict[int, Repository] = field(default_factory=dict)
     apps: dict[int, App] = field(default_factory=dict)
     installations: dict[int, Installation] = field(default_factory=dict)
+    moved: dict[str, int] = field(default_factory=dict)
+    """Full names that repositories had before, in small letters, to the repository's id."""
     user_tokens: dict[str, User] = field(default_factory=dict)
     installation_tokens: dict[str, InstallationToken] = field(default_factory=dict)
     last_id: int = 1000

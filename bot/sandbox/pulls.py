@@ -12,6 +12,7 @@ from bot.sandbox.errors import RefusedError, custom, invalid, not_found, plain, 
 from bot.sandbox.git_protocol import NewCommit
 from bot.sandbox.model import (
     ActivityKind,
+    Edit,
     Pull,
     RefChange,
     Repository,
@@ -125,11 +126,20 @@ class Pulls:
             self._need(pull.repo, user, Role.WRITE)
         changes: dict[str, object] = {}
         if title is not None and title != pull.title:
+            self._note(
+                pull,
+                user,
+                "renamed",
+                f"changed the title from {pull.title} to {title}",
+                before=pull.title,
+                after=title,
+            )
             changes["title"], pull.title = {"from": pull.title}, title
         if body is not None and body != pull.body:
             changes["body"], pull.body = {"from": pull.body or ""}, body
+            pull.edit = Edit(user, self._state.now())
         if base is not None and base != pull.base_ref:
-            changes["base"] = self._retarget(pull, base)
+            changes["base"] = self._retarget(pull, user, base)
         if changes:
             pull.updated_at = self._state.now()
             self._state.emit("pull_request", "edited", pull.repo, user, pull=pull, changes=changes)
@@ -158,7 +168,7 @@ class Pulls:
         pull.draft, pull.updated_at = draft, self._state.now()
         action = "converted_to_draft" if draft else "ready_for_review"
         words = "marked this as a draft" if draft else "marked this as ready for review"
-        self._note(pull, user, action, words)
+        self._note(pull, user, "convert_to_draft" if draft else action, words)
         self._state.emit("pull_request", action, pull.repo, user, pull=pull)
 
     def review(
@@ -195,8 +205,10 @@ class Pulls:
             self._need(review.pull.repo, user, Role.WRITE)
         if review.state not in ("APPROVED", "CHANGES_REQUESTED"):
             raise unprocessable(f"Can not dismiss a {review.state.lower()} pull request review")
+        note = {"review": review.id, "message": message, "state": review.state.lower()}
         review.state, review.updated_at = "DISMISSED", self._state.now()
-        self._note(review.pull, user, "review_dismissed", f"dismissed a review: {message}")
+        words = f"dismissed a review: {message}"
+        self._note(review.pull, user, "review_dismissed", words, **note)
         self._state.emit("pull_request_review", "dismissed", review.pull.repo, user, review=review)
 
     def merge(
@@ -235,6 +247,29 @@ class Pulls:
         self._merged(pull, user, done, base)
         self._state.refs_changed(pull.repo, [change], user, ActivityKind.PR_MERGE)
         return done
+
+    def merge_queue(self, pulls: Sequence[Pull], user: User) -> str:
+        """Merge several pull requests of one base as a merge queue does: one move of the base.
+
+        Returns:
+            The commit that the base branch stands at; each pull request names its own merge.
+        """
+        repo, base_ref = pulls[0].repo, pulls[0].base_ref
+        start = tip = repo.refs[f"refs/heads/{base_ref}"]
+        merges = []
+        for pull in pulls:
+            if self._state.git(repo).merge_tree(tip, pull.head_sha) is None:
+                raise RefusedError(405, "Pull Request is not mergeable")
+            made = merging.Merge(self._state, pull, user, tip, None, None).perform("merge")
+            merges.append((pull, made, tip))
+            tip = made
+        change = RefChange(ref=f"refs/heads/{base_ref}", before=start, after=tip)
+        if not self._state.git(repo).move([change]):
+            raise RefusedError(405, "Base branch was modified. Review and try the merge again.")
+        for pull, made, before in merges:
+            self._merged(pull, user, made, before)
+        self._state.refs_changed(repo, [change], user, ActivityKind.MERGE_QUEUE_MERGE)
+        return tip
 
     def update_branch(self, pull: Pull, user: User, expected: str | None) -> None:
         """Merge the base branch into the head branch."""
@@ -347,14 +382,25 @@ class Pulls:
         for target in list(self._state.data.repositories.values()):
             for pull in list(target.pulls.values()):
                 if pull.state != "open":
-                    continue
-                if pull.head_repo is repo and pull.head_ref == branch:
+                    self._head_of_closed_moved(pull, repo, change, actor)
+                elif pull.head_repo is repo and pull.head_ref == branch:
                     self._head_moved(pull, change, actor)
                 elif target is repo and pull.base_ref == branch:
                     self._base_moved(pull, change, actor)
 
+    def _head_of_closed_moved(
+        self, pull: Pull, repo: Repository, change: RefChange, actor: User
+    ) -> None:
+        if pull.head_repo is not repo or change.ref != f"refs/heads/{pull.head_ref}":
+            return
+        if gitlib.deleted(change):
+            self._note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
+        elif gitlib.created(change) and change.after == pull.head_sha:
+            self._note(pull, actor, "head_ref_restored", f"restored {pull.head_ref}")
+
     def _head_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
         if gitlib.deleted(change):
+            self._note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
             self.close(pull, actor)
             return
         if pull.head_repo is not None:
@@ -363,9 +409,10 @@ class Pulls:
         self._publish_head(pull)
         base = pull.repo.branch(pull.base_ref)
         pull.base_sha = base or pull.base_sha
-        words = f"pushed {change.after[:7]}"
         forced = pull.head_repo is not None and self._state.forced(pull.head_repo, change)
-        self._note(pull, actor, "head_ref_force_pushed" if forced else "committed", words)
+        kind = "head_ref_force_pushed" if forced else "pushed"
+        words = f"pushed {change.after[:7]}"
+        self._note(pull, actor, kind, words, before=change.before, after=change.after)
         self._state.emit(
             "pull_request",
             "synchronize",
@@ -384,6 +431,10 @@ class Pulls:
             self.close(pull, actor)
             return
         git = self._state.git(pull.repo)
+        if self._state.forced(pull.repo, change):
+            words = f"pushed {change.after[:7]} to {pull.base_ref} by force"
+            detail = {"before": change.before, "after": change.after}
+            self._note(pull, actor, "base_ref_force_pushed", words, **detail)
         if gitlib.contains(git, change.after, pull.head_sha):
             landed = merging.landing(git, change.after, pull.head_sha)
             self._merged(pull, actor, landed, change.before)
@@ -394,7 +445,8 @@ class Pulls:
         pull.state, pull.merge_commit_sha = "closed", commit
         pull.merged_at = pull.closed_at = pull.updated_at = self._state.now()
         pull.merged_by = user
-        self._note(pull, user, "merged", f"merged commit {commit[:7]} into {pull.base_ref}")
+        words = f"merged commit {commit[:7]} into {pull.base_ref}"
+        self._note(pull, user, "merged", words, commit=commit)
         self._state.emit("pull_request", "closed", pull.repo, user, pull=pull)
 
     def _approvals(self, pull: Pull) -> list[User]:
@@ -448,10 +500,18 @@ class Pulls:
         self._note(pull, user, "reopened", "reopened this pull request")
         self._state.emit("pull_request", "reopened", pull.repo, user, pull=pull)
 
-    def _retarget(self, pull: Pull, base: str) -> dict[str, object]:
+    def _retarget(self, pull: Pull, user: User, base: str) -> dict[str, object]:
         sha = pull.repo.branch(base)
         if sha is None:
             raise invalid("PullRequest", "base")
+        self._note(
+            pull,
+            user,
+            "base_ref_changed",
+            f"changed the base branch from {pull.base_ref} to {base}",
+            before=pull.base_ref,
+            after=base,
+        )
         before: dict[str, object] = {
             "ref": {"from": pull.base_ref},
             "sha": {"from": pull.base_sha},
@@ -491,6 +551,14 @@ class Pulls:
         if self._state.role(repo, user) < role:
             raise RefusedError(403, "Must have admin rights to Repository.")
 
-    def _note(self, pull: Pull, actor: User, kind: str, text: str) -> None:
-        at = self._state.now()
-        pull.events.append(TimelineEvent(kind=kind, actor=actor, at=at, text=text))
+    def _note(self, pull: Pull, actor: User, kind: str, text: str, **detail: object) -> None:
+        pull.events.append(
+            TimelineEvent(
+                id=self._state.next_id(),
+                kind=kind,
+                actor=actor,
+                at=self._state.now(),
+                text=text,
+                detail=detail,
+            )
+        )

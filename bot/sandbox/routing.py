@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -205,6 +206,54 @@ def page(
     if last > 1:
         headers["Link"] = _links(request, number, last)
     return Answer(body=wrap(part) if wrap is not None else part, headers=headers)
+
+
+def cursor_page(request: Request, items: Sequence[Any], key: Callable[[Any], int]) -> Answer:
+    """One page of a list that is read by cursors: `after` or `before` an item, and `per_page`.
+
+    Args:
+        request: Its `after`, `before` and `per_page` count.
+        items: The whole list, in order.
+        key: The number of an item, which its cursor hides.
+
+    Raises:
+        RefusedError: 422 for a cursor that names no item of any list.
+    """
+    size = min(_number(request.query.get("per_page"), _PER_PAGE), _MOST_PER_PAGE)
+    keys = [key(item) for item in items]
+    first, last = 0, len(items)
+    if request.query.get("after"):
+        first = _place(keys, request.query["after"]) + 1
+        last = first + size
+    elif request.query.get("before"):
+        last = _place(keys, request.query["before"])
+        first = max(0, last - size)
+    else:
+        last = size
+    part = list(items[first:last])
+    links = []
+    kept = replace(
+        request, query={k: v for k, v in request.query.items() if k not in ("after", "before")}
+    )
+    if part and last < len(items):
+        links.append(f'<{list_url(kept, after=_cursor(key(part[-1])))}>; rel="next"')
+    if part and first > 0:
+        links.append(f'<{list_url(kept, before=_cursor(key(part[0])))}>; rel="prev"')
+    return Answer(body=part, headers={"Link": ", ".join(links)} if links else {})
+
+
+def _cursor(number: int) -> str:
+    return base64.urlsafe_b64encode(f"cursor:{number}".encode()).decode().rstrip("=")
+
+
+def _place(keys: Sequence[int], cursor: str) -> int:
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        number = int(text.removeprefix("cursor:"))
+    except ValueError:
+        raise plain("Invalid request.\n\nThe cursor is not valid.") from None
+    # An item that is gone since leaves its place: the first one that is not newer.
+    return keys.index(number) if number in keys else len(keys)
 
 
 def _links(request: Request, number: int, last: int) -> str:

@@ -85,6 +85,8 @@ class State:
         self.listeners: list[Callable[[Happening], None]] = []
         self.null_reads = 1
         """How many reads of a pull request say `mergeable: null` before the answer is known."""
+        self.activity_shown: Callable[[Activity], bool] = _shown_at_once
+        """Whether an entry of the activity log is shown yet; a fault can let entries be late."""
         self.pulls = Pulls(self)
         self.talk = Talk(self)
         self.checks = Checks(self)
@@ -95,6 +97,7 @@ class State:
         view.data = data
         view.lock = self.lock
         view.null_reads = self.null_reads
+        view.activity_shown = self.activity_shown
         return view
 
     def moment(self) -> Data:
@@ -245,7 +248,7 @@ class State:
             )
             self.data.apps[app.id] = app
             login = f"{slug}[bot]"
-            self.data.users[login] = User(self.next_id(), login, login, self.now(), app)
+            self.data.users[login] = User(self.next_id(), login, login, self.now(), app, "Bot")
             return app
 
     def install(self, app: App, *repositories: Repository) -> Installation:
@@ -322,6 +325,11 @@ class State:
             if repo.full_name.lower() == wanted:
                 return repo
         raise not_found()
+
+    def moved(self, owner: str, name: str) -> Repository | None:
+        """The repository that once had this name, unless another has it now."""
+        found = self.data.moved.get(f"{owner}/{name}".lower())
+        return None if found is None else self.data.repositories.get(found)
 
     def role(self, repo: Repository, user: User | None) -> Role:
         """What an account may do: its owner is admin, a public repository lets all read."""
@@ -479,6 +487,7 @@ class State:
             pushed_at=now,
         )
         self.data.repositories[repo.id] = repo
+        self.data.moved.pop(repo.full_name.lower(), None)  # who takes a name has it
         return repo
 
     def _log(
@@ -524,7 +533,21 @@ class State:
             self.emit("delete", None, repo, actor, change=change)
 
 
+def _shown_at_once(_activity: Activity) -> bool:
+    return True
+
+
 def node_id(prefix: str, number: int) -> str:
     """A global id as GraphQL takes it: `PR_kwDO…`, the same for the same thing for ever."""
     packed = base64.urlsafe_b64encode(number.to_bytes(8, "big")).decode().rstrip("=")
     return f"{prefix}_kwDO{packed}"
+
+
+def numbered(node: str) -> tuple[str, int]:
+    """Prefix and number of a global id; ("", 0) for a text that is none."""
+    prefix, mark, packed = node.partition("_kwDO")
+    try:
+        number = int.from_bytes(base64.urlsafe_b64decode(packed + "="), "big")
+    except ValueError:
+        return "", 0
+    return (prefix, number) if mark and node == node_id(prefix, number % 2**64) else ("", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found
-from bot.sandbox.model import Comment, Label, Pull, Reaction, Repository, Role, User
+from bot.sandbox.model import Comment, Edit, Label, Pull, Reaction, Repository, Role, User
 
 if TYPE_CHECKING:
     from bot.sandbox.state import State
@@ -46,6 +46,7 @@ class Talk:
         _check_body(body)
         before, comment.body = comment.body, body
         comment.updated_at = comment.pull.updated_at = self._state.now()
+        comment.edit = Edit(user, comment.updated_at)
         changes = {"body": {"from": before}}
         self._state.emit(
             "issue_comment", "edited", comment.pull.repo, user, comment=comment, changes=changes

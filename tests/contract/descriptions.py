@@ -370,7 +370,7 @@ class Validator:
     @cached_property
     def _inputs(self) -> dict[str, dict[str, bool]]:
         """GraphQL input to its fields; true for a required field."""
-        text = (FOLDER / "inputs.graphql").read_text(encoding="utf-8")
+        text = (FOLDER / "subset.graphql").read_text(encoding="utf-8")
         return {
             name: {field: kind.endswith("!") for field, kind in re.findall(r"(\w+): (\S+)", body)}
             for name, body in re.findall(r"^input (\w+) \{(.*?)^\}", text, re.MULTILINE | re.DOTALL)

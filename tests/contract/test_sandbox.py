@@ -271,6 +271,7 @@ def talk(walk: Walk, number: int) -> None:
     walk.ask(bot, "GET", f"{REPO}/pulls/{number}")
     walk.ask(bot, "DELETE", f"{issue}/labels", 204)
     walk.ask(author, "PATCH", issue, title="Better title")
+    walk.ask(author, "GET", f"{issue}/timeline")
 
 
 def check(walk: Walk, sha: str) -> None:
@@ -362,6 +363,7 @@ def live(walk: Walk, pull: dict[str, Any]) -> None:
     walk.ask(approver, "GET", address)
     walk.ask(author, "DELETE", f"{REPO}/git/refs/heads/{HEAD}", 204)
     walk.ask(author, "GET", address)
+    walk.ask(author, "GET", f"{REPO}/issues/{number}/timeline")
 
 
 def close_and_fork(walk: Walk) -> None:

@@ -77,6 +77,7 @@ OPERATIONS: Mapping[str, str] = {
     f"{_REPO}/issues/{{issue_number}}/labels": "get post put delete",
     f"{_REPO}/issues/{{issue_number}}/labels/{{name}}": "delete",
     f"{_REPO}/issues/{{issue_number}}/reactions": "get post",
+    f"{_REPO}/issues/{{issue_number}}/timeline": "get",
     f"{_REPO}/labels": "get post",
     f"{_REPO}/labels/{{name}}": "get",
     f"{_REPO}/pulls": "get post",
@@ -111,9 +112,6 @@ EVENTS: Mapping[str, str] = {
     "status": "",
 }
 """Event to the actions kept; an event without actions has an empty list."""
-
-MUTATIONS = ("convertPullRequestToDraft", "markPullRequestReadyForReview")
-"""GraphQL mutations kept, with the input of each."""
 
 _LICENCES = {
     "LICENSES/octokit-openapi.MIT.txt": "LICENSE.octokit-openapi.txt",
@@ -203,18 +201,14 @@ def trim_webhooks(spec: Json) -> Json:
 
 
 def trim_graphql(text: str) -> str:
-    """Return the schema lines that describe the inputs of `MUTATIONS`."""
-    blocks = [
+    """Return the GraphQL schema without its prose."""
+    bare = re.sub(r'^ *""".*?"""\n', "", text, flags=re.MULTILINE | re.DOTALL)
+    bare = re.sub(r"^#.*\n", "", bare, flags=re.MULTILINE)
+    heading = (
         "# Trimmed from npm @octokit/graphql-schema (MIT; GitHub's public GraphQL schema):"
-        " the inputs of the mutations that are used."
-    ]
-    for mutation in MUTATIONS:
-        name = f"{mutation[0].upper()}{mutation[1:]}Input"
-        found = re.search(rf"^input {name} \{{\n.*?^\}}", text, re.MULTILINE | re.DOTALL)
-        if found is None:
-            raise KeyError(f"input {name} is not in the GraphQL schema")
-        blocks.append(re.sub(r'^ *""".*?"""\n', "", found[0], flags=re.MULTILINE | re.DOTALL))
-    return "\n\n".join(blocks) + "\n"
+        " mutations with their inputs and payloads, and parts of other types.\n"
+    )
+    return heading + re.sub(r"\n{2,}", "\n\n", "\n" + bare)
 
 
 def trimmed(source: Path) -> dict[str, str]:
@@ -229,7 +223,7 @@ def trimmed(source: Path) -> dict[str, str]:
         "webhooks.openapi.json": _lines(
             trim_webhooks(json.loads(_text(github / "webhooks.openapi.json")))
         ),
-        "inputs.graphql": trim_graphql(_text(github / "graphql-subset.graphql")),
+        "subset.graphql": trim_graphql(_text(github / "graphql-subset.graphql")),
     }
     for name, copy in _LICENCES.items():
         files[copy] = _text(source / name)
