@@ -4,7 +4,8 @@ Rules (DESIGN 6):
 
 1. A command stands at the start of a line of a plain paragraph, as `/approve` or
    `@porchbot approve`. In quotes, lists, headings, tables, code, links, HTML comments and folded
-   parts it is talk about a command.
+   parts it is talk about a command. Where HTML or what cannot be seen may make the forge show it
+   otherwise than it reads, it is not obeyed, and its writer is told (`comment_lines`).
 2. One comment may hold several; they are obeyed in their order.
 3. Other bots listen too: an unknown `/word` is ours to answer only within two letters of a command
    of ours, or after `@porchbot`.
@@ -13,19 +14,24 @@ Rules (DESIGN 6):
 The same text gives the same result, and every text gives one.
 """
 
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from markdown_it.utils import EnvType
-
+from lifecycle import comment_lines
 from lifecycle.access import Action, who
+from lifecycle.comment_lines import Beginnings, Doubt
 
 MOST_TEXT = 65_536
 """Characters of a comment: GitHub's own limit. A longer one holds no command."""
+
+MOST_LINES = 1_000
+"""Lines of a comment with commands: what the Markdown parser does for each takes time."""
+
+MOST_KEPT = 4_096
+"""Comments whose reading is kept in memory; one is a few hundred bytes."""
 
 MOST_COMMANDS = 20
 """Commands and problems in one comment; the rest gets one answer in all."""
@@ -232,21 +238,33 @@ def parse(body: str, *, app: str = "porchbot") -> Parsed:
         body: Markdown as written; any text.
         app: The name by which people address the bot with `@`, without brackets.
     """
-    text = _NEWLINE.sub("\n", body)
-    start = _line_start(app)
-    if not start.search(text):
-        return Parsed()
-    if len(text) > MOST_TEXT:
-        return Parsed(
-            problems=(Malformed("", f"a comment of over {MOST_TEXT} characters is not read"),)
-        )
+    digest = hashlib.sha256(f"{app}\0{body}".encode("utf-8", "surrogatepass")).digest()
+    known = _PARSED.get(digest)
+    if known is None:
+        known = _parse(_NEWLINE.sub("\n", body), app) if _maybe(app).search(body) else Parsed()
+        _PARSED[digest] = known
+        while len(_PARSED) > MOST_KEPT:
+            _PARSED.pop(next(iter(_PARSED)), None)
+    return known
+
+
+def _parse(text: str, app: str) -> Parsed:
+    for most, what, count in (
+        (MOST_TEXT, "characters", len(text)),
+        (MOST_LINES, "lines", text.count("\n") + 1),
+    ):
+        if count > most:
+            problem = Malformed("", f"a comment of over {most} {what} is not read")
+            return Parsed(problems=(problem,) if _maybe(app, exact=True).search(text) else ())
     commands: list[Command] = []
     problems: list[Problem] = []
-    for line in _plain_lines(_UNUSABLE.sub("\ufffd", text), start):
+    for line in comment_lines.lines(_UNUSABLE.sub("\ufffd", text), _beginnings(app)):
         if len(commands) + len(problems) == MOST_COMMANDS:
             problems.append(Malformed("", f"only {MOST_COMMANDS} commands of a comment are read"))
             break
-        found = _read(line, app)
+        found = _read(line.text, app)
+        if line.doubt is not None:
+            found = _doubted(found, line.doubt)
         if isinstance(found, Misspelt | Malformed):
             problems.append(found)
         elif found is not None:
@@ -254,91 +272,52 @@ def parse(body: str, *, app: str = "porchbot") -> Parsed:
     return Parsed(tuple(commands), tuple(problems))
 
 
-# --- Markdown -------------------------------------------------------------------------------------
+def _doubted(found: "Command | Problem | None", doubt: Doubt) -> Malformed | None:
+    """What to say of a command that cannot be told from talk; nothing when it is hardly one."""
+    if found is None or isinstance(found, Misspelt):
+        return None
+    word = found.command if isinstance(found, Malformed) else name(found)
+    return Malformed(word, _DOUBTS[doubt])
+
+
+_DOUBTS: Mapping[Doubt, str] = {
+    Doubt.SHOWN: "stands where HTML, hidden characters or a table, link or formula around it may"
+    " change how it is shown; write it in a comment of its own, as plain text",
+    Doubt.LONG: f"stands in a paragraph of over {comment_lines.MOST_PARAGRAPH} characters; write it"
+    " in a paragraph of its own",
+}
+
+_PARSED: dict[bytes, Parsed] = {}
+"""Digest of a text to what it asks for: comments are read at every look, and rarely change."""
 
 _NEWLINE = re.compile(r"\r\n?")
-_SENTINEL = "\ue000"
-_UNUSABLE = re.compile(f"[{_SENTINEL}\\x00\ud800-\udfff]")
+_UNUSABLE = re.compile(f"[{comment_lines.SENTINEL}\\x00\ud800-\udfff]")
 # Our own sentinel, and what the Markdown parser replaces or cannot encode.
 
-_HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)\b", re.IGNORECASE)
-# fmt: off
-_FOLDED = frozenset({
-    "blockquote", "code", "del", "details", "h1", "h2", "h3", "h4", "h5", "h6", "kbd", "li", "ol",
-    "pre", "q", "s", "samp", "strike", "summary", "table", "td", "th", "tr", "tt", "ul",
-})
-# fmt: on
-# HTML that forges render and that makes its content a quote, an example or hidden.
+_UNSEEN = (
+    r"\t \x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5"
+    r"\u180b-\u180f\u2000-\u200f\u202a-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff"
+    r"\uffa0\ufff0-\ufffd\U000e0000-\U000e0fff"
+)
+"""Characters that show nothing, or a blank, and end no line."""
 
 
 @cache
-def _line_start(app: str) -> re.Pattern[str]:
-    return re.compile(rf"^ {{0,3}}(?=/[^\s/]|@{re.escape(app)}(?![\w-]))", re.M | re.I)
+def _beginnings(app: str) -> Beginnings:
+    sign = rf"/|&#0*47;|&#x0*2f;|&sol;|(?=@{re.escape(app)}(?![\w-]))"
+    return Beginnings(
+        re.compile(rf" {{0,3}}(?=/[^\s/]|@{re.escape(app)}(?![\w-]))", re.IGNORECASE),
+        re.compile(rf"[{_UNSEEN}]*(?:{sign})(?P<rest>[a-z@][^\n]*)", re.IGNORECASE),
+    )
 
 
 @cache
-def _blocks() -> MarkdownIt:
-    """What GitHub renders as blocks; the text inside is parsed only where it may hold a command."""
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("inline")
-
-
-def _plain_lines(text: str, start: re.Pattern[str]) -> Iterator[str]:
-    """Lines of plain paragraphs that begin like a command, without their indentation."""
-    source = text.split("\n")
-    env: EnvType = {}
-    folded = 0
-    for token in _blocks().parse(text, env):
-        if token.level == 0 and token.type == "html_block":
-            folded = _nesting(token.content, folded)
-        elif token.level == 0 and token.type == "paragraph_open" and token.map and not folded:
-            yield from _outermost(source[token.map[0] : token.map[1]], start, env)
-
-
-def _nesting(html: str, depth: int) -> int:
-    """How deep a text stands in folding HTML after this piece of it."""
-    for closing, tag in _TAG.findall(_HTML_COMMENT.sub("", html)):
-        if tag.lower() in _FOLDED:
-            depth = max(0, depth - 1) if closing else depth + 1
-    return depth
-
-
-def _outermost(lines: list[str], start: re.Pattern[str], env: EnvType) -> Iterator[str]:
-    """Lines of one paragraph that begin outside code, links, emphasis and inline HTML.
-
-    Each line that may be a command gets its number between sentinels before it; where that comes
-    out as plain text right at a line's start, so does the command.
-    """
-    likely = {index for index, line in enumerate(lines) if start.match(line)}
-    if not likely:
-        return
-    stripped = [line.strip(" \t") for line in lines]
-    marked = [
-        f"{_SENTINEL}{index}{_SENTINEL}{line}" if index in likely else line
-        for index, line in enumerate(stripped)
-    ]
-    for index in _line_starts("\n".join(marked), env):
-        yield stripped[index]
-
-
-def _line_starts(paragraph: str, env: EnvType) -> Iterator[int]:
-    """The numbers between sentinels that stand at the start of a line, in plain text."""
-    parser = _blocks()
-    tokens: list[Token] = []
-    parser.inline.parse(paragraph, parser, env, tokens)
-    depth = 0
-    before = "softbreak"
-    for token in tokens:
-        if token.type == "html_inline":
-            depth = _nesting(token.content, depth)
-        plain = token.type == "text" and token.level == depth == 0 and before in _BREAKS
-        if plain and (found := _NUMBERED.match(token.content)):
-            yield int(found[1])
-        before = token.type
-
-
-_NUMBERED = re.compile(f"{_SENTINEL}([0-9]+){_SENTINEL}")
-_BREAKS = frozenset({"softbreak", "hardbreak"})
+def _maybe(app: str, *, exact: bool = False) -> re.Pattern[str]:
+    """What every text with a command has: one pass over it, before it is parsed."""
+    word = rf"(?:{'|'.join([*COMMANDS, *NOT_YET])})(?![\w/-])" if exact else r"[^\s/]"
+    sign = rf"(?:/|&#0*47;|&#x0*2f;|&sol;){word}|@{re.escape(app)}(?![\w-])"
+    begins = rf"^|(?<=[>{comment_lines.BREAKS}])"
+    return re.compile(rf"(?:{begins})[{_UNSEEN}]*(?:{sign})", re.MULTILINE | re.IGNORECASE)
 
 
 # --- one line -------------------------------------------------------------------------------------
