@@ -16,7 +16,7 @@ from bot.look_git import Read, Reader
 from bot.look_people import People
 from bot.render import Judge
 from bot.store import Adoption, Store
-from lifecycle import memory, records
+from lifecycle import commands, memory, records
 from lifecycle.facts import CheckRun, Comment, Facts, Proposal, Required, Verdict
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -164,7 +164,8 @@ class Looker:
             self._required_names(pull),
             self.store.queued(self.repository.id, pull.base_ref, pull.number),
         )
-        return _Talk(tuple(self._read_records(c) for c in comments), native, required, queued)
+        read = await asyncio.to_thread(self._read_comments, comments)
+        return _Talk(read, native, required, queued)
 
     async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
         """Pull requests of the branch; what comes back is checked (peers.md trap 2)."""
@@ -335,6 +336,13 @@ class Looker:
         return replace(
             p, required=tuple(Required(r.name, states.get(r.name, "missing")) for r in p.required)
         )
+
+    def _read_comments(self, comments: Iterable[Comment]) -> tuple[Comment, ...]:
+        """Read records and commands; for a thread: whoever comments can make this take a while."""
+        for comment in comments:
+            if not comment.ours and not comment.author.bot:
+                commands.parse(comment.body)  # remembered for the decision
+        return tuple(self._read_records(comment) for comment in comments)
 
     def _read_records(self, comment: Comment) -> Comment:
         """The hidden records of our own comments; text of others has none (DESIGN 7)."""
