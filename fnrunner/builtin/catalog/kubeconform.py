@@ -192,7 +192,12 @@ def _check_places(key: str, text: str) -> None:
 def _settings(config: Value) -> Iterator[tuple[str, str]]:
     fields = resource.mapping(config)
     own = {key: value for key, value in fields.items() if key not in (*_HEAD, "data")}
-    for key, value in {**resource.mapping(fields.get("data")), **own}.items():
+    data = fields.get("data")
+    if not isinstance(data, dict | None):
+        raise _ConfigError("`data` of the configuration must be a mapping")
+    for key, value in {**(data or {}), **own}.items():
+        if isinstance(value, dict | list):
+            raise _ConfigError(f"`{key}` of the configuration must be a text")
         yield key, value if isinstance(value, str) else str(value).lower()
 
 

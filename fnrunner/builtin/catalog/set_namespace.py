@@ -10,7 +10,7 @@ Rules:
       one upstream namespace are refused: they would be thrown together.
     - With it, only those change that are in that namespace, or were upstream.
     - `config.kubernetes.io/depends-on` follows the resource it names.
-    - A wrong configuration is an error among the results, not a failure, as in the catalog.
+    - A wrong configuration fails, as in the catalog since v0.4.5; before, it passed.
     - Of the configuration's group, version and kind those count that it says: data without a
       kind are those of a ConfigMap.
 
@@ -82,7 +82,7 @@ def run(resources: ResourceList) -> Verdict:
     try:
         config = _read(resources.config)
     except _ConfigError as error:
-        return Verdict(items=resources.items, results=(_complaint(error, resources.config),))
+        return verdict.refused(resources.items, _complaint(error, resources.config))
     applied = [
         _applied(position, item.value)
         for position, item in enumerate(resources.items)
@@ -90,7 +90,7 @@ def run(resources: ResourceList) -> Verdict:
     ]
     problem = _mixed_origins(applied)
     if problem and not config.matcher:
-        return Verdict(items=resources.items, results=(verdict.result(problem, "error"),))
+        return verdict.refused(resources.items, verdict.result(problem, "error"))
     return _Run(config, applied).over(resources.items)
 
 

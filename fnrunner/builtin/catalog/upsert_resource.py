@@ -71,19 +71,25 @@ def run(resources: ResourceList) -> Verdict:
     config = resources.config
     given = [config]
     if resource.kind(config) == "List":
-        given = resource.items(resource.field(config, "items"))
+        listed = resource.field(config, "items")
+        if not isinstance(listed, list | None):
+            return _refused(resources, "items must be a list of resources")
+        given = resource.items(listed)
     for position, value in enumerate(given):
         if not (resource.kind(value) and resource.name(value)):
             at = "the configuration" if value is config else f"items[{position}]"
-            problem = f"failed to upsert resource: {at} must be a resource with a kind and a name"
-            refused = verdict.refused(resources.items, verdict.result(problem, "error"))
-            return verdict.logged(refused)
+            return _refused(resources, f"{at} must be a resource with a kind and a name")
     package = _Package(resources.items)
     comments = next((item.comments for item in resources.items if same(item.value, config)), {})
     for position, value in enumerate(given):
         path = () if value is config else ("items", position)
         package.upsert(value, _below(comments, path))
     return Verdict(items=tuple(package.items), results=())
+
+
+def _refused(resources: ResourceList, problem: str) -> Verdict:
+    message = f"failed to upsert resource: {problem}"
+    return verdict.logged(verdict.refused(resources.items, verdict.result(message, "error")))
 
 
 class _Package:

@@ -5,6 +5,7 @@ import pytest
 from cadlib.yaml import Value
 from fnrunner.builtin import resource
 from fnrunner.builtin.catalog import set_namespace
+from fnrunner.builtin.verdict import FAILURE_LOG
 from tests.fnrunner.calls import call, config_map, values
 
 STAGING = config_map(namespace="staging")
@@ -185,6 +186,7 @@ def test_two_upstream_namespaces_are_not_thrown_together() -> None:
         " found [one two]. please switch to use `namespaceMatcher`to specify the namespace value"
         " you want to change"
     ]
+    assert answer.failed
 
 
 def test_depends_on_follows_the_resource_it_names() -> None:
@@ -276,9 +278,13 @@ CONFIGS = {
 
 @pytest.mark.parametrize(("config", "message"), CONFIGS.values(), ids=CONFIGS)
 def test_configuration(config: str | None, message: str) -> None:
+    """The short-cut: an error among the results of a function that ends well."""
     answer = call(set_namespace.run, deployment(), config)
+    refused = message.startswith("error: ")
     assert answer.messages[0] == message
-    assert not answer.failed
+    assert answer.failed == refused
+    assert answer.log == (FAILURE_LOG if refused else "")
+    assert (answer.values == tuple(values(deployment()))) == refused
 
 
 def test_an_error_about_the_configuration_names_it() -> None:
