@@ -7,6 +7,7 @@ Source: the KRM functions specification, `results`
 (kubernetes-sigs/kustomize, cmd/config/docs/api-conventions/functions-spec.md).
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -151,9 +152,10 @@ def _mapping(value: object) -> Mapping[object, object]:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
+    """Return text as it is, and all else as JSON, which people know as well as YAML."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _optional(value: object) -> str | None:

@@ -11,11 +11,9 @@ from dataclasses import replace
 from cadlib import package as packages
 from cadlib.errors import Place
 from cadlib.findings import Finding, ResourceRef, from_result
-from cadlib.source import Resource, Source
-from cadlib.yaml import FieldPath, parse_field
-
-# Longer than any field of a real resource; numbers in it stay short enough to be read.
-_LONGEST_FIELD = 1_000
+from cadlib.locate import Located, carried, locate
+from cadlib.source import Resource, Source, ref
+from cadlib.yaml import Document, Value, field_text
 
 
 def findings(
@@ -60,17 +58,50 @@ def _finding(
     path = inside(package, bare.place.path) if bare.place.path else ""
     resource = None
     if path is not None and (path or bare.resource):
-        resource = _resource(candidates(path), path, _index(result), bare.resource)
+        resource = _resource(candidates(path), path, _index(result), bare)
     if resource is None:
         if path is None or path not in source.files:
             return replace(bare, place=calls)
-        return replace(bare, place=replace(bare.place, path=path))
-    document = source.document(resource)
-    line = document.line(_field(bare.place.field)) if document else None
+        return replace(bare, place=_in_file(source, path, _index(result) or 0, bare))
     at = resource.origin[0] if resource.origin else resource.path
-    return replace(
-        bare, place=Place(at, line, bare.place.field), resource=bare.resource or resource.ref
-    )
+    place = _in_document(at, source.document(resource), resource.value, bare)
+    return replace(bare, place=place, resource=bare.resource or resource.ref)
+
+
+def _in_file(source: Source, path: str, index: int, bare: Finding) -> Place:
+    """Return the place in a file that holds no resource that the function was given."""
+    stream = source.streams.get(path)
+    documents = [each for each in stream.documents if not each.empty] if stream else []
+    if not 0 <= index < len(documents):
+        return replace(bare.place, path=path)
+    return _in_document(path, documents[index], documents[index].value, bare)
+
+
+def _in_document(path: str, document: Document | None, value: Value, bare: Finding) -> Place:
+    """Return the place of a field: its line, and its name in our spelling if it is there.
+
+    Args:
+        path: The file.
+        document: Where the resource stands in it; None for one that a function made.
+        value: The resource as the function was given it.
+        bare: What the function said.
+    """
+    found = _meant(value, bare)
+    line = document.line(carried(found.path, value, document.value)) if document else None
+    return Place(path, line, field_text(found.path) if found.whole else bare.place.field)
+
+
+def _meant(value: Value, bare: Finding) -> Located:
+    """Return the field that a finding is about; in a List, that of the resource it names."""
+    items = value.get("items") if isinstance(value, dict) else None
+    if bare.resource and isinstance(items, list) and not _fits(ref(value), bare.resource):
+        for position, item in enumerate(items):
+            if _fits(ref(item), bare.resource):
+                found = locate(bare.place.field, item, bare.current)
+                inner = Located(("items", position, *found.path), whole=found.whole)
+                outer = locate(bare.place.field, value, bare.current)
+                return outer if outer.whole and bare.place.field else inner
+    return locate(bare.place.field, value, bare.current)
 
 
 def inside(package: str, path: str) -> str | None:
@@ -87,13 +118,31 @@ def inside(package: str, path: str) -> str | None:
 
 
 def _resource(
-    there: Sequence[Resource], path: str, index: int, wanted: ResourceRef | None
+    there: Sequence[Resource], path: str, index: int | None, bare: Finding
 ) -> Resource | None:
-    """Return the resource meant: by name, then by position where names are not enough."""
+    """Return the resource meant: by name, then by position where names are not enough.
+
+    A file of several, none of them named: the first that has the field.
+    """
+    wanted = bare.resource
     named = [each for each in there if wanted and _fits(each.ref, wanted)]
-    numbered = [each for each in there if path and each.index == index]
+    numbered = [each for each in there if path and each.index == (index or 0)]
     both = [each for each in named if each in numbered]
-    return next(iter([*both, *named, *numbered]), None)
+    if both or named:
+        return [*both, *named][0]
+    holding = [each for each in there if wanted and _holds(each.value, wanted)]
+    if holding:
+        return holding[0]
+    if path and index is None and bare.place.field:
+        having = [each for each in there if _meant(each.value, bare).whole]
+        numbered = [*having, *numbered]
+    return next(iter(numbered), None)
+
+
+def _holds(value: Value, wanted: ResourceRef) -> bool:
+    """Return whether a List holds the resource that a function names."""
+    items = value.get("items") if isinstance(value, dict) else None
+    return isinstance(items, list) and any(_fits(ref(each), wanted) for each in items)
 
 
 def _fits(ref: ResourceRef, wanted: ResourceRef) -> bool:
@@ -109,17 +158,10 @@ def _fits(ref: ResourceRef, wanted: ResourceRef) -> bool:
     return all(found == asked for found, asked in pairs if asked)
 
 
-def _index(result: object) -> int:
+def _index(result: object) -> int | None:
+    """Return the position in the file that a function gave; None if it gave none."""
     file = result.get("file") if isinstance(result, Mapping) else None
     index = file.get("index") if isinstance(file, Mapping) else None
-    return index if isinstance(index, int) else 0
-
-
-def _field(text: str) -> FieldPath:
-    """Read a field as functions write it: dotted, with a dot in front, or a JSON pointer."""
-    if len(text) > _LONGEST_FIELD:
-        return ()
-    if text.startswith("/"):
-        parts = (part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
-        return tuple(int(part) if part.isdecimal() else part for part in parts)
-    return parse_field(text)
+    if isinstance(index, str) and index.isdecimal() and len(index) < 10:
+        return int(index)
+    return index if isinstance(index, int) else None

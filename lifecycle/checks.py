@@ -208,7 +208,8 @@ def _order(finding: Finding) -> tuple[str, int, str, str]:
 
 def _annotation(finding: Finding) -> list[object]:
     place = finding.place
-    return [place.path, place.line, place.field, finding.severity, finding.message, finding.fix]
+    said = [finding.severity, finding.message, finding.fix, finding.proposed, finding.function]
+    return [place.path, place.line, place.field, *said]
 
 
 def _send(facts: Facts, name: str, shown: Shown, *, force: bool) -> SetCheck | None:

@@ -35,8 +35,8 @@ def parse_field(text: str) -> FieldPath:
     r"""Read a field's name, as we write it or as functions commonly do.
 
     Besides our own form it takes `.spec.x`, `$.spec.x`, `spec['a.b']`, and `a\.b` for
-    a dot inside a key. `spec.containers.0` names the key "0"; `Document.line` falls
-    back to the nearest parent that exists.
+    a dot inside a key. `spec.containers.0` names the key "0": what functions write
+    otherwise is read against a resource, by `cadlib.locate`.
 
     Returns:
         The path; () if nothing can be made of the text.

@@ -232,17 +232,20 @@ class Document:
     def line(self, field: FieldPath) -> int | None:
         """Return the line, from 1, where a field stands.
 
-        That is the line of its key, or of the item in a list; of the nearest parent
-        that exists where the field does not. None for an empty document.
+        That is the line of its key, or of the item in a list; of a plain or quoted
+        scalar, where it begins. The nearest parent's where the field does not exist.
+        None for an empty document.
         """
         if self.empty:
             return None
         place, node = self.root.start, self.root
         for step in field:
-            found = _child(node, step)
+            found = _child(node, step) or _merged(node, step)
             if found is None:
                 break
             place, node = found
+        if isinstance(node, Scalar) and node.end > node.start:
+            place = content_start(self.source.text, node)
         return self.source.line(place)
 
     def scalar(self, field: FieldPath) -> Scalar | None:
@@ -280,6 +283,20 @@ def _child(node: Node, step: str | int) -> tuple[int, Node] | None:
         return (found[0].start, found[1]) if found else None
     if isinstance(node, Seq) and isinstance(step, int) and 0 <= step < len(node.items):
         return node.items[step].start, node.items[step]
+    return None
+
+
+def _merged(node: Node, step: str | int) -> tuple[int, Node] | None:
+    """Return where a key stands that a merge key brings in: in the first that has it."""
+    while isinstance(node, Alias):
+        node = node.target
+    if not isinstance(node, Map):
+        return None
+    for name, value in zip(node.keys, node.values, strict=True):
+        if is_merge(name):
+            sources = value.items if isinstance(value, Seq) else (value,)
+            found = (_child(each, step) or _merged(each, step) for each in sources)
+            return next((each for each in found if each), None)
     return None
 
 

@@ -497,11 +497,11 @@ ABOUT: dict[str, tuple[Mapping[str, object], str]] = {
     ),
     "a field with a dot in front": (
         {"file": {"path": "two.yaml"}, "field": {"path": ".spec.a"}},
-        "sub/two.yaml:7, .spec.a",
+        "sub/two.yaml:7, spec.a",
     ),
     "a JSON pointer": (
         {"file": {"path": "two.yaml"}, "field": {"path": "/spec/b/0/c"}},
-        "sub/two.yaml:9, /spec/b/0/c",
+        "sub/two.yaml:9, spec.b[0].c",
     ),
     "a field that is missing, at its parent": (
         {"file": {"path": "two.yaml"}, "field": {"path": "spec.b[0].d"}},
@@ -541,7 +541,51 @@ ABOUT: dict[str, tuple[Mapping[str, object], str]] = {
         "sub/Kptfile:7, pipeline.validators[0]",
     ),
     "a file that is no resource": ({"file": {"path": "README.md"}}, "sub/README.md"),
+    "a file of YAML that is no resource": (
+        {"file": {"path": "values.yaml"}, "field": {"path": "a.1.b"}},
+        "sub/values.yaml:3, a[1].b",
+    ),
+    "a position as text": ({"file": {"path": "two.yaml", "index": "1"}}, "sub/two.yaml:11"),
+    "no position, and a field that only the second has": (
+        {"file": {"path": "list.yaml"}, "field": {"path": "items.0.spec"}},
+        "sub/list.yaml:12, items[0].spec",
+    ),
+    "a resource in a List, and a field of it": (
+        {
+            "resourceRef": {"kind": "Thing", "name": "inner"},
+            "file": {"path": "list.yaml"},
+            "field": {"path": ".spec.a"},
+        },
+        "sub/list.yaml:17, items[1].spec.a",
+    ),
+    "a resource in a List, and a field of the List": (
+        {
+            "resourceRef": {"kind": "Thing", "name": "inner"},
+            "field": {"path": "items.0.metadata.name"},
+        },
+        "sub/list.yaml:11, items[0].metadata.name",
+    ),
+    "a resource in a List": ({"resourceRef": {"name": "inner"}}, "sub/list.yaml:13, items[1]"),
 }
+
+LIST = (
+    resource("plain")
+    + """\
+---
+apiVersion: v1
+kind: List
+metadata: {name: all}
+items:
+- {apiVersion: x.io/v1, kind: Thing,
+   metadata: {name: first},
+   spec: {a: 0}}
+- apiVersion: x.io/v1
+  kind: Thing
+  metadata: {name: inner}
+  spec:
+    a: 1
+"""
+)
 
 
 @pytest.mark.parametrize(("about", "place"), ABOUT.values(), ids=ABOUT)
@@ -553,6 +597,8 @@ def test_results_get_file_and_line(about: Mapping[str, object], place: str) -> N
                 Kptfile=KPTFILE,
                 sub__Kptfile=pipeline(validators=["check"]),
                 sub__two_yaml=TWO,
+                sub__list_yaml=LIST,
+                sub__values_yaml="a:\n- 1\n- b: 2\n",
             ),
             "sub/README.md": Entry(b""),
         },
@@ -561,6 +607,30 @@ def test_results_get_file_and_line(about: Mapping[str, object], place: str) -> N
 
     assert run.texts == [f"warning: {place}: m"]
     assert not run.rendered.failed
+
+
+def test_a_line_is_that_of_the_file_where_a_function_put_something_in_front() -> None:
+    """The short-cut counts in the list as it is now, and shows the neighbour."""
+
+    def grown(given: ResourceList) -> Sequence[Item]:
+        longer: Value = ["zero", "one", "two"]
+        return [
+            replace(item, value=_with(item.value, ("spec", "list"), longer))
+            if named(item) == "a"
+            else item
+            for item in given.items
+        ]
+
+    said = {"message": "m", "severity": "warning", "file": {"path": "a.yaml"}}
+    run = drive(
+        tree(
+            Kptfile=pipeline("grow", validators=["check"]),
+            a_yaml=resource("a", "spec:\n  list: [one,\n    two]\n"),
+        ),
+        {"grow": grown, "check": saying({**said, "field": {"path": "spec.list.2"}})},
+    )
+
+    assert run.texts == ["warning: a.yaml:7, spec.list[2]: m"]
 
 
 def test_what_a_guardrail_says_about_no_place_is_about_the_package() -> None:
