@@ -4,7 +4,8 @@ Rules, kpt's unless said otherwise:
 - What one side left as it was is taken from the other, whole.
 - What both sides changed alike is taken once. What they changed differently is a
   conflict, and goes to the side that the policy names.
-- A field that became null on a side is gone, also where the other side changed it.
+- A field that became null on a side is gone, with all in it. Where the other side changed or
+  added it, that is a conflict; a local null stands whatever the policy, as in kpt.
 - Mappings are merged key by key, new keys last. Associative lists are merged element by
   element: the local ones in their order, then those that come from upstream. Every other
   list is one value.
@@ -88,7 +89,7 @@ class Fields:
         if alike(ours, theirs):
             return _cleared(ours, base)
         if base is not None and (ours is None or theirs is None):
-            return self._nulled(base, ours, theirs, schema, at)
+            return self._nulled(base, ours, theirs, at)
         if base is None:  # as good as no field, so that its removal upstream is no change
             return self.merge(ABSENT, ours, theirs, schema, at)
         sides = [each for each in (base, ours, theirs) if each is not ABSENT]
@@ -98,14 +99,14 @@ class Fields:
             return self._lists(base, ours, theirs, self._noted.get(at.field, schema), at)
         return self._choose(base, ours, theirs, at)
 
-    def _nulled(self, base: Side, ours: Side, theirs: Side, schema: Schema, at: At) -> Side:
+    def _nulled(self, base: Side, ours: Side, theirs: Side, at: At) -> Side:
         """Merge where a side has null for what was not null before: that side removed it."""
-        if theirs is None:
-            return self.merge(base, ABSENT if ours is None else ours, ABSENT, schema, at)
-        if theirs is not ABSENT:
-            reason = _reason(base, ABSENT, theirs)
-            self.conflicts.append(Clash(at, base, ours, theirs, "local", reason))
-        return ABSENT
+        if ABSENT in (ours, theirs):
+            return ABSENT
+        chosen = "local" if ours is None else self._side
+        reason = _null_reason(base, ours)
+        self.conflicts.append(Clash(at, base, ours, theirs, chosen, reason))
+        return _cleared(ours if chosen == "local" else theirs, base)
 
     def _choose(self, base: Side, ours: Side, theirs: Side, at: At, reason: str = "") -> Side:
         told = reason or _reason(base, ours, theirs)
@@ -228,6 +229,13 @@ def _reason(base: Side, ours: Side, theirs: Side) -> str:
     if theirs is ABSENT:
         return "changed locally and removed upstream"
     return _CHANGED
+
+
+def _null_reason(base: Side, ours: Side) -> str:
+    changed = "added" if base is ABSENT else "changed"
+    if ours is None:
+        return f"removed locally (null) and {changed} upstream"
+    return f"{changed} locally and removed upstream (null)"
 
 
 def _map(side: Side) -> dict[str, Value]:

@@ -81,6 +81,19 @@ UNKNOWN: dict[str, tuple[dict[str, Value], dict[str, Value], dict[str, Value], d
                                   {"a": None, "b": 2}, {"a": None, "b": 2, "c": 1}, []),
     "null locally removes what changed upstream": ({"a": 1}, {"a": None}, {"a": 2}, {},
                                                    [("a", "local")]),
+    "null upstream removes what was added locally": (
+        {"b": 1}, {"b": 1, "a": 5}, {"a": None, "b": 1}, {"b": 1}, [("a", "upstream")]),
+    "null upstream removes a mapping that was added locally": (
+        {}, {"a": {"x": 1}}, {"a": None}, {}, [("a", "upstream")]),
+    "null upstream removes a list that was added locally": (
+        {}, {"a": [1]}, {"a": None}, {}, [("a", "upstream")]),
+    "null upstream removes a mapping, with what was added in it locally": (
+        {"a": {"x": 1}}, {"a": {"x": 1, "y": 2}}, {"a": None}, {}, [("a", "upstream")]),
+    "null upstream in what both added": ({}, {"a": {"x": 1, "y": 1}}, {"a": {"x": None, "y": 1}},
+                                         {"a": {"y": 1}}, [("a.x", "upstream")]),
+    "null locally removes what was added upstream": ({}, {"a": None}, {"a": 5}, {},
+                                                     [("a", "local")]),
+    "null on one side, removed on the other": ({"a": 1}, {"a": None}, {}, {}, []),
     "null from the start is changed upstream": ({"a": None, "b": 1}, {"a": None, "b": 2},
                                                 {"a": 1, "b": 1}, {"a": 1, "b": 2}, []),
     "null from the start is dropped upstream, changed locally": (
@@ -493,3 +506,29 @@ def test_elements_of_other_keys_are_one_if_they_resemble(
     left: Value = {"name": "web", "port": 80, "targetPort": 8080, "nodePort": 30000}
     assert merged.value == (service(changed) if joined else service(local, left))
     assert [each.chosen for each in merged.conflicts] == ["both" if joined else "upstream"]
+
+
+States = tuple[dict[str, Value], dict[str, Value], dict[str, Value]]
+ADDED_AND_NULLED: States = ({}, {"a": {"x": 1}}, {"a": None})
+CHANGED_AND_NULLED: States = ({"a": {"x": 1}}, {"a": {"x": 1, "y": 2}}, {"a": None})
+
+
+@pytest.mark.parametrize(
+    ("states", "reason"),
+    [
+        (ADDED_AND_NULLED, "added locally and removed upstream (null)"),
+        (CHANGED_AND_NULLED, "changed locally and removed upstream (null)"),
+        (({}, {"a": None}, {"a": 1}), "removed locally (null) and added upstream"),
+        (({"a": 0}, {"a": None}, {"a": 1}), "removed locally (null) and changed upstream"),
+    ],
+)
+def test_a_null_is_told_as_the_removal_that_it_is(states: States, reason: str) -> None:
+    """The short-cut: a null as a field that is not there, so that an addition wins in silence."""
+    origin, local, updated = (foo(**each) for each in states)
+    merged = merge(origin, local, updated)
+    kept = merge(origin, local, updated, Policy.LOCAL)
+
+    assert [each.reason for each in merged.conflicts] == [reason]
+    assert merged.value == foo()
+    assert [each.chosen for each in kept.conflicts] == ["local"]
+    assert kept.value == (foo() if states[1]["a"] is None else local)
