@@ -179,14 +179,21 @@ class Controller:
         except ForgeBusyError as error:
             return Failed(str(error), error.after or None)
         except (GitBusyError, MissingObjectError) as error:
+            # A repository that was renamed has another address: it is asked for at the next try.
+            self._forget_room(work.key)
             return Failed(str(error))
         except (ForgeRefusedError, GitRefusedError) as error:
             log.error("needs an operator", key=str(work.key), error=str(error))
             if isinstance(error, ForgeMissingError):
                 # A fresh token sees nothing for a moment, and names change (peers.md trap 14).
-                self._rooms.clear()
+                self._forget_room(work.key)
             return Failed(str(error))
         return Settled() if after is None else LookAgain(after)
+
+    def _forget_room(self, key: keys.Key) -> None:
+        """Ask anew where a repository is, before the next look at anything in it."""
+        if not isinstance(key, keys.InstallationsKey):
+            self._rooms.pop(key.repository, None)
 
     async def handle(self, key: keys.Key, hint: Hint) -> float | None:
         """Bring one key to rest.
@@ -199,7 +206,7 @@ class Controller:
                 await self._discover()
                 return None
             case keys.RepositoryKey(repository):
-                room = await self._room(repository)
+                room = await self._renewed(repository)
                 await room.calms()
                 await self._sweep(room)
                 return None
@@ -352,7 +359,7 @@ class Controller:
         for _ in range(MOST_ROUNDS):
             numbers = frozenset({pull.number})
             looked = await room.looker.look(
-                _head(key), room.adoption, numbers, rerun=False, since=since
+                _head(key), room.adoption, numbers, rerun=False, publishing=True, since=since
             )
             if all(p.number != pull.number for p in looked.facts.proposals):
                 late = await self._shown_late(room, f"{key}#{pull.number}", pull)
@@ -434,18 +441,20 @@ class Controller:
         return room.branches[number]
 
     async def _room(self, repository_id: int) -> _Room:
-        room = self._rooms.get(repository_id)
-        if room is None:
-            adoption = await self._store.adoption(repository_id)
-            if adoption is None:
-                await self._discover()
-                room = self._rooms.get(repository_id)
-                if room is None:
-                    raise LookupError(f"repository {repository_id} is not in any installation")
-                return room
-            repository = await self._app.repository_by_id(repository_id, adoption.installation)
-            room = await self._enter(repository)
-        return room
+        return self._rooms.get(repository_id) or await self._renewed(repository_id)
+
+    async def _renewed(self, repository_id: int) -> _Room:
+        """The room, as the forge names the repository now: names and installations change."""
+        adoption = await self._store.adoption(repository_id)
+        if adoption is not None:
+            with suppress(ForgeMissingError):  # reinstalled: the installation has another number
+                repository = await self._app.repository_by_id(repository_id, adoption.installation)
+                return await self._enter(repository)
+        self._rooms.pop(repository_id, None)
+        await self._discover()
+        if repository_id not in self._rooms:
+            raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
+        return self._rooms[repository_id]
 
     async def _enter(self, repository: Repository) -> _Room:
         """Make ready for a repository; the first time, take its state as the baseline."""
@@ -456,12 +465,14 @@ class Controller:
             forge = self._app.repository(repository)
             mirror = self._mirrors.of(repository.id, repository.clone_url)
             adoption = await self._store.adoption(repository.id)
-            if adoption is None:
+            if adoption is not None:
+                await self._store.rename(repository)
+            else:
                 await asyncio.to_thread(mirror.fetch, await forge.token())
                 drafts = await asyncio.to_thread(_drafts, mirror)
                 adoption = await self._store.adopt(repository, datetime.now(UTC), drafts)
                 log.info("adopted", repository=repository.full_name, drafts=len(drafts))
-            login, _ = await self._app.identity()
+            login, app_id = await self._app.identity()
             name = login.removesuffix("[bot]")
             who = Signature(login, f"{name}[bot]@users.noreply.github.com")
             room = _Room(
@@ -469,7 +480,9 @@ class Controller:
                 adoption,
                 forge,
                 mirror,
-                Looker(repository, forge, mirror, self._judge, self._store, self._keys, login),
+                Looker(
+                    repository, forge, mirror, self._judge, self._store, self._keys, login, app_id
+                ),
                 Performer(
                     repository.id,
                     forge,

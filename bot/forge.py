@@ -104,9 +104,14 @@ class Push:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class RequiredCheck:
-    """A check that a branch rule requires, and the App it must come from if any."""
+    """A check that a branch rule requires.
+
+    Attributes:
+        name: Its context.
+        app_id: The App that it must come from; None for anybody.
+    """
 
     name: str
     app_id: int | None

@@ -36,6 +36,10 @@ from lifecycle.policy import MergeMethod
 ANNOTATIONS = 50
 """Annotations that one request may carry (bots.md 2.3)."""
 
+SUMMARY_BYTES, MESSAGE_BYTES, TITLE_BYTES = 65_535, 64 * 1024, 255
+"""Bytes, not characters, of a check's summary, an annotation's message and a title
+(reference/forge.md 1)."""
+
 RENEW_BEFORE = timedelta(minutes=2)
 """A token is renewed this long before it ends, so that a push begun with it can finish."""
 
@@ -198,16 +202,41 @@ class GitHub:
         }
 
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
-        """What the rules of a branch require; readable with metadata alone (bots.md 2.1)."""
+        """What a branch requires: rulesets and classic protection are told apart, and each alone.
+
+        Both answers are readable with what every App may read (reference/forge.md 1).
+        """
+        by_rules, by_protection = await asyncio.gather(
+            self._required_by_rules(branch), self._required_by_protection(branch)
+        )
+        return tuple(sorted(by_rules | by_protection))
+
+    async def _required_by_rules(self, branch: str) -> set[RequiredCheck]:
         path = f"{self._path}/rules/branches/{quote(branch, safe='')}"
-        found: list[RequiredCheck] = []
+        found: set[RequiredCheck] = set()
         async for rule in pages(self._pool, "read the branch rules", path):
             if rule["type"] == "required_status_checks":
-                found += [
-                    RequiredCheck(str(check["context"]), check.get("integration_id"))
+                found |= {
+                    RequiredCheck(str(check["context"]), _pinned(check.get("integration_id")))
                     for check in rule["parameters"]["required_status_checks"]
-                ]
-        return tuple(found)
+                }
+        return found
+
+    async def _required_by_protection(self, branch: str) -> set[RequiredCheck]:
+        try:
+            data = await self._get("read the base branch", f"/branches/{quote(branch, safe='')}")
+        except ForgeMissingError:
+            return set()  # a base branch that is gone protects nothing
+        required = (data.get("protection") or {}).get("required_status_checks") or {}
+        if required.get("enforcement_level") == "off":
+            return set()
+        checks = required.get("checks") or []
+        named = {str(check["context"]) for check in checks}
+        # Older servers tell `contexts` only.
+        more = {str(context) for context in required.get("contexts") or []} - named
+        return {RequiredCheck(context, None) for context in more} | {
+            RequiredCheck(str(check["context"]), _pinned(check.get("app_id"))) for check in checks
+        }
 
     async def role(self, login: str) -> Role:
         """A person's role; nobody's when the forge knows no such collaborator."""
@@ -355,6 +384,11 @@ def _merge_failure(answer: Answer) -> Merged | None:
     return None
 
 
+def _pinned(app: object) -> int | None:
+    """The App that a required check must come from; GitHub writes -1 or nothing for any."""
+    return app if isinstance(app, int) and app > 0 else None
+
+
 def _time(text: object) -> datetime:
     return datetime.fromisoformat(str(text).replace("Z", "+00:00"))
 
@@ -442,7 +476,11 @@ def _check(data: JSONObject, app_id: int) -> CheckRun:
 
 
 def _output(check: SetCheck, annotations: list[JSONObject]) -> JSONObject:
-    return {"title": check.title, "summary": check.summary, "annotations": annotations}
+    return {
+        "title": _cut(check.title, TITLE_BYTES),
+        "summary": _cut(check.summary, SUMMARY_BYTES),
+        "annotations": annotations,
+    }
 
 
 def _annotation(finding: Any) -> JSONObject:
@@ -452,6 +490,15 @@ def _annotation(finding: Any) -> JSONObject:
         "start_line": line,
         "end_line": line,
         "annotation_level": _LEVEL[finding.severity.value],
-        "message": messages.annotation(finding),
-        "title": finding.function or "porchbot",
+        "message": _cut(messages.annotation(finding), MESSAGE_BYTES),
+        "title": _cut(finding.function or "porchbot", TITLE_BYTES),
     }
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many bytes of UTF-8, with a note where something was left out."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= most:
+        return data.decode()
+    kept = data[: most - len(messages.CUT.encode())].decode("utf-8", "ignore")
+    return kept + messages.CUT

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot import metrics
-from bot.forge import Forge, NativeReview, PullRequest, Repository
+from bot import metrics, required
+from bot.forge import Forge, NativeReview, PullRequest, Repository, RequiredCheck
 from bot.git import Mirror, Snapshot
 from bot.look_git import Read, Reader
 from bot.look_people import People
@@ -20,8 +20,6 @@ from lifecycle import commands, memory, records
 from lifecycle.facts import CheckRun, Comment, Facts, Proposal, Required, Verdict
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
-
-OURS = frozenset({"porchbot/render", "porchbot/validate", "porchbot/publish"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +39,14 @@ class Looked:
         nodes: Proposal number to its id in GraphQL.
         seen_comments: Highest comment number seen, by proposal.
         seen_reviews: Review numbers seen.
+        ended: Proposal number to a digest of what others had reported at its head.
     """
 
     facts: Facts
     nodes: Mapping[int, str]
     seen_comments: frozenset[int]
     seen_reviews: frozenset[int]
+    ended: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,23 @@ class _Talk:
 
     comments: tuple[Comment, ...]
     reviews: tuple[NativeReview, ...]
-    required: tuple[str, ...]
+    required: tuple[RequiredCheck, ...]
     queued: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """What the forge asks of one pull request beside our own gates.
+
+    Attributes:
+        required: The required checks of others.
+        refusal: Why it refused to merge; "" when it did not, or may be asked again.
+        ended: Digest of what others have reported; None when nobody asked for all of it.
+    """
+
+    required: tuple[Required, ...] = ()
+    refusal: str = ""
+    ended: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +83,14 @@ class _Told:
         talks: Those that may want something, oldest first, each with its conversation.
         shown: Head of the first open one; None when none is open.
         checks: Check runs at `shown`.
+        statuses: Commit statuses at `shown`; None when nobody asked for them yet.
     """
 
     pulls: tuple[PullRequest, ...]
     talks: tuple[tuple[PullRequest, _Talk], ...]
     shown: Sha | None
     checks: tuple[CheckRun, ...]
+    statuses: Mapping[str, str] | None
 
 
 class Looker:
@@ -87,6 +104,7 @@ class Looker:
         store: The index, for shortcuts only.
         record_keys: Keys that hidden records may be made with, newest first.
         login: Our own login, such as "porchbot[bot]".
+        app_id: The forge's number of our App.
     """
 
     def __init__(
@@ -98,6 +116,7 @@ class Looker:
         store: Store,
         record_keys: Sequence[bytes],
         login: str,
+        app_id: int,
     ) -> None:
         self.repository = repository
         self.forge = forge
@@ -106,6 +125,7 @@ class Looker:
         self.store = store
         self._keys = record_keys
         self._login = login
+        self._app_id = app_id
         self._people = People(repository.id, forge, login)
 
     async def look(
@@ -115,6 +135,7 @@ class Looker:
         numbers: frozenset[int],
         *,
         rerun: bool,
+        publishing: bool = False,
         since: float | None = None,
     ) -> Looked:
         """Read everything about one head branch.
@@ -124,10 +145,11 @@ class Looker:
             adoption: What the repository was when the bot first saw it.
             numbers: Pull requests to look at even if they are closed and settled.
             rerun: Somebody pressed Re-run.
+            publishing: A merge may follow: what others reported at the head is asked for as well.
             since: `time.monotonic()`; git as it was fetched after that will do. None: fetch now.
         """
         told, _, used = await asyncio.gather(
-            self._ask(head, numbers),
+            self._ask(head, numbers, publishing=publishing),
             self._fetch(since),
             self.store.revisions(self.repository.id),
         )
@@ -145,23 +167,25 @@ class Looker:
         with metrics.STEP_SECONDS.labels("fetch").time():
             await asyncio.to_thread(self.mirror.fetch, await self.forge.token(), since)
 
-    async def _ask(self, head: Head, numbers: frozenset[int]) -> "_Told":
+    async def _ask(self, head: Head, numbers: frozenset[int], *, publishing: bool) -> "_Told":
         """What the forge says, while git fetches; nothing here waits for git."""
         with metrics.STEP_SECONDS.labels("ask").time():
             pulls = await self._pulls(head, numbers)
             relevant = await self._relevant(pulls, numbers)
             shown = next((p.head for p in relevant if p.state == "open"), None)
-            checks, talks = await asyncio.gather(
-                self._checks(shown), asyncio.gather(*(self._talk(pull) for pull in relevant))
+            checks, statuses, talks = await asyncio.gather(
+                self._checks(shown),
+                self._statuses(shown if publishing else None),
+                asyncio.gather(*(self._talk(pull) for pull in relevant)),
             )
-        return _Told(pulls, tuple(zip(relevant, talks, strict=True)), shown, checks)
+        return _Told(pulls, tuple(zip(relevant, talks, strict=True)), shown, checks, statuses)
 
     async def _talk(self, pull: PullRequest) -> "_Talk":
         """The conversation about one pull request, and what its base asks for."""
         comments, native, required, queued = await asyncio.gather(
             self.forge.comments(pull.number),
             self.forge.reviews(pull.number),
-            self._required_names(pull),
+            self._required(pull),
             self.store.queued(self.repository.id, pull.base_ref, pull.number),
         )
         read = await asyncio.to_thread(self._read_comments, comments)
@@ -213,17 +237,9 @@ class Looker:
         checks, rendered_by_us, proposals = await asyncio.gather(
             self._checks(late),
             asyncio.to_thread(reader.made_by_us, shown),
-            asyncio.gather(*(self._proposal(reader, *each) for each in told.talks)),
+            asyncio.gather(*(self._proposal(reader, *each, told) for each in told.talks)),
         )
-        checks += told.checks
-        mine = {run.name: run for run in checks if run.ours}
-        found = await asyncio.gather(
-            *(
-                self._require(p, checks)
-                for p in proposals
-                if p is not None and self._after_baseline(p, adoption)
-            )
-        )
+        found = [p for p in proposals if p is not None and self._after_baseline(p[0], adoption)]
         facts = Facts(
             repository=self.repository.full_name,
             repository_id=self.repository.id,
@@ -231,8 +247,8 @@ class Looker:
             head=tip if same else told.shown,
             same_repository=same,
             default_ref=self.repository.default_branch,
-            proposals=tuple(found),
-            checks=mine,
+            proposals=tuple(p for p, _ in found),
+            checks={run.name: run for run in (*checks, *told.checks) if run.ours},
             abandoned=_abandoned(told.pulls),
             rerun=rerun,
             rendered_by_us=rendered_by_us,
@@ -244,6 +260,7 @@ class Looker:
             {p.number: p.node for p in told.pulls},
             frozenset(c.id for _, talk in told.talks for c in talk.comments),
             frozenset(r.id for _, talk in told.talks for r in talk.reviews),
+            {p.number: ended for p, ended in found if ended is not None},
         )
 
     def _after_baseline(self, p: Proposal, adoption: Adoption) -> bool:
@@ -268,9 +285,9 @@ class Looker:
         )
 
     async def _proposal(
-        self, reader: Reader, pull: PullRequest, talk: "_Talk"
-    ) -> "Proposal | None":
-        """One pull request; None when git does not have it yet."""
+        self, reader: Reader, pull: PullRequest, talk: "_Talk", told: "_Told"
+    ) -> "tuple[Proposal, str | None] | None":
+        """One pull request, with what ended at its head; None when git does not have it yet."""
         await self._need(reader.git, pull)
         with metrics.STEP_SECONDS.labels("read").time():
             read, reviews = await asyncio.to_thread(reader.read_pull, pull, talk.reviews)
@@ -298,17 +315,39 @@ class Looker:
             answers=tuple(c for c in talk.comments if c.ours),
             reviews=reviews,
             authors=frozenset({pull.author.login} - {self._login}),
-            required=tuple(Required(name, "missing") for name in talk.required),
             installed_at=self.repository.installed_at,
             queued=talk.queued,
         )
         # Whose word matters does not follow from the rendering: neither waits for the other.
-        proposal, verdicts, refusal = await asyncio.gather(
+        proposal, verdicts, stand = await asyncio.gather(
             self._people.add(reader, pull, proposal),
             self._verdicts(reader.git, read),
-            self.store.refusal(self.repository.id, pull.number, pull.head, read.base),
+            self._stands(pull, talk, read.base, told),
         )
-        return replace(proposal, verdicts=verdicts, refusal=refusal)
+        proposal = replace(
+            proposal, verdicts=verdicts, required=stand.required, refusal=stand.refusal
+        )
+        return proposal, stand.ended
+
+    async def _stands(self, pull: PullRequest, talk: "_Talk", base: Sha, told: "_Told") -> "_Stand":
+        """How the required checks of others stand, and why the forge refused to merge.
+
+        A refusal holds while nothing of others has ended at the head since it was asked: a rule
+        that the App may not see may have waited for it.
+        """
+        if pull.state != "open":
+            return _Stand()
+        others = required.of_others(talk.required, self._app_id)
+        refusal = await self.store.refusal(self.repository.id, pull.number, pull.head, base)
+        statuses = told.statuses
+        if statuses is None and (refusal or required.needs_statuses(others, told.checks)):
+            statuses = await self.forge.statuses(pull.head)
+        stand = required.stand(others, told.checks, statuses or {})
+        if statuses is None:
+            return _Stand(stand)
+        ended = required.ended(told.checks, statuses)
+        stands = refusal is not None and refusal.ended == ended
+        return _Stand(stand, refusal.reason if refusal and stands else "", ended)
 
     async def _need(self, git: Snapshot, pull: PullRequest) -> None:
         """The head of a fork, or of a branch that is gone, is fetched by its number."""
@@ -316,26 +355,17 @@ class Looker:
             token = await self.forge.token()
             await asyncio.to_thread(self.mirror.fetch_proposal, token, pull.number)
 
-    async def _required_names(self, pull: PullRequest) -> tuple[str, ...]:
-        """Checks of others that the base branch requires; only asked once it is proposed."""
+    async def _statuses(self, head: Sha | None) -> Mapping[str, str] | None:
+        return await self.forge.statuses(head) if head else None
+
+    async def _required(self, pull: PullRequest) -> tuple[RequiredCheck, ...]:
+        """Checks that the base branch requires; only asked once it is proposed."""
         if pull.draft or pull.state != "open":
             return ()
-        found = await self.forge.required_checks(pull.base_ref)
-        return tuple(sorted({check.name for check in found} - OURS))
+        return await self.forge.required_checks(pull.base_ref)
 
     async def _checks(self, head: Sha | None) -> tuple[CheckRun, ...]:
         return await self.forge.checks(head) if head else ()
-
-    async def _require(self, p: Proposal, checks: Iterable[CheckRun]) -> Proposal:
-        """Fill in how the required checks of others stand."""
-        if not p.required:
-            return p
-        states = {run.name: _state(run) for run in checks if not run.ours}
-        if any(r.name not in states for r in p.required):
-            states = {**await self.forge.statuses(p.head), **states}
-        return replace(
-            p, required=tuple(Required(r.name, states.get(r.name, "missing")) for r in p.required)
-        )
 
     def _read_comments(self, comments: Iterable[Comment]) -> tuple[Comment, ...]:
         """Read records and commands; for a thread: whoever comments can make this take a while."""

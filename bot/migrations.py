@@ -128,5 +128,11 @@ CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
   FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 """
 
-STEPS: tuple[str, ...] = (WORK, TABLES)
+REFUSAL = """
+-- Digest of what others had reported at the head before the merge was refused: it is tried again
+-- when that changes. One from before this column is tried once more.
+ALTER TABLE refusal ADD COLUMN ended text NOT NULL DEFAULT '';
+"""
+
+STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL)
 """Applied in order, each once; the database remembers how many."""

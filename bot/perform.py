@@ -19,7 +19,7 @@ from bot.forge import Forge, MergeOutcome
 from bot.git import Mirror, Pushed, RefUpdate, Signature
 from bot.look import Looked
 from bot.render import Judge
-from bot.store import Store
+from bot.store import Refusal, Store
 from lifecycle import names, records
 from lifecycle.actions import (
     Action,
@@ -118,7 +118,7 @@ class Performer:
                 await self._store.ask_publish(self._repository_id, action.base_ref, action.number)
                 await self._store.wake(keys.BaseKey(self._repository_id, action.base_ref))
             case Merge():
-                return await self._merge(action)
+                return await self._merge(action, looked.ended.get(action.number, ""))
             case Tag():
                 return await self._tag([action])
             case DeleteBranch(head_ref, head):
@@ -183,7 +183,7 @@ class Performer:
             pushed = await asyncio.to_thread(self._mirror.push, token, updates)
         return Outcome.DONE if pushed is Pushed.DONE else Outcome.LOOK_AGAIN
 
-    async def _merge(self, action: Merge) -> Outcome:
+    async def _merge(self, action: Merge, ended: str) -> Outcome:
         with metrics.STEP_SECONDS.labels("merge").time():
             merged = await self._forge.merge(
                 action.number, action.head, action.method, action.title, action.message
@@ -198,7 +198,11 @@ class Performer:
                 return Outcome.WAIT
             case MergeOutcome.REFUSED:
                 await self._store.refuse(
-                    self._repository_id, action.number, action.head, action.base, merged.reason
+                    self._repository_id,
+                    action.number,
+                    action.head,
+                    action.base,
+                    Refusal(merged.reason, ended),
                 )
                 return Outcome.LOOK_AGAIN
             case _:

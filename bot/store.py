@@ -103,6 +103,19 @@ class Adoption:
     drafts: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the forge refused a merge.
+
+    Attributes:
+        reason: Its own words.
+        ended: Digest of what others had reported at the head before it was asked.
+    """
+
+    reason: str
+    ended: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
     """A key that a worker has taken.
@@ -357,6 +370,19 @@ class Store:
         )
         return Adoption(*row)
 
+    async def rename(self, repository: Adopted) -> None:
+        """Keep the name and the installation by which a repository is reached now."""
+        await self._ask(
+            "UPDATE adoption SET full_name = %(name)s, installation = %(installation)s"
+            " WHERE repository = %(id)s"
+            " AND (full_name, installation) IS DISTINCT FROM (%(name)s, %(installation)s)",
+            {
+                "id": repository.id,
+                "name": repository.full_name,
+                "installation": repository.installation,
+            },
+        )
+
     async def ask_publish(self, repository_id: int, base: str, number: int) -> None:
         """A proposal's gates hold: put it in its base branch's line, once."""
         await self._ask(
@@ -426,24 +452,34 @@ class Store:
         return {number for (number,) in rows}
 
     async def refuse(
-        self, repository_id: int, number: int, head: str, base: str, reason: str
+        self, repository_id: int, number: int, head: str, base: str, refusal: "Refusal"
     ) -> None:
         """Remember why the forge refused to merge this head onto this base."""
         await self._ask(
-            "INSERT INTO refusal VALUES (%(id)s, %(n)s, %(head)s, %(base)s, %(reason)s)"
-            " ON CONFLICT (repository, proposal) DO UPDATE"
-            " SET head = EXCLUDED.head, base = EXCLUDED.base, reason = EXCLUDED.reason",
-            {"id": repository_id, "n": number, "head": head, "base": base, "reason": reason},
+            "INSERT INTO refusal (repository, proposal, head, base, reason, ended)"
+            " VALUES (%(id)s, %(n)s, %(head)s, %(base)s, %(reason)s, %(ended)s)"
+            " ON CONFLICT (repository, proposal) DO UPDATE SET head = EXCLUDED.head,"
+            " base = EXCLUDED.base, reason = EXCLUDED.reason, ended = EXCLUDED.ended",
+            {
+                "id": repository_id,
+                "n": number,
+                "head": head,
+                "base": base,
+                "reason": refusal.reason,
+                "ended": refusal.ended,
+            },
         )
 
-    async def refusal(self, repository_id: int, number: int, head: str, base: str) -> str:
-        """Why the forge refused to merge this head onto this base; "" when it did not."""
+    async def refusal(
+        self, repository_id: int, number: int, head: str, base: str
+    ) -> "Refusal | None":
+        """Why the forge refused to merge this head onto this base; None when it did not."""
         rows = await self._ask(
-            "SELECT reason FROM refusal WHERE repository = %(id)s AND proposal = %(n)s"
+            "SELECT reason, ended FROM refusal WHERE repository = %(id)s AND proposal = %(n)s"
             " AND head = %(head)s AND base = %(base)s",
             {"id": repository_id, "n": number, "head": head, "base": base},
         )
-        return str(rows[0][0]) if rows else ""
+        return Refusal(*rows[0]) if rows else None
 
     async def forget_refusal(self, repository_id: int, number: int) -> None:
         """Let the forge be asked again: somebody says that what it objected to has changed."""

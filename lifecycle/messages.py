@@ -30,6 +30,9 @@ MOST_LISTED = 30
 MOST_TEXT = 60_000
 """Characters of one text; some are left for the hidden record of the summary comment."""
 
+CUT = " […]"
+"""Ends a text that had to be cut."""
+
 # --- gates ---
 
 CONFIGURATION_BROKEN = "The configuration of the base branch cannot be read"

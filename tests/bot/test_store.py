@@ -11,8 +11,9 @@ import psycopg
 import pytest
 
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
+from bot.migrations import STEPS
 from bot.postgres import EmbeddedPostgres
-from bot.store import Adoption, Delivered, Hint, Store, StoreError, Taken, migrate
+from bot.store import Adoption, Delivered, Hint, Refusal, Store, StoreError, Taken, migrate
 
 KEY = ProposalKey(1, 1, "drafts/net/core/v1")
 OTHER = PullKey(1, 7)
@@ -283,13 +284,13 @@ async def test_settled_proposals(store: Store) -> None:
 
 
 async def test_a_refusal_counts_for_its_head_and_base_only(store: Store) -> None:
-    await store.refuse(1, 7, "head", "base", "no")
-    await store.refuse(1, 7, "head2", "base", "never")
+    await store.refuse(1, 7, "head", "base", Refusal("no"))
+    await store.refuse(1, 7, "head2", "base", Refusal("never", "digest"))
 
     assert [
         await store.refusal(1, 7, head, base)
         for head, base in (("head2", "base"), ("head", "base"), ("head2", "base2"))
-    ] == ["never", "", ""]
+    ] == [Refusal("never", "digest"), None, None]
 
 
 async def test_the_audit_trail_only_grows(store: Store, database_url: str) -> None:
@@ -315,7 +316,7 @@ async def test_old_deliveries_are_forgotten(store: Store, database_url: str) -> 
 async def test_replicas_that_start_together_migrate_once(database_url: str) -> None:
     steps = await asyncio.gather(*(migrate(database_url) for _ in range(4)))
 
-    assert sorted(steps) == [0, 0, 0, 2]
+    assert sorted(steps) == [0, 0, 0, len(STEPS)]
 
 
 async def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
@@ -324,7 +325,8 @@ async def test_a_database_of_a_newer_version_is_refused(database_url: str) -> No
         await connection.execute("INSERT INTO migration VALUES (99)")
 
     with pytest.raises(
-        StoreError, match=r"had 3 migrations and this bot knows 2.*Run that version"
+        StoreError,
+        match=rf"had {len(STEPS) + 1} migrations and this bot knows {len(STEPS)}.*Run that version",
     ):
         await migrate(database_url)
 

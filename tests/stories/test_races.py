@@ -471,6 +471,31 @@ def test_a_rule_of_the_branch_that_the_bot_does_not_know_is_named_by_the_forge(
     author.waits_for_tag("net/core/v1")
 
 
+def test_a_refused_merge_is_tried_again_when_something_ends_at_the_head(play: World) -> None:
+    """Fails when only `/check` brings another try: the bot cannot see every rule of the forge."""
+    author, approver = play.author, play.approver
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    refused = {"message": "Repository rule violations found\n\n1 check is expected."}
+    play.forge.faults.fail(MERGE, 405, refused, caller=BOT)
+
+    approver.says(number, "/approve")
+    author.waits_for_summary(number, "1 check is expected")
+    play.rests()
+    assert merges(play) == [405]
+    commit = play.owner.repository.get_commit(author.pull(number).head.sha)
+    commit.create_status("pending", context="somebody's scan")
+    play.rests()
+    assert merges(play) == [405]
+    play.forge.faults.fail(MERGE, 405, refused, caller=BOT)
+    commit.create_status("failure", context="somebody's scan")
+    wait_for("the second try", lambda: len(merges(play)) == 2 or None)
+    play.rests()
+    commit.create_status("success", context="somebody's scan")
+    author.waits_for_tag("net/core/v1")
+
+    assert merges(play) == [405, 405, 200]
+
+
 def test_base_branch_was_modified_is_tried_again(play: World) -> None:
     """Fails when every 405 is final: this one passes by itself."""
     author, approver = play.author, play.approver
