@@ -422,16 +422,17 @@ class Controller:
         for branch, sha in (await asyncio.to_thread(_drafts, room.mirror)).items():
             if room.adoption.drafts.get(branch) != sha:
                 woken.add(keys.ProposalKey(me, me, branch))
-        for key in sorted(woken, key=str):
-            await self._store.wake(key)
-        for branch in sorted(bases):
-            await self._store.wake(keys.BaseKey(me, branch))
+        bases_woken = {keys.BaseKey(me, branch) for branch in bases}
+        await self._store.wake_all({key: {} for key in woken | bases_woken})
 
     async def _wake_heads(self, room: _Room, sha: str, hint: Hint) -> None:
-        for pull in await room.forge.open_proposals():
-            if pull.head == sha and pull.head_repository is not None:
-                key = keys.ProposalKey(room.repository.id, pull.head_repository, pull.head_ref)
-                await self._store.wake(key, _encode(hint))
+        await self._store.wake_all(
+            {
+                keys.ProposalKey(room.repository.id, p.head_repository, p.head_ref): _encode(hint)
+                for p in await room.forge.open_proposals()
+                if p.head == sha and p.head_repository is not None
+            }
+        )
 
     async def _branch_of(self, room: _Room, number: int) -> keys.ProposalKey:
         """The head branch of a pull request, which never changes."""

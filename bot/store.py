@@ -5,7 +5,6 @@ signed records say everything again. Every method is one statement, and so one t
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -19,12 +18,10 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from bot import statements
-from bot.keys import BaseKey, Key
+from bot.keys import Key
 from bot.migrations import STEPS
 from bot.tasks import end
-
-Hint = Mapping[str, Sequence[Any]]
-"""What the events said exists: a name, such as "comment", to values, such as comment numbers."""
+from bot.wakes import Gathering, Hint, columns
 
 CHANNEL = "porchbot_work"
 """Where replicas tell one another that there is work."""
@@ -37,6 +34,12 @@ KEPT_DAYS = 7
 
 CONNECTIONS = 10
 """Most connections of one process: looks hold one for a moment only."""
+
+PATIENCE = 2.0
+"""Seconds to get a connection when it is one's turn: GitHub waits ten for an answer."""
+
+TURN = 6.0
+"""Seconds that a delivery waits for its turn; then the forge is told to send it again."""
 
 _MIGRATION_LOCK = 0x706F726368  # "porch": replicas that start at once take turns
 
@@ -157,21 +160,30 @@ class Queue:
 class Store:
     """The database; used as an asynchronous context.
 
+    Whoever asks waits for a turn, so that many at once never look like a database that is away.
+    Wakes and deliveries have half of the turns: looks go on beside any flood of them.
+
     Args:
         url: Its address, for libpq.
-        connections: Most connections.
+        connections: Most connections; at least 2.
+        patience: Seconds to get a connection when it is one's turn.
     """
 
-    def __init__(self, url: str, connections: int = CONNECTIONS) -> None:
+    def __init__(
+        self, url: str, connections: int = CONNECTIONS, *, patience: float = PATIENCE
+    ) -> None:
         self._url = url
         self._pool: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]] = AsyncConnectionPool(
             url,
             min_size=2,
             max_size=connections,
             open=False,
-            timeout=2,  # GitHub waits ten seconds for an answer
+            timeout=patience,
             kwargs={"autocommit": True, "application_name": "porchbot"},
         )
+        self._turns = asyncio.Semaphore(connections)
+        self._deliveries = asyncio.Semaphore(max(1, connections // 2 - 1))
+        self._wakes = Gathering(self._wake)
         self._woken = asyncio.Event()
         self._telling: asyncio.Task[None] | None = None
 
@@ -186,6 +198,7 @@ class Store:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        await self._wakes.drain()
         if self._telling is not None:
             with suppress(StoreError):
                 await self._telling
@@ -212,21 +225,22 @@ class Store:
         Raises:
             StoreError: The database cannot be reached; nothing was stored.
         """
-        keys, hints, priorities = _columns(wakes)
-        row = await self._one(
-            statements.STORE_DELIVERY,
-            {
-                "forge": delivery.forge,
-                "guid": delivery.guid,
-                "event": delivery.event,
-                "action": delivery.action,
-                "headers": Jsonb(dict(delivery.headers)),
-                "body": delivery.body,
-                "keys": keys,
-                "hints": hints,
-                "priorities": priorities,
-            },
-        )
+        keys, hints, priorities = columns(wakes)
+        async with _in_turn(self._deliveries):
+            row = await self._one(
+                statements.STORE_DELIVERY,
+                {
+                    "forge": delivery.forge,
+                    "guid": delivery.guid,
+                    "event": delivery.event,
+                    "action": delivery.action,
+                    "headers": Jsonb(dict(delivery.headers)),
+                    "body": delivery.body,
+                    "keys": keys,
+                    "hints": hints,
+                    "priorities": priorities,
+                },
+            )
         if keys:
             self._tell()
         return bool(row[0] == 1)
@@ -243,10 +257,15 @@ class Store:
         await self.wake_all({key: hint or {}}, after=after)
 
     async def wake_all(self, wakes: Mapping[Key, Hint], *, after: float = 0) -> None:
-        """Ask for several keys to be looked at, in one transaction."""
-        if not wakes:
-            return
-        keys, hints, priorities = _columns(wakes)
+        """Ask for several keys to be looked at, in one transaction.
+
+        What is asked for while another such transaction goes on is put together into the next.
+        """
+        if wakes:
+            await self._wakes.add(wakes, after)
+
+    async def _wake(self, wakes: Mapping[Key, Hint], after: float) -> None:
+        keys, hints, priorities = columns(wakes)
         await self._ask(
             statements.WAKE,
             {"keys": keys, "hints": hints, "priorities": priorities, "after": after},
@@ -519,7 +538,7 @@ class Store:
 
     async def _ask(self, query: str, values: Mapping[str, Any] | None = None) -> list[TupleRow]:
         try:
-            async with self._pool.connection() as connection:
+            async with self._turns, self._pool.connection() as connection:
                 cursor = await connection.execute(query, values)
                 return await cursor.fetchall() if cursor.description else []
         except (psycopg.OperationalError, PoolTimeout) as error:
@@ -619,17 +638,14 @@ def _unreachable(error: Exception) -> StoreError:
     return StoreError(f"The database cannot be reached: {reason}. Start it, or set DATABASE_URL.")
 
 
-def _columns(wakes: Mapping[Key, Hint]) -> tuple[list[str], list[str], list[int]]:
-    """Keys sorted, so that two transactions never wait for each other; their hints; priorities.
-
-    A base branch goes first: publishing is what people wait for, and there are few of them.
-    """
-    ordered = sorted(wakes, key=str)
-    return (
-        [str(key) for key in ordered],
-        [
-            json.dumps({name: list(values) for name, values in wakes[key].items()})
-            for key in ordered
-        ],
-        [int(isinstance(key, BaseKey)) for key in ordered],
-    )
+@asynccontextmanager
+async def _in_turn(turns: asyncio.Semaphore) -> AsyncIterator[None]:
+    """Wait for a turn, but no longer than the forge waits for us."""
+    try:
+        await asyncio.wait_for(turns.acquire(), TURN)
+    except TimeoutError as error:
+        raise StoreError(f"The database was busy with other deliveries for {TURN:g} s.") from error
+    try:
+        yield
+    finally:
+        turns.release()

@@ -15,8 +15,9 @@ from time import monotonic
 import structlog
 
 from bot.keys import Key, parse
-from bot.store import LEASE, Hint, Store, StoreError, Taken
+from bot.store import LEASE, Store, StoreError, Taken
 from bot.tasks import end
+from bot.wakes import Hint
 
 log = structlog.get_logger()
 

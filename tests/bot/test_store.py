@@ -4,7 +4,8 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import psycopg
@@ -13,7 +14,8 @@ import pytest
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
 from bot.migrations import STEPS
 from bot.postgres import EmbeddedPostgres
-from bot.store import Adoption, Delivered, Hint, Refusal, Store, StoreError, Taken, migrate
+from bot.store import Adoption, Delivered, Refusal, Store, StoreError, Taken, migrate
+from bot.wakes import Hint
 
 KEY = ProposalKey(1, 1, "drafts/net/core/v1")
 OTHER = PullKey(1, 7)
@@ -217,21 +219,26 @@ async def test_base_branches_go_first_then_who_waited_longest(store: Store) -> N
     ]
 
 
-async def test_many_wakes_at_once_neither_lock_each_other_nor_get_lost(store: Store) -> None:
+async def test_many_wakes_at_once_neither_lock_each_other_nor_get_lost(
+    store: Store, database_url: str
+) -> None:
     """The short-cut wakes keys in the order given: two transactions then wait for each other."""
     keys = [PullKey(1, number) for number in range(20)]
     begun = time.monotonic()
-    await asyncio.gather(
-        *(
-            store.wake_all({key: {"comment": [n]} for key in (keys if n % 2 else keys[::-1])})
-            for n in range(200)
-        )
-    )
+    async with Store(database_url) as replica:
+        for _ in range(10):  # by two bots, in an order of its own each
+            await asyncio.gather(
+                *(
+                    each.wake_all({key: {"comment": [n]} for key in keys[:: 1 if n % 2 else -1]})
+                    for n in range(20)
+                    for each in (store, replica)
+                )
+            )
 
     seconds = time.monotonic() - begun
-    print(f"200 times 20 wakes of shared keys: {4000 / seconds:,.0f} a second")
+    print(f"400 times 20 wakes of shared keys: {8000 / seconds:,.0f} a second")
     taken = await _all(store)
-    assert {(t.wanted, len(t.hint["comment"])) for t in taken} == {(200, 200)}
+    assert {(t.wanted, len(t.hint["comment"])) for t in taken} == {(20, 20)}
     assert len(taken) == 20
 
 
@@ -363,3 +370,74 @@ async def test_another_process_hears_of_a_wake_at_once(database_url: str) -> Non
             await woken.wait()
 
     print(f"another replica hears after {(time.monotonic() - begun) * 1000:.1f} ms")
+
+
+# --- many at once ---------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def _locked(url: str, *keys: Key) -> AsyncIterator[None]:
+    """Somebody else's transaction has these rows inside the block."""
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        await connection.execute(
+            "SELECT key FROM work WHERE key = ANY(%s) ORDER BY key FOR UPDATE", [[*map(str, keys)]]
+        )
+        yield
+
+
+async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
+    """Short-cut refused: a statement and a connection for each, and the pool's patience for all."""
+    many: dict[Key, Hint] = {PullKey(1, number): {"comment": [number]} for number in range(20)}
+    async with Store(database_url, patience=0.2) as store:
+        await store.wake_all(many)
+        async with _locked(database_url, PullKey(1, 0)):
+            waking = [
+                asyncio.create_task(store.wake_all({k: {"review": [n]} for k in many}))
+                for n in range(200)
+            ]
+            await asyncio.sleep(0.6)  # three times the patience
+            async with asyncio.timeout(5):  # whoever looks goes on
+                assert (await store.queue()).waiting == 20
+        await asyncio.gather(*waking)
+
+        taken = {t.key: t for t in await _all(store)}
+
+    # All of them came, in a few statements.
+    assert len(taken) == 20
+    for key in many:
+        assert taken[str(key)].hint["review"] == list(range(200))
+        assert 2 <= taken[str(key)].wanted <= 6
+
+
+async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> None:
+    """Short-cut refused: the pool's patience; a burst is answered as if there were no database."""
+    async with Store(database_url, connections=4, patience=0.2) as store:
+        await store.wake(OTHER)
+        async with _locked(database_url, OTHER):
+            storing = [
+                asyncio.create_task(
+                    store.store_delivery(replace(DELIVERY, guid=f"many-{n}"), {OTHER: {}})
+                )
+                for n in range(200)
+            ]
+            await asyncio.sleep(0.6)
+            async with asyncio.timeout(5):  # a worker may ask meanwhile
+                assert await store.take("another") is None
+        assert all(await asyncio.gather(*storing))
+
+    (row,) = await _rows(database_url, "SELECT count(*) FROM delivery")
+    assert row == (200,)
+
+
+async def test_a_wake_that_is_given_up_leaves_those_of_others(database_url: str) -> None:
+    async with Store(database_url) as store:
+        await store.wake(OTHER)
+        async with _locked(database_url, OTHER):
+            one = asyncio.create_task(store.wake(OTHER))
+            others = [asyncio.create_task(store.wake(KEY)) for _ in range(3)]
+            await asyncio.sleep(0.05)
+            others[0].cancel()
+            one.cancel()
+        await asyncio.gather(*others[1:])
+
+        assert {t.key for t in await _all(store)} == {str(KEY), str(OTHER)}
