@@ -243,6 +243,8 @@ class Controller:
             )
             actions = decide(looked.facts)
             rerun = False
+            for other in sorted(looked.news, key=str):
+                await self._store.wake(other)
             if not actions:
                 await self._close(room, looked.facts)
                 if any(map(_unjudged, looked.facts.proposals)):

@@ -149,8 +149,14 @@ class Forge(Protocol):
     async def token(self) -> str:
         """A token for git over HTTP; short-lived, never to be stored."""
 
-    async def proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
-        """Open and closed pull requests of one head branch, newest first, at most 30."""
+    async def open_proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
+        """Every open pull request of one head branch, newest first."""
+
+    async def closed_proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
+        """Closed pull requests of one head branch, newest first, at most 30."""
+
+    async def open_proposals_at(self, head: Sha) -> tuple[PullRequest, ...]:
+        """Every open pull request whose head is this commit, of whatever branch or fork."""
 
     async def proposal(self, number: int) -> PullRequest:
         """One pull request."""

@@ -135,20 +135,34 @@ class GitHub:
         """A token for git over HTTP."""
         return await asyncio.to_thread(self._app.installation_token, self._repository.installation)
 
-    async def proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
-        """Pull requests of one head branch, newest first.
+    async def open_proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
+        """Every open pull request of one head branch, newest first.
 
         A bare branch name is ignored by GitHub and returns every pull request (peers.md trap 2);
         what came back is checked by whoever asked.
         """
+        wanted = "list the open pull requests of a branch"
+        path, head = f"{self._path}/pulls", f"{owner}:{head_ref}"
+        listed = pages(self._pool, wanted, path, head=head, state="open")
+        return tuple([_pull(data) async for data in listed])
+
+    async def closed_proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
+        """Closed pull requests of one head branch, newest first."""
         found = await self._get(
-            "list the pull requests of a branch",
+            "list the closed pull requests of a branch",
             "/pulls",
             head=f"{owner}:{head_ref}",
-            state="all",
+            state="closed",
             per_page=30,
         )
         return tuple(_pull(data) for data in found)
+
+    async def open_proposals_at(self, head: Sha) -> tuple[PullRequest, ...]:
+        """Every open pull request whose head is this commit."""
+        path = f"{self._path}/commits/{head}/pulls"
+        listed = pages(self._pool, "list the pull requests of a commit", path)
+        found = [_pull(data) async for data in listed]
+        return tuple(p for p in found if p.state == "open" and p.head == head)
 
     async def proposal(self, number: int) -> PullRequest:
         """One pull request."""
@@ -277,8 +291,8 @@ class GitHub:
         try:
             data = await self._send("open a pull request", "POST", "/pulls", request)
         except ForgeRefusedError:
-            for pull in await self.proposals_of(self._repository.owner, head_ref):
-                if pull.state == "open" and pull.head_ref == head_ref:
+            for pull in await self.open_proposals_of(self._repository.owner, head_ref):
+                if pull.head_ref == head_ref:
                     return pull.number
             raise
         return int(data["number"])

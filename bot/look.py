@@ -8,10 +8,12 @@ that changes nothing makes at most eight requests for a proposal with one approv
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from time import monotonic
 
 from bot import metrics, required
 from bot.forge import Forge, NativeReview, PullRequest, Repository, RequiredCheck
 from bot.git import Mirror, Snapshot
+from bot.keys import ProposalKey
 from bot.look_git import Read, Reader
 from bot.look_people import People
 from bot.render import Judge
@@ -40,6 +42,7 @@ class Looked:
         seen_comments: Highest comment number seen, by proposal.
         seen_reviews: Review numbers seen.
         ended: Proposal number to a digest of what others had reported at its head.
+        news: Head branches that began or ceased to share this one's commit: look at them again.
     """
 
     facts: Facts
@@ -47,6 +50,7 @@ class Looked:
     seen_comments: frozenset[int]
     seen_reviews: frozenset[int]
     ended: Mapping[int, str]
+    news: frozenset[ProposalKey] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ class Looker:
         rerun: bool,
         publishing: bool = False,
         since: float | None = None,
+        alone: bool = False,
     ) -> Looked:
         """Read everything about one head branch.
 
@@ -147,7 +152,9 @@ class Looker:
             rerun: Somebody pressed Re-run.
             publishing: A merge may follow: what others reported at the head is asked for as well.
             since: `time.monotonic()`; git as it was fetched after that will do. None: fetch now.
+            alone: Leave out the proposals of other head branches that share the commit.
         """
+        since = monotonic() if since is None else since
         told, _, used = await asyncio.gather(
             self._ask(head, numbers, publishing=publishing),
             self._fetch(since),
@@ -161,7 +168,43 @@ class Looker:
                 keys=self._keys,
                 used=used,
             )
-            return await self._put_together(reader, head, adoption, told, rerun=rerun)
+            looked = await self._put_together(reader, head, adoption, told, rerun=rerun)
+        if alone:
+            return looked
+        others, news = await self._share(head, told, adoption, publishing=publishing, since=since)
+        return replace(looked, facts=replace(looked.facts, others=others), news=news)
+
+    async def _share(
+        self, head: Head, told: "_Told", adoption: Adoption, *, publishing: bool, since: float
+    ) -> tuple[tuple[Facts, ...], frozenset[ProposalKey]]:
+        """Open proposals of other head branches at the same commit, and whom that is news for.
+
+        A check belongs to a commit, so they pass or wait together. The index knows all that were
+        looked at; before a merge turns the check green, the forge is asked as well.
+        """
+        me = self.repository.id
+        mine = [p.number for p, _ in told.talks if p.state == "open"]
+        sharing = await self.store.keep_open(
+            me, head.repository or 0, head.ref, mine, told.shown or ""
+        )
+        numbers = set(sharing.now)
+        if publishing and told.shown:
+            numbers |= {p.number for p in await self.forge.open_proposals_at(told.shown)}
+        others = []
+        for number in sorted(numbers - set(mine)):
+            pull = await self.forge.proposal(number)
+            if pull.state != "open" or pull.head != told.shown:
+                await self.store.drop_open(me, number)
+                continue
+            if number not in sharing.now:
+                at, ref = pull.head_repository or 0, pull.head_ref
+                await self.store.add_open(me, at, ref, number, pull.head)
+            there = Head(pull.head_repository, pull.head_ref)
+            alone = await self.look(
+                there, adoption, frozenset({number}), rerun=False, since=since, alone=True
+            )
+            others.append(alone.facts)
+        return tuple(others), frozenset(ProposalKey(me, at, ref) for _, at, ref in sharing.news)
 
     async def _fetch(self, since: float | None) -> None:
         with metrics.STEP_SECONDS.labels("fetch").time():
@@ -194,7 +237,11 @@ class Looker:
     async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
         """Pull requests of the branch; what comes back is checked (peers.md trap 2)."""
         if head.repository == self.repository.id:
-            found = await self.forge.proposals_of(self.repository.owner, head.ref)
+            owner = self.repository.owner
+            # Apart, so that no number of closed ones hides an open one; and only without an open
+            # one does it matter what became of the others.
+            found = await self.forge.open_proposals_of(owner, head.ref)
+            found = found or await self.forge.closed_proposals_of(owner, head.ref)
         else:
             found = await self.forge.open_proposals()
         missing = numbers - {p.number for p in found}

@@ -134,5 +134,19 @@ REFUSAL = """
 ALTER TABLE refusal ADD COLUMN ended text NOT NULL DEFAULT '';
 """
 
-STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL)
+OPEN = """
+-- Open proposals as they were last looked at: which of them share a commit, and so its checks.
+CREATE TABLE open_proposal (
+  repository      bigint NOT NULL,
+  proposal        bigint NOT NULL,
+  head_repository bigint NOT NULL,                 -- 0 once the fork is gone
+  branch          text NOT NULL,
+  sha             text NOT NULL,
+  PRIMARY KEY (repository, proposal)
+);
+CREATE INDEX open_proposal_sha ON open_proposal (repository, sha);
+CREATE INDEX open_proposal_head ON open_proposal (repository, head_repository, branch);
+"""
+
+STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN)
 """Applied in order, each once; the database remembers how many."""

@@ -116,6 +116,35 @@ SELECT count(*),
 FROM work WHERE wanted > seen
 """
 
+KEEP_OPEN = """
+WITH old AS (
+  SELECT DISTINCT sha FROM open_proposal
+  WHERE repository = %(id)s AND head_repository = %(head)s AND branch = %(branch)s
+), gone AS (
+  DELETE FROM open_proposal
+  WHERE repository = %(id)s AND head_repository = %(head)s AND branch = %(branch)s
+    AND proposal <> ALL (%(numbers)s)
+  RETURNING proposal
+), kept AS (
+  INSERT INTO open_proposal AS o (repository, proposal, head_repository, branch, sha)
+  SELECT %(id)s, number, %(head)s, %(branch)s, %(sha)s
+  FROM unnest(%(numbers)s::bigint[]) AS given(number)
+  ON CONFLICT (repository, proposal) DO UPDATE
+    SET head_repository = EXCLUDED.head_repository, branch = EXCLUDED.branch, sha = EXCLUDED.sha
+    WHERE (o.head_repository, o.branch, o.sha)
+      IS DISTINCT FROM (EXCLUDED.head_repository, EXCLUDED.branch, EXCLUDED.sha)
+  RETURNING o.proposal
+)
+SELECT EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM kept), ARRAY(SELECT sha FROM old)
+"""
+
+AT_COMMITS = """
+SELECT proposal, head_repository, branch, sha FROM open_proposal
+WHERE repository = %(id)s AND sha = ANY (%(shas)s)
+  AND (head_repository, branch) IS DISTINCT FROM (%(head)s, %(branch)s)
+ORDER BY proposal
+"""
+
 ADOPT = """
 INSERT INTO adoption AS a (repository, full_name, installation, adopted, installed, drafts)
 VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s)

@@ -119,6 +119,20 @@ class Refusal:
     ended: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Open proposals of other head branches that share a commit with one.
+
+    Attributes:
+        now: Their numbers, for the commit at which the branch is now.
+        news: Numbers and head branches (repository, branch) to look at again: the branch began or
+            ceased to share a commit with them.
+    """
+
+    now: tuple[int, ...]
+    news: frozenset[tuple[int, int, str]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
     """A key that a worker has taken.
@@ -504,6 +518,64 @@ class Store:
         """Let the forge be asked again: somebody says that what it objected to has changed."""
         await self._ask(
             "DELETE FROM refusal WHERE repository = %(id)s AND proposal = %(n)s",
+            {"id": repository_id, "n": number},
+        )
+
+    # --- open proposals ---
+
+    async def keep_open(
+        self,
+        repository_id: int,
+        head_repository: int,
+        branch: str,
+        numbers: Sequence[int],
+        sha: str,
+    ) -> Sharing:
+        """Remember which open proposals one head branch has, and say who shares its commit.
+
+        Written before it is read, so that of two looks at the same time one sees the other.
+
+        Args:
+            repository_id: The forge's number of the repository that receives the change.
+            head_repository: Number of the repository that holds the branch; 0 when it is gone.
+            branch: Its name.
+            numbers: All its open proposals; empty when there is none.
+            sha: Its commit.
+        """
+        given = {"id": repository_id, "head": head_repository, "branch": branch}
+        changed, old = await self._one(
+            statements.KEEP_OPEN, {**given, "numbers": list(numbers), "sha": sha}
+        )
+        shas = {sha, *old} if numbers else set(old)
+        rows = await self._ask(statements.AT_COMMITS, {**given, "shas": sorted(shas)})
+        return Sharing(
+            tuple(number for number, _, _, at in rows if numbers and at == sha),
+            frozenset((number, head, ref) for number, head, ref, _ in rows if changed),
+        )
+
+    async def add_open(
+        self, repository_id: int, head_repository: int, branch: str, number: int, sha: str
+    ) -> None:
+        """Remember an open proposal that another's look came upon."""
+        await self._ask(
+            "INSERT INTO open_proposal (repository, proposal, head_repository, branch, sha)"
+            " VALUES (%(id)s, %(n)s, %(head)s, %(branch)s, %(sha)s)"
+            " ON CONFLICT (repository, proposal) DO UPDATE SET"
+            " head_repository = EXCLUDED.head_repository, branch = EXCLUDED.branch,"
+            " sha = EXCLUDED.sha",
+            {
+                "id": repository_id,
+                "n": number,
+                "head": head_repository,
+                "branch": branch,
+                "sha": sha,
+            },
+        )
+
+    async def drop_open(self, repository_id: int, number: int) -> None:
+        """Forget an open proposal that turned out to be closed or moved."""
+        await self._ask(
+            "DELETE FROM open_proposal WHERE repository = %(id)s AND proposal = %(n)s",
             {"id": repository_id, "n": number},
         )
 

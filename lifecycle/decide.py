@@ -60,13 +60,16 @@ def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
     """
     if not facts.proposals:
         return _open(facts)
-    judged = _share_head([_judge(facts, proposal) for proposal in facts.proposals])
+    judged = [_judge(facts, proposal) for proposal in facts.proposals]
+    beside = [_judge(other, proposal) for other in facts.others for proposal in other.open]
+    shared = _share_head([*judged, *beside])
+    judged = shared[: len(judged)]
     actions: list[Action] = [action for one in judged for action in one.actions]
     render = _render(facts, judged)
     if render:
         # Before the answers: asked for and not yet done is found again, the other way round is not.
         return [render, *actions, *_remember(facts, judged)]
-    actions += _show_checks(facts, judged)
+    actions += _show_checks(facts, shared)
     for one in judged:
         actions += _advance(facts, one, publishing=publishing)
     return actions
@@ -101,7 +104,7 @@ def _judge(facts: Facts, proposal: Proposal) -> _Judged:
 
 
 def _share_head(judged: list[_Judged]) -> list[_Judged]:
-    """A check belongs to a commit: one head proposed to two bases passes at both or at neither.
+    """A check belongs to a commit: all proposals of one head pass, or none of them does.
 
     Otherwise the green check of one would let the other be merged by hand (peers.md trap 1).
     """
@@ -177,10 +180,13 @@ def _push(
 
 
 def _show_checks(facts: Facts, judged: list[_Judged]) -> list[Action]:
-    """The check runs that are not yet as they should be; the worse verdict of several bases."""
-    wanted = checks.wanted(
-        facts, [(one.proposal, one.judgement) for one in judged if not one.proposal.closed]
-    )
+    """The check runs that are not yet as they should be; the worst of several proposals.
+
+    In the order of their numbers, so that looks at other branches of the same commit agree.
+    """
+    standing = [one for one in judged if not one.proposal.closed]
+    standing.sort(key=lambda one: one.proposal.number)
+    wanted = checks.wanted(facts, [(one.proposal, one.judgement) for one in standing])
     return [action for action in wanted if not _waits_for_publishing(action, judged)]
 
 
@@ -271,7 +277,9 @@ def _report(facts: Facts, one: _Judged) -> list[Action]:
 def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
     """Complete `porchbot/publish` on a head that a person merged while it was in progress."""
     run = facts.checks.get(PUBLISH)
-    if run is None or not run.ours or run.status == Status.COMPLETED or facts.open:
+    if run is None or not run.ours or run.status == Status.COMPLETED:
+        return []
+    if facts.open or facts.others:
         return []
     return [checks.published(proposal, run.id)]
 

@@ -331,6 +331,8 @@ class Facts:
         draft_touched: Packages touched by a draft branch without a pull request.
         draft_verdicts: Their verdicts.
         draft_policy: The configuration of `default_ref`.
+        others: Other head branches whose open proposals have the same head commit, and so share
+            its checks; by number.
     """
 
     repository: str
@@ -347,6 +349,7 @@ class Facts:
     draft_touched: tuple[Touched, ...] = ()
     draft_verdicts: tuple[Verdict, ...] = ()
     draft_policy: Policy | BrokenPolicy | None = None
+    others: tuple["Facts", ...] = ()
 
     @property
     def open(self) -> tuple[Proposal, ...]:

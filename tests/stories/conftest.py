@@ -12,7 +12,7 @@ from bot import logs
 from bot.postgres import EmbeddedPostgres, create_database, drop_database
 from tests.contract.watch import watched
 from tests.stories.people import wait_for
-from tests.stories.world import World, world
+from tests.stories.world import CONFIG, World, world
 
 
 @pytest.fixture(scope="session")
@@ -63,3 +63,20 @@ def play(stage: World) -> World:
     stage.start_bot()
     stage.rests()
     return stage
+
+
+TWO_BASES = CONFIG.replace(
+    "guardrails:",
+    "packages:\n  - {directory: ., branch: main}\n  - {directory: ., branch: release}\nguardrails:",
+)
+
+
+@pytest.fixture
+def two_bases(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
+    """A running world that publishes from `main` and from `release`."""
+    made = world(tmp_path, database_url, runner, config=TWO_BASES)
+    with made as stage, watched(stage.forge):
+        stage.owner.pushes("release", {"words.md": "Releases stand here.\n"})
+        stage.start_bot()
+        stage.rests()
+        yield stage

@@ -14,10 +14,6 @@ from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized, worl
 BOT = "porchbot[bot]"
 MERGE = "PUT */merge"
 TWO_APPROVERS = CONFIG.replace("require: 1", "require: 2")
-TWO_BASES = CONFIG.replace(
-    "guardrails:",
-    "packages:\n  - {directory: ., branch: main}\n  - {directory: ., branch: release}\nguardrails:",
-)
 
 
 @pytest.fixture
@@ -25,17 +21,6 @@ def strict(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
     """A running world where two people must approve."""
     made = world(tmp_path, database_url, runner, config=TWO_APPROVERS)
     with made as stage, watched(stage.forge):
-        stage.start_bot()
-        stage.rests()
-        yield stage
-
-
-@pytest.fixture
-def two_bases(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
-    """A running world that publishes from `main` and from `release`."""
-    made = world(tmp_path, database_url, runner, config=TWO_BASES)
-    with made as stage, watched(stage.forge):
-        stage.owner.pushes("release", {"words.md": "Releases stand here.\n"})
         stage.start_bot()
         stage.rests()
         yield stage

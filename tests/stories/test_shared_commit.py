@@ -1,0 +1,98 @@
+"""Every open proposal of a commit is seen: a check is green for all of them, or for none."""
+
+from tests.stories.people import wait_for
+from tests.stories.test_races import extra
+from tests.stories.world import World
+
+
+def publish_runs(stage: World, sha: str) -> list[str | None]:
+    """The conclusions of `porchbot/publish` at a commit, newest first."""
+    runs = stage.author.repository.get_commit(sha).get_check_runs()
+    return [run.conclusion for run in runs if run.name == "porchbot/publish"]
+
+
+def test_two_head_branches_at_one_commit_are_judged_together(two_bases: World) -> None:
+    """Fails when proposals are found by their branch: the second branch hides beside the first."""
+    author, approver = two_bases.author, two_bases.approver
+    sha = author.pushes("topic", extra("net/edge", "a"))
+    clone = author.checks_out("topic")
+    author.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/twin")
+    one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
+    two = author.repository.create_pull(base="release", head="twin", title="two", body="").number
+    author.waits_for_summary(two, "is proposed")
+    two_bases.rests()
+
+    approver.says(one, "/approve")
+    author.waits_for_summary(one, f"the same commit is proposed in #{two}")
+    two_bases.rests()
+
+    assert publish_runs(two_bases, sha)[0] is None
+    assert not author.pull(one).merged
+
+    author.pull(two).edit(state="closed")
+    author.waits_for_tag("net/edge/v1")
+    assert author.pull(one).merged
+
+
+def test_a_proposal_that_the_index_has_lost_is_asked_for_before_a_merge(two_bases: World) -> None:
+    """Fails when the database alone says who shares a commit."""
+    author, approver = two_bases.author, two_bases.approver
+    author.pushes("topic", extra("net/edge", "a"))
+    clone = author.checks_out("topic")
+    author.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/twin")
+    two = author.repository.create_pull(base="release", head="twin", title="two", body="").number
+    author.waits_for_summary(two, "is proposed")
+    two_bases.rests()
+    one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
+    author.waits_for_summary(one, "is proposed")
+    two_bases.rests()
+    two_bases.database("DELETE FROM open_proposal RETURNING proposal")
+
+    approver.says(one, "/approve")
+    author.waits_for_answer(one, "approved")
+    two_bases.rests()
+
+    assert not author.pull(one).merged
+
+
+def test_thirty_closed_ones_hide_no_open_one(two_bases: World) -> None:
+    """Fails when open and closed ones are one list of which one page is read."""
+    author, approver = two_bases.author, two_bases.approver
+    two_bases.stop_bot()
+    sha = author.pushes("topic", extra("net/edge", "a"))
+    two = author.repository.create_pull(base="release", head="topic", title="two", body="").number
+    for _ in range(31):
+        pull = author.repository.create_pull(base="main", head="topic", title="more", body="")
+        pull.edit(state="closed")
+    one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
+    two_bases.start_bot()
+    author.waits_for_summary(one, "is proposed")
+    author.waits_for_summary(two, "is proposed")
+    two_bases.rests()
+
+    approver.says(one, "/approve")
+    author.waits_for_summary(one, f"#{two}")
+    two_bases.rests()
+
+    assert publish_runs(two_bases, sha)[0] is None
+    assert not author.pull(one).merged
+
+
+def test_who_shares_a_commit_ceases_to_when_the_branch_moves(two_bases: World) -> None:
+    """Fails when nobody tells the other branch: it would wait for the next sweep."""
+    author, approver = two_bases.author, two_bases.approver
+    author.pushes("topic", extra("net/edge", "a"))
+    clone = author.checks_out("topic")
+    author.git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/twin")
+    one = author.repository.create_pull(base="main", head="topic", title="one", body="").number
+    two = author.repository.create_pull(base="release", head="twin", title="two", body="").number
+    author.waits_for_summary(two, "is proposed")
+    two_bases.rests()
+    approver.says(one, "/approve")
+    author.waits_for_summary(one, f"#{two}")
+    two_bases.rests()
+
+    author.pushes("twin", {"words.md": "More.\n"})
+
+    author.waits_for_tag("net/edge/v1")
+    wait_for("the merge", lambda: author.pull(one).merged or None)
