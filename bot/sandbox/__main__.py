@@ -4,7 +4,8 @@ It reads a file that says what the forge begins with, serves, and prints one JSO
 addresses and tokens when it is ready. SIGTERM or SIGINT ends it.
 
 The file: `{"users": [{"login", "name"?}], "repositories": [{"owner", "name", "source"?,
-"default_branch"?, "private"?, "members"?: {login: role}, "protect"?: {branch: {…}}}],
+"default_branch"?, "private"?, "members"?: {login: role}, "protect"?: {branch: {…}},
+"rulesets"?: [{"include"?: [pattern], …}]}],
 "app"?: {"id", "slug", "public_key", "webhook_url", "webhook_secret", "permissions", "events"}}`.
 Owners that are no users become accounts. The App is installed on every repository.
 """
@@ -81,9 +82,16 @@ def _repository(state: State, given: Mapping[str, Any]) -> Repository:
     for login, role in given.get("members", {}).items():
         state.add_member(repo, login, role)
     for branch, rules in given.get("protect", {}).items():
-        checks = [(c["context"], c.get("app_id")) for c in rules.pop("required_checks", ())]
-        state.protect(repo, branch, checks, **rules)
+        state.protect(repo, branch, **_with_checks(rules))
+    for rules in given.get("rulesets", ()):
+        state.rules.add(repo, **_with_checks(rules))
     return repo
+
+
+def _with_checks(rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Rules whose required checks are pairs of context and App."""
+    checks = [(c["context"], c.get("app_id")) for c in rules.get("required_checks", ())]
+    return {**rules, "required_checks": checks}
 
 
 def _app(state: State, given: Mapping[str, Any], repositories: Sequence[Repository]) -> App:

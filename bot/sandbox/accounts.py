@@ -97,7 +97,12 @@ NEEDS: dict[str, Need] = {
             "GET /branches": Need("contents=read"),
             "GET /branches/{branch}": Need("contents=read"),
             "GET /branches/{branch}/protection": Need("administration=read", Role.ADMIN),
+            "GET /branches/{branch}/protection/required_status_checks": Need(
+                "administration=read", Role.ADMIN
+            ),
             "GET /rules/branches/{branch}": Need(),
+            "GET /rulesets": Need(),
+            "GET /rulesets/{ruleset_id}": Need(),
             "GET /tags": Need("contents=read"),
             "GET /contents/{path}": Need("contents=read"),
             "PUT /contents/{path}": Need("contents=write", _WRITE),

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import parse_qs
 
+from bot.sandbox import git_hook, refs, workflows
 from bot.sandbox.accounts import Accounts, Caller, granted
 from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path, respond
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults import Call, Faults, Plan
-from bot.sandbox.git import BareStore
-from bot.sandbox.model import Repository, Role
+from bot.sandbox.git import BareStore, deleted
+from bot.sandbox.model import RefChange, Repository, Role
+from bot.sandbox.rules import Incoming, told
 from bot.sandbox.state import State
 
 _PATH = re.compile(
@@ -29,18 +29,6 @@ _PATH = re.compile(
     r"/(?P<rest>info/refs|git-upload-pack|git-receive-pack)"
 )
 _CHUNK = 65_536  # bytes read from git at a time
-_UPDATE_HOOK = """\
-#!/bin/sh
-# Refuses what the forge's branch protection refuses: $SANDBOX_PROTECTED lists the refs.
-for ref in $SANDBOX_PROTECTED; do
-  if [ "$ref" = "$1" ]; then
-    echo "error: GH006: Protected branch update failed for $1." >&2
-    echo "error: Changes must be made through a pull request." >&2
-    exit 1
-  fi
-done
-exit 0
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +54,17 @@ def is_git(path: str) -> bool:
 class GitHttp:
     """The git door."""
 
-    def __init__(self, state: State, store: BareStore, accounts: Accounts, faults: Faults) -> None:
+    def __init__(
+        self, state: State, store: BareStore, accounts: Accounts, faults: Faults, web: str
+    ) -> None:
         self._state = state
+        self._web = web
         self._store = store
         self._accounts = accounts
         self._faults = faults
         self._pushing: dict[int, asyncio.Lock] = {}
         self._hooks = store.folder / "hooks"
-        self._hooks.mkdir(exist_ok=True)
-        hook = self._hooks / "update"
-        hook.write_text(_UPDATE_HOOK)
-        hook.chmod(0o755)
+        git_hook.install(self._hooks)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one of git's requests."""
@@ -118,9 +106,9 @@ class GitHttp:
             await _refuse(send, refused or RefusedError(404, "Not Found"))
         elif asked.writes and asked.rest == "git-receive-pack":
             async with self._pushing.setdefault(asked.repo.id, asyncio.Lock()):
-                await self._backend(asked, asked.repo, plan, scope, receive, send)
+                await self._push(asked, asked.repo, plan, scope, receive, send)
         else:
-            await self._backend(asked, asked.repo, plan, scope, receive, send)
+            await self._backend(asked, asked.repo, plan, scope, receive, send, None)
 
     def _enter(self, scope: Scope) -> tuple[_Asked, RefusedError | None]:
         path, headers = raw_path(scope), headers_of(scope)
@@ -160,7 +148,7 @@ class GitHttp:
         if writes and role < Role.WRITE:
             raise RefusedError(403, f"Permission to {repo.full_name}.git denied to {caller.name}.")
 
-    async def _backend(
+    async def _push(
         self,
         asked: _Asked,
         repo: Repository,
@@ -169,17 +157,35 @@ class GitHttp:
         receive: Receive,
         send: Send,
     ) -> None:
+        ruled = repo.protections or repo.rulesets
+        if not ruled and workflows.free(asked.caller):
+            await self._backend(asked, repo, plan, scope, receive, send, None)
+            return
+        judge = PushJudge(self._state, self._store, repo, asked.caller, self._web)
+        async with git_hook.HookServer(self._hooks, judge) as hook:
+            await self._backend(asked, repo, plan, scope, receive, send, hook)
+
+    async def _backend(
+        self,
+        asked: _Asked,
+        repo: Repository,
+        plan: Plan,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        hook: git_hook.HookServer | None,
+    ) -> None:
         process = await asyncio.create_subprocess_exec(
             "git",
             "http-backend",
-            env=self._environment(asked, repo, scope),
+            env=self._environment(asked, repo, scope) | (hook.environment if hook else {}),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
         )
         feeding = asyncio.create_task(_feed(process, receive))
         try:
-            last = await _relay(process, send)
+            last = await _relay(process, send, whole=hook is not None)
             await process.wait()
         finally:
             if process.returncode is None:
@@ -190,6 +196,8 @@ class GitHttp:
                 await feeding
             if asked.writes and asked.rest == "git-receive-pack":
                 await asyncio.to_thread(self._notice, asked, repo)
+        if hook is not None and hook.refused:
+            last = git_hook.with_reasons(last, hook.refused)
         for callback in plan.after:
             await asyncio.to_thread(callback)
         await send({"type": "http.response.body", "body": last})
@@ -221,15 +229,39 @@ class GitHttp:
         ):
             if header in headers:
                 made[variable] = headers[header]
-        closed = [f"refs/heads/{b}" for b in repo.protections if not self._state.may_push(repo, b)]
-        if closed and asked.writes:
-            made |= {
-                "SANDBOX_PROTECTED": " ".join(closed),
-                "GIT_CONFIG_COUNT": "1",
-                "GIT_CONFIG_KEY_0": "core.hooksPath",
-                "GIT_CONFIG_VALUE_0": str(Path(os.path.abspath(self._hooks))),
-            }
         return made
+
+
+class PushJudge:
+    """Says whether a pushed ref may move: workflows first, then the rules of the ref."""
+
+    def __init__(
+        self, state: State, store: BareStore, repo: Repository, caller: Caller, web: str
+    ) -> None:
+        self._state = state
+        self._store = store
+        self._repo = repo
+        self._caller = caller
+        self._web = web
+
+    def __call__(self, change: RefChange, objects: str) -> git_hook.Verdict:
+        """Judge one ref with the objects that git has received."""
+        path = self._store.path(self._repo.id)
+        received = git_hook.Received(path, objects, self._store.environment)
+        with self._state.lock:
+            if not deleted(change) and not workflows.free(self._caller):
+                start = workflows.start_of(self._repo, change)
+                for file in received.changed(start, change.after, workflows.FOLDER):
+                    return git_hook.Verdict([], workflows.refusal(file))
+            user = refs.acting(self._caller)
+            incoming = Incoming(
+                lambda: received.forced(change.before, change.after),
+                lambda: received.unsigned(change.after),
+            )
+            found = self._state.rules.refusals(self._repo, change, user, incoming)
+            if not found:
+                return git_hook.Verdict()
+            return git_hook.Verdict(*told(self._repo, self._web, change.ref, found))
 
 
 class _Counted:
@@ -276,8 +308,11 @@ async def _feed(process: asyncio.subprocess.Process, receive: Receive) -> None:
         stdin.close()
 
 
-async def _relay(process: asyncio.subprocess.Process, send: Send) -> bytes:
-    """Send git's answer as it comes, all but its last piece, which is returned."""
+async def _relay(process: asyncio.subprocess.Process, send: Send, *, whole: bool) -> bytes:
+    """Send git's answer as it comes, all but its last piece, which is returned.
+
+    Where `whole` is asked for, the last piece is all of it.
+    """
     stdout = process.stdout
     if stdout is None:
         return b""
@@ -291,6 +326,9 @@ async def _relay(process: asyncio.subprocess.Process, send: Send) -> bytes:
     await send({"type": "http.response.start", "status": status, "headers": headers})
     last = b""
     while piece := await stdout.read(_CHUNK):
+        if whole:
+            last += piece
+            continue
         if last:
             await send({"type": "http.response.body", "body": last, "more_body": True})
         last = piece

@@ -26,6 +26,7 @@ from bot.sandbox import (
     github_issues,
     github_pulls,
     github_repos,
+    github_rules,
     github_timeline,
     graphql,
 )
@@ -46,6 +47,7 @@ OPERATIONS = (
     github_issues,
     github_pulls,
     github_repos,
+    github_rules,
     github_timeline,
 )
 """The modules whose operations this door knows (reading them makes the operations known)."""

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from bot.sandbox import github_json as basic
 from bot.sandbox.errors import RefusedError
+from bot.sandbox.model import Protection
 from bot.sandbox.routing import Answer, Request, page, route
 
 _REPO = "/repos/{owner}/{repo}"
@@ -16,7 +17,7 @@ _REPO = "/repos/{owner}/{repo}"
 def get_protection(request: Request) -> Answer:
     """Classic protection of a branch; 404 "Branch not protected" without."""
     repo, branch = request.repo, request.params["branch"]
-    rules = repo.protections.get(branch)
+    rules = request.state.rules.protection(repo, branch)
     if rules is None:
         raise RefusedError(404, "Branch not protected")
     url = f"{basic.repo_url(request.links, repo)}/branches/{quote(branch)}/protection"
@@ -28,13 +29,7 @@ def get_protection(request: Request) -> Answer:
         "allow_deletions": {"enabled": False},
     }
     if rules.required_checks:
-        body["required_status_checks"] = {
-            "url": f"{url}/required_status_checks",
-            "contexts_url": f"{url}/required_status_checks/contexts",
-            "strict": rules.strict,
-            "contexts": [context for context, _ in rules.required_checks],
-            "checks": [{"context": c, "app_id": app} for c, app in rules.required_checks],
-        }
+        body["required_status_checks"] = _status_checks(rules, url)
     if rules.required_reviews:
         body["required_pull_request_reviews"] = {
             "url": f"{url}/required_pull_request_reviews",
@@ -46,41 +41,27 @@ def get_protection(request: Request) -> Answer:
     return Answer(body=body)
 
 
-@route("GET", f"{_REPO}/rules/branches/{{branch}}")
-def get_rules(request: Request) -> Answer:
-    """The rules that hold for a branch, in the form of rulesets; an empty list without."""
-    repo = request.repo
-    rules = repo.protections.get(request.params["branch"])
-    if rules is None:
-        return page(request, [])
-    origin = {
-        "ruleset_source_type": "Repository",
-        "ruleset_source": repo.full_name,
-        "ruleset_id": repo.id,
+def _status_checks(rules: Protection, url: str) -> basic.Json:
+    return {
+        "url": f"{url}/required_status_checks",
+        "contexts_url": f"{url}/required_status_checks/contexts",
+        "strict": rules.strict,
+        "contexts": [context for context, _ in rules.required_checks],
+        "checks": [{"context": c, "app_id": app} for c, app in rules.required_checks],
     }
-    found: list[dict[str, Any]] = [{"type": "deletion"}, {"type": "non_fast_forward"}]
-    if rules.required_checks:
-        checks = [
-            {"context": c} | ({} if app is None else {"integration_id": app})
-            for c, app in rules.required_checks
-        ]
-        parameters: dict[str, Any] = {
-            "strict_required_status_checks_policy": rules.strict,
-            "do_not_enforce_on_create": False,
-            "required_status_checks": checks,
-        }
-        found.append({"type": "required_status_checks", "parameters": parameters})
-    if rules.required_reviews or not rules.allow_direct_push:
-        parameters = {
-            "required_approving_review_count": rules.required_reviews,
-            "dismiss_stale_reviews_on_push": rules.dismiss_stale,
-            "require_code_owner_review": False,
-            "require_last_push_approval": False,
-            "required_review_thread_resolution": False,
-            "allowed_merge_methods": ["merge", "squash", "rebase"],
-        }
-        found.append({"type": "pull_request", "parameters": parameters})
-    return page(request, [rule | origin for rule in found])
+
+
+@route("GET", f"{_REPO}/branches/{{branch}}/protection/required_status_checks")
+def get_required_checks(request: Request) -> Answer:
+    """Checks that classic protection requires; 404 where it requires none."""
+    repo, branch = request.repo, request.params["branch"]
+    rules = request.state.rules.protection(repo, branch)
+    if rules is None:
+        raise RefusedError(404, "Branch not protected")
+    if not rules.required_checks:
+        raise RefusedError(404, "Required status checks not enabled")
+    url = f"{basic.repo_url(request.links, repo)}/branches/{quote(branch)}/protection"
+    return Answer(body=_status_checks(rules, url))
 
 
 @route("GET", f"{_REPO}/branches")
@@ -118,7 +99,7 @@ def get_branch(request: Request) -> Answer:
     if sha is None:
         raise RefusedError(404, "Branch not found")
     url = f"{basic.repo_url(request.links, repo)}/branches/{quote(name)}"
-    rules = repo.protections.get(name)
+    rules = request.state.rules.protection(repo, name)
     checks = rules.required_checks if rules else ()
     commit = request.state.git(repo).commit(sha)
     body = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.sandbox import github_json as basic
 from bot.sandbox import github_pull_json as more
+from bot.sandbox import workflows
 from bot.sandbox.errors import invalid, not_found
 from bot.sandbox.model import Pull, Review
 from bot.sandbox.routing import Answer, Request, page, route
@@ -114,8 +115,10 @@ def check_merged(request: Request) -> Answer:
 @route("PUT", f"{_PULL}/merge")
 def merge(request: Request) -> Answer:
     """Merge, if the rules allow it now and the head is the one asked for."""
+    pull = _pull(request)
+    workflows.check_merge(request.state, pull, request.caller)
     sha = request.state.pulls.merge(
-        _pull(request),
+        pull,
         request.user,
         sha=request.text("sha"),
         method=request.text("merge_method") or "merge",

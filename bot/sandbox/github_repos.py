@@ -11,15 +11,16 @@ from urllib.parse import quote, urlencode
 from bot.sandbox import git as gitlib
 from bot.sandbox import github_json as basic
 from bot.sandbox import github_pull_json as more
-from bot.sandbox import refs
+from bot.sandbox import refs, workflows
 from bot.sandbox.errors import RefusedError, invalid, not_found, plain
 from bot.sandbox.git_protocol import Git
-from bot.sandbox.model import Repository, Role
+from bot.sandbox.model import ZERO, RefChange, Repository, Role
 from bot.sandbox.objects import Person, Tag, TreeEntry
 from bot.sandbox.routing import Answer, Request, page, route
 from bot.sandbox.state import FileChange
 
 _REPO = "/repos/{owner}/{repo}"
+_UNMADE = "1" * 40  # stands for a commit that is about to be made
 _LARGEST_INLINE = 1_000_000  # GitHub sends larger files without content
 
 
@@ -117,10 +118,9 @@ def _change_file(request: Request, change: FileChange) -> Answer:
         raise RefusedError(404, f"Branch {branch} not found")
     old = gitlib.entry_at(state.git(repo), tip, change.path) if tip else None
     _check_old(request, change, old)
-    if not state.may_push(repo, branch):
-        raise RefusedError(
-            409, "Could not update file: Changes must be made through a pull request."
-        )
+    workflows.check_file(request.caller, change.path)
+    moved = RefChange(ref=f"refs/heads/{branch}", before=tip or ZERO, after=_UNMADE)
+    state.rules.check_api(repo, moved, request.user, status=409)
     commit = state.commit_files(
         repo,
         branch,
@@ -192,7 +192,7 @@ def create_ref(request: Request) -> Answer:
     if not request.repo.refs:
         raise RefusedError(409, "Git Repository is empty.")
     ref, sha = request.required("ref"), request.required("sha")
-    refs.create(request.state, request.repo, ref, sha, request.user)
+    refs.create(request.state, request.repo, ref, sha, request.caller)
     body = _ref(request, ref, sha)
     return Answer(status=201, body=body, headers={"Location": body["url"]})
 
@@ -202,14 +202,14 @@ def update_ref(request: Request) -> Answer:
     """Move a ref; by force only where asked."""
     ref, sha = f"refs/{request.params['ref']}", request.required("sha")
     force = request.body().get("force") is True
-    refs.move(request.state, request.repo, ref, sha, request.user, force=force)
+    refs.move(request.state, request.repo, ref, sha, request.caller, force=force)
     return Answer(body=_ref(request, ref, sha))
 
 
 @route("DELETE", f"{_REPO}/git/refs/{{ref}}")
 def delete_ref(request: Request) -> Answer:
     """Remove a ref."""
-    refs.delete(request.state, request.repo, f"refs/{request.params['ref']}", request.user)
+    refs.delete(request.state, request.repo, f"refs/{request.params['ref']}", request.caller)
     return Answer(status=204)
 
 

@@ -237,8 +237,7 @@ class Pulls:
             raise RefusedError(405, "Pull Request is still a draft")
         if self._state.git(pull.repo).merge_tree(base, pull.head_sha) is None:
             raise RefusedError(405, "Pull Request is not mergeable")
-        for reason in self.blockers(pull):
-            raise RefusedError(405, reason)
+        self._state.rules.check_merge(pull, user)
         merger = merging.Merge(self._state, pull, user, base, title, message)
         done = merger.perform(method)
         change = RefChange(ref=f"refs/heads/{pull.base_ref}", before=base, after=done)
@@ -336,28 +335,6 @@ class Pulls:
                 )
         return pull.mergeable
 
-    def blockers(self, pull: Pull) -> list[str]:
-        """What the base branch's protection still misses, in GitHub's words, worst first."""
-        rules = pull.repo.protections.get(pull.base_ref)
-        base = pull.repo.branch(pull.base_ref)
-        if rules is None or base is None:
-            return []
-        reasons = []
-        lacking = rules.required_reviews - len(self._approvals(pull))
-        if lacking > 0:
-            s, are = ("", "is") if lacking == 1 else ("s", "are")
-            reasons.append(
-                f"At least {lacking} approving review{s} {are} required"
-                " by reviewers with write access."
-            )
-        for context, app_id in rules.required_checks:
-            verdict = self._state.checks.verdict(pull.repo, pull.head_sha, context, app_id)
-            if verdict != "good":
-                reasons.append(f'Required status check "{context}" is {verdict}.')
-        if rules.strict and not gitlib.contains(self._state.git(pull.repo), pull.head_sha, base):
-            reasons.append("The head branch is not up to date with the base branch.")
-        return reasons
-
     def files(self, pull: Pull) -> Sequence[FileDiff]:
         """Files that the head changes since it left the base branch."""
         git = self._state.git(pull.repo)
@@ -449,20 +426,8 @@ class Pulls:
         self._note(pull, user, "merged", words, commit=commit)
         self._state.emit("pull_request", "closed", pull.repo, user, pull=pull)
 
-    def _approvals(self, pull: Pull) -> list[User]:
-        newest: dict[str, Review] = {}
-        for review in pull.reviews:
-            if review.state != "COMMENTED":
-                newest[review.user.login] = review
-        return [
-            r.user
-            for r in newest.values()
-            if r.state == "APPROVED" and self._state.role(pull.repo, r.user) >= Role.WRITE
-        ]
-
     def _dismiss_stale(self, pull: Pull, actor: User) -> None:
-        rules = pull.repo.protections.get(pull.base_ref)
-        if rules is None or not rules.dismiss_stale:
+        if not self._state.rules.dismisses_stale(pull.repo, pull.base_ref):
             return
         for review in pull.reviews:
             if review.state == "APPROVED":
@@ -479,7 +444,7 @@ class Pulls:
     def _mergeable_word(self, pull: Pull) -> str:
         if pull.draft:
             return "draft"
-        reasons = self.blockers(pull)
+        reasons = self._state.rules.blockers(pull)
         if any("up to date" in reason for reason in reasons):
             return "behind"
         if reasons:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bot.sandbox import git as gitlib
-from bot.sandbox.errors import invalid, plain
-from bot.sandbox.model import ZERO, Repository, User
+from bot.sandbox import workflows
+from bot.sandbox.accounts import Caller
+from bot.sandbox.errors import RefusedError, invalid, plain
+from bot.sandbox.model import ZERO, RefChange, Repository, User
 from bot.sandbox.state import State
 
 
-def create(state: State, repo: Repository, ref: str, sha: str, actor: User) -> None:
+def create(state: State, repo: Repository, ref: str, sha: str, caller: Caller) -> None:
     """Make a ref as `POST /git/refs` does.
 
     Raises:
@@ -24,10 +26,13 @@ def create(state: State, repo: Repository, ref: str, sha: str, actor: User) -> N
         raise plain("Reference already exists")  # a name cannot be a folder of names too
     if not _well_formed(ref):
         raise invalid("Reference", "ref")
-    state.update_ref(repo, ref, sha, actor)
+    _check(state, repo, RefChange(ref=ref, before=ZERO, after=sha), caller)
+    state.update_ref(repo, ref, sha, acting(caller))
 
 
-def move(state: State, repo: Repository, ref: str, sha: str, actor: User, *, force: bool) -> None:
+def move(
+    state: State, repo: Repository, ref: str, sha: str, caller: Caller, *, force: bool
+) -> None:
     """Move a ref as `PATCH /git/refs` does; 422 as there."""
     if ref not in repo.refs:
         raise plain("Reference does not exist")
@@ -36,22 +41,28 @@ def move(state: State, repo: Repository, ref: str, sha: str, actor: User, *, for
         raise plain("Object does not exist")
     if not force and not gitlib.contains(git, state.peel(repo, sha), repo.refs[ref]):
         raise plain("Update is not a fast forward")
-    _guard(state, repo, ref)
-    state.update_ref(repo, ref, sha, actor)
+    _check(state, repo, RefChange(ref=ref, before=repo.refs[ref], after=sha), caller)
+    state.update_ref(repo, ref, sha, acting(caller))
 
 
-def delete(state: State, repo: Repository, ref: str, actor: User) -> None:
+def delete(state: State, repo: Repository, ref: str, caller: Caller) -> None:
     """Remove a ref as `DELETE /git/refs` does; 422 as there."""
     if ref not in repo.refs:
         raise plain("Reference does not exist")
-    _guard(state, repo, ref)
-    state.update_ref(repo, ref, ZERO, actor)
+    _check(state, repo, RefChange(ref=ref, before=repo.refs[ref], after=ZERO), caller)
+    state.update_ref(repo, ref, ZERO, acting(caller))
 
 
-def _guard(state: State, repo: Repository, ref: str) -> None:
-    branch = ref.removeprefix("refs/heads/")
-    if ref.startswith("refs/heads/") and not state.may_push(repo, branch):
-        raise plain("Cannot update this protected ref.")
+def acting(caller: Caller) -> User:
+    """The account that acts; 401 for nobody."""
+    if caller.user is None:
+        raise RefusedError(401, "Requires authentication")
+    return caller.user
+
+
+def _check(state: State, repo: Repository, change: RefChange, caller: Caller) -> None:
+    workflows.check_ref(state, repo, change, caller)
+    state.rules.check_api(repo, change, acting(caller))
 
 
 def _well_formed(ref: str) -> bool:

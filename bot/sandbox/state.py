@@ -42,6 +42,7 @@ from bot.sandbox.model import (
 )
 from bot.sandbox.objects import Commit, Person
 from bot.sandbox.pulls import Pulls
+from bot.sandbox.rules import Rules
 from bot.sandbox.talk import Talk
 
 _DEFAULT_EVENTS = (
@@ -90,6 +91,7 @@ class State:
         self.pulls = Pulls(self)
         self.talk = Talk(self)
         self.checks = Checks(self)
+        self.rules = Rules(self)
 
     def at(self, data: Data) -> State:
         """A view of the forge whose memory is `data`, a moment of earlier."""
@@ -196,7 +198,10 @@ class State:
         strict: bool = False,
         allow_direct_push: bool = False,
     ) -> None:
-        """Protect a branch; see `Protection`. Calling it again replaces the rules."""
+        """Protect a branch the classic way; see `Protection`, and `Rules.add` for rulesets.
+
+        Calling it again replaces the branch's classic rules.
+        """
         with self.lock:
             repo.protections[branch] = Protection(
                 required_checks=tuple(required_checks),
@@ -425,11 +430,6 @@ class State:
             if change.ref.startswith("refs/heads/"):
                 self.pulls.branch_moved(repo, change, actor)
                 self.checks.pushed(repo, change, actor)
-
-    def may_push(self, repo: Repository, branch: str) -> bool:
-        """Whether git may push to a branch at all (by anybody who may write)."""
-        rules = repo.protections.get(branch)
-        return rules is None or rules.allow_direct_push
 
     def commit_files(
         self,

@@ -223,8 +223,7 @@ def reactions(given: Sequence[Reaction]) -> list[tuple[str, int, str]]:
 
 def checks(state: State, pull: Pull) -> tuple[Check, ...]:
     """Checks and statuses on the head, what is required and missing last; by name otherwise."""
-    rules = pull.repo.protections.get(pull.base_ref)
-    required = {context for context, _ in rules.required_checks} if rules else set()
+    required = {context for context, _ in state.rules.required_checks(pull.repo, pull.base_ref)}
     found = [
         Check(
             name=run.name,
@@ -279,7 +278,7 @@ def merge_box(state: State, pull: Pull) -> MergeBox:
             blockers=(),
         )
     conflict = not state.pulls.test_merge(pull)
-    blockers = tuple(state.pulls.blockers(pull))
+    blockers = tuple(state.rules.blockers(pull))
     if conflict:
         headline = "This branch has conflicts with the base branch"
     elif pull.draft:

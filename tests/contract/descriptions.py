@@ -132,16 +132,24 @@ _KNOWN_UNLISTED: Mapping[tuple[str, str, int], str] = {
 }
 """Further answers that GitHub is known to give although the operation does not list them."""
 
-_CORRECTED: tuple[tuple[str, str, Json], ...] = (
+_CORRECTED: tuple[tuple[str, str, str, Json], ...] = (
     # The list wants an account to be a user and an enterprise at once (allOf), which no account
     # is; one installation, described for `GET /app/installations/{installation_id}`, wants either.
     (
         "/app/installations",
         "get",
+        "200",
         {"type": "array", "items": {"$ref": "#/components/schemas/installation"}},
     ),
+    # One of two errors of which each is the other too: no field of either is required.
+    (
+        "/repos/{owner}/{repo}/contents/{path}",
+        "put",
+        "409",
+        {"$ref": "#/components/schemas/basic-error"},
+    ),
 )
-"""Answers whose description nothing can meet: template, method, and the schema that leads."""
+"""Answers whose description nothing can meet: template, method, status, the schema that leads."""
 
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)\Z")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+\Z")
@@ -342,8 +350,8 @@ class Validator:
     @cached_property
     def _openapi(self) -> Json:
         spec: Json = with_null(json.loads((FOLDER / "openapi.json").read_text(encoding="utf-8")))
-        for template, method, schema in _CORRECTED:
-            answer = spec["paths"][template][method]["responses"]["200"]
+        for template, method, status, schema in _CORRECTED:
+            answer = spec["paths"][template][method]["responses"][status]
             answer["content"]["application/json"]["schema"] = schema
         return spec
 

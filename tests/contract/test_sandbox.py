@@ -352,7 +352,20 @@ def live(walk: Walk, pull: dict[str, Any]) -> None:
     walk.ask(approver, "GET", address)
     walk.ask(approver, "GET", address)
     walk.ask(walk.people["owner"], "GET", f"{REPO}/branches/main/protection")
+    walk.ask(walk.people["owner"], "GET", f"{REPO}/branches/main/protection/required_status_checks")
+    state = walk.forge.state
+    rules: dict[str, Any] = dict.fromkeys(
+        ("creation", "deletion", "non_fast_forward", "update"), True
+    )
+    checks = [("ci", None), ("porchbot/publish", walk.app.id)]
+    ruleset = state.rules.add(
+        walk.repo, bypass=[walk.app, state.user("approver")], required_checks=checks, **rules
+    )
     walk.ask(author, "GET", f"{REPO}/rules/branches/main")
+    for path in (f"{REPO}/rulesets", f"{REPO}/rulesets/{ruleset.id}"):
+        walk.ask(walk.people["owner"], "GET", path)
+    walk.ask(author, "GET", f"{REPO}/rulesets/{ruleset.id}")
+    state.rules.remove(walk.repo, ruleset)
     walk.ask(author, "GET", f"{REPO}/branches/main")
     walk.ask(author, "GET", f"{REPO}/branches")
     walk.ask(approver, "PUT", f"{address}/merge", 405)

@@ -40,6 +40,7 @@ OPERATIONS: Mapping[str, str] = {
     f"{_REPO}/branches": "get",
     f"{_REPO}/branches/{{branch}}": "get",
     f"{_REPO}/branches/{{branch}}/protection": "get",
+    f"{_REPO}/branches/{{branch}}/protection/required_status_checks": "get",
     f"{_REPO}/check-runs": "post",
     f"{_REPO}/check-runs/{{check_run_id}}": "get patch",
     f"{_REPO}/check-runs/{{check_run_id}}/annotations": "get",
@@ -90,6 +91,8 @@ OPERATIONS: Mapping[str, str] = {
     f"{_REPO}/pulls/{{pull_number}}/reviews/{{review_id}}/dismissals": "put",
     f"{_REPO}/pulls/{{pull_number}}/update-branch": "put",
     f"{_REPO}/rules/branches/{{branch}}": "get",
+    f"{_REPO}/rulesets": "get",
+    f"{_REPO}/rulesets/{{ruleset_id}}": "get",
     f"{_REPO}/statuses/{{sha}}": "post",
     f"{_REPO}/tags": "get",
 }

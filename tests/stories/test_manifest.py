@@ -17,8 +17,8 @@ EVENT_NEEDS = {"issue_comment": "issues=read"}
 
 def test_the_manifest_asks_for_what_is_used_and_no_more(stage: World) -> None:
     """Fails when a permission is kept because it might be of use one day."""
-    stage.forge.state.protect(
-        stage.repository, "main", [("security-scan", None)], allow_direct_push=True
+    stage.forge.state.rules.add(
+        stage.repository, bypass=[stage.repository.owner], required_checks=[("security-scan", None)]
     )
     woken: set[str] = set()
     stage.forge.webhook_observers.append(lambda event, _headers, _payload: woken.add(event))

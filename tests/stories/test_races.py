@@ -443,7 +443,7 @@ def test_a_rule_of_the_branch_that_the_bot_does_not_know_is_named_by_the_forge(
     """Fails when only rules that the bot reads are shown: the forge has more of them."""
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
-    play.forge.state.protect(play.repository, "main", required_reviews=1)
+    play.forge.state.rules.add(play.repository, required_reviews=1)
 
     approver.says(number, "/approve")
     author.waits_for_summary(number, "approving review is required")
@@ -513,7 +513,7 @@ def test_a_merge_whose_answer_is_lost_leads_to_one_tag(play: World) -> None:
 def test_a_required_check_of_others_is_waited_for(play: World) -> None:
     """Fails when the bot asks the forge to merge and lets it find out."""
     author, approver = play.author, play.approver
-    play.forge.state.protect(play.repository, "main", [("security-scan", None)])
+    play.forge.state.rules.add(play.repository, required_checks=[("security-scan", None)])
     number = play.proposes("drafts/net/core/w", package("net/core"))
 
     approver.says(number, "/approve")

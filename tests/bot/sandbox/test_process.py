@@ -102,6 +102,7 @@ def test_it_begins_with_a_folder(tmp_path: Path) -> None:
                 "source": str(folder),
                 "members": {"ann": "read"},
                 "protect": {"main": {"required_checks": [{"context": "ci"}]}},
+                "rulesets": [{"required_checks": [{"context": "security"}]}],
             }
         ],
         "app": {"id": 77, "slug": "porchbot", "public_key": "none", "webhook_url": None},
@@ -114,6 +115,9 @@ def test_it_begins_with_a_folder(tmp_path: Path) -> None:
         git.run("clone", "--quiet", repository["clone_url"], str(git.folder), cwd=tmp_path)
         assert (git.folder / "net" / "Kptfile").read_text() == "kind: Kptfile\n"
         assert os.access(git.folder / "run.sh", os.X_OK)
+        classic = httpx.get(f"{ready['api_url']}/repos/acme/packages/branches/main").json()
+        checks = classic["protection"]["required_status_checks"]
+        assert checks["contexts"] == ["ci"]
         rules = httpx.get(f"{ready['api_url']}/repos/acme/packages/rules/branches/main").json()
         assert "required_status_checks" in [rule["type"] for rule in rules]
 

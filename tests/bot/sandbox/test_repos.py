@@ -159,40 +159,6 @@ def test_history_and_comparison(world: World, api: Api) -> None:
     assert patch.startswith("@@ -1,3 +1 @@\n-a: 1\n")
 
 
-def test_the_rules_of_a_branch_can_be_read_in_two_ways(world: World, api: Api) -> None:
-    token = world.installation_token()
-    assert api("GET", f"{REPO}/rules/branches/main", token).json() == []
-    assert api("GET", f"{REPO}/branches/main/protection", token).status_code == 403
-    owner = world.token("owner")
-    bare = api("GET", f"{REPO}/branches/main/protection", owner)
-    assert (bare.status_code, bare.json()["message"]) == (404, "Branch not protected")
-    world.state.protect(
-        world.repo,
-        "main",
-        [("porchbot/publish", world.app.id), ("ci", None)],
-        required_reviews=2,
-        strict=True,
-    )
-    rules = {r["type"]: r for r in api("GET", f"{REPO}/rules/branches/main", token).json()}
-    assert rules["required_status_checks"]["parameters"]["required_status_checks"] == [
-        {"context": "porchbot/publish", "integration_id": world.app.id},
-        {"context": "ci"},
-    ]
-    assert rules["pull_request"]["parameters"]["required_approving_review_count"] == 2
-    classic = world.repository("owner").get_branch("main").get_protection()
-    assert classic.required_status_checks.contexts == ["porchbot/publish", "ci"]
-    assert classic.required_pull_request_reviews.required_approving_review_count == 2
-    branch = world.repository("author").get_branch("main")
-    assert branch.protected
-    world.forge.observers.clear()  # PyGithub sends no name for what it only moves
-    with pytest.raises(GithubException):
-        world.repository("author").get_git_ref("heads/main").delete()
-    put = api(
-        "PUT", f"{REPO}/contents/x", world.token("author"), json={"message": "m", "content": "eA=="}
-    )
-    assert put.status_code == 409
-
-
 def test_activity_goes_on_by_cursor(world: World, api: Api) -> None:
     for number in range(5):
         world.commit("main", {"n": str(number)}, login="author" if number % 2 else "approver")

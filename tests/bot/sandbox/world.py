@@ -175,7 +175,7 @@ class Git:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=20,
         )
         if check:
             assert done.returncode == 0, done.stderr
