@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
 from weakref import WeakValueDictionary
@@ -24,20 +24,15 @@ from bot.forge import (
     PullRequest,
     Repository,
 )
-from bot.git import (
-    GitBusyError,
-    GitRefusedError,
-    Mirror,
-    Mirrors,
-    MissingObjectError,
-    Signature,
-)
+from bot.git import GitRefusedError, Mirror, Mirrors, Signature
+from bot.git_process import GitBusyError, MissingObjectError
 from bot.github import GitHubApp
 from bot.look import Head, Looked, Looker
 from bot.perform import Outcome, Performer
 from bot.render import Judge
-from bot.store import Adoption, Store
+from bot.store import Adoption, Revision, Store
 from bot.work import LONGEST, Failed, LookAgain, Result, Settled, Work
+from lifecycle import names
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -54,6 +49,7 @@ from lifecycle.actions import (
 )
 from lifecycle.decide import decide
 from lifecycle.facts import Facts, Proposal, Stage
+from lifecycle.merges import Doubt
 from lifecycle.policy import Policy
 
 log = structlog.get_logger()
@@ -73,6 +69,9 @@ FRESH = 5.0
 
 PUBLISHING_WAIT = 1.0
 """Most seconds that a sweep lets publishing go first: people wait for a tag, nobody for a sweep."""
+
+LOGGED_WITHIN = timedelta(days=1)
+"""How long after a merge sweeps go on asking the forge what brought it in."""
 
 BUSY_WAIT = 1.0
 """Seconds before a merge is tried again after "Base branch was modified"."""
@@ -251,6 +250,8 @@ class Controller:
                     room.unjudged[name] = tries = room.unjudged.get(name, -1) + 1
                     return min(LONGEST, RUNNER_WAIT * 2.0 ** min(tries, 10))
                 room.unjudged.pop(name, None)
+                if looked.late:
+                    return _soon(room, name)
                 return await self._waits_for_hint(room, name, looked, hint)
             if self._is_stale(room, actions):
                 return self._wait(room, name)
@@ -313,7 +314,7 @@ class Controller:
     async def _close(self, room: _Room, facts: Facts) -> None:
         """Closed proposals with nothing left to do are not looked at again unless named."""
         for proposal in facts.proposals:
-            if proposal.closed and not _unjudged(proposal):
+            if proposal.closed and not _unjudged(proposal) and not _may_be_told(proposal):
                 await self._store.settle(room.repository.id, proposal.number)
 
     # --- publishing ---
@@ -339,6 +340,9 @@ class Controller:
             asyncio.gather(*(room.forge.proposal(number) for number in asked)),
             asyncio.to_thread(room.mirror.fetch, await room.forge.token(), since),
         )
+        tip = await asyncio.to_thread(_tip, room.mirror, branch)
+        if tip is not None:
+            await self._store.saw_tip(repository, branch, tip)
         settled = await self._store.settled(repository, [p.number for p in merged])
         waiting = [
             p
@@ -363,6 +367,8 @@ class Controller:
             looked = await room.looker.look(
                 _head(key), room.adoption, numbers, rerun=False, publishing=True, since=since
             )
+            if pull.number in looked.late:
+                return _soon(room, f"{key}#{pull.number}")
             if all(p.number != pull.number for p in looked.facts.proposals):
                 late = await self._shown_late(room, f"{key}#{pull.number}", pull)
                 if late is not None:
@@ -424,8 +430,21 @@ class Controller:
         for branch, sha in (await asyncio.to_thread(_drafts, room.mirror)).items():
             if room.adoption.drafts.get(branch) != sha:
                 woken.add(keys.ProposalKey(me, me, branch))
+        await self._look_at_lost_tags(room)
         bases_woken = {keys.BaseKey(me, branch) for branch in bases}
         await self._store.wake_all({key: {} for key in woken | bases_woken})
+
+    async def _look_at_lost_tags(self, room: _Room) -> None:
+        """Wake published proposals whose tag is not what it was when we saw it last."""
+        me = room.repository.id
+        used = await self._store.revisions(me)
+        for package, number, revision, shown in await asyncio.to_thread(
+            _shown_otherwise, room.mirror, used
+        ):
+            log.info("tag", package=package, revision=number, made=revision.tag, shown=shown)
+            await self._store.show_revision(me, package, number, shown)
+            if revision.proposal is not None:
+                await self._store.wake(keys.PullKey(me, revision.proposal))
 
     async def _wake_heads(self, room: _Room, sha: str, hint: Hint) -> None:
         await self._store.wake_all(
@@ -473,7 +492,8 @@ class Controller:
             else:
                 await asyncio.to_thread(mirror.fetch, await forge.token())
                 drafts = await asyncio.to_thread(_drafts, mirror)
-                adoption = await self._store.adopt(repository, datetime.now(UTC), drafts)
+                tags = await asyncio.to_thread(_release_tags, mirror)
+                adoption = await self._store.adopt(repository, datetime.now(UTC), drafts, tags)
                 log.info("adopted", repository=repository.full_name, drafts=len(drafts))
             login, app_id = await self._app.identity()
             name = login.removesuffix("[bot]")
@@ -587,6 +607,52 @@ def _unjudged(proposal: Proposal) -> bool:
     if proposal.stage in {Stage.PUBLISHED, Stage.CLOSED}:
         return False
     return any(verdict.broken for verdict in proposal.verdicts)
+
+
+def _may_be_told(proposal: Proposal) -> bool:
+    """The forge may still log what brought a merge in: sweeps go on asking for a while."""
+    merged = proposal.merged_at
+    return (
+        proposal.doubt is Doubt.BASE
+        and merged is not None
+        and datetime.now(UTC) - merged < LOGGED_WITHIN
+    )
+
+
+def _soon(room: _Room, name: str) -> float:
+    """Seconds until the forge is asked again for what it shows late."""
+    tries = room.stale.get(name, 0)
+    room.stale[name] = tries + 1
+    return STALE_WAITS[min(tries, len(STALE_WAITS) - 1)]
+
+
+def _shown_otherwise(
+    mirror: Mirror, used: Mapping[str, Mapping[int, Revision]]
+) -> list[tuple[str, int, Revision, str]]:
+    """Revisions whose tag changed since it was last seen, each with what it names now."""
+    found = []
+    with mirror.open() as git:
+        refs = git.refs()
+        for package, revisions in used.items():
+            for number, revision in revisions.items():
+                here = refs.get(f"refs/tags/{names.spelled(package, number)}")
+                object_ = str(here[0]) if here else "none"
+                shown = "" if object_ == revision.tag else object_
+                if revision.tag and shown != revision.shown:
+                    found.append((package, number, revision, shown))
+    return found
+
+
+def _tip(mirror: Mirror, branch: str) -> str | None:
+    """Where a branch is."""
+    with mirror.open() as git:
+        return git.ref(f"refs/heads/{branch}")
+
+
+def _release_tags(mirror: Mirror) -> list[str]:
+    """The release tags that are there."""
+    with mirror.open() as git:
+        return [ref for ref in git.refs() if names.parse_tag(ref)]
 
 
 def _has_all(mirror: Mirror, commits: Iterable[str]) -> bool:

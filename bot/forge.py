@@ -12,6 +12,7 @@ from typing import Protocol
 from lifecycle.access import Person, Role
 from lifecycle.actions import SetCheck
 from lifecycle.facts import CheckRun, Comment, ReviewState
+from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
 
@@ -57,7 +58,6 @@ class PullRequest:
         head_ref: Name of the head branch.
         head_repository: Number of the head repository; None once the fork is gone.
         base_ref: Name of the base branch.
-        base: Commit of the base branch as the forge last looked at it; may be old.
         merge_commit: The merge result, once merged.
         merged_at: When it was merged.
         updated_at: When anything about it changed.
@@ -73,7 +73,6 @@ class PullRequest:
     head_ref: str
     head_repository: int | None
     base_ref: str
-    base: Sha
     merge_commit: Sha | None
     merged_at: datetime | None
     updated_at: datetime
@@ -92,15 +91,6 @@ class NativeReview:
     author: Person
     state: ReviewState
     head: Sha
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Push:
-    """One push to a branch: who, to which commit, when."""
-
-    actor: str
-    after: Sha
     at: datetime
 
 
@@ -188,8 +178,11 @@ class Forge(Protocol):
     async def commit_authors(self, number: int) -> tuple[tuple[Sha, str | None], ...]:
         """Each commit with its author's login; None where the forge knows no account."""
 
-    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Push, ...]:
-        """Pushes to a branch of this repository or a fork, newest first, at most 100."""
+    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
+        """Moves of a branch of this repository or a fork, newest first, at most 100."""
+
+    async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
+        """What moved a base branch since then, newest first, at most 2,000; may be late."""
 
     async def open_proposal(self, head_ref: str, base_ref: str, title: str, body: str) -> int:
         """Open a draft pull request; one that is there already is taken."""

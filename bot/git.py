@@ -7,11 +7,9 @@ environment alone: never an argument, never a URL. A GitPython `Repo` keeps one 
 process and is not safe between threads: each look opens its own and closes it.
 """
 
-import base64
 import fcntl
 import os
 import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -27,10 +24,12 @@ from typing import Generic, TypeVar
 
 import git as gitpython
 from git.exc import GitError
-from git.objects.fun import tree_entries_from_data
 from gitdb import IStream
 from gitdb.exc import BadName, BadObject, ODBError
 
+from bot import git_merge
+from bot.git_merge import MOST_DEEP, TREE, Difference, Merged
+from bot.git_process import GitBusyError, MissingObjectError, authorised, reason, run
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
 from cadlib.package import Entry, Files, is_resource_file
@@ -44,47 +43,15 @@ NETWORK_TIMEOUT = 120
 REBUILD = 3600.0
 """Seconds between two times that a mirror is fetched anew: if once did not help, more will not."""
 
-MOST_DEEP = 100
-"""Folders within folders: the deepest real package has 9, and Python's stack ends at 1000."""
-
 _NONE = "0" * 40  # how git writes that a ref is not there
 _NEAR = 8
 """First parents that are looked at before git is started to find a merge base."""
 
-_TREE, _LINK, _SUBMODULE = 0o040000, 0o120000, 0o160000
-
-_SAFE: Mapping[str, str] = {
-    "protocol.allow": "never",
-    "protocol.https.allow": "always",
-    "protocol.http.allow": "always",
-    "protocol.version": "2",
-    "core.hooksPath": os.devnull,
-    "core.fsmonitor": "false",
-    "core.symlinks": "false",
-    "core.compression": "1",
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-    "fetch.fsckObjects": "false",
-    "fetch.writeCommitGraph": "false",
-    "credential.helper": "",
-    "http.followRedirects": "false",
-    "http.lowSpeedLimit": "1000",
-    "http.lowSpeedTime": "30",
-    "advice.fetchShowForcedUpdates": "false",
-    "fetch.showForcedUpdates": "false",
-}
-
-
-class GitBusyError(Exception):
-    """Git could not reach the forge, or was refused for a reason that may pass."""
+_SUBMODULE = 0o160000
 
 
 class GitRefusedError(Exception):
     """The forge refused a push until somebody changes a rule."""
-
-
-class MissingObjectError(Exception):
-    """A commit or tree is not in the mirror."""
 
 
 class Pushed(StrEnum):
@@ -219,10 +186,10 @@ class Mirror:
         """
         leases = [f"--force-with-lease={u.ref}:{u.expected}" for u in updates]
         moves = [f"{u.wanted}:{u.ref}" for u in updates]
-        done = _run(
+        done = run(
             self.folder,
             ["push", "--atomic", "--porcelain", "--no-verify", *leases, "--", self.url, *moves],
-            env=_authorised(self.url, token),
+            env=authorised(self.url, token),
             timeout=NETWORK_TIMEOUT,
         )
         if done.returncode == 0:
@@ -232,8 +199,8 @@ class Mirror:
         if any(sign in text for sign in _MOVED):
             return Pushed.MOVED
         if "[remote rejected]" in text:
-            raise GitRefusedError(f"the forge refused the push: {_reason(text)}")
-        raise GitBusyError(f"the push failed: {_reason(text)}")
+            raise GitRefusedError(f"the forge refused the push: {reason(text)}")
+        raise GitBusyError(f"the push failed: {reason(text)}")
 
     def _take_over(self, updates: Sequence[RefUpdate]) -> None:
         """Move our own refs as the forge has moved its: what we pushed needs no fetch.
@@ -242,7 +209,7 @@ class Mirror:
         """
         moves = (f"update {u.ref} {u.wanted or _NONE} {u.expected or _NONE}\n" for u in updates)
         with self._locked():
-            moved = _run(self.folder, ["update-ref", "--no-deref", "--stdin"], text="".join(moves))
+            moved = run(self.folder, ["update-ref", "--no-deref", "--stdin"], text="".join(moves))
             if moved.returncode:
                 self._begun = 0.0
             self._kept.moves += 1
@@ -250,23 +217,23 @@ class Mirror:
     def _fetch(self, token: str, arguments: Sequence[str]) -> None:
         if not (self.folder / "HEAD").exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            made = _run(self.folder, ["init", "--quiet", "--bare", "."])
+            made = run(self.folder, ["init", "--quiet", "--bare", "."])
             if made.returncode:
                 raise GitBusyError(f"cannot make a mirror in {self.folder}: {made.stderr.strip()}")
-        done = _run(
+        done = run(
             self.folder,
             ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
-            env=_authorised(self.url, token),
+            env=authorised(self.url, token),
             timeout=NETWORK_TIMEOUT,
         )
         if done.returncode:
-            raise GitBusyError(f"the fetch failed: {_reason(done.stderr)}")
+            raise GitBusyError(f"the fetch failed: {reason(done.stderr)}")
 
     def _healthy(self) -> bool:
         if not (self.folder / "HEAD").exists():
             return True
-        looked = _run(self.folder, ["rev-parse", "--is-bare-repository"])
-        listed = _run(self.folder, ["for-each-ref", "--format=%(objecttype)"])
+        looked = run(self.folder, ["rev-parse", "--is-bare-repository"])
+        listed = run(self.folder, ["for-each-ref", "--format=%(objecttype)"])
         return looked.returncode == 0 and listed.returncode == 0
 
     @contextmanager
@@ -333,7 +300,7 @@ class Snapshot:
         if self._refs is None:
             moves = self._kept.moves
             fields = "%(refname)%00%(objectname)%00%(*objectname)"
-            listed = _run(
+            listed = run(
                 self._folder, ["for-each-ref", f"--format={fields}", "refs/heads", "refs/tags"]
             )
             self._refs = {}
@@ -368,13 +335,20 @@ class Snapshot:
     def merge_base(self, one: str, other: str) -> Sha | None:
         """The best common ancestor; None when the histories have nothing in common.
 
+        Where there are several it is the one that forges show a proposal's changes against.
+
         Raises:
             MissingObjectError: One of them is not in the mirror.
         """
         if self._is_near(other, one):
             return Sha(other)
-        found = _merge_base(self._folder, one, other)
-        return Sha(found) if found else None
+        found = self._merge_bases(one, other)
+        return Sha(found[0]) if found else None
+
+    def _merge_bases(self, one: str, other: str) -> tuple[str, ...]:
+        return self._kept.bases.get_or(
+            f"{one} {other}", lambda: git_merge.merge_bases(self._folder, one, other)
+        )
 
     def _is_near(self, ancestor: str, of: str) -> bool:
         """Whether a commit is the other or a few first parents before it, as bases mostly are."""
@@ -390,7 +364,7 @@ class Snapshot:
 
     def is_ancestor(self, ancestor: str, of: str) -> bool:
         """Whether `of` contains `ancestor`."""
-        done = _run(self._folder, ["merge-base", "--is-ancestor", ancestor, of])
+        done = run(self._folder, ["merge-base", "--is-ancestor", ancestor, of])
         return done.returncode == 0
 
     def first_parents(self, tip: str, after: str, limit: int = 1000) -> tuple[Commit, ...]:
@@ -405,20 +379,14 @@ class Snapshot:
             sha = commit.parents[0]
         return tuple(reversed(line))
 
-    def line(self, tip: str, after: str) -> Iterator[Commit]:
-        """Commits that `tip` contains and `after` does not, newest first, without merges."""
-        listed = _run(self._folder, ["rev-list", "--topo-order", "--no-merges", tip, f"^{after}"])
-        yield from (self.commit(sha) for sha in listed.stdout.split())
-
     def tree(self, commit: str, path: str) -> str:
         """Id of the tree at a path of a commit; "" when there is no folder."""
         found = self.commit(commit).tree
         for part in path.split("/") if path else []:
-            entries = {name: (sha, mode) for sha, mode, name in self._entries(found)}
-            sha, mode = entries.get(part, ("", 0))
-            if not sha or mode != _TREE:
+            below = (s for s, mode, name in self._entries(found) if name == part and mode == TREE)
+            found = next(below, "")
+            if not found:
                 return ""
-            found = sha
         return found
 
     def blob(self, commit: str, path: str) -> bytes | None:
@@ -430,33 +398,33 @@ class Snapshot:
                 return self._blob(sha)
         return None
 
-    def changed(self, before: str, after: str) -> Mapping[str, str]:
-        """Files that differ between two commits: path to mode and id, "" for one that is gone.
+    def difference(self, before: str, after: str) -> Difference:
+        """What differs between two commits; kept, since it never changes.
 
         Args:
             before: A commit; "" for nothing at all.
             after: A commit.
         """
-        return dict(self._differ(self.tree(before, "") if before else "", self.tree(after, ""), ""))
-
-    def _differ(self, one: str, other: str, under: str) -> Iterator[tuple[str, str]]:
-        old, new = (
-            {name: (sha, mode) for sha, mode, name in (self._entries(tree) if tree else ())}
-            for tree in (one, other)
+        one, other = self.commit(before).tree if before else "", self.commit(after).tree
+        return self._kept.differences.get_or(
+            f"{one} {other}", lambda: git_merge.differ(self._entries, one, other)
         )
-        for name in sorted(old.keys() | new.keys()):
-            (was, was_mode), (now, mode) = old.get(name, ("", 0)), new.get(name, ("", 0))
-            if (was, was_mode) == (now, mode):
-                continue
-            if _TREE in (was_mode, mode) and under.count("/") < MOST_DEEP:
-                folders = (was if was_mode == _TREE else "", now if mode == _TREE else "")
-                yield from self._differ(*folders, f"{under}{name}/")
-            if mode != _TREE or under.count("/") >= MOST_DEEP:
-                yield f"{under}{name}", f"{mode:o} {now}" if now else ""
 
-    def packages(self, commit: str) -> tuple[str, ...]:
-        """Every folder with a `Kptfile`, sorted; "" for the root."""
-        return tuple(sorted(self._packages(self.commit(commit).tree)))
+    def merged(self, base: str, head: str) -> Merged:
+        """What merging a head into a base would give.
+
+        Raises:
+            GitBusyError: Git failed.
+            MissingObjectError: One of them is not in the mirror.
+        """
+        return self._kept.merges.get_or(f"{base} {head}", lambda: self._merge(base, head))
+
+    def _merge(self, base: str, head: str) -> Merged:
+        if self._is_near(base, head):
+            return Merged(self.commit(head).tree, self.difference(base, head))
+        ground = (base, self.commit(base).tree)
+        bases = self._merge_bases(base, head)
+        return git_merge.work_out(self._folder, self._entries, ground, head, bases)
 
     def files(self, tree: str, limits: Limits) -> Files:
         """Every file under a tree, by path relative to it; sizes are looked at before data.
@@ -513,6 +481,30 @@ class Snapshot:
         body = f"object {target}\ntype commit\ntag {name}\ntagger {who.at(when)}\n\n{text}"
         return Sha(self._store("tag", body.encode()))
 
+    def entry(self, commit: str, path: str) -> str:
+        """Mode and id of what stands at a path of a commit; "" for nothing."""
+        folder, _, name = path.rpartition("/")
+        tree = self.tree(commit, folder)
+        for sha, mode, found in self._entries(tree) if tree else ():
+            if found == name:
+                return f"{mode:o} {sha}"
+        return ""
+
+    def contains(self, tip: str, sha: str) -> bool:
+        """Whether a commit is in the history of a tip; a tip that is gone holds nothing."""
+        return self.has(tip) and self.is_ancestor(sha, tip)
+
+    def tag_message(self, sha: str, target: str) -> str | None:
+        """Text of an annotated tag of exactly this commit; None for any other object."""
+        try:
+            with self._lock:
+                stream = self._repo.odb.stream(bytes.fromhex(sha))
+                data = bytes(stream.read()) if stream.type == b"tag" else b""
+        except (ValueError, BadObject, BadName, ODBError, GitError) as error:
+            raise MissingObjectError(f"object {sha} is not in the mirror") from error
+        head, _, message = data.decode("utf-8", "replace").partition("\n\n")
+        return message if head.startswith(f"object {target}\ntype commit\n") else None
+
     def _read_commit(self, sha: str) -> Commit:
         try:
             with self._lock:
@@ -549,22 +541,7 @@ class Snapshot:
             raise MissingObjectError(f"object {sha} is not in the mirror") from error
 
     def _entries(self, tree: str) -> tuple[tuple[str, int, str], ...]:
-        return _ENTRIES.get_or(tree, lambda: _parse_tree(self._read(tree)))
-
-    def _packages(self, tree: str, depth: int = 0) -> tuple[str, ...]:
-        if depth > MOST_DEEP:
-            return ()
-        return _PACKAGES.get_or(tree, lambda: self._find_packages(tree, depth))
-
-    def _find_packages(self, tree: str, depth: int) -> tuple[str, ...]:
-        found: list[str] = []
-        for sha, mode, name in self._entries(tree):
-            if name == "Kptfile" and mode != _TREE:
-                found.append("")
-            elif mode == _TREE:
-                below = self._packages(sha, depth + 1)
-                found += [f"{name}/{sub}" if sub else name for sub in below]
-        return tuple(found)
+        return _ENTRIES.get_or(tree, lambda: git_merge.parse_tree(self._read(tree)))
 
     def _walk(self, tree: str, under: str, limit: int) -> list[tuple[str, str, int]]:
         if under.count("/") > MOST_DEEP:
@@ -573,7 +550,7 @@ class Snapshot:
         found: list[tuple[str, str, int]] = []
         for sha, mode, name in self._entries(tree):
             path = f"{under}{name}"
-            if mode == _TREE:
+            if mode == TREE:
                 found += self._walk(sha, f"{path}/", limit - len(found))
             else:
                 found.append((path, sha, mode))
@@ -586,9 +563,9 @@ class Snapshot:
         for name, change in changes.items():
             old_sha, old_mode = entries.get(name, ("", 0))
             if isinstance(change, dict):
-                sub = self._write_tree(old_sha if old_mode == _TREE else "", change)
+                sub = self._write_tree(old_sha if old_mode == TREE else "", change)
                 if sub:
-                    entries[name] = (sub, _TREE)
+                    entries[name] = (sub, TREE)
                 else:
                     entries.pop(name, None)
             elif change is None:
@@ -600,7 +577,7 @@ class Snapshot:
             return ""
         # By bytes, folders as if their names ended in a slash; names need not be UTF-8.
         named = ((n.encode("utf-8", "surrogateescape"), s, m) for n, (s, m) in entries.items())
-        ordered = sorted(named, key=lambda e: e[0] + (b"/" if e[2] == _TREE else b""))
+        ordered = sorted(named, key=lambda e: e[0] + (b"/" if e[2] == TREE else b""))
         lines = (b"%o %s\0%s" % (mode, name, bytes.fromhex(sha)) for name, sha, mode in ordered)
         return self._store("tree", b"".join(lines))
 
@@ -663,12 +640,18 @@ class _Kept:
             as well, so that refs are kept for no longer than until our own next fetch.
         refs: The refs, and `moves` when they were listed.
         commits: Commits that are in it.
+        bases: Merge bases of two commits.
+        differences: What differs between two trees.
+        merges: What merging one commit into another would give.
     """
 
     def __init__(self) -> None:
         self.moves = 0
         self.refs: tuple[int, dict[str, tuple[Sha, Sha]]] = (0, {})
         self.commits: _Known[Commit] = _Known(10_000)
+        self.bases: _Known[tuple[str, ...]] = _Known(4_000)
+        self.differences: _Known[Difference] = _Known(64)
+        self.merges: _Known[Merged] = _Known(256)
 
     def refs_now(self) -> dict[str, tuple[Sha, Sha]] | None:
         """The refs, if they were listed since they were last fetched or pushed."""
@@ -678,7 +661,6 @@ class _Kept:
 
 _BLOBS = _Blobs(32 * 1024**2, 256 * 1024)
 _ENTRIES: _Known[tuple[tuple[str, int, str], ...]] = _Known(20_000)
-_PACKAGES: _Known[tuple[str, ...]] = _Known(20_000)
 
 _Changes = dict[str, "bytes | _Changes | None"]
 
@@ -751,17 +733,6 @@ def _nested(changes: Mapping[str, bytes | None]) -> _Changes:
     return nested
 
 
-def _parse_tree(data: bytes) -> tuple[tuple[str, int, str], ...]:
-    return tuple(
-        (
-            sha.hex(),
-            mode,
-            name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
-        )
-        for sha, mode, name in tree_entries_from_data(data)
-    )
-
-
 def _parse_commit(sha: Sha, data: bytes) -> Commit:
     head, _, message = data.decode("utf-8", "replace").partition("\n\n")
     lines = head.split("\n")
@@ -769,82 +740,3 @@ def _parse_commit(sha: Sha, data: bytes) -> Commit:
     parents = tuple(Sha(line[7:]) for line in lines if line.startswith("parent "))
     author = next((line[7:] for line in lines if line.startswith("author ")), "")
     return Commit(sha, tree, parents, message, author)
-
-
-@lru_cache(maxsize=4096)
-def _merge_base(folder: Path, one: str, other: str) -> str:
-    """Never changes for two commits that are there; what raises is not kept."""
-    done = _run(folder, ["merge-base", one, other])
-    if done.returncode > 1:
-        raise MissingObjectError(f"{one} or {other} is not in the mirror: {_reason(done.stderr)}")
-    return done.stdout.strip()
-
-
-def _authorised(url: str, token: str) -> dict[str, str]:
-    """The token as a header for this address alone, by the environment."""
-    if not token:
-        return {}
-    secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-    return {f"http.{url}.extraHeader": f"Authorization: Basic {secret}"}
-
-
-_KEPT = (
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "GIT_SSL_CAINFO",
-    *("HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"),
-)
-"""How the operator's network is reached: all that git is given of our environment."""
-
-
-def _run(
-    folder: Path,
-    arguments: Sequence[str],
-    *,
-    env: Mapping[str, str] | None = None,
-    text: str = "",
-    timeout: float = 60,
-) -> subprocess.CompletedProcess[str]:
-    """Run git with a clean environment; `env` holds more configuration, `text` is its input."""
-    configuration = {**_SAFE, **(env or {})}
-    settings = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(folder),
-        "LANG": "C.UTF-8",
-        "GIT_DIR": str(folder),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "true",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_CONFIG_COUNT": str(len(configuration)),
-    }
-    settings |= {name: os.environ[name] for name in _KEPT if name in os.environ}
-    for index, (key, value) in enumerate(configuration.items()):
-        settings[f"GIT_CONFIG_KEY_{index}"] = key
-        settings[f"GIT_CONFIG_VALUE_{index}"] = value
-    try:
-        return subprocess.run(  # noqa: S603 (arguments are a list, after "--" where others' text)
-            ["git", *arguments],  # noqa: S607 (the operator's git, by PATH)
-            cwd=folder,
-            env=settings,
-            input=text,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise GitBusyError(f"git {arguments[0]} took longer than {timeout} s") from error
-
-
-def _reason(text: str) -> str:
-    """The line of git's output that says why; it never holds a token, since no URL does."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    telling = [
-        line
-        for line in lines
-        if "!" in line[:2] or line.startswith(("fatal:", "error:", "remote:"))
-    ]
-    return "; ".join((telling or lines)[:3])

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 from github.Auth import AppAuth, Token
 
@@ -21,7 +21,6 @@ from bot.forge import (
     MergeOutcome,
     NativeReview,
     PullRequest,
-    Push,
     Repository,
     RequiredCheck,
 )
@@ -30,8 +29,12 @@ from lifecycle import messages
 from lifecycle.access import Person, Role
 from lifecycle.actions import SetCheck
 from lifecycle.facts import CheckRun, Comment, ReviewState, Status
+from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
+
+MOST_MOVES = 2_000
+"""Moves of a base branch that are read to find one: twenty pages, for a bot that was long away."""
 
 ANNOTATIONS = 50
 """Annotations that one request may carry (bots.md 2.3)."""
@@ -269,21 +272,35 @@ class GitHub:
             [(Sha(data["sha"]), (data["author"] or {}).get("login")) async for data in listed]
         )
 
-    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Push, ...]:
-        """Pushes to a branch, newest first."""
+    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
+        """Moves of a branch, newest first."""
         path = f"/repositories/{repository_id}/activity"
         query = {"ref": f"refs/heads/{head_ref}", "per_page": 100}
         answer = await asyncio.to_thread(
             send, self._pool, "read who pushed", "GET", path, query=query
         )
-        return tuple(
-            Push(
-                str((data["actor"] or {}).get("login", "")),
-                Sha(data["after"]),
-                _time(data["timestamp"]),
+        return tuple(map(_move, answer.data))
+
+    async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
+        """What moved a base branch, newest first; only a cursor leads on."""
+        path, after = f"/repositories/{self._repository.id}/activity", ""
+        found: list[Move] = []
+        for _ in range(MOST_MOVES // 100):
+            query = {"ref": f"refs/heads/{base_ref}", "per_page": 100}
+            answer = await asyncio.to_thread(
+                send,
+                self._pool,
+                "read what moved the base branch",
+                "GET",
+                path,
+                query=query | ({"after": after} if after else {}),
             )
-            for data in answer.data
-        )
+            page = [_move(data) for data in answer.data]
+            found += [move for move in page if move.at >= since]
+            after = _cursor(answer.headers.get("link", ""))
+            if not after or any(move.at < since for move in page):
+                break
+        return tuple(found)
 
     async def open_proposal(self, head_ref: str, base_ref: str, title: str, body: str) -> int:
         """Open a draft pull request; one that is there already is taken."""
@@ -438,12 +455,31 @@ def _pull(data: JSONObject) -> PullRequest:
         head_ref=str(data["head"]["ref"]),
         head_repository=int(data["head"]["repo"]["id"]) if data["head"]["repo"] else None,
         base_ref=str(data["base"]["ref"]),
-        base=Sha(data["base"]["sha"]),
         # Before a merge this field names a test merge, which nobody may tag (bots.md 2.4).
         merge_commit=Sha(data["merge_commit_sha"]) if merged_at else None,
         merged_at=_time(merged_at) if merged_at else None,
         updated_at=_time(data["updated_at"]),
     )
+
+
+def _move(data: JSONObject) -> Move:
+    return Move(
+        before=Sha(data["before"]),
+        after=Sha(data["after"]),
+        actor=str((data["actor"] or {}).get("login", "")),
+        at=_time(data["timestamp"]),
+        kind=str(data["activity_type"]),
+    )
+
+
+def _cursor(link: str) -> str:
+    """The cursor of the next page in a Link header; "" on the last page."""
+    for part in link.split(","):
+        address, _, relation = part.partition(";")
+        if 'rel="next"' in relation:
+            query = urlsplit(address.strip().strip("<>")).query
+            return parse_qs(query).get("after", [""])[0]
+    return ""
 
 
 def _comment(data: JSONObject, login: str) -> Comment:

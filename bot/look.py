@@ -14,10 +14,12 @@ from bot import metrics, required
 from bot.forge import Forge, NativeReview, PullRequest, Repository, RequiredCheck
 from bot.git import Mirror, Snapshot
 from bot.keys import ProposalKey
-from bot.look_git import Read, Reader
+from bot.look_base import Bases, Late
+from bot.look_git import Ground, Read, Reader
 from bot.look_people import People
+from bot.look_tags import Tags
 from bot.render import Judge
-from bot.store import Adoption, Store
+from bot.store import TAGS, Adoption, Store
 from lifecycle import commands, memory, records
 from lifecycle.facts import CheckRun, Comment, Facts, Proposal, Required, Verdict
 from lifecycle.names import Sha
@@ -43,6 +45,8 @@ class Looked:
         seen_reviews: Review numbers seen.
         ended: Proposal number to a digest of what others had reported at its head.
         news: Head branches that began or ceased to share this one's commit: look at them again.
+        late: Merged proposals left out of the facts: the forge does not tell yet what brought them
+            in.
     """
 
     facts: Facts
@@ -50,6 +54,7 @@ class Looked:
     seen_comments: frozenset[int]
     seen_reviews: frozenset[int]
     ended: Mapping[int, str]
+    late: frozenset[int]
     news: frozenset[ProposalKey] = frozenset()
 
 
@@ -131,6 +136,7 @@ class Looker:
         self._login = login
         self._app_id = app_id
         self._people = People(repository.id, forge, login)
+        self._bases = Bases(repository.id, forge, store)
 
     async def look(
         self,
@@ -161,14 +167,17 @@ class Looker:
             self.store.revisions(self.repository.id),
         )
         with await asyncio.to_thread(self.mirror.open) as git:
+            baseline = None if adoption.tags is None else frozenset(adoption.tags)
+            tags = Tags(git, self.repository.id, self._keys, used, baseline)
             reader = Reader(
                 git=git,
                 repository_id=self.repository.id,
                 default_branch=self.repository.default_branch,
                 keys=self._keys,
-                used=used,
+                tags=tags,
             )
             looked = await self._put_together(reader, head, adoption, told, rerun=rerun)
+            await self._index(tags)
         if alone:
             return looked
         others, news = await self._share(head, told, adoption, publishing=publishing, since=since)
@@ -205,6 +214,13 @@ class Looker:
             )
             others.append(alone.facts)
         return tuple(others), frozenset(ProposalKey(me, at, ref) for _, at, ref in sharing.news)
+
+    async def _index(self, tags: Tags) -> None:
+        """Tags of ours that the index does not know: it was lost, and is built again."""
+        for (package, number), revision in tags.ours.items():
+            known = tags.used.get(package, {}).get(number)
+            if known is None or (known.target == revision.target and not known.tag):
+                await self.store.keep_revision(self.repository.id, package, number, revision)
 
     async def _fetch(self, since: float | None) -> None:
         with metrics.STEP_SECONDS.labels("fetch").time():
@@ -286,7 +302,9 @@ class Looker:
             asyncio.to_thread(reader.made_by_us, shown),
             asyncio.gather(*(self._proposal(reader, *each, told) for each in told.talks)),
         )
-        found = [p for p in proposals if p is not None and self._after_baseline(p[0], adoption)]
+        found = [
+            p for p in proposals if isinstance(p, tuple) and self._after_baseline(p[0], adoption)
+        ]
         facts = Facts(
             repository=self.repository.full_name,
             repository_id=self.repository.id,
@@ -308,6 +326,11 @@ class Looker:
             frozenset(c.id for _, talk in told.talks for c in talk.comments),
             frozenset(r.id for _, talk in told.talks for r in talk.reviews),
             {p.number: ended for p, ended in found if ended is not None},
+            frozenset(
+                pull.number
+                for (pull, _), p in zip(told.talks, proposals, strict=True)
+                if isinstance(p, Late)
+            ),
         )
 
     def _after_baseline(self, p: Proposal, adoption: Adoption) -> bool:
@@ -322,7 +345,12 @@ class Looker:
         if base is None:
             return facts
         read = await asyncio.to_thread(
-            reader.read, tip, facts.default_ref, base, None, facts.head_ref, 0
+            reader.read,
+            tip,
+            facts.default_ref,
+            Ground(rules=base, base=base),
+            facts.head_ref,
+            0,
         )
         if read is None or not read.touched:
             return facts
@@ -333,11 +361,14 @@ class Looker:
 
     async def _proposal(
         self, reader: Reader, pull: PullRequest, talk: "_Talk", told: "_Told"
-    ) -> "tuple[Proposal, str | None] | None":
+    ) -> "tuple[Proposal, str | None] | Late | None":
         """One pull request, with what ended at its head; None when git does not have it yet."""
         await self._need(reader.git, pull)
+        ground = await self._bases.ground(reader, pull)
+        if not isinstance(ground, Ground):
+            return ground
         with metrics.STEP_SECONDS.labels("read").time():
-            read, reviews = await asyncio.to_thread(reader.read_pull, pull, talk.reviews)
+            read, reviews = await asyncio.to_thread(reader.read_pull, pull, ground, talk.reviews)
         if read is None:
             return None
         proposal = Proposal(
@@ -349,7 +380,7 @@ class Looker:
             closed=pull.state != "open",
             head=pull.head,
             base_ref=pull.base_ref,
-            base=read.base,
+            base=ground.base or Sha(""),
             merge_commit=pull.merge_commit,
             merged_at=pull.merged_at,
             touched=read.touched,
@@ -364,28 +395,36 @@ class Looker:
             authors=frozenset({pull.author.login} - {self._login}),
             installed_at=self.repository.installed_at,
             queued=talk.queued,
+            effect=read.effect,
+            doubt=ground.doubt,
         )
         # Whose word matters does not follow from the rendering: neither waits for the other.
         proposal, verdicts, stand = await asyncio.gather(
             self._people.add(reader, pull, proposal),
             self._verdicts(reader.git, read),
-            self._stands(pull, talk, read.base, told),
+            self._stands(pull, talk, ground, told),
         )
         proposal = replace(
             proposal, verdicts=verdicts, required=stand.required, refusal=stand.refusal
         )
         return proposal, stand.ended
 
-    async def _stands(self, pull: PullRequest, talk: "_Talk", base: Sha, told: "_Told") -> "_Stand":
+    async def _stands(
+        self, pull: PullRequest, talk: "_Talk", ground: Ground, told: "_Told"
+    ) -> "_Stand":
         """How the required checks of others stand, and why the forge refused to merge.
 
         A refusal holds while nothing of others has ended at the head since it was asked: a rule
         that the App may not see may have waited for it.
         """
+        me, number = self.repository.id, pull.number
+        if ground.merge is not None:
+            tags = await self.store.refusal(me, number, ground.merge, TAGS)
+            return _Stand(refusal=tags.reason if tags else "")
         if pull.state != "open":
             return _Stand()
         others = required.of_others(talk.required, self._app_id)
-        refusal = await self.store.refusal(self.repository.id, pull.number, pull.head, base)
+        refusal = await self.store.refusal(me, number, pull.head, ground.base or "")
         statuses = told.statuses
         if statuses is None and (refusal or required.needs_statuses(others, told.checks)):
             statuses = await self.forge.statuses(pull.head)
@@ -434,7 +473,7 @@ class Looker:
 
     async def _verdicts(self, git: Snapshot, read: Read) -> tuple[Verdict, ...]:
         """Render and validate every package that is there, at what would be tagged."""
-        if all(t.tagged for t in read.touched) or isinstance(read.policy, BrokenPolicy):
+        if all(t.done for t in read.touched) or isinstance(read.policy, BrokenPolicy):
             return ()
         verdicts = await asyncio.gather(
             *(

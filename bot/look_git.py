@@ -12,11 +12,36 @@ from bot import config
 from bot.config import CONFIG, LEDGER
 from bot.forge import NativeReview, PullRequest
 from bot.git import Snapshot
+from bot.git_process import MissingObjectError
+from bot.look_tags import Tags
 from cadlib.findings import Finding, Severity
-from lifecycle import names, records
+from lifecycle import merges, names, records
 from lifecycle.facts import Review, Touched
+from lifecycle.merges import Doubt, Effect
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
+
+RULES = (CONFIG, ".porchbot", "CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS")
+"""What judges proposals, and may not change among merges that came together."""
+
+_Ledger = Mapping[str, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a proposal stands on.
+
+    Attributes:
+        rules: The commit whose configuration judges it.
+        base: The commit that it, or its merge result, is compared with; None for nothing at all.
+        merge: The merge result; None before the merge.
+        doubt: Why the rules at the time of the merge cannot be told; None when they can.
+    """
+
+    rules: Sha
+    base: Sha | None
+    merge: Sha | None = None
+    doubt: Doubt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +49,12 @@ class Read:
     """What git says about one pull request; read in one go, in one thread."""
 
     head: Sha
-    base: Sha
-    origin: Sha
-    result: Sha
+    ground: Ground
     touched: tuple[Touched, ...]
     policy: Policy | BrokenPolicy
     configuration: tuple[Finding, ...]
     beside: str
+    effect: Effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +66,14 @@ class Reader:
         repository_id: The forge's number.
         default_branch: Such as "main".
         keys: Keys that marks may be made with, newest first.
-        used: Package to the numbers that were published, each with its commit.
+        tags: Its release tags.
     """
 
     git: Snapshot
     repository_id: int
     default_branch: str
     keys: Sequence[bytes]
-    used: Mapping[str, Mapping[int, str]]
+    tags: Tags
 
     def made_by_us(self, sha: str | None) -> bool:
         """A render commit with our mark: a trailer alone can be written by anybody."""
@@ -64,55 +88,47 @@ class Reader:
             repository_id=self.repository_id,
         )
 
+    def line(self, tip: Sha, after: Sha) -> tuple[Sha, ...] | None:
+        """The first-parent line from `after` (left out) to `tip`; None when it is not on it."""
+        try:
+            found = self.git.first_parents(tip, after)
+        except MissingObjectError:
+            return None
+        if not found or found[0].parents[:1] != (after,):
+            return None
+        return tuple(commit.sha for commit in found)
+
+    def rules_differ(self, commits: Iterable[Sha]) -> bool:
+        """Whether what judges proposals is not the same at all of these commits."""
+        return len({tuple(self.git.entry(sha, path) for path in RULES) for sha in commits}) > 1
+
     def read_pull(
-        self, pull: PullRequest, native: Sequence[NativeReview]
+        self, pull: PullRequest, ground: Ground, native: Sequence[NativeReview]
     ) -> tuple[Read | None, tuple[Review, ...]]:
         """What git says of a pull request, and of what its native reviews looked at."""
-        base = self.git.ref(f"refs/heads/{pull.base_ref}") or pull.base
-        read = self.read(
-            pull.head, pull.base_ref, base, pull.merge_commit, pull.head_ref, pull.number
-        )
-        return read, _with_trees(self.git, native, read.touched, base) if read else ()
+        read = self.read(pull.head, pull.base_ref, ground, pull.head_ref, pull.number)
+        return read, _with_trees(self.git, native, read.touched, ground.base) if read else ()
 
     def read(
-        self,
-        head: Sha,
-        base_ref: str,
-        tip: Sha,
-        merged: Sha | None,
-        head_ref: str,
-        number: int,
+        self, head: Sha, base_ref: str, ground: Ground, head_ref: str, number: int
     ) -> Read | None:
-        """Everything git knows about a proposal; None when the commits are not there."""
-        if not all(self.git.has(sha) for sha in (head, tip, merged) if sha):
+        """Everything git knows about a proposal; None when its head is not there."""
+        if not self.git.has(head):
             return None
-        base = tip if merged is None else _before_merge(self.git, merged, head) or tip
-        origin = self.git.merge_base(head, base) or Sha("")
-        policy = config.read(self.git.blob(base, CONFIG))
-        listed = self._rules_of_default() if base_ref != self.default_branch else None
-        if isinstance(listed, BrokenPolicy):
-            policy = listed
-        ledger = config.read_ledger(self.git.blob(base, LEDGER))
-        if isinstance(ledger, BrokenPolicy):
-            # Without the ledger the next number cannot be told: nothing is published.
-            policy, ledger = ledger, {}
+        origin = self._origin(head, ground.base)
+        policy, ledger, published = self._rules(ground.rules, base_ref)
         touched: tuple[Touched, ...] = ()
-        if listed is None or isinstance(listed, BrokenPolicy) or base_ref in listed.branches:
-            touched = self._touched(
-                policy,
-                ledger,
-                base_ref,
-                head=head,
-                base=base,
-                origin=origin,
-                merged=merged,
-                workspace=names.workspace(head_ref, number),
+        effect = Effect()
+        if published:
+            workspace = names.workspace(head_ref, number)
+            touched = tuple(
+                self._touched(package, ledger, head, origin, ground, workspace)
+                for package in self._units(policy, base_ref, self._changed(head, origin, ground))
             )
+            effect = self._effect(head, origin, ground, touched, policy, base_ref)
         return Read(
             head,
-            base,
-            origin,
-            merged or head,
+            ground,
             touched,
             policy,
             (
@@ -121,7 +137,24 @@ class Reader:
                 *names.used_up([(t.package, t.revision) for t in touched]),
             ),
             _beside(self.git, origin, head, touched),
+            effect,
         )
+
+    def _origin(self, head: Sha, base: Sha | None) -> Sha:
+        """The merge base that people are shown changes against; "" when there is none."""
+        return (self.git.merge_base(head, base) if base else None) or Sha("")
+
+    def _rules(self, at: Sha, base_ref: str) -> tuple[Policy | BrokenPolicy, _Ledger, bool]:
+        """The configuration, the ledger, and whether packages are published from this branch."""
+        policy = config.read(self.git.blob(at, CONFIG))
+        default = self._rules_of_default() if base_ref != self.default_branch else None
+        if isinstance(default, BrokenPolicy):
+            policy = default
+        ledger = config.read_ledger(self.git.blob(at, LEDGER))
+        if isinstance(ledger, BrokenPolicy):
+            # Without the ledger the next number cannot be told: nothing is published.
+            policy, ledger = ledger, {}
+        return policy, ledger, not isinstance(default, Policy) or base_ref in default.branches
 
     def _rules_of_default(self) -> Policy | BrokenPolicy:
         """The default branch alone says from which other branches packages are published.
@@ -131,55 +164,93 @@ class Reader:
         tip = self.git.ref(f"refs/heads/{self.default_branch}")
         return config.read(self.git.blob(tip, CONFIG) if tip else None)
 
+    def _units(
+        self, policy: Policy | BrokenPolicy, base_ref: str, packages: Iterable[str]
+    ) -> list[str]:
+        """The units of release among packages that differ, sorted.
+
+        A package around one that differs differs as well, so none is missing that decides.
+        """
+        known = policy if isinstance(policy, Policy) else Policy()
+        tags = self.tags.refs
+        return sorted(names.units(packages, known, base_ref, self.default_branch, tags))
+
+    def _changed(self, head: Sha, origin: Sha, ground: Ground) -> set[str]:
+        """Packages that the proposal shows as changed, and those that its merge changed."""
+        shown = set(self.git.difference(origin, head).packages)
+        if ground.merge is None:
+            return shown
+        return shown | self.git.difference(ground.base or "", ground.merge).packages.keys()
+
     def _touched(
         self,
-        policy: Policy | BrokenPolicy,
-        ledger: Mapping[str, frozenset[int]],
-        base_ref: str,
-        *,
+        package: str,
+        ledger: _Ledger,
         head: Sha,
-        base: Sha,
         origin: Sha,
-        merged: Sha | None,
+        ground: Ground,
         workspace: str,
-    ) -> tuple[Touched, ...]:
-        """Packages whose tree differs from the merge base's; paths alone say nothing."""
-        known = policy if isinstance(policy, Policy) else Policy()
-        tags = [ref for ref in self.git.refs() if ref.startswith("refs/tags/")]
-        default = self.default_branch
-        found = set(self.git.packages(head)) | (set(self.git.packages(origin)) if origin else set())
-        released = names.units(found, known, base_ref, default, tags)
-        result = merged or head
-        touched: list[Touched] = []
-        for package in sorted(released):
-            before = self.git.tree(origin, package) if origin else ""
-            after = self.git.tree(head, package)
-            if before == after:
-                continue
-            standing = self.git.tree(base, package)
-            used = self.used.get(package, {})
-            at = _revision_at(self.git, tags, package, merged, used) if merged else 0
-            tree = self.git.tree(result, package)
-            touched.append(
-                Touched(
-                    package=package,
-                    tree=tree,
-                    head_tree=after,
-                    origin=before,
-                    base=standing,
-                    revision=at or (_next_revision(package, tags, ledger, used) if tree else 0),
-                    tagged=bool(at),
-                    changed_by=(
-                        _changed_by(self.git, package, origin, base) if standing != before else ()
-                    ),
-                    workspace=workspace,
-                )
-            )
-        return tuple(touched)
+    ) -> Touched:
+        """One package whose tree differs from the merge base's; paths alone say nothing."""
+        git = self.git
+        before, after = (git.tree(origin, package) if origin else "", git.tree(head, package))
+        standing = git.tree(ground.base, package) if ground.base else ""
+        tree = git.tree(ground.merge or head, package)
+        tagging = self.tags.tagging(
+            package, ground.merge, removed=not tree, listed=ledger.get(package, ())
+        )
+        changed_meanwhile = ground.base is not None and standing != before
+        return Touched(
+            package=package,
+            tree=tree,
+            head_tree=after,
+            origin=before,
+            base=standing,
+            tagging=tagging,
+            changed_by=(
+                _changed_by(git, package, origin, ground.base)
+                if changed_meanwhile and ground.base
+                else ()
+            ),
+            workspace=workspace,
+            outside=ground.merge is not None and before == after,
+        )
+
+    def _effect(
+        self,
+        head: Sha,
+        origin: Sha,
+        ground: Ground,
+        touched: Sequence[Touched],
+        policy: Policy | BrokenPolicy,
+        base_ref: str,
+    ) -> Effect:
+        """What merging an open proposal would do beside what it shows."""
+        if ground.merge is not None or ground.base is None or not touched:
+            return Effect()
+        merged = self.git.merged(ground.base, head)
+        if merged.unrelated or merged.conflicts:
+            return Effect(conflicts=merged.conflicts, unrelated=merged.unrelated)
+        after = {path: trees[1] for path, trees in merged.difference.packages.items()}
+        units = self._units(policy, base_ref, after)
+        shown = self.git.difference(origin, head).files
+        packages = [t.package for t in touched]
+        return Effect(
+            packages=merges.hidden_packages(
+                {t.package: t.head_tree for t in touched},
+                {package: after[package] for package in units},
+                {t.package: t.base for t in touched if not t.outdated},
+            ),
+            files=merges.hidden_files(
+                _outside(shown, packages),
+                _outside(merged.difference.files, {*packages, *units}),
+                several=merged.several,
+            ),
+        )
 
 
 def _with_trees(
-    git: Snapshot, native: Sequence[NativeReview], touched: Sequence[Touched], base: Sha
+    git: Snapshot, native: Sequence[NativeReview], touched: Sequence[Touched], base: Sha | None
 ) -> tuple[Review, ...]:
     """Reviews with what was looked at."""
     seen = {r.id for r in native if r.head and git.has(r.head)}
@@ -193,7 +264,12 @@ def _with_trees(
                 {t.package: git.tree(r.head, t.package) for t in touched} if r.id in seen else None
             ),
             beside=(
-                _beside(git, git.merge_base(r.head, base) or Sha(""), r.head, touched)
+                _beside(
+                    git,
+                    (git.merge_base(r.head, base) if base else None) or Sha(""),
+                    r.head,
+                    touched,
+                )
                 if r.id in seen
                 else ""
             ),
@@ -208,33 +284,14 @@ def _beside(git: Snapshot, origin: Sha, head: Sha, touched: Iterable[Touched]) -
 
     It is merged with them: rules, workflows, packages that are not released.
     """
-    inside = [f"{t.package}/" if t.package else "" for t in touched]
-    rest = [
-        change
-        for change in git.changed(origin, head).items()
-        if not any(change[0].startswith(package) for package in inside)
-    ]
-    return hashlib.sha256(json.dumps(rest).encode()).hexdigest() if rest else ""
+    rest = _outside(git.difference(origin, head).files, [t.package for t in touched])
+    return hashlib.sha256(json.dumps(list(rest.items())).encode()).hexdigest() if rest else ""
 
 
-def _before_merge(git: Snapshot, merged: Sha, head: Sha) -> Sha | None:
-    """Tip of the base branch right before a merge; its configuration judges the result.
-
-    A rebase merge puts the proposal's commits on the base once more, one by one and with the same
-    author, date and text; only before the first of them stands what the proposal did not change.
-    """
-    at = git.commit(merged)
-    if len(at.parents) != 1:
-        return at.parents[0] if at.parents else None
-    before = at.parents[0]
-    for own in git.line(head, before):
-        if (own.author, own.message.strip()) != (at.author, at.message.strip()):
-            continue  # left out of the rebase, or all of it is one squashed commit
-        before = at.parents[0]
-        at = git.commit(before)
-        if len(at.parents) != 1:
-            break
-    return before
+def _outside(files: Mapping[str, str], packages: Iterable[str]) -> dict[str, str]:
+    """Those of the files that lie in none of the packages."""
+    inside = tuple(f"{package}/" if package else "" for package in packages)
+    return {path: state for path, state in files.items() if not path.startswith(inside)}
 
 
 def _configuration(git: Snapshot, head: Sha, origin: Sha) -> tuple[Finding, ...]:
@@ -249,35 +306,6 @@ def _configuration(git: Snapshot, head: Sha, origin: Sha) -> tuple[Finding, ...]
         Finding(message=p.problem, severity=Severity.ERROR, place=p.place, fix=p.fix)
         for p in read.problems
     )
-
-
-def _next_revision(
-    package: str,
-    tags: Iterable[str],
-    ledger: Mapping[str, frozenset[int]],
-    used: Mapping[int, str],
-) -> int:
-    """One more than the highest among tags, ledger and index (DESIGN 3)."""
-    known = ledger.get(package, frozenset()) | used.keys()
-    return names.next_revision(package, tags, {package: known})
-
-
-def _revision_at(
-    git: Snapshot,
-    tags: Iterable[str],
-    package: str,
-    commit: Sha | None,
-    used: Mapping[int, str],
-) -> int:
-    """The revision that a commit was published as; 0 when it was not.
-
-    A tag that somebody deleted is not made again: the number stays with its commit.
-    """
-    for ref in tags:
-        parsed = names.parse_tag(ref)
-        if parsed and parsed[0] == package and git.ref(ref) == commit:
-            return parsed[1]
-    return next((number for number, target in used.items() if target == commit), 0)
 
 
 def _changed_by(git: Snapshot, package: str, origin: Sha, base: Sha) -> tuple[str, ...]:

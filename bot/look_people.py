@@ -4,10 +4,11 @@ import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.forge import Forge, ForgeRefusedError, PullRequest, Push
+from bot.forge import Forge, ForgeRefusedError, PullRequest
 from bot.look_git import Reader
 from lifecycle import answers, memory
 from lifecycle.facts import Proposal, ReviewState
+from lifecycle.merges import Move
 from lifecycle.names import Sha
 
 MOST_COMMITS, MOST_PUSHES = 250, 100
@@ -89,7 +90,7 @@ class People:
             self._authors[key] = found
         return found
 
-    async def _pushes(self, pull: PullRequest) -> tuple[Push, ...]:
+    async def _pushes(self, pull: PullRequest) -> tuple[Move, ...]:
         """Who pushed the branch; a fork that the App may not see tells nobody."""
         if pull.head_repository is None:
             return ()

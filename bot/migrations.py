@@ -148,5 +148,23 @@ CREATE INDEX open_proposal_sha ON open_proposal (repository, sha);
 CREATE INDEX open_proposal_head ON open_proposal (repository, head_repository, branch);
 """
 
-STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN)
+BASES_AND_TAGS = """
+-- Tips that base branches had when we looked, for merges that the forge did not log.
+CREATE TABLE tip (
+  repository bigint NOT NULL,
+  base       text NOT NULL,
+  sha        text NOT NULL,
+  seen       timestamptz NOT NULL,                 -- last time that it was new
+  PRIMARY KEY (repository, base, sha)
+);
+
+ALTER TABLE revision
+  ADD COLUMN tag      text NOT NULL DEFAULT '',    -- the tag object; empty when not known
+  ADD COLUMN proposal bigint,                      -- the pull request
+  ADD COLUMN shown    text NOT NULL DEFAULT '';    -- the object that the tag was last seen to name
+
+ALTER TABLE adoption ADD COLUMN tags jsonb;        -- release tags that were there; NULL: not known
+"""
+
+STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN, BASES_AND_TAGS)
 """Applied in order, each once; the database remembers how many."""

@@ -16,10 +16,10 @@ import structlog
 
 from bot import keys, metrics
 from bot.forge import Forge, MergeOutcome
-from bot.git import Mirror, Pushed, RefUpdate, Signature
+from bot.git import GitRefusedError, Mirror, Pushed, RefUpdate, Signature
 from bot.look import Looked
 from bot.render import Judge
-from bot.store import Refusal, Store
+from bot.store import TAGS, Refusal, Revision, Store
 from lifecycle import names, records
 from lifecycle.actions import (
     Action,
@@ -156,11 +156,21 @@ class Performer:
     async def _tag(self, tags: Sequence[Tag]) -> Outcome:
         """All tags of one proposal in one push: all or none, each only if it does not exist."""
         updates = await asyncio.to_thread(self._write_tags, tags)
-        outcome = await self._push(updates)
+        try:
+            outcome = await self._push(updates)
+        except GitRefusedError as error:
+            # It is shown where people wait for the tag, and tried again after `/check`.
+            for tag in tags:
+                await self._store.refuse(
+                    self._repository_id, tag.number, tag.target, TAGS, Refusal(str(error))
+                )
+            return Outcome.LOOK_AGAIN
         if outcome is Outcome.DONE:
             for tag in tags:
                 package, number = names.parse_tag(tag.ref) or ("", 0)
-                await self._store.keep_revision(self._repository_id, package, number, tag.target)
+                made = next(u.wanted for u in updates if u.ref == tag.ref)
+                revision = Revision(tag.target, made, tag.number)
+                await self._store.keep_revision(self._repository_id, package, number, revision)
         return outcome
 
     def _write_tags(self, tags: Sequence[Tag]) -> list[RefUpdate]:
@@ -171,11 +181,28 @@ class Performer:
                     tag.ref,
                     "",
                     git.write_tag(
-                        tag.ref.removeprefix("refs/tags/"), tag.target, self._who, now, tag.message
+                        tag.ref.removeprefix("refs/tags/"),
+                        tag.target,
+                        self._who,
+                        now,
+                        self._marked(tag),
                     ),
                 )
                 for tag in tags
             ]
+
+    def _marked(self, tag: Tag) -> str:
+        """The tag's message with the mark that makes it ours."""
+        package, revision = names.parse_tag(tag.ref) or ("", 0)
+        return records.mark_tag(
+            tag.message,
+            self._key,
+            repository_id=self._repository_id,
+            package=package,
+            revision=revision,
+            commit=tag.target,
+            tree=tag.tree,
+        )
 
     async def _push(self, updates: Sequence[RefUpdate]) -> Outcome:
         token = await self._forge.token()

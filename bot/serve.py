@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 from bot import keys, logs, tasks, web
 from bot.controller import Controller
 from bot.git import Mirrors
+from bot.git_process import check_version
 from bot.github import GitHubApp
 from bot.postgres import EmbeddedPostgres, PostgresError
 from bot.render import Judge
@@ -105,6 +106,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
 
     Everything it starts ends with the block: the runner, the embedded database, all tasks.
     """
+    await asyncio.to_thread(check_version)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         url = settings.database_url
         if not url:

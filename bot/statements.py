@@ -146,9 +146,25 @@ ORDER BY proposal
 """
 
 ADOPT = """
-INSERT INTO adoption AS a (repository, full_name, installation, adopted, installed, drafts)
-VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s)
+INSERT INTO adoption AS a (repository, full_name, installation, adopted, installed, drafts, tags)
+VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s, %(tags)s)
 ON CONFLICT (repository) DO UPDATE
   SET full_name = EXCLUDED.full_name, installation = EXCLUDED.installation
-RETURNING adopted, installed, installation, drafts
+RETURNING adopted, installed, installation, drafts, tags
+"""
+
+SAW_TIP = """
+INSERT INTO tip AS t (repository, base, sha, seen)
+SELECT %(id)s, %(base)s, %(sha)s, clock_timestamp()
+WHERE %(sha)s IS DISTINCT FROM (
+  SELECT sha FROM tip WHERE repository = %(id)s AND base = %(base)s ORDER BY seen DESC LIMIT 1
+)
+ON CONFLICT (repository, base, sha) DO UPDATE SET seen = EXCLUDED.seen
+"""
+
+OLD_TIPS = """
+DELETE FROM tip WHERE repository = %(id)s AND base = %(base)s AND sha NOT IN (
+  SELECT sha FROM tip WHERE repository = %(id)s AND base = %(base)s
+  ORDER BY seen DESC LIMIT %(most)s
+)
 """

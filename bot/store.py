@@ -22,6 +22,7 @@ from bot.keys import Key
 from bot.migrations import STEPS
 from bot.tasks import end
 from bot.wakes import Gathering, Hint, columns
+from lifecycle.names import Sha
 
 CHANNEL = "porchbot_work"
 """Where replicas tell one another that there is work."""
@@ -40,6 +41,11 @@ PATIENCE = 2.0
 
 TURN = 6.0
 """Seconds that a delivery waits for its turn; then the forge is told to send it again."""
+TAGS = "tags"
+"""Stands for the base where the forge refused the tags of a merge result, and no merge."""
+
+MOST_TIPS = 50
+"""Tips of one base branch that are kept."""
 
 _MIGRATION_LOCK = 0x706F726368  # "porch": replicas that start at once take turns
 
@@ -98,12 +104,31 @@ class Adoption:
         installed_at: When the App was installed.
         installation: Number of the App's installation.
         drafts: Draft branches that were there, and where.
+        tags: Release tags that were there, in full spelling; None when nobody knows.
     """
 
     at: datetime
     installed_at: datetime
     installation: int
     drafts: Mapping[str, str]
+    tags: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A revision that we published.
+
+    Attributes:
+        target: The commit that was tagged.
+        tag: The tag object; "" when it is not known.
+        proposal: The pull request; None when it is not known.
+        shown: The object that the tag was last seen to name; "" when it was as we made it.
+    """
+
+    target: str
+    tag: str = ""
+    proposal: int | None = None
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,13 +407,19 @@ class Store:
     async def adoption(self, repository_id: int) -> Adoption | None:
         """What a repository was when it was first seen; None when it never was."""
         rows = await self._ask(
-            "SELECT adopted, installed, installation, drafts FROM adoption"
+            "SELECT adopted, installed, installation, drafts, tags FROM adoption"
             " WHERE repository = %(id)s",
             {"id": repository_id},
         )
         return Adoption(*rows[0]) if rows else None
 
-    async def adopt(self, repository: Adopted, at: datetime, drafts: Mapping[str, str]) -> Adoption:
+    async def adopt(
+        self,
+        repository: Adopted,
+        at: datetime,
+        drafts: Mapping[str, str],
+        tags: Sequence[str] = (),
+    ) -> Adoption:
         """Remember a repository's state as its baseline; the first one to do so counts."""
         row = await self._one(
             statements.ADOPT,
@@ -399,6 +430,7 @@ class Store:
                 "at": at,
                 "installed": repository.installed_at,
                 "drafts": Jsonb(dict(drafts)),
+                "tags": Jsonb(list(tags)),
             },
         )
         return Adoption(*row)
@@ -446,25 +478,60 @@ class Store:
         )
 
     async def keep_revision(
-        self, repository_id: int, package: str, number: int, target: str
+        self, repository_id: int, package: str, number: int, revision: Revision
     ) -> None:
         """Remember that a number is used, whatever becomes of its tag."""
         await self._ask(
-            "INSERT INTO revision VALUES (%(id)s, %(package)s, %(number)s, %(target)s)"
-            " ON CONFLICT DO NOTHING",
-            {"id": repository_id, "package": package, "number": number, "target": target},
+            "INSERT INTO revision AS r (repository, package, number, target, tag, proposal)"
+            " VALUES (%(id)s, %(package)s, %(number)s, %(target)s, %(tag)s, %(proposal)s)"
+            " ON CONFLICT (repository, package, number) DO UPDATE"
+            " SET tag = EXCLUDED.tag, proposal = coalesce(EXCLUDED.proposal, r.proposal)"
+            " WHERE r.target = EXCLUDED.target AND r.tag = ''",
+            {
+                "id": repository_id,
+                "package": package,
+                "number": number,
+                "target": revision.target,
+                "tag": revision.tag,
+                "proposal": revision.proposal,
+            },
         )
 
-    async def revisions(self, repository_id: int) -> dict[str, dict[int, str]]:
-        """Package to the numbers that were published, each with its commit."""
+    async def revisions(self, repository_id: int) -> dict[str, dict[int, Revision]]:
+        """Package to the numbers that were published."""
         rows = await self._ask(
-            "SELECT package, number, target FROM revision WHERE repository = %(id)s",
+            "SELECT package, number, target, tag, proposal, shown FROM revision"
+            " WHERE repository = %(id)s",
             {"id": repository_id},
         )
-        found: dict[str, dict[int, str]] = {}
-        for package, number, target in rows:
-            found.setdefault(package, {})[number] = target
+        found: dict[str, dict[int, Revision]] = {}
+        for package, number, *rest in rows:
+            found.setdefault(package, {})[number] = Revision(*rest)
         return found
+
+    async def show_revision(
+        self, repository_id: int, package: str, number: int, shown: str
+    ) -> None:
+        """Remember what a tag was seen to name, so that it is reported once."""
+        await self._ask(
+            "UPDATE revision SET shown = %(shown)s WHERE repository = %(id)s"
+            " AND package = %(package)s AND number = %(number)s",
+            {"id": repository_id, "package": package, "number": number, "shown": shown},
+        )
+
+    async def saw_tip(self, repository_id: int, base: str, sha: str) -> None:
+        """Remember where a base branch is; the last few are kept."""
+        asked = {"id": repository_id, "base": base, "sha": sha, "most": MOST_TIPS}
+        await self._ask(statements.SAW_TIP, asked)
+        await self._ask(statements.OLD_TIPS, asked)
+
+    async def tips(self, repository_id: int, base: str) -> tuple[Sha, ...]:
+        """Where a base branch was when we looked, newest first."""
+        rows = await self._ask(
+            "SELECT sha FROM tip WHERE repository = %(id)s AND base = %(base)s ORDER BY seen DESC",
+            {"id": repository_id, "base": base},
+        )
+        return tuple(Sha(sha) for (sha,) in rows)
 
     async def settle(self, repository_id: int, number: int) -> None:
         """A closed proposal wants nothing any more."""

@@ -161,11 +161,16 @@ class Tag:
     Attributes:
         ref: Full name, such as "refs/tags/net/core/v5".
         target: The merge result.
-        message: Package, revision, proposal, approvers, tree and function versions.
+        tree: The package's tree at it.
+        number: The proposal.
+        message: Package, revision, proposal, approvers, tree and function versions; without the
+            mark that makes it ours, which is added with the key.
     """
 
     ref: Ref
     target: Sha
+    tree: str
+    number: int
     message: str
 
 

@@ -23,6 +23,7 @@ class Fallen(StrEnum):
     BESIDE = "what is merged beside the package changed since"
     CONFIGURATION = "the rules that judge the package changed since"
     ACCESS = "this person may not approve here"
+    MERGE = "it was given before the merge, which did more than was shown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +66,11 @@ def standing(
         elif approval.person not in counted:
             fallen[approval.person] = why
     uncertain = not proposal.authors_known and not policy.approve.self_allowed
+    least = max(policy.approve.require, int(proposal.surprising))
     return Standing(
         counted=tuple(counted[who] for who in sorted(counted)),
         fallen=fallen,
-        needed=policy.approve.require + uncertain,
+        needed=least + uncertain,
         objections=_objections(proposal),
     )
 
@@ -114,6 +116,8 @@ def latest_reviews(proposal: Proposal) -> dict[str, Review]:
 
 
 def _why_not(approval: Approval, proposal: Proposal, policy: Policy) -> Fallen | None:
+    if proposal.surprising and approval.head != proposal.merge_commit:
+        return Fallen.MERGE
     if dict(approval.trees) != dict(proposal.trees):
         return Fallen.TREE
     if not proposal.merged and approval.beside != proposal.beside:

@@ -247,6 +247,8 @@ def _tag(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
         Tag(
             ref=names.tag(t.package, t.revision),
             target=p.merge_commit,
+            tree=t.tree,
+            number=p.number,
             message=messages.tag_message(
                 facts.repository, p, t, _approvers(one), _versions(p.verdicts, t.package)
             ),

@@ -12,9 +12,11 @@ from enum import StrEnum
 from cadlib.diff import Change
 from cadlib.findings import Finding, Severity
 from lifecycle.access import Person, Role
+from lifecycle.merges import Doubt, Effect
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.records import JSON
+from lifecycle.tags import Tagging
 
 RENDER, VALIDATE, PUBLISH = "porchbot/render", "porchbot/validate", "porchbot/publish"
 """The names of our check runs. People put them in branch rules: they are interface (DESIGN 6)."""
@@ -42,11 +44,11 @@ class Touched:
         head_tree: At the proposal's head.
         origin: At the merge base of head and base branch.
         base: At the tip of the base branch.
-        revision: The number it would be, or was, published under; 0 when it is removed.
-        tagged: The revision tag already stands on the merge result.
+        tagging: How it stands with its tags.
         changed_by: Who changed the package in the base branch meanwhile, such as "#12" or a
             short commit id; sorted, empty when nobody did.
         workspace: The draft's name in the package's trailers.
+        outside: The merge changed it, and the proposal does not show that.
     """
 
     package: str
@@ -54,10 +56,25 @@ class Touched:
     head_tree: str
     origin: str
     base: str
-    revision: int
-    tagged: bool = False
+    tagging: Tagging = field(default_factory=Tagging)
     changed_by: tuple[str, ...] = ()
     workspace: str = ""
+    outside: bool = False
+
+    @property
+    def revision(self) -> int:
+        """The number it would be, or was, published under; 0 when it is removed."""
+        return self.tagging.revision
+
+    @property
+    def tagged(self) -> bool:
+        """We published it: our tag stands on the merge result."""
+        return self.tagging.tagged
+
+    @property
+    def done(self) -> bool:
+        """It was published: what became of its tag is another question."""
+        return self.tagging.tagged or self.tagging.lost is not None
 
     @property
     def outdated(self) -> bool:
@@ -226,7 +243,7 @@ class Proposal:
         closed: It is closed; true for merged ones too.
         head: Commit of the head branch that the facts are about.
         base_ref: Name of the base branch, such as "main".
-        base: Commit at the tip of the base branch (of its state before the merge, once merged).
+        base: Commit at the tip of the base branch; once merged, what the result is compared with.
         merge_commit: The merge result, once merged.
         merged_at: When it was merged.
         head_at: When `head` was pushed; None when the forge does not say.
@@ -246,6 +263,8 @@ class Proposal:
         installed_at: When the App was installed; older comments are no commands.
         queued: The base branch's publishing knows that this proposal waits for it.
         refusal: The forge's reason for refusing the last merge of this head onto this base; "".
+        effect: What merging it would do beside what it shows; nothing once merged.
+        doubt: Why the rules at the time of the merge cannot be told; None when they can.
     """
 
     number: int
@@ -276,6 +295,8 @@ class Proposal:
     installed_at: datetime
     queued: bool = False
     refusal: str = ""
+    effect: Effect = field(default_factory=Effect)
+    doubt: Doubt | None = None
 
     @property
     def stage(self) -> Stage:
@@ -288,8 +309,18 @@ class Proposal:
 
     @property
     def published(self) -> bool:
-        """Merged, and every package that remains carries its tag."""
+        """Merged, and every package that remains carries our tag."""
         return self.merged and all(t.tagged for t in self.touched if not t.removed)
+
+    @property
+    def once_published(self) -> bool:
+        """Every package that remains was published; a tag may be lost since."""
+        return self.merged and all(t.done for t in self.touched if not t.removed)
+
+    @property
+    def surprising(self) -> bool:
+        """Only who saw the merge result can approve it: it holds more than the proposal showed."""
+        return self.doubt is not None or any(t.outside for t in self.touched)
 
     @property
     def trees(self) -> Mapping[str, str]:

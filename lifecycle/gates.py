@@ -7,7 +7,7 @@ disagree (DESIGN 6, peers.md trap 7). A gate that cannot be judged does not hold
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lifecycle import messages
+from lifecycle import messages, names
 from lifecycle.approvals import Standing, standing
 from lifecycle.facts import Proposal
 from lifecycle.memory import Memory
@@ -84,17 +84,20 @@ def judge(
             who=messages.CONFIGURATION_WHO,
         )
         return Judgement((gate,), None)
+    if proposal.once_published:
+        return Judgement(tuple(_taggable(proposal)), None)  # it was judged then
     policy = proposal.policy
     approvals = standing(proposal, policy, remembered, repository_id)
     gates = [_rendered(proposal, policy, draft_branch=draft_branch), _validated(proposal)]
     if not proposal.merged:
-        gates = [_proposed(proposal), *gates, _up_to_date(proposal)]
+        gates = [_proposed(proposal), *gates, _up_to_date(proposal), *_merges_as_shown(proposal)]
     gates += [
         _approved(proposal, approvals, policy),
         _unopposed(approvals),
         _not_held(remembered),
         *_others(proposal),
         *_mergeable(proposal),
+        *_taggable(proposal),
     ]
     return Judgement(tuple(gates), approvals)
 
@@ -173,6 +176,21 @@ def _up_to_date(proposal: Proposal) -> Gate:
     )
 
 
+def _merges_as_shown(proposal: Proposal) -> list[Gate]:
+    """What the merge would do beside what everybody sees; no gate where it does nothing."""
+    if proposal.effect.clean:
+        return []
+    return [
+        Gate(
+            name="merge result",
+            state=GateState.BLOCKED,
+            actual=messages.merge_effect(proposal.effect, proposal.base_ref),
+            wanted=messages.merge_base_wanted(proposal.base_ref),
+            who=messages.UP_TO_DATE_WHO,
+        )
+    ]
+
+
 def _approved(proposal: Proposal, approvals: Standing, policy: Policy) -> Gate:
     actual = messages.approvals(approvals)
     if approvals.missing:
@@ -242,3 +260,32 @@ def _mergeable(proposal: Proposal) -> list[Gate]:
             who=messages.MERGE_WHO,
         )
     ]
+
+
+def _taggable(proposal: Proposal) -> list[Gate]:
+    """What keeps tags from being made, or has become of them; no gate where nothing has."""
+    remaining = [t for t in proposal.touched if not t.removed]
+    gates = [
+        Gate(
+            name=f"tag {names.spelled(t.package, t.revision)}",
+            state=GateState.BLOCKED,
+            actual=messages.tag_lost(t) if t.tagging.lost else messages.tag_clash(t),
+            wanted=(
+                messages.tag_restored(t) if t.tagging.lost else messages.room_for_tag(t.tagging)
+            ),
+            who=messages.TAG_WHO,
+        )
+        for t in remaining
+        if t.tagging.lost or t.tagging.clash
+    ]
+    if proposal.merged and proposal.refusal and not proposal.once_published:
+        gates.append(
+            Gate(
+                name="tag",
+                state=GateState.BLOCKED,
+                actual=messages.tag_refused(proposal.refusal),
+                wanted=messages.TAG_ALLOWED,
+                who=messages.MERGE_WHO,
+            )
+        )
+    return gates

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING
 from cadlib.diff import Change
 from cadlib.findings import Finding, Severity
 from lifecycle import commands
+from lifecycle import names as names_
 from lifecycle.facts import Facts, Proposal, Stage, Touched, Verdict
+from lifecycle.merges import Doubt, Effect
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
+from lifecycle.tags import Tagging
 
 if TYPE_CHECKING:
     from lifecycle.access import Refused
@@ -63,6 +66,8 @@ CHECK_PASSED = "passed"
 CHECK_WANTED = "success"
 MERGE_WANTED = "a change of what the forge objects to; then comment `/check`"
 MERGE_WHO = "somebody who may change the branch rules, or the author"
+TAG_WHO = "somebody who may push and delete tags"
+TAG_ALLOWED = "a rule for tags that lets the bot make them; then comment `/check`"
 SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
 SAME_HEAD_WHO = "the author"
 NO_PACKAGE = "No package is touched"
@@ -144,6 +149,17 @@ def merge_base_wanted(base_ref: str) -> str:
     return f"merge {code(base_ref)} into this branch, so that both changes are in it"
 
 
+def merge_effect(effect: Effect, base_ref: str) -> str:
+    """What a merge would do that the proposal does not show."""
+    if effect.unrelated:
+        return f"it has no history in common with {code(base_ref)}"
+    if effect.conflicts:
+        return f"it conflicts with {code(base_ref)} in {_some(map(code, effect.conflicts))}"
+    parts = [f"leave {names(effect.packages)} other than shown here"] if effect.packages else []
+    parts += [f"change {_some(map(code, effect.files))}"] if effect.files else []
+    return f"the merge would {' and '.join(parts)}, which the changes shown here leave out"
+
+
 def is_up_to_date(base_ref: str) -> str:
     """The base has nothing newer."""
     return f"{code(base_ref)} has no newer change of these packages"
@@ -200,6 +216,40 @@ def check_who(check: str) -> str:
 def merge_refused(reason: str) -> str:
     """The forge's own reason, word for word."""
     return f"the forge refused to merge: {quote(reason)}"
+
+
+def tag_refused(reason: str) -> str:
+    """The forge's own reason, word for word."""
+    return f"the forge refused the tag: {quote(reason)}"
+
+
+def tag_clash(touched: Touched) -> str:
+    """A tag that keeps git from holding ours."""
+    tag = names_.spelled(touched.package, touched.revision)
+    return f"git cannot hold the tag {code(tag)} beside the tag {_tag(touched.tagging.clash)}"
+
+
+def room_for_tag(tagging: Tagging) -> str:
+    """How to make room for a tag."""
+    return f"no tag {_tag(tagging.clash)}: {code(f'git push origin :{tagging.clash}')}"
+
+
+def tag_lost(touched: Touched) -> str:
+    """What became of a tag that we made."""
+    tag = names_.spelled(touched.package, touched.revision)
+    return f"{code(tag)} was published, and its tag is {touched.tagging.lost}"
+
+
+def tag_restored(touched: Touched) -> str:
+    """How to bring a tag back, or to say that it is gone for good."""
+    ref = f"refs/tags/{names_.spelled(touched.package, touched.revision)}"
+    made = touched.tagging.tag
+    again = f": {code(f'git push --force origin {made}:{ref}')}" if made else ""
+    return f"the tag as it was{again}; or the revision withdrawn in `.porchbot/ledger.yaml`"
+
+
+def _tag(ref: str) -> str:
+    return code(ref.removeprefix("refs/tags/"))
 
 
 def same_head(numbers: Iterable[int]) -> str:
@@ -491,13 +541,29 @@ def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
 
 
 def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
-    """The report on a merge whose result is not what was approved."""
+    """The report on a merge whose result is not what was approved, or whose tag is lost."""
+    if proposal.once_published:
+        lost = [
+            f"- {tag_lost(t)}. It takes {tag_restored(t)}."
+            for t in proposal.touched
+            if t.tagging.lost
+        ]
+        return "**Published, and not tagged any more**\n\n" + "\n".join(lost)
     changed = [
         f"- {name(t.package)} differs from the proposal"
         + (f", because {', '.join(t.changed_by)} changed it in between" if t.changed_by else "")
         for t in proposal.touched
-        if t.tree != t.head_tree
+        if t.tree != t.head_tree and not t.outside
     ]
+    changed += [
+        f"- the merge also changed {name(t.package)}, which the proposal does not show"
+        for t in proposal.touched
+        if t.outside
+    ]
+    if proposal.doubt is not None:
+        changed.append(
+            f"- the bot {proposal.doubt}" if proposal.doubt is Doubt.BASE else f"- {proposal.doubt}"
+        )
     why_not = [f"- {gate.name}: {gate.actual}" for gate in judgement.open]
     return (
         f"**Merged, not published**: {names(t.package for t in proposal.touched)} at"
@@ -514,7 +580,7 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
     if memory.rejected and proposal.stage is Stage.DRAFT:
         parts.append(memory.rejected + ".")
     parts.append(_packages(proposal))
-    parts += _changes(proposal)
+    parts += [*_tag_notes(proposal), *_changes(proposal)]
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
     found += proposal.configuration
     if found and proposal.stage is not Stage.PUBLISHED:
@@ -536,6 +602,8 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
             return f"{what} is being published"
         case Stage.PROPOSED:
             return f"{what} is proposed"
+        case Stage.MERGED if proposal.once_published:
+            return f"Published, and not tagged any more: {what}"
         case Stage.MERGED:
             return f"Merged, not published: {what}"
         case Stage.PUBLISHED:
@@ -547,13 +615,33 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
 def _packages(proposal: Proposal) -> str:
     rows = []
     for t in proposal.touched:
-        will = (
-            "removed; its revisions and tags stay"
-            if t.removed
-            else f"v{t.revision}" + (" (first)" if t.revision == 1 else "")
-        )
+        will = "removed; its revisions and tags stay" if t.removed else f"v{t.revision}" + _aside(t)
         rows.append(f"| {name(t.package)} | {will} |")
     return "\n".join(["| package | revision |", "| --- | --- |", *rows[:MOST_LISTED]])
+
+
+def _aside(touched: Touched) -> str:
+    if touched.tagging.withdrawn:
+        return " (withdrawn)"
+    return " (first)" if touched.revision == 1 else ""
+
+
+def _tag_notes(proposal: Proposal) -> list[str]:
+    """What is to be known of tags that we did not make, or that are not as we made them."""
+    lines = [
+        f"- {code(tag.name)} was published before porchbot."
+        if tag.before
+        else f"- The tag {code(tag.name)} was not made by porchbot. It does not count as published,"
+        " and its number is used up; delete it if nobody uses it."
+        for t in proposal.touched
+        for tag in t.tagging.foreign
+    ]
+    lines += [
+        f"- {code(tag)} was published, and its tag is gone or was replaced since."
+        for t in proposal.touched
+        for tag in t.tagging.missing
+    ]
+    return ["\n".join(lines[:MOST_LISTED])] if lines else []
 
 
 def _changes(proposal: Proposal) -> list[str]:
@@ -585,7 +673,7 @@ def _next(facts: Facts, proposal: Proposal, judgement: "Judgement") -> str:
             tags = ", ".join(
                 code(f"{t.package}/v{t.revision}" if t.package else f"v{t.revision}")
                 for t in proposal.touched
-                if not t.removed
+                if not t.removed and not t.tagging.withdrawn
             )
             return f"Tagged {tags} on {code(str(proposal.merge_commit)[:10])}." if tags else ""
         case Stage.CLOSED:
@@ -622,7 +710,12 @@ def name(package: str) -> str:
 
 def names(packages: Iterable[str]) -> str:
     """Several packages in Markdown, sorted."""
-    shown = [name(p) for p in sorted(packages)]
+    return _some(name(p) for p in sorted(packages))
+
+
+def _some(items: Iterable[str]) -> str:
+    """The first five of a list; the rest is counted."""
+    shown = list(items)
     more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
     return ", ".join(shown[:5]) + more
 

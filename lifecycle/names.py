@@ -50,12 +50,17 @@ def tag(package: str, revision: int) -> Ref:
     Raises:
         ValueError: No such tag can exist; `problem` and `looks_like_revision` tell beforehand.
     """
-    name = f"{package}/v{revision}" if package else f"v{revision}"
+    name = spelled(package, revision)
     made = Ref(_TAGS + name)
     if parse_tag(made) != (package, revision):
         wrong = problem(made) or "it would not be read back as that revision"
         raise ValueError(f"tag {name!r}: {wrong}. Rename the package's folder.")
     return made
+
+
+def spelled(package: str, revision: int) -> str:
+    """Spell a revision as its tag is called, such as "net/core/v5"."""
+    return f"{package}/v{revision}" if package else f"v{revision}"
 
 
 def parse_tag(ref: str) -> tuple[str, int] | None:

@@ -175,6 +175,52 @@ def has_render_mark(
     return any(_valid(keys, "render", text, mac) for mac in macs)
 
 
+# --- marks on tags --------------------------------------------------------------------------------
+
+_TAG_MARK = re.compile(r"^Porchbot-Tag: ([0-9a-f]{64})[ \t\r]*$", re.MULTILINE)
+
+
+def mark_tag(
+    message: str,
+    key: bytes,
+    *,
+    repository_id: int,
+    package: str,
+    revision: int,
+    commit: str,
+    tree: str,
+) -> str:
+    """Put the line into a tag's message that proves it to be ours.
+
+    Args:
+        message: Of the tag.
+        key: From `derive_key`.
+        repository_id: The forge's number of the repository.
+        package: Path of the package.
+        revision: Its number.
+        commit: The commit that is tagged.
+        tree: The package's tree at that commit.
+    """
+    mac = _mac(key, "tag", _canonical([repository_id, package, revision, commit, tree]))
+    return f"{message.rstrip()}\nPorchbot-Tag: {mac}\n"
+
+
+def has_tag_mark(
+    message: str,
+    keys: Sequence[bytes],
+    *,
+    repository_id: int,
+    package: str,
+    revision: int,
+    commit: str,
+    tree: str,
+) -> bool:
+    """Whether a tag carries a mark that one of our keys made for exactly this revision."""
+    text = _canonical([repository_id, package, revision, commit, tree])
+    macs = _TAG_MARK.findall(message)[:_MOST_RECORDS]
+    return any(_valid(keys, "tag", text, mac) for mac in macs)
+
+
 # --- trailers -------------------------------------------------------------------------------------
 
 

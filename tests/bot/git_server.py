@@ -34,8 +34,8 @@ class Remote:
         self.git("config", "http.receivepack", "true")
         self.git("config", "uploadpack.allowAnySHA1InWant", "true")
 
-    def git(self, *arguments: str, data: bytes = b"") -> str:
-        """Run git in the repository; returns what it said."""
+    def git(self, *arguments: str, data: bytes = b"", at: int | None = None) -> str:
+        """Run git in the repository, at a time in seconds; returns what it said."""
         self.folder.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
             ["git", *arguments],
@@ -52,12 +52,18 @@ class Remote:
                     for who in ("AUTHOR", "COMMITTER")
                     for what, value in (("NAME", "author"), ("EMAIL", "author@forge.example"))
                 },
+                **({} if at is None else {"GIT_COMMITTER_DATE": f"@{at} +0000"}),
             },
         )
         return done.stdout.decode("utf-8", "surrogateescape").strip()
 
     def commit(
-        self, files: dict[str, bytes | str], *parents: str, ref: str = "", message: str = "change"
+        self,
+        files: dict[str, bytes | str],
+        *parents: str,
+        ref: str = "",
+        message: str = "change",
+        at: int | None = None,
     ) -> str:
         """Write a commit with exactly these files, and move a ref to it.
 
@@ -66,6 +72,7 @@ class Remote:
             parents: Of the commit.
             ref: Full name of the ref to move.
             message: Of the commit.
+            at: When, in seconds; None for now.
         """
         lines = []
         for path, data in files.items():
@@ -84,7 +91,9 @@ class Remote:
             ["git", "write-tree"], check=True, env=environment, cwd=self.folder, capture_output=True
         )
         before = [word for parent in parents for word in ("-p", parent)]
-        sha = self.git("commit-tree", tree.stdout.decode().strip(), *before, data=message.encode())
+        sha = self.git(
+            "commit-tree", tree.stdout.decode().strip(), *before, data=message.encode(), at=at
+        )
         if ref:
             self.git("update-ref", ref, sha)
         return sha

@@ -14,16 +14,8 @@ from uuid import uuid4
 
 import pytest
 
-from bot.git import (
-    GitBusyError,
-    GitRefusedError,
-    Mirror,
-    Mirrors,
-    MissingObjectError,
-    Pushed,
-    RefUpdate,
-    Signature,
-)
+from bot.git import GitRefusedError, Mirror, Mirrors, Pushed, RefUpdate, Signature
+from bot.git_process import GitBusyError, MissingObjectError
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from lifecycle.names import Ref
@@ -220,7 +212,7 @@ def test_what_a_commit_holds(remote: Remote, mirror: Mirror) -> None:
     mirror.fetch(TOKEN)
 
     with mirror.open() as git:
-        assert git.packages(head) == ("net/core", "net/core/sub")
+        assert set(git.difference("", head).packages) == {"net/core", "net/core/sub"}
         assert git.blob(head, "net/core/a.yaml") == b"a: 1\n"
         assert [git.blob(head, p) for p in ("net/core", "missing", "net/core/a.yaml/x")] == [
             None
@@ -319,7 +311,7 @@ def test_folders_without_end_are_refused(remote: Remote, mirror: Mirror) -> None
     head = remote.refs()[MAIN]
 
     with mirror.open() as git:
-        assert git.packages(head) == ()
+        assert git.difference("", head).packages == {}
         with pytest.raises(PackageError, match="folders are nested more than 100 deep"):
             git.files(git.commit(head).tree, DEFAULT)
 

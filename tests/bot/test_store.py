@@ -14,7 +14,17 @@ import pytest
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
 from bot.migrations import STEPS
 from bot.postgres import EmbeddedPostgres
-from bot.store import Adoption, Delivered, Refusal, Store, StoreError, Taken, migrate
+from bot.store import (
+    MOST_TIPS,
+    Adoption,
+    Delivered,
+    Refusal,
+    Revision,
+    Store,
+    StoreError,
+    Taken,
+    migrate,
+)
 from bot.wakes import Hint
 
 KEY = ProposalKey(1, 1, "drafts/net/core/v1")
@@ -262,13 +272,41 @@ async def test_deliveries_a_second(store: Store) -> None:
 
 async def test_the_index(store: Store) -> None:
     at = datetime(2026, 11, 20, tzinfo=UTC)
-    baseline = Adoption(at, REPOSITORY.installed_at, 3, {"drafts/a/v1": "aaa"})
+    tags = ["refs/tags/a/v1"]
+    baseline = Adoption(at, REPOSITORY.installed_at, 3, {"drafts/a/v1": "aaa"}, tags)
 
     assert await store.adoption(1) is None
-    assert await store.adopt(REPOSITORY, at, {"drafts/a/v1": "aaa"}) == baseline
+    assert await store.adopt(REPOSITORY, at, {"drafts/a/v1": "aaa"}, tags) == baseline
     # The first sight counts, whatever a later one says.
     assert await store.adopt(REPOSITORY, datetime.now(UTC), {}) == baseline
     assert await store.adoption(1) == baseline
+
+
+async def test_revisions_keep_the_tag_that_was_made(store: Store) -> None:
+    """The short-cut writes what was seen last: a tag that was replaced is then as we made it."""
+    made = Revision("aaa", "tag1", 7)
+    await store.keep_revision(1, "net/core", 1, Revision("aaa"))
+    await store.keep_revision(1, "net/core", 1, made)
+    await store.keep_revision(1, "net/core", 1, Revision("aaa", "tag2", 8))
+    await store.keep_revision(1, "net/core", 1, Revision("bbb", "tag3", 9))
+
+    assert await store.revisions(1) == {"net/core": {1: made}}
+    await store.show_revision(1, "net/core", 1, "none")
+    assert (await store.revisions(1))["net/core"][1].shown == "none"
+    assert await store.revisions(2) == {}
+
+
+async def test_tips_are_told_newest_first(store: Store) -> None:
+    """The short-cut keeps the first time: a branch that came back to a tip is not there then."""
+    for sha in ("a", "b", "b", "a", "c", "a"):
+        await store.saw_tip(1, "main", sha)
+    await store.saw_tip(1, "other", "z")
+
+    assert await store.tips(1, "main") == ("a", "c", "b")
+    for number in range(60):
+        await store.saw_tip(1, "main", f"t{number}")
+    kept = await store.tips(1, "main")
+    assert (len(kept), kept[0]) == (MOST_TIPS, "t59")
 
 
 async def test_proposals_stand_in_line_in_the_order_they_asked(store: Store) -> None:

@@ -12,6 +12,7 @@ from lifecycle.facts import CheckRun, Comment, Facts, Proposal, Touched, Verdict
 from lifecycle.memory import Approval
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
+from lifecycle.tags import Tagging
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HEAD, BASE, MERGE = Sha("a" * 40), Sha("b" * 40), Sha("c" * 40)
@@ -30,7 +31,13 @@ ROLES: Mapping[str, Role] = {
 }
 
 CORE = Touched(
-    package="net/core", tree=TREE, head_tree=TREE, origin=OLD, base=OLD, revision=5, workspace="w1"
+    package="net/core",
+    tree=TREE,
+    head_tree=TREE,
+    origin=OLD,
+    base=OLD,
+    tagging=Tagging(5),
+    workspace="w1",
 )
 
 PROPOSAL = Proposal(

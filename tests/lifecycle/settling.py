@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from lifecycle import actions as a
 from lifecycle.decide import decide
-from lifecycle.facts import CheckRun, Facts, Proposal
+from lifecycle.facts import CheckRun, Facts, Proposal, Touched
 from lifecycle.names import Sha
 from tests.lifecycle.samples import MERGE, NOW, ours
 
@@ -106,7 +106,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             return replace(
                 facts,
                 proposals=tuple(
-                    replace(p, touched=tuple(replace(t, tagged=True) for t in p.touched))
+                    replace(p, touched=tuple(map(_tagged, p.touched)))
                     if p.merge_commit == target
                     else p
                     for p in facts.proposals
@@ -120,6 +120,10 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             return _each(facts, number, lambda p: replace(p, refusal=""))
         case a.React():
             return facts
+
+
+def _tagged(touched: Touched) -> Touched:
+    return replace(touched, tagging=replace(touched.tagging, tagged=True))
 
 
 def _each(facts: Facts, number: int, change: Callable[[Proposal], Proposal]) -> Facts:

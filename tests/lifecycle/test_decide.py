@@ -33,6 +33,7 @@ from lifecycle.facts import (
 )
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy, Problem, RenderMode
+from lifecycle.tags import Foreign, Lost, Tagging
 from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,
@@ -65,7 +66,7 @@ MERGED = replace(
     APPROVED, merged=True, closed=True, merge_commit=MERGE, merged_at=NOW + timedelta(minutes=1)
 )
 MERGED_OTHERWISE = replace(MERGED, touched=(replace(CORE, tree=OTHER),))
-PUBLISHED = replace(MERGED, touched=(replace(CORE, tagged=True),))
+PUBLISHED = replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),))
 CLOSED = replace(PROPOSAL, closed=True)
 BROKEN = BrokenPolicy((Problem(Place(".porchbot.yaml", 3), "no such key", "Remove it"),))
 NOTHING = replace(PROPOSAL, touched=(), verdicts=())
@@ -446,6 +447,14 @@ WORDS = st.sampled_from(
 )
 
 
+TAGGINGS = [
+    Tagging(5),
+    Tagging(5, tagged=True),
+    Tagging(5, tagged=True, foreign=(Foreign("net/core/v4", before=False),)),
+    Tagging(5, lost=Lost.GONE, tag="9" * 40),
+    Tagging(5, clash="refs/tags/net"),
+    Tagging(5, missing=("net/core/v3",)),
+]
 POLICIES: list[Policy | BrokenPolicy] = [Policy(), Policy(render=RenderMode.CHECK), BROKEN]
 
 
@@ -456,7 +465,7 @@ def situations(draw: st.DrawFn) -> Facts:
         CORE,
         tree=draw(st.sampled_from([CORE.tree, OTHER, ""])),
         base=draw(st.sampled_from([CORE.base, OTHER])),
-        tagged=draw(st.booleans()),
+        tagging=draw(st.sampled_from(TAGGINGS)),
     )
     verdict = Verdict(
         package="net/core",

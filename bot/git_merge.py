@@ -1,0 +1,171 @@
+"""Merges worked out before and after the forge makes them, and what differs between two trees.
+
+`git merge-tree` makes no ref and touches no file; its objects go to a folder that is deleted. Trees
+are compared from the top: equal ones are passed over by their id, so that the cost follows what
+differs and not what the repository holds.
+"""
+
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from git.objects.fun import tree_entries_from_data
+
+from bot.git_process import GitBusyError, MissingObjectError, reason, run
+
+TREE = 0o040000
+MOST_DEEP = 100
+"""Folders within folders: the deepest real package has 9, and Python's stack ends at 1000."""
+
+Entries = tuple[tuple[str, int, str], ...]
+"""The entries of one tree: id, mode, name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between two trees.
+
+    Attributes:
+        files: Path to mode and id in the second; "" for one that is gone.
+        packages: Folder with a `Kptfile` in either to its tree in the first and in the second; ""
+            where there is no such folder.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    packages: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merge as git works it out.
+
+    Attributes:
+        tree: Of the result; "" where it conflicts.
+        difference: From the base's tree to the result; empty where it conflicts.
+        conflicts: Paths that conflict, sorted.
+        several: The two have more than one merge base: a diff against one of them does not show
+            all that the merge changes.
+        unrelated: The two have no history in common.
+    """
+
+    tree: str
+    difference: Difference = Difference()
+    conflicts: tuple[str, ...] = ()
+    several: bool = False
+    unrelated: bool = False
+
+
+def differ(entries: Callable[[str], Entries], one: str, other: str) -> Difference:
+    """Compare two trees.
+
+    Args:
+        entries: Gives the entries of a tree by its id.
+        one: The first; "" for nothing at all.
+        other: The second; "" as well.
+    """
+    files: dict[str, str] = {}
+    packages: dict[str, tuple[str, str]] = {}
+    for path, before, after, is_file in _walk(entries, one, other, "", 0):
+        if is_file:
+            files[path] = after
+        else:
+            packages[path] = (before, after)
+    return Difference(files, packages)
+
+
+def _walk(
+    entries: Callable[[str], Entries], one: str, other: str, under: str, depth: int
+) -> Iterator[tuple[str, str, str, bool]]:
+    """Every file and every package that differs: path, before, after, whether it is a file."""
+    if one == other:
+        return
+    old, new = (entries(tree) if tree else () for tree in (one, other))
+    if any(name == "Kptfile" and mode != TREE for side in (old, new) for _, mode, name in side):
+        yield under.rstrip("/"), one, other, False
+    changed = set(old) ^ set(new)
+    was, now = (
+        {name: (sha, mode) for sha, mode, name in side if (sha, mode, name) in changed}
+        for side in (old, new)
+    )
+    for name in sorted(was.keys() | now.keys()):
+        (before, before_mode), (after, mode) = was.get(name, ("", 0)), now.get(name, ("", 0))
+        deep, path = depth >= MOST_DEEP, f"{under}{name}"
+        if TREE in (before_mode, mode) and not deep:
+            folders = (before if before_mode == TREE else "", after if mode == TREE else "")
+            yield from _walk(entries, *folders, f"{path}/", depth + 1)
+        if after and (mode != TREE or deep):
+            yield path, before, f"{mode:o} {after}", True
+        elif before and (before_mode != TREE or deep):
+            yield path, before, "", True
+
+
+def merge_bases(folder: Path, one: str, other: str) -> tuple[str, ...]:
+    """All best common ancestors, the one that diffs are made against first.
+
+    Raises:
+        MissingObjectError: One of the two is not there.
+    """
+    done = run(folder, ["merge-base", "--all", one, other])
+    if done.returncode > 1:
+        raise MissingObjectError(f"{one} or {other} is not in the mirror: {reason(done.stderr)}")
+    return tuple(done.stdout.split())
+
+
+def work_out(
+    folder: Path,
+    entries: Callable[[str], Entries],
+    base: tuple[str, str],
+    head: str,
+    bases: Sequence[str],
+) -> Merged:
+    """Work out what merging a head into a base would give.
+
+    Args:
+        folder: The bare repository.
+        entries: Gives the entries of a tree that is in it.
+        base: The commit to merge into, and its tree.
+        head: The commit to merge.
+        bases: Their merge bases.
+
+    Raises:
+        GitBusyError: Git failed.
+    """
+    commit, tree = base
+    if not bases:
+        return Merged("", unrelated=True)
+    several = len(bases) > 1
+    with tempfile.TemporaryDirectory(prefix="porchbot-merge-") as made:
+        arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"]
+        done = run(folder, [*arguments, commit, head], objects=Path(made))
+        result, *conflicts = filter(None, done.stdout.split("\0")) if done.stdout else [""]
+        if done.returncode == 1 and result:
+            return Merged("", conflicts=tuple(sorted(set(conflicts))), several=several)
+        if done.returncode or not result:
+            raise GitBusyError(f"git merge-tree failed: {reason(done.stderr)}")
+        written = _trees(Path(made))
+        found = differ(lambda sha: written[sha] if sha in written else entries(sha), tree, result)
+    return Merged(result, found, several=several)
+
+
+def _trees(objects: Path) -> dict[str, Entries]:
+    """The trees among loose objects: git wrote a few, and nobody needs them for long."""
+    found: dict[str, Entries] = {}
+    for file in objects.glob("??/*"):
+        header, _, data = zlib.decompress(file.read_bytes()).partition(b"\0")
+        if header.startswith(b"tree "):
+            found[file.parent.name + file.name] = parse_tree(data)
+    return found
+
+
+def parse_tree(data: bytes) -> Entries:
+    """Read the entries of a tree object; names need not be UTF-8."""
+    return tuple(
+        (
+            sha.hex(),
+            mode,
+            name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
+        )
+        for sha, mode, name in tree_entries_from_data(data)
+    )

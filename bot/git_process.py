@@ -1,0 +1,179 @@
+"""Running git: a clean environment, safe configuration, an end in time.
+
+Tokens reach git through its environment alone: never an argument, never a URL. Nothing of what a
+repository brings is run: no hook, no filter, no merge driver, no attribute of its own.
+"""
+
+import base64
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""The tree without entries, which git knows whether it is stored or not."""
+
+OLDEST = (2, 38)
+"""The first version with `git merge-tree --write-tree`."""
+
+SAFE: Mapping[str, str] = {
+    "protocol.allow": "never",
+    "protocol.https.allow": "always",
+    "protocol.http.allow": "always",
+    "protocol.version": "2",
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.symlinks": "false",
+    "core.compression": "1",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "fetch.fsckObjects": "false",
+    "fetch.writeCommitGraph": "false",
+    "credential.helper": "",
+    # A bare repository may take attributes from its HEAD: they would choose how files are merged.
+    "attr.tree": EMPTY_TREE,
+    "core.attributesFile": os.devnull,
+    "merge.renames": "true",
+    "merge.renameLimit": "1000",
+    "merge.directoryRenames": "conflict",
+    "http.followRedirects": "false",
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "30",
+    "advice.fetchShowForcedUpdates": "false",
+    "fetch.showForcedUpdates": "false",
+}
+
+
+class GitBusyError(Exception):
+    """Git could not reach the forge, or was refused for a reason that may pass."""
+
+
+class MissingObjectError(Exception):
+    """A commit or tree is not in the mirror."""
+
+
+class GitVersionError(OSError):
+    """Git is missing, or too old for what the bot asks of it."""
+
+
+@cache
+def check_version() -> None:
+    """Make sure that git is there and new enough; asked once for each process.
+
+    Raises:
+        GitVersionError: It is not.
+    """
+    wanted = ".".join(map(str, OLDEST))
+    try:
+        said = run(Path.cwd(), ["--version"]).stdout.strip()
+    except OSError as error:
+        raise GitVersionError(f"git was not found. Install git {wanted} or newer.") from error
+    problem = version_problem(said)
+    if problem:
+        raise GitVersionError(problem)
+
+
+def version_problem(said: str) -> str:
+    """Tell why a version of git will not do; "" for one that will.
+
+    Args:
+        said: What `git --version` printed.
+    """
+    found = re.search(r"(\d+)\.(\d+)", said)
+    wanted = ".".join(map(str, OLDEST))
+    if found is None:
+        return f"`git --version` printed {said!r}. Install git {wanted} or newer."
+    if (int(found[1]), int(found[2])) < OLDEST:
+        return (
+            f"git {found[0]} is too old: the bot works out merges with `git merge-tree"
+            f" --write-tree`. Install git {wanted} or newer."
+        )
+    return ""
+
+
+def authorised(url: str, token: str) -> dict[str, str]:
+    """The token as a header for this address alone, by the environment."""
+    if not token:
+        return {}
+    secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    return {f"http.{url}.extraHeader": f"Authorization: Basic {secret}"}
+
+
+_KEPT = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+    *("HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"),
+)
+"""How the operator's network is reached: all that git is given of our environment."""
+
+
+def run(
+    folder: Path,
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    text: str = "",
+    timeout: float = 60,
+    objects: Path | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run git with a clean environment.
+
+    Args:
+        folder: The repository.
+        arguments: For git.
+        env: More configuration.
+        text: Its input.
+        timeout: Seconds until it is ended.
+        objects: Where new objects go; None for the repository.
+
+    Raises:
+        GitBusyError: It took longer.
+    """
+    configuration = {**SAFE, **(env or {})}
+    settings = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "GIT_DIR": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_CONFIG_COUNT": str(len(configuration)),
+    }
+    if objects is not None:
+        settings["GIT_OBJECT_DIRECTORY"] = str(objects)
+        settings["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(folder / "objects")
+    settings |= {name: os.environ[name] for name in _KEPT if name in os.environ}
+    for index, (key, value) in enumerate(configuration.items()):
+        settings[f"GIT_CONFIG_KEY_{index}"] = key
+        settings[f"GIT_CONFIG_VALUE_{index}"] = value
+    try:
+        return subprocess.run(  # noqa: S603 (arguments are a list, after "--" where others' text)
+            ["git", *arguments],  # noqa: S607 (the operator's git, by PATH)
+            cwd=folder,
+            env=settings,
+            input=text,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise GitBusyError(f"git {arguments[0]} took longer than {timeout} s") from error
+
+
+def reason(text: str) -> str:
+    """The line of git's output that says why; it never holds a token, since no URL does."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    telling = [
+        line
+        for line in lines
+        if "!" in line[:2] or line.startswith(("fatal:", "error:", "remote:"))
+    ]
+    return "; ".join((telling or lines)[:3])

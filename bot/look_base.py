@@ -1,0 +1,97 @@
+"""What a proposal stands on: the tip of its base, or, once merged, what the base was before.
+
+The forge's log of moves is asked for merges that are not settled, and only for those.
+"""
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from time import monotonic
+
+from bot.forge import Forge, ForgeMissingError, PullRequest
+from bot.look_git import Ground, Reader
+from bot.store import Store
+from lifecycle import merges
+from lifecycle.merges import Arrival, Doubt
+from lifecycle.names import Sha
+
+LATE = 15.0
+"""Seconds that the forge may take to log a move: as long as looks are repeated for what is known to
+exist (1, 2, 4 and 8 s). A sweep asks again later."""
+
+MARGIN = timedelta(minutes=10)
+"""How much older than its merge a move may be: both times are the forge's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """The forge does not show yet what brought a merge in."""
+
+
+class Bases:
+    """Finds the ground of the proposals of one repository.
+
+    Args:
+        repository_id: The forge's number.
+        forge: Its forge.
+        store: The database: tips that base branches had when we looked.
+    """
+
+    def __init__(self, repository_id: int, forge: Forge, store: Store) -> None:
+        self._repository_id = repository_id
+        self._forge = forge
+        self._store = store
+        self._arrivals: dict[Sha, Arrival] = {}
+        self._asked: dict[Sha, float] = {}
+
+    async def ground(self, git: Reader, pull: PullRequest) -> Ground | Late | None:
+        """The ground of a pull request; None when git has no such base, or not yet the merge."""
+        tip = git.git.ref(f"refs/heads/{pull.base_ref}")
+        if tip is None:
+            return None
+        if not pull.merged:
+            return Ground(rules=tip, base=tip)
+        merge = pull.merge_commit
+        if merge is None or not await asyncio.to_thread(git.git.has, merge):
+            return None
+        arrival = self._arrivals.get(merge) or await self._arrival(git, pull, merge)
+        if arrival is None:
+            if monotonic() - self._asked.setdefault(merge, monotonic()) < LATE:
+                return Late()
+            arrival = await self._recorded(git, pull, merge)
+        if arrival is None:
+            parents = git.git.commit(merge).parents
+            # Which rules held is unknown: those that hold now judge, and somebody must look.
+            base = parents[0] if parents else None
+            return Ground(rules=tip, base=base, merge=merge, doubt=Doubt.BASE)
+        self._arrivals[merge] = arrival
+        if await asyncio.to_thread(git.rules_differ, (arrival.before, *arrival.line)):
+            return Ground(rules=tip, base=arrival.parent, merge=merge, doubt=Doubt.RULES)
+        return Ground(rules=arrival.before, base=arrival.parent, merge=merge)
+
+    async def _arrival(self, git: Reader, pull: PullRequest, merge: Sha) -> Arrival | None:
+        """What the forge's log tells; None when it does not, or not yet."""
+        if pull.merged_at is None:
+            return None
+        try:
+            moves = await self._forge.base_moves(pull.base_ref, pull.merged_at - MARGIN)
+        except ForgeMissingError:
+            return None  # an older forge without this log
+        found = await asyncio.to_thread(merges.entry, moves, merge, git.line)
+        if found is None or not await asyncio.to_thread(git.git.has, found.before):
+            return None
+        parents = git.git.commit(merge).parents
+        others: Collection[Sha] = ()
+        if merges.needs_others(found, merge, parents):
+            merged = await self._forge.merged_proposals(pull.base_ref)
+            others = {p.merge_commit for p in merged if p.merge_commit and p.number != pull.number}
+        return merges.arrival(found, merge, parents, others)
+
+    async def _recorded(self, git: Reader, pull: PullRequest, merge: Sha) -> Arrival | None:
+        """The newest tip that we saw before the merge, if the merge was made right on top of it."""
+        parents = git.git.commit(merge).parents
+        for tip in await self._store.tips(self._repository_id, pull.base_ref):
+            if not await asyncio.to_thread(git.git.contains, tip, merge):
+                return Arrival(tip, tip) if parents and parents[0] == tip else None
+        return None

@@ -1,0 +1,195 @@
+"""What merges do: what the base was before one, and what it changes beside what was proposed.
+
+Rules (DESIGN 4):
+
+1. What the base was before a merge is `before` of the move of the base that brought the merge
+   result in. Authors, dates and texts of commits say nothing about it: anybody can write them.
+2. A forced move says nothing either: what came with it did not stand on what it replaced.
+3. Where one move holds several merges, each is compared with the first parent in the line, and the
+   rules at `before` judge all of them; a change of rules among them publishes none.
+4. A merge that changes what its proposal does not show is refused: with several merge bases a diff
+   against one of them does not show everything.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from lifecycle.names import Sha
+
+_NONE = "0" * 40  # how forges write that a branch was not there
+
+FORCED = frozenset({"force_push", "branch_creation", "branch_deletion"})
+"""Kinds of moves after which a branch does not stand on what it was before."""
+
+
+class Doubt(StrEnum):
+    """Why the rules at the time of a merge cannot be told: an approval of its result is needed."""
+
+    BASE = "cannot tell what the base was before this merge"
+    RULES = "the rules changed in the same push as this merge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """One move of a branch, as the forge logged it.
+
+    Attributes:
+        before: Where it was; zeros when it was made.
+        after: Where it is since; zeros when it was deleted.
+        actor: Login of whoever moved it; "" when the forge does not know.
+        at: When.
+        kind: "push", "force_push", "branch_creation", "branch_deletion", "pr_merge" or
+            "merge_queue_merge".
+    """
+
+    before: Sha
+    after: Sha
+    actor: str
+    at: datetime
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The move that brought a merge result in.
+
+    Attributes:
+        before: Where the base was.
+        line: First-parent commits that came with it, oldest first.
+    """
+
+    before: Sha
+    line: tuple[Sha, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How a merge result came into its base.
+
+    Attributes:
+        before: What the base was: its rules judge.
+        parent: What the merge result is compared with.
+        line: First-parent commits that came with it where they are several merges; empty where it
+            came alone.
+    """
+
+    before: Sha
+    parent: Sha
+    line: tuple[Sha, ...] = ()
+
+
+Line = Callable[[Sha, Sha], tuple[Sha, ...] | None]
+"""Gives the first-parent line from the second commit (left out) to the first, oldest first; None
+where the second is not on it."""
+
+
+def entry(moves: Sequence[Move], merge: Sha, line: Line) -> Entry | None:
+    """Find the move that brought a merge result in.
+
+    Args:
+        moves: Of the base branch, newest first.
+        merge: The merge result.
+        line: Asks git.
+
+    Returns:
+        None when no move shows it.
+    """
+    for move in reversed(moves):
+        if move.kind in FORCED or _NONE in (move.before, move.after):
+            continue
+        commits = line(move.after, move.before)
+        if commits and merge in commits:
+            return Entry(move.before, commits)
+        if commits is None and move.after == merge:
+            return Entry(move.before, (merge,))  # the base was merged into what was pushed
+    return None
+
+
+def needs_others(found: Entry, merge: Sha, parents: Sequence[Sha]) -> bool:
+    """Whether only the other merge results can tell where this one begins: a rebase or a squash."""
+    return len(parents) == 1 and found.line.index(merge) > 0
+
+
+def arrival(
+    found: Entry, merge: Sha, parents: Sequence[Sha], others: Collection[Sha] = ()
+) -> Arrival:
+    """Work out what a merge result is compared with.
+
+    Args:
+        found: The move that brought it in.
+        merge: The merge result.
+        parents: Its parents.
+        others: Results of other merges into this base, for one that `needs_others`.
+    """
+    place = found.line.index(merge)
+    if len(parents) > 1 and place > 0:
+        parent = found.line[place - 1]
+    else:
+        earlier = [sha for sha in found.line[:place] if sha in others]
+        parent = earlier[-1] if earlier else found.before
+    alone = parent == found.before and found.line[-1] == merge
+    return Arrival(found.before, parent, () if alone else found.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What merging an open proposal would do beside what it shows.
+
+    Attributes:
+        conflicts: Paths that conflict, sorted.
+        unrelated: It has no history in common with its base.
+        packages: Packages that the merge would leave other than shown, sorted.
+        files: Files outside of its packages that it would, sorted.
+    """
+
+    conflicts: tuple[str, ...] = ()
+    unrelated: bool = False
+    packages: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """The merge does what the proposal shows, and nothing else."""
+        return not (self.conflicts or self.unrelated or self.packages or self.files)
+
+
+def hidden_packages(
+    shown: Mapping[str, str], merged: Mapping[str, str], standing: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Packages that a merge leaves other than its proposal shows.
+
+    Args:
+        shown: Package that the proposal touches to its tree at the head.
+        merged: Package that the merge changes to its tree in the result.
+        standing: Package that the proposal touches to its tree in the base; left out are those
+            that the base changed as well: they are out of date, and said to be so.
+    """
+    beside = merged.keys() - shown.keys()
+    otherwise = {
+        package for package, tree in standing.items() if merged.get(package, tree) != shown[package]
+    }
+    return tuple(sorted(beside | otherwise))
+
+
+def hidden_files(
+    shown: Mapping[str, str], merged: Mapping[str, str], *, several: bool
+) -> tuple[str, ...]:
+    """Files outside of packages that a merge leaves other than its proposal shows.
+
+    Where there is one merge base, a file that both sides changed is merged line by line, as
+    everybody expects; where there are several, what is shown may leave out a part of it.
+
+    Args:
+        shown: Path that the proposal changes to what it is at the head.
+        merged: Path that the merge changes to what it is in the result.
+        several: There are several merge bases.
+    """
+    return tuple(
+        sorted(
+            path
+            for path, state in merged.items()
+            if path not in shown or (several and shown[path] != state)
+        )
+    )

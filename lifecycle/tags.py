@@ -1,0 +1,58 @@
+"""How a package stands with its tags.
+
+Rules (DESIGN 3):
+
+1. Only a tag with our signed record counts as published by us, whatever its name, target or date.
+2. Every integer tag of a package uses up its number, and so does every number in the ledger and in
+   the index.
+3. A tag that we made and that is gone or replaced is not made again: its number stays with its
+   commit. It is reported, unless the ledger says that the revision was withdrawn.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Lost(StrEnum):
+    """What became of a tag that we made."""
+
+    GONE = "gone"
+    REPLACED = "replaced by one without porchbot's record"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A release tag without our record.
+
+    Attributes:
+        name: Such as "net/core/v5".
+        before: It was there when the bot came: published before porchbot.
+    """
+
+    name: str
+    before: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """How one package stands with its tags.
+
+    Attributes:
+        revision: The number it would be, or was, published under; 0 when it is removed.
+        tagged: We published it under this number.
+        withdrawn: It was published, and the ledger says that it was withdrawn.
+        lost: It was published, and this became of its tag.
+        tag: The tag object that we made for it, 40 hex digits; "" when that is not known.
+        clash: Full name of a ref beside which git cannot hold the tag; "" when there is room.
+        foreign: Tags without our record: on the merge result; before a merge the newest tag.
+        missing: Names of tags of earlier revisions that we made, and that are gone or replaced.
+    """
+
+    revision: int = 0
+    tagged: bool = False
+    withdrawn: bool = False
+    lost: Lost | None = None
+    tag: str = ""
+    clash: str = ""
+    foreign: tuple[Foreign, ...] = ()
+    missing: tuple[str, ...] = ()
