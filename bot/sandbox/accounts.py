@@ -259,6 +259,14 @@ class Accounts:
         else:
             self._allow_user(caller, need, repo)
 
+    def sees(self, caller: Caller, repo: Repository) -> bool:
+        """Whether a caller may know that a repository is there."""
+        try:
+            self.allow(caller, Need(), repo)
+        except RefusedError:
+            return False
+        return True
+
     def _allow_installation(self, token: InstallationToken, need: Need) -> None:
         if token.installation.suspended_at is not None:
             raise RefusedError(403, "This installation has been suspended")

@@ -12,7 +12,7 @@ import contextlib
 import re
 import time
 from dataclasses import dataclass
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from bot.sandbox import git_hook, refs, workflows
 from bot.sandbox.accounts import Accounts, Caller, granted
@@ -39,6 +39,7 @@ class _Asked:
     service: str
     repo: Repository | None
     caller: Caller
+    moved: str | None = None
 
     @property
     def writes(self) -> bool:
@@ -102,6 +103,8 @@ class GitHttp:
         if plan.failure is not None:
             body = str(plan.failure.body or "Server Error").encode()
             await respond(send, plan.failure.status, list(plan.failure.headers.items()), body)
+        elif asked.moved is not None and refused is None:
+            await respond(send, 301, [("Location", asked.moved)])
         elif refused is not None or asked.repo is None:
             await _refuse(send, refused or RefusedError(404, "Not Found"))
         elif asked.writes and asked.rest == "git-receive-pack":
@@ -116,24 +119,37 @@ class GitHttp:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         rest = match["rest"] if match else ""
         service = query.get("service", [""])[0] if rest == "info/refs" else rest
-        caller, repo = Caller(), None
+        caller, repo, moved = Caller(), None, None
         refused: RefusedError | None = None
         with self._state.lock:
             try:
                 caller = self._accounts.caller(headers.get("authorization"))
                 if match is not None:
-                    repo = self._state.repository(match["owner"], match["repo"])
+                    owner, name = unquote(match["owner"]), match["repo"]
+                    former = self._state.moved(owner, name)
+                    repo = former or self._state.repository(owner, name)
                     self._allow(caller, repo, service)
+                    if former is not None:
+                        query = scope.get("query_string", b"").decode("latin-1")
+                        moved = f"{self._web}/{former.full_name}.git/{rest}?{query}".rstrip("?")
             except RefusedError as no:
                 # Without a name, GitHub asks for one before it says what is not there.
                 refused = no if caller.user is not None else RefusedError(401, "No account given")
         asked = _Asked(
-            method=scope["method"], path=path, rest=rest, service=service, repo=repo, caller=caller
+            method=scope["method"],
+            path=path,
+            rest=rest,
+            service=service,
+            repo=repo,
+            caller=caller,
+            moved=moved,
         )
         return asked, refused
 
     def _allow(self, caller: Caller, repo: Repository, service: str) -> None:
         writes = service == "git-receive-pack"
+        if writes and repo.archived:
+            raise RefusedError(403, "This repository was archived so it is read-only.")
         if caller.token is not None:
             ids = caller.token.repository_ids
             covered = repo in caller.token.installation.repositories

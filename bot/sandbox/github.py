@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from bot.sandbox import (
     github_activity,
@@ -32,7 +33,7 @@ from bot.sandbox import (
 )
 from bot.sandbox.accounts import NEEDS, Accounts, Caller
 from bot.sandbox.asgi import Receive, Scope, Send, headers_of, raw_path, read_body, respond
-from bot.sandbox.errors import GitError, RefusedError
+from bot.sandbox.errors import GitError, RefusedError, not_found
 from bot.sandbox.faults import Call, Failure, Faults, Plan
 from bot.sandbox.github_json import Links
 from bot.sandbox.routing import Answer, Request, Route, find, named, query_of, route
@@ -229,11 +230,34 @@ class GitHub:
         )
         if chosen is None:
             return graphql.answer(request)
-        repo = request.repo if "repo" in params else None
+        try:
+            repo = request.repo if "repo" in params else None
+        except RefusedError:
+            return self._moved(request)
         self._accounts.allow(caller, chosen.need, repo)
+        if repo is not None and repo.archived and asked.method != "GET":
+            raise RefusedError(403, "Repository was archived so is read-only.")
         if chosen.template == "/rate_limit":
             return Answer(body=self._rate_limit(caller))
         return chosen.handler(request)
+
+    def _moved(self, request: Request) -> Answer:
+        """Where a repository is found that had this name before; 404 where there is none.
+
+        Raises:
+            RefusedError: 404, also for who may not see where it went.
+        """
+        params = request.params
+        found = request.state.moved(params["owner"], params["repo"])
+        if found is None or not self._accounts.sees(request.caller, found):
+            raise not_found()
+        rest = "".join(f"/{part}" for part in request.path.split("/")[4:])
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        url = f"{self._links.api}/repositories/{found.id}{rest}{query}"
+        status = 301 if request.method == "GET" else 307
+        message = "Moved Permanently" if status == 301 else "Temporary Redirect"
+        body = {"message": message, "url": url, "documentation_url": _DOCS}
+        return Answer(status=status, body=body, headers={"Location": url})
 
     def _finish(
         self, asked: _Asked, caller: Caller, template: str, answer: Answer

@@ -179,10 +179,34 @@ def _installation_repositories(_state: State, links: Links, happening: Happening
     return {
         "installation": basic.installation(links, happening.extra["installation"]),
         "repository_selection": "selected",
-        "repositories_added": [_short(repo) for repo in happening.extra["added"]],
-        "repositories_removed": [],
+        "repositories_added": [_short(repo) for repo in happening.extra.get("added", ())],
+        "repositories_removed": [_short(repo) for repo in happening.extra.get("removed", ())],
         "requester": None,
     }
+
+
+def _installation_target(_state: State, links: Links, happening: Happening) -> Json:
+    installation = happening.extra["installation"]
+    return {
+        "account": basic.user(links, installation.account),
+        "changes": happening.extra["changes"],
+        "target_type": installation.account.kind,
+        "installation": {
+            "id": installation.id,
+            "node_id": installation_node_id(installation),
+        },
+    }
+
+
+def _repository(_state: State, links: Links, happening: Happening) -> Json:
+    made: Json = {"repository": basic.repository(links, _repo(happening))}
+    if "changes" in happening.extra:
+        made["changes"] = happening.extra["changes"]
+    if "old_owner" in happening.extra:
+        old = happening.extra["old_owner"]
+        key = "organization" if old.kind == "Organization" else "user"
+        made["changes"] = {"owner": {"from": {key: basic.user(links, old)}}}
+    return made
 
 
 def _short(repo: Repository) -> Json:
@@ -213,4 +237,6 @@ _BUILDERS: dict[str, Callable[[State, Links, Happening], dict[str, Any]]] = {
     "status": _status,
     "installation": _installation,
     "installation_repositories": _installation_repositories,
+    "installation_target": _installation_target,
+    "repository": _repository,
 }

@@ -8,7 +8,7 @@ from typing import Any
 from graphql import GraphQLResolveInfo
 
 from bot.sandbox import github_json as basic
-from bot.sandbox.accounts import Need, granted
+from bot.sandbox.accounts import granted
 from bot.sandbox.connections import QueryError, connection
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.model import Comment, Pull, Repository, Review, User
@@ -20,20 +20,11 @@ Resolver = Callable[..., Any]
 
 TALK = "issues=read; pull_requests=read"
 PULLS = "pull_requests=read"
-_ANY = Need()
 
 
 def request_of(info: Info) -> Request:
     """The request that a query came in."""
     return info.context
-
-
-def _may_see(request: Request, repo: Repository) -> bool:
-    try:
-        request.accounts.allow(request.caller, _ANY, repo)
-    except RefusedError:
-        return False
-    return True
 
 
 def need(info: Info, need: str) -> None:
@@ -54,7 +45,7 @@ def repository(_root: Any, info: Info, owner: str, name: str, **more: bool) -> R
         found = found or request.state.repository(owner, name)
     except RefusedError:
         found = None
-    if found is None or not _may_see(request, found):
+    if found is None or not request.accounts.sees(request.caller, found):
         message = f"Could not resolve to a Repository with the name '{owner}/{name}'."
         raise QueryError("NOT_FOUND", message)
     return found
@@ -101,7 +92,7 @@ def _by_id(request: Request, wanted: str) -> Any:
     if prefix in ("U", "BOT", "O"):
         return next((u for u in data.users.values() if u.id == number), None)
     for repo in data.repositories.values():
-        if not _may_see(request, repo):
+        if not request.accounts.sees(request.caller, repo):
             continue
         if prefix == "R" and repo.id == number:
             return repo

@@ -30,6 +30,7 @@ from bot.sandbox.state import State
 _TIMEOUT = 10.0  # seconds GitHub waits for an answer
 _PERMISSION = {
     "push": "contents=read",
+    "repository": "metadata=read",
     "create": "contents=read",
     "delete": "contents=read",
     "pull_request": "pull_requests=read",
@@ -39,7 +40,7 @@ _PERMISSION = {
     "check_suite": "checks=read",
     "status": "statuses=read",
 }
-_ALWAYS = ("installation", "installation_repositories")
+_ALWAYS = ("installation", "installation_repositories", "installation_target")
 _OWNER_ONLY = ("rerequested", "requested", "requested_action")
 """Actions of checks that only the App they belong to hears of, subscribed or not."""
 

@@ -476,7 +476,8 @@ class Happening:
     Keys of `extra`, by kind: push, create, delete: `change`; pull_request: `pull`, and
     `before`/`after`, `label` or `changes`; pull_request_review: `review`; issue_comment:
     `comment`, `changes`; check_run: `run`; check_suite: `suite`; status: `status`;
-    installation: `installation`; installation_repositories: `installation`, `added`.
+    installation: `installation`; installation_repositories: `installation`, `added` or
+    `removed`; installation_target: `installation`, `changes`; repository: `changes`, `old_owner`.
     """
 
     kind: str

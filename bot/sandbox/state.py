@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.sandbox import git as gitlib
+from bot.sandbox.administration import Administration
 from bot.sandbox.checks import Checks
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.git_protocol import Git, GitStore, NewCommit
@@ -92,6 +93,7 @@ class State:
         self.talk = Talk(self)
         self.checks = Checks(self)
         self.rules = Rules(self)
+        self.admin = Administration(self)
 
     def at(self, data: Data) -> State:
         """A view of the forge whose memory is `data`, a moment of earlier."""
@@ -162,6 +164,7 @@ class State:
     def delete_repository(self, repo: Repository) -> None:
         """Take a repository away; pull requests from it keep their commits and lose their head."""
         with self.lock:
+            self.emit("repository", "deleted", repo, repo.owner)
             del self.data.repositories[repo.id]
             for installation in self.data.installations.values():
                 if repo in installation.repositories:

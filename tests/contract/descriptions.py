@@ -123,6 +123,8 @@ _ANYWHERE = frozenset({401, 403, 404, 429})
 """Answers that come on operations which do not list them."""
 
 _KNOWN_UNLISTED: Mapping[tuple[str, str, int], str] = {
+    ("*", "*", 301): "documented in prose: any path of a repository that was renamed",
+    ("*", "*", 307): "documented in prose: the same for methods that change something",
     ("*", "*", 400): "recorded: 'Problems parsing JSON' on operations that do not list it",
     ("POST", "/repos/{owner}/{repo}/statuses/{sha}", 422): "recorded: description too long",
     ("POST", "/repos/{owner}/{repo}/check-runs", 422): "documented in prose: 50 annotations",

@@ -105,13 +105,15 @@ EVENTS: Mapping[str, str] = {
     "delete": "",
     "installation": "created deleted suspend unsuspend new_permissions_accepted",
     "installation_repositories": "added removed",
+    "installation_target": "renamed",
     "issue_comment": "created edited deleted",
     "ping": "",
     "pull_request": "opened closed reopened synchronize edited labeled unlabeled"
     " converted_to_draft ready_for_review",
     "pull_request_review": "submitted edited dismissed",
     "push": "",
-    "repository": "created deleted edited renamed",
+    "repository": "archived created deleted edited privatized publicized renamed transferred"
+    " unarchived",
     "status": "",
 }
 """Event to the actions kept; an event without actions has an empty list."""
