@@ -9,8 +9,6 @@ Source: reference/kpt.md, section 5.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from cadlib import resourcelist
@@ -18,18 +16,53 @@ from cadlib.errors import PackageError
 from fnrunner import results
 from fnrunner.errors import FunctionFailedError
 from fnrunner.results import Result
-from fnrunner.run import Bounds, Outcome
+from fnrunner.run import Outcome, within
 from fnrunner.sandbox import Ended
+
+__all__ = ["is_block", "no_answer", "outcome", "refusal", "within"]
 
 _LONGEST_WORDS: Final = 2000  # characters of what it said, in an error that people read
 # In block style, a list as every function library writes it. Whoever takes the answer reads it
 # whole anyway, so that what begins like one is not read twice.
 _BLOCK: Final = re.compile(rb"^kind: ResourceList\s*$", re.MULTILINE)
-_SPARE: Final = 0.1  # seconds
+
+
+def is_block(output: bytes) -> bool:
+    """Return whether an output is written as function libraries write a ResourceList."""
+    return _BLOCK.search(output) is not None
+
+
+def no_answer(name: str, reason: str, log: str) -> FunctionFailedError:
+    """Return the error for a function that succeeded without a ResourceList.
+
+    Args:
+        name: The function, as it was asked for.
+        reason: Why what it wrote is none.
+        log: What it said.
+    """
+    said = log.strip()[:_LONGEST_WORDS] or "It said nothing"
+    return FunctionFailedError(name, f"its output is no ResourceList ({reason}). {said}")
+
+
+def refusal(
+    ended: Ended, resources: bytes, log: str, found: tuple[Result, ...], digest: str
+) -> Outcome:
+    """Return the answer of a function that refused.
+
+    Args:
+        ended: What its program left.
+        resources: Its list.
+        log: What it said.
+        found: Its results.
+        digest: What ran.
+    """
+    return Outcome(
+        resources, log, failed=True, results=found, digest=digest, exit_code=ended.status
+    )
 
 
 def outcome(name: str, ended: Ended, digest: str) -> Outcome:
-    """Return what a function answered.
+    """Return what a function answered, read here and now; for a process that serves nobody else.
 
     Args:
         name: The function, as it was asked for.
@@ -40,41 +73,14 @@ def outcome(name: str, ended: Ended, digest: str) -> Outcome:
         FunctionFailedError: It says that it succeeded and wrote no ResourceList.
     """
     if ended.status != 0:
-        return _refusal(ended, digest)
-    if not _BLOCK.search(ended.output):
+        try:
+            found = tuple(resourcelist.decode(ended.output).results)
+        except PackageError:  # many write nothing, or words, when they fail: their log says why
+            return refusal(ended, results.resource_list(()), ended.log, (), digest)
+        return refusal(ended, ended.output, ended.log, found, digest)
+    if not is_block(ended.output):
         try:
             resourcelist.decode(ended.output)
         except PackageError as error:
-            said = ended.log.strip()[:_LONGEST_WORDS] or "It said nothing"
-            raise FunctionFailedError(
-                name, f"its output is no ResourceList ({error}). {said}"
-            ) from error
+            raise no_answer(name, str(error), ended.log) from error
     return Outcome(ended.output, ended.log, digest=digest)
-
-
-def _refusal(ended: Ended, digest: str) -> Outcome:
-    resources = ended.output
-    found: tuple[Mapping[str, object], ...] = ()
-    try:
-        found = resourcelist.decode(resources).results
-    except PackageError:  # many write nothing, or words, when they fail: their log says why
-        resources = results.resource_list(())
-    listed: tuple[Result, ...] = tuple(found)
-    return Outcome(
-        resources, ended.log, failed=True, results=listed, digest=digest, exit_code=ended.status
-    )
-
-
-def within(bounds: Bounds, seconds: float | None) -> Bounds:
-    """Return bounds for a caller who waits so long.
-
-    Args:
-        bounds: What the function may take.
-        seconds: How long its caller waits; None if that is not known.
-
-    Returns:
-        Bounds with a little less time than that, so that the caller still hears what was taken.
-    """
-    if seconds is None:
-        return bounds
-    return replace(bounds, seconds=min(bounds.seconds, max(seconds - _SPARE, 0.9 * seconds)))

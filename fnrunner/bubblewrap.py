@@ -4,6 +4,9 @@ Rules
 - Options go through a file in memory, so that no other user can read a function's environment
   among this machine's processes; bubblewrap itself gets an empty environment.
 - The root is read-only. Writable are `/tmp` and `/dev/shm`, in memory, each with a size.
+- `/dev` has what functions use, and no terminals: the kernel keeps buffers for each that is opened,
+  and counts them nowhere. Where nobody counts memory that belongs to no process, `/dev/zero` is
+  `/dev/full`, which reads the same and cannot be mapped.
 - A root folder without plain folders `proc`, `dev` and `tmp` is shown entry by entry: nothing is
   ever made in it, and a link of these names in an image leads nowhere.
 - Where the sandbox's user is another than ours, that user must be able to reach what is shown.
@@ -44,6 +47,8 @@ NEEDED: Final = frozenset(
 # What programs of this machine need to be loaded. Nothing else in /etc: it holds secrets.
 _HOST: Final = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _HOST_FILES: Final = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
+_STREAMS: Final = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 _NETWORK_FILES: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
 _CERTIFICATES: Final = ("/etc/ssl", "/etc/pki", "/etc/ca-certificates")
 
@@ -78,10 +83,12 @@ class Bubblewrap:
     Attributes:
         path: The program.
         options: All options it knows, such as "--ro-bind-fd".
+        unseen: Nobody counts memory that belongs to no process, so that there shall be none.
     """
 
     path: str
     options: frozenset[str]
+    unseen: bool = False
 
     def arguments(self, program: Program, temporary_bytes: int) -> list[str]:
         """Return the options for a program, without the program itself.
@@ -105,7 +112,8 @@ class Bubblewrap:
             arguments.append("--disable-userns")
         arguments += _root(program)
         arguments += (
-            *("--proc", "/proc", "--dev", "/dev"),
+            *("--proc", "/proc"),
+            *self._devices(),
             *("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - not ours
             *("--remount-ro", "/dev"),
             *("--perms", "1777", "--size", str(temporary_bytes), "--tmpfs", "/tmp"),  # noqa: S108 - not ours
@@ -120,6 +128,14 @@ class Bubblewrap:
         if any("\0" in argument for argument in (*arguments, *program.argv)):
             raise ValueError("an argument or a variable holds a zero byte")
         return arguments
+
+    def _devices(self) -> Iterator[str]:
+        yield from ("--size", str(SHM_BYTES), "--tmpfs", "/dev")
+        for name in _DEVICES:
+            shown = "full" if self.unseen and name == "zero" else name
+            yield from ("--dev-bind", f"/dev/{shown}", f"/dev/{name}")
+        for name, number in _STREAMS.items():
+            yield from ("--symlink", f"/proc/self/fd{number}", f"/dev/{name}")
 
 
 def closed(program: Program) -> Path | None:

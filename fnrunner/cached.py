@@ -8,7 +8,8 @@ Rules
   processes share and that outlives them. Both are bounded; what was used longest ago goes first.
 - A function that refused is an answer as well. One that could not be run, or was stopped, is not.
 - Functions marked impure are run each time.
-- Calls that are the same and at the same time are run once.
+- Calls that are the same and at the same time are run once, for as long as one of the callers
+  waits: each has its own deadline, and none has another's.
 """
 
 import asyncio
@@ -20,13 +21,24 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from fnrunner.errors import FunctionTimeoutError
-from fnrunner.run import MIB, Grant, Granted, Identified, Outcome
+from fnrunner.run import (
+    CALL,
+    MIB,
+    Call,
+    Grant,
+    Granted,
+    Identified,
+    Outcome,
+    Ready,
+    current_call,
+    late,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -242,9 +254,16 @@ def _remove(path: Path) -> None:
 
 @dataclass(slots=True)
 class _Shared:
-    """A call that several wait for."""
+    """A call that several wait for.
+
+    Attributes:
+        task: What runs it.
+        call: How far it has come.
+        waiting: How many wait for it.
+    """
 
     task: asyncio.Task[Outcome]
+    call: Call
     waiting: int = 0
 
 
@@ -258,6 +277,7 @@ class Cached:
         disk: Answers of all processes on this machine; None for none.
         hit: Told the name of each function that was answered for from what is kept.
         missed: Told the name of each that was not.
+        ready: Brings what a function needs besides a turn; None where nothing has to be.
     """
 
     def __init__(
@@ -268,6 +288,7 @@ class Cached:
         disk: Disk | None = None,
         hit: Callable[[str], None] = lambda _: None,
         missed: Callable[[str], None] = lambda _: None,
+        ready: Ready | None = None,
     ) -> None:
         self._inner = inner
         self._grant = grant
@@ -275,6 +296,7 @@ class Cached:
         self._disk = disk
         self._hit = hit
         self._missed = missed
+        self._ready = ready
         self._shared: dict[str, _Shared] = {}
 
     async def identity(self, image: str) -> str:
@@ -283,45 +305,57 @@ class Cached:
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Return the answer that is kept, or run the function and keep its answer."""
+        clock = asyncio.get_running_loop().time
+        came = clock()
         what = await self._inner.identity(image)
         granted = self._grant(image, what)
-        if not granted.pure:
-            return await self._inner.run(image, resources, seconds=seconds)
-        key = _key(what, granted, resources)
-        found = await self._find(key)
-        if found is not None:
-            self._hit(image)
-            return found
-        self._missed(image)
-        if key not in self._shared:
-            run = self._run(key, what, image, resources, seconds)
-            self._shared[key] = _Shared(asyncio.create_task(run))
-            return await self._wait(key)
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        try:
-            return await self._wait(key)
-        except FunctionTimeoutError:  # the other caller had less time than this one
-            left = None if seconds is None else max(0.0, seconds - (clock() - began))
-            return await self._run(key, what, image, resources, left)
+        key = _key(what, granted, resources) if granted.pure else ""
+        if key:
+            found = await self._find(key)
+            if found is not None:
+                self._hit(image)
+                return found
+            self._missed(image)
 
-    async def _wait(self, key: str) -> Outcome:
-        """Wait for a shared call; the last who goes away stops it."""
-        shared = self._shared[key]
+        def left() -> float | None:
+            return None if seconds is None else max(0.0, seconds - (clock() - came))
+
+        if self._ready is not None:
+            await self._ready(image, left())
+        if not key:
+            return await self._inner.run(image, resources, seconds=left())
+        if key not in self._shared:
+            self._shared[key] = self._begun(key, what, image, resources)
+        return await self._wait(key, image, left())
+
+    def _begun(self, key: str, what: str, image: str, resources: bytes) -> _Shared:
+        """Start a call that others may join."""
+        call = Call(current_call().caller)
+        context = copy_context()
+        context.run(CALL.set, call)
+        run = self._run(key, what, image, resources)
+        return _Shared(asyncio.create_task(run, context=context), call)
+
+    async def _wait(self, key: str, image: str, seconds: float | None) -> Outcome:
+        """Wait for a shared call until the caller's own time is up; the last who goes stops it."""
+        shared, own = self._shared[key], current_call()
         shared.waiting += 1
         try:
-            return await asyncio.shield(shared.task)
+            async with asyncio.timeout(seconds):
+                return await asyncio.shield(shared.task)
+        except TimeoutError as error:
+            raise late(image, seconds or 0.0, shared.call) from error
         finally:
+            own.waiting = shared.call.waiting
             shared.waiting -= 1
             if not shared.waiting:
                 shared.task.cancel()
-                if self._shared.get(key) is shared:
-                    del self._shared[key]
+            if self._shared.get(key) is shared and (shared.task.done() or not shared.waiting):
+                del self._shared[key]
 
-    async def _run(
-        self, key: str, what: str, image: str, resources: bytes, seconds: float | None
-    ) -> Outcome:
-        outcome = await self._inner.run(image, resources, seconds=seconds)
+    async def _run(self, key: str, what: str, image: str, resources: bytes) -> Outcome:
+        """Run it for as long as its limits let it: who waits for it may change."""
+        outcome = await self._inner.run(image, resources)
         if outcome.digest == what:  # a tag may have moved in between
             self._memory.put(key, outcome)
             if self._disk is not None:

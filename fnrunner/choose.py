@@ -1,12 +1,14 @@
 """Which runner gets a call, and what guards it: the only place that knows the order.
 
-sizes, time, crowd -> answers kept -> queue -> builtin, executable, image, pod: first that has it
+sizes, time, crowd -> answers kept -> images brought -> queue
+-> builtin, executable, image, pod: first that has it
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,15 +19,15 @@ from fnrunner.errors import (
     ClusterError,
     FunctionNotFoundError,
     FunctionRefusedError,
-    FunctionTimeoutError,
     MessageTooLargeError,
-    RunnerBusyError,
     SandboxError,
 )
 from fnrunner.process import Executables
-from fnrunner.run import Identified, Outcome
+from fnrunner.reader import Reader
+from fnrunner.run import CALL, Call, Identified, Outcome, Ready, Readying, current_call, late
 from fnrunner.sandbox import Sandbox
 from fnrunner.settings import KINDS, Names, Settings
+from fnrunner.turns import Places, Turns, most
 
 if TYPE_CHECKING:
     from fnrunner.image import Images
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_RETRY_AFTER: Final = 1.0  # seconds; a queue of 64 short functions drains in about that time
 _CROWD: Final = 4  # times the calls that run or wait for their turn: most find an answer kept
 _NONE_NEEDED: Final = SandboxError("no executables are configured", "Configure one")
 
@@ -62,6 +63,17 @@ class FirstThatHas:
                 continue
         raise FunctionNotFoundError(image)
 
+    async def ready(self, image: str, seconds: float | None) -> None:
+        """Have what it needs brought by the first runner that has it; see `Images.ready`."""
+        for runner in self._runners:
+            try:
+                await runner.identity(image)
+            except FunctionNotFoundError:
+                continue
+            if isinstance(runner, Readying):
+                await runner.ready(image, seconds=seconds)
+            return
+
 
 class TimeLimited:
     """A runner that stops waiting for a function after `limit` seconds."""
@@ -84,11 +96,15 @@ class TimeLimited:
 
 @asynccontextmanager
 async def _within(image: str, seconds: float) -> AsyncIterator[None]:
+    call = Call(current_call().caller)
+    before = CALL.set(call)
     try:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError as error:
-        raise FunctionTimeoutError(image, seconds) from error
+        raise late(image, seconds, call) from error
+    finally:
+        CALL.reset(before)
 
 
 class SizeLimited:
@@ -124,8 +140,7 @@ class CrowdLimited:
 
     def __init__(self, inner: Identified, most: int) -> None:
         self._inner = inner
-        self._most = most
-        self._now = 0
+        self._places = Places(most)
 
     async def identity(self, image: str) -> str:
         """Return what it means."""
@@ -133,31 +148,21 @@ class CrowdLimited:
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it, or raise RunnerBusyError."""
-        if self._now >= self._most:
-            raise _crowded(image, self._now)
-        self._now += 1
-        try:
+        async with self._places.one(image):
             return await self._inner.run(image, resources, seconds=seconds)
-        finally:
-            self._now -= 1
-
-
-def _crowded(image: str, now: int) -> RunnerBusyError:
-    return RunnerBusyError(f'function "{image}"', f"{now} calls are ahead of it", _RETRY_AFTER)
 
 
 class QueueLimited:
-    """A runner that runs some calls at a time, and lets some more wait, first come, first served.
+    """A runner that runs some calls at a time, and lets some more wait for their turn.
 
-    A call that comes when the queue is full is sent away at once: it costs less than
-    letting it time out, and the caller knows when to come back.
+    A call that comes when the queue is full is sent away at once, or one of those that have
+    the most there: it costs less than letting it time out, and the caller knows when to come back.
     """
 
     def __init__(self, inner: Identified, *, running: int, waiting: int) -> None:
         self._inner = inner
-        self._turns = asyncio.Semaphore(running)  # gives turns in the order in which they wait
-        self._most = running + waiting
-        self._now = 0
+        self._turns = Turns(running)
+        self._places = Places(waiting)
 
     async def identity(self, image: str) -> str:
         """Return what it means, which needs no turn."""
@@ -165,22 +170,40 @@ class QueueLimited:
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it, or raise RunnerBusyError."""
-        if self._now >= self._most:
-            raise _crowded(image, self._now)
+        clock = asyncio.get_running_loop().time
+        came, call = clock(), current_call()
+        async with AsyncExitStack() as had:
+            call.waiting = True  # and so it was, if its time ends here
+            with metrics.waiting(image):
+                if self._turns.free(image):
+                    await had.enter_async_context(self._turns.one(image))
+                else:
+                    async with self._places.one(image, self._turns.running):
+                        await had.enter_async_context(self._turns.one(image))
+            call.waiting = False
+            left = None if seconds is None else max(0.0, seconds - (clock() - came))
+            with metrics.running(image):
+                return await self._inner.run(image, resources, seconds=left)
+
+
+class Readied:
+    """A runner that has everything brought that a function needs before it waits for its turn."""
+
+    def __init__(self, inner: Identified, ready: Ready) -> None:
+        self._inner = inner
+        self._ready = ready
+
+    async def identity(self, image: str) -> str:
+        """Return what it means."""
+        return await self._inner.identity(image)
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        """Run it, once what it needs is here."""
         clock = asyncio.get_running_loop().time
         came = clock()
-        self._now += 1
-        try:
-            with metrics.waiting(image):
-                await self._turns.acquire()
-            try:
-                left = None if seconds is None else max(0.0, seconds - (clock() - came))
-                with metrics.running(image):
-                    return await self._inner.run(image, resources, seconds=left)
-            finally:
-                self._turns.release()
-        finally:
-            self._now -= 1
+        await self._ready(image, seconds)
+        left = None if seconds is None else max(0.0, seconds - (clock() - came))
+        return await self._inner.run(image, resources, seconds=left)
 
 
 class Renamed:
@@ -226,10 +249,20 @@ async def runners(settings: Settings) -> AsyncIterator[Identified]:
         OSError: The folder of answers cannot be used.
     """
     limits, cache = settings.limits, settings.form.cache
+    # What cannot be sent on need not be heard out.
+    policy = settings.policy.within(limits.message_bytes, limits.seconds)
+    settings = replace(settings, policy=policy)
     async with AsyncExitStack() as stack:
+        workers = Builtin(
+            settings.form.prefixes,
+            running=most(limits.running),
+            message_bytes=limits.message_bytes,
+        )
+        stack.push_async_callback(workers.close)
         wanted = [kind for kind in KINDS if kind in settings.form.runtimes]
-        each = [await _make(stack, kind, settings) for kind in wanted]
-        runner: Identified = FirstThatHas(*filter(None, each))
+        each = [await _make(stack, kind, settings, workers) for kind in wanted]
+        there = FirstThatHas(*filter(None, each))
+        runner: Identified = there
         runner = QueueLimited(runner, running=limits.running, waiting=limits.waiting)
         if cache.enabled:
             disk = Disk(Path(cache.folder), cache.disk) if cache.folder else None
@@ -242,34 +275,41 @@ async def runners(settings: Settings) -> AsyncIterator[Identified]:
                 disk,
                 hit=metrics.cache_hit,
                 missed=metrics.cache_miss,
+                ready=there.ready,
             )
+        else:
+            runner = Readied(runner, there.ready)
         runner = CrowdLimited(runner, _CROWD * (limits.running + limits.waiting))
         yield SizeLimited(TimeLimited(runner, limits.seconds), limits.message_bytes)
 
 
-async def _make(stack: AsyncExitStack, kind: str, settings: Settings) -> Identified | None:
+async def _make(
+    stack: AsyncExitStack, kind: str, settings: Settings, workers: Builtin
+) -> Identified | None:
     match kind:
         case "builtin":
-            builtin = Builtin(settings.form.prefixes, running=settings.limits.running)
-            stack.push_async_callback(builtin.close)
-            builtin.start()
-            return Renamed(builtin, settings.aliases) if settings.aliases else builtin
+            workers.start()
+            return Renamed(workers, settings.aliases) if settings.aliases else workers
         case "executable":
-            fence = await asyncio.to_thread(_sandbox) if settings.programs else _NONE_NEEDED
-            return Executables(settings.programs, settings.policy, fence)
+            fence = (
+                await asyncio.to_thread(_sandbox, settings) if settings.programs else _NONE_NEEDED
+            )
+            return Executables(settings.programs, settings.policy, fence, Reader(workers))
         case "pod":
             return await _make_pods(stack, settings)
         case _:
-            return await _make_images(stack, settings)
+            return await _make_images(stack, settings, workers)
 
 
-async def _make_images(stack: AsyncExitStack, settings: Settings) -> Identified | None:
+async def _make_images(
+    stack: AsyncExitStack, settings: Settings, workers: Builtin
+) -> Identified | None:
     """Return what runs images here; None where they cannot be, and pods are wanted as well."""
     from fnrunner.store import StoreError  # what fetches images takes a while to read
 
     alone = "pod" in settings.form.runtimes
     try:
-        found = await asyncio.to_thread(images, settings)
+        found = await asyncio.to_thread(images, settings, Reader(workers))
     except StoreError as error:  # which no builtin function needs
         _log.warning("images %s: %s", "run in pods alone" if alone else "are refused", error)
         return None if alone else Refusing(error.problem, error.fix)
@@ -290,15 +330,19 @@ async def _make_pods(stack: AsyncExitStack, settings: Settings) -> Identified:
         return Refusing(f"functions run in pods, and {error.reason}", error.fix)
 
 
-def _sandbox() -> Sandbox | SandboxError:
+def _sandbox(settings: Settings) -> Sandbox | SandboxError:
     try:
-        return Sandbox.here()
+        return Sandbox.here(uncounted=settings.form.sandbox.uncounted)
     except SandboxError as error:
         return error
 
 
-def images(settings: Settings) -> "Images":
+def images(settings: Settings, reader: Reader | None = None) -> "Images":
     """Return a runner of images; whoever makes one closes it.
+
+    Args:
+        settings: The runner's.
+        reader: Reads what they write; None makes one.
 
     Raises:
         StoreError: The folder of images cannot be used.
@@ -312,8 +356,9 @@ def images(settings: Settings) -> "Images":
         resolve_seconds=form.resolve,
         offline=form.offline,
         access=_access(settings),
+        uncounted=settings.form.sandbox.uncounted,
     )
-    return image.images(how, settings.policy)
+    return image.images(how, settings.policy, reader)
 
 
 def _access(settings: Settings) -> "Access":

@@ -4,8 +4,8 @@ Rules
 - What a name means is `resolve`'s to say; what it meant is kept with the images.
 - `Outcome.digest` is the digest of what the name means: of the index where it leads to one.
   That is what tools show for a tag, and what can be written behind it.
-- An image is brought once, whoever asks for it and however often; whoever gave up waiting finds
-  it there the next time.
+- An image is brought once, whoever asks for it and however often. Whoever gave up waiting is told
+  to come again, and it goes on meanwhile; it stops when all callers have left.
 - Entrypoint, arguments, variables and working directory are the image's own; its user is not:
   the sandbox has its own.
 """
@@ -24,23 +24,25 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Final
 
-from fnrunner import answer
 from fnrunner.errors import (
     FunctionRefusedError,
     FunctionUnavailableError,
     SandboxError,
 )
 from fnrunner.manifest import Descriptor, ManifestError
-from fnrunner.once import Once
+from fnrunner.once import Once, Stop
 from fnrunner.policy import Policy
+from fnrunner.reader import Reader
 from fnrunner.registry import Access, Name, Registries, Visit
-from fnrunner.resolve import Resolver, check_program, read_asked, read_image
-from fnrunner.run import MIB, Granted, Outcome
+from fnrunner.resolve import Resolver, check_program, machine, read_asked, read_image
+from fnrunner.run import MIB, Granted, Outcome, within
 from fnrunner.sandbox import Program, Sandbox
 from fnrunner.store import About, Lease, Store, StoreError
-from fnrunner.unpack import LayerError, Room, Tree
+from fnrunner.unpack import LayerError, Room, StoppedError, Tree
 
 _THREADS: Final = 8  # images that are brought at the same time
+_HOST_THREADS: Final = 2  # from one host
+_LINGER_SECONDS: Final = 60.0  # for callers who were told to try again in a moment
 _LAYERS: Final = 3  # of one image at the same time, as docker does
 _SANDBOX_FOLDERS: Final = ("/proc", "/dev", "/tmp")  # noqa: S108 - of the image, not ours
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # docker's
@@ -55,6 +57,7 @@ class Settings:
         size_bytes: How much they may take together on disk.
         resolve_seconds: How long a tag is taken to mean the same digest.
         offline: No registry is asked: only what is here runs.
+        uncounted: As `Sandbox.here` has it.
         access: How registries are reached.
         room: How much one image may take unpacked.
     """
@@ -63,6 +66,7 @@ class Settings:
     size_bytes: int = 10 * 1024 * MIB
     resolve_seconds: float = 300.0
     offline: bool = False
+    uncounted: bool = False
     access: Access = field(default_factory=Access)
     room: Room = field(default_factory=Room)
 
@@ -78,21 +82,26 @@ def usual_folder() -> Path:
     return Path(cache, "porchbot", "images")
 
 
-def images(settings: Settings, policy: Policy) -> "Images":
+def images(settings: Settings, policy: Policy, reader: Reader | None = None) -> "Images":
     """Return a runner of images.
 
     Where no sandbox can be made it refuses all of them, with the reason.
+
+    Args:
+        settings: How they are had.
+        policy: Which may run, and what each may have.
+        reader: Reads what they write; None makes one.
 
     Raises:
         StoreError: The folder of images cannot be used.
     """
     sandbox: Sandbox | SandboxError
     try:
-        sandbox = Sandbox.here()
+        sandbox = Sandbox.here(uncounted=settings.uncounted)
     except SandboxError as error:
         sandbox = error
     store = Store(settings.folder or usual_folder(), settings.size_bytes)
-    return Images(store, Registries(settings.access), sandbox, policy, settings)
+    return Images(store, Registries(settings.access), sandbox, policy, settings, reader)
 
 
 class Images:
@@ -105,8 +114,10 @@ class Images:
         sandbox: Sandbox | SandboxError,
         policy: Policy,
         settings: Settings,
+        reader: Reader | None = None,
     ) -> None:
         """Use `images`, which makes these; an error for a sandbox says why there is none."""
+        self._reader = reader or Reader()
         self._store = store
         self._sandbox = sandbox
         self._policy = policy
@@ -118,7 +129,7 @@ class Images:
             offline=settings.offline,
             kept=store,
         )
-        self._once = Once(_THREADS, "image")
+        self._once = Once(_THREADS, "image", each=_HOST_THREADS, linger=_LINGER_SECONDS)
 
     @property
     def unfenced(self) -> SandboxError | None:
@@ -139,7 +150,7 @@ class Images:
             FunctionUnavailableError: Its registry refuses, or does not answer.
         """
         self._fenced(image)
-        return await self._resolver.digest(self._resolver.name(image))
+        return await self._resolver.shown(self._resolver.name(image))
 
     async def tags(self, image: str) -> tuple[str, ...]:
         """Return the tags that its registry lists for an image, as its name says without a tag.
@@ -149,28 +160,47 @@ class Images:
         """
         return await self._resolver.tags(self._resolver.name(image))
 
+    async def ready(self, image: str, *, seconds: float | None = None) -> None:
+        """Bring its image here, so that `run` need not wait for it.
+
+        Args:
+            image: Its name.
+            seconds: How long the caller waits.
+
+        Raises:
+            FunctionError: As `run`, before anything is started.
+        """
+        self._fenced(image)
+        (await self._here(image, seconds))[2].release()
+
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it in a sandbox."""
         begun = time.monotonic()
         sandbox = self._fenced(image)
+        name, digest, lease = await self._here(image, seconds)
+        with lease:
+            granted = self._policy.granted(name.image, digest)
+            bounds = within(granted.bounds, _left(begun, seconds))
+            program = _program(image, lease, granted)
+            ended = await sandbox.run(image, program, resources, bounds)
+        return await self._reader.outcome(image, ended, digest, _left(begun, seconds))
+
+    async def _here(self, image: str, seconds: float | None) -> tuple[Name, str, Lease]:
+        """Return what a name means, and the image that is here, brought if need be."""
         name = self._resolver.name(image)
         # A little before the caller goes away, to say why.
         patience = None if seconds is None else max(seconds - 1.0, seconds / 2)
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(patience) as until:
                 digest = await self._resolver.digest(name)
-                lease = await self._leased(name, digest)
+                end = until.when()
+                until.reschedule(None)
+            lease = await self._leased(name, digest, end)
         except TimeoutError:
             raise FunctionUnavailableError(
                 image, "its image is still being brought", "Try again in a moment", passing=True
             ) from None
-        with lease:
-            granted = self._policy.granted(name.image, digest)
-            left = None if seconds is None else max(seconds - (time.monotonic() - begun), 0.001)
-            bounds = answer.within(granted.bounds, left)
-            program = _program(image, lease, granted)
-            ended = await sandbox.run(image, program, resources, bounds)
-        return answer.outcome(image, ended, digest)
+        return name, digest, lease
 
     def _fenced(self, image: str) -> Sandbox:
         if isinstance(self._sandbox, SandboxError):
@@ -181,17 +211,36 @@ class Images:
             )
         return self._sandbox
 
-    async def _leased(self, name: Name, digest: str) -> Lease:
-        """Return an image that is here, brought if need be."""
+    async def _leased(self, name: Name, digest: str, end: float | None) -> Lease:
+        """Return an image that is here, brought if need be.
+
+        Args:
+            name: What it was asked for by.
+            digest: What that means.
+            end: When the caller stops waiting, by the loop's clock.
+
+        Raises:
+            TimeoutError: It is not here by then.
+        """
+        clock = asyncio.get_running_loop().time
+
+        def left() -> float | None:
+            return None if end is None else max(end - clock(), 0.0)
+
         repository = f"{name.host}/{name.repository}"
         if not self._store.looked_at(digest):  # which reads a folder of thousands of files
-            await self._once.do(f"look {digest}", partial(self._look, digest))
+            await self._once.do(f"look {digest}", partial(self._look, digest), seconds=left())
         for _ in range(3):  # another process may remove it as soon as it is there
             lease = self._store.lease(digest, repository)
             if lease is not None:
                 return lease
+            stop = Stop()
             await self._once.do(
-                f"image {repository}@{digest}", partial(self._brought, name, digest)
+                f"image {repository}@{digest}",
+                partial(self._brought, name, digest, stop),
+                host=machine(name),
+                stop=stop,
+                seconds=left(),
             )
         raise FunctionUnavailableError(
             name.image,
@@ -204,10 +253,10 @@ class Images:
         if lease is not None:
             lease.release()
 
-    def _brought(self, name: Name, digest: str) -> None:
+    def _brought(self, name: Name, digest: str, stop: Stop) -> None:
         """Bring an image into the store, if it is not there from this repository."""
         try:
-            with self._resolver.visit(name) as visit:
+            with self._resolver.visit(name, stop) as visit:
                 data = visit.manifest(digest)
                 self._store.add(
                     digest,
@@ -219,6 +268,13 @@ class Images:
             raise FunctionRefusedError(name.image, error.reason, error.fix) from error
         except StoreError as error:
             raise FunctionUnavailableError(name.image, error.problem, error.fix) from error
+        except StoppedError as error:
+            raise FunctionUnavailableError(
+                name.image,
+                "it takes too long to unpack its image",
+                "Make it smaller, or try again later",
+                passing=True,
+            ) from error
         except InterruptedError as error:
             raise FunctionUnavailableError(
                 name.image,
@@ -237,7 +293,7 @@ class Images:
                 "Make it smaller, or ask an operator for more",
             )
         wants = read_asked(visit, image)
-        tree = Tree(root, self._settings.room)
+        tree = Tree(root, self._settings.room, lambda: visit.over)
         with closing(_layers(visit, image.layers, root.parent)) as layers:
             for layer in layers:
                 tree.add(layer)
@@ -251,6 +307,10 @@ class Images:
             user=wants.user,
             size_bytes=tree.size_bytes,
         )
+
+
+def _left(begun: float, seconds: float | None) -> float | None:
+    return None if seconds is None else max(seconds - (time.monotonic() - begun), 0.001)
 
 
 def _layers(

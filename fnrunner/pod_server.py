@@ -33,7 +33,7 @@ from fnrunner.errors import (
     MessageTooLargeError,
     RunnerAddressError,
 )
-from fnrunner.run import Bounds, Limits, Outcome
+from fnrunner.run import Bounds, Limits, Outcome, within
 from fnrunner.sandbox import Ended, Used
 from fnrunner.serve import listening
 
@@ -83,12 +83,13 @@ class Started:
         came = time.monotonic()
         async with self._turn:
             left = None if seconds is None else max(seconds - (time.monotonic() - came), 0.001)
-            bounds = answer.within(self._bounds, left)
+            bounds = within(self._bounds, left)
             killed = memory_kills()
             ended = await _Call(image, bounds).whole(self._program, resources)
         if ended.status != 0 and memory_kills() > killed:
             raise FunctionStoppedError(image, "memory", _size(bounds.memory_bytes))
-        outcome = answer.outcome(image, ended, "")
+        # In a thread: whoever looks after the pod is answered meanwhile.
+        outcome = await asyncio.to_thread(answer.outcome, image, ended, "")
         if not outcome.failed and len(outcome.resources) > self._message_bytes:
             raise MessageTooLargeError(image, len(outcome.resources), self._message_bytes)
         return outcome

@@ -23,7 +23,6 @@ from typing import Final, Protocol
 import grpc
 import grpc.aio
 
-from fnrunner import answer
 from fnrunner import pod_group as groups
 from fnrunner import settings as runner_settings
 from fnrunner.cluster import Cluster as Connected
@@ -37,7 +36,7 @@ from fnrunner.pod_server import OWNER
 from fnrunner.policy import Policy
 from fnrunner.registry import Access, Name, Registries
 from fnrunner.resolve import Resolver
-from fnrunner.run import Limits, Outcome
+from fnrunner.run import Limits, Outcome, within
 from fnrunner.settings import PodRule
 
 _log = logging.getLogger(__name__)
@@ -57,6 +56,9 @@ class Meaning(Protocol):
 
     async def digest(self, name: Name) -> str:
         """Return the digest that it means."""
+
+    async def shown(self, name: Name) -> str:
+        """Return the digest that it means, once its repository has shown the image."""
 
     async def asked(self, name: Name, digest: str) -> Asked:
         """Return how its program wants to be started."""
@@ -139,7 +141,7 @@ class Pods:
             FunctionRefusedError: It may not run.
             FunctionUnavailableError: Its registry refuses, or does not answer.
         """
-        return await self._meaning.digest(self._meaning.name(image))
+        return await self._meaning.shown(self._meaning.name(image))
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
         """Run it in a pod; see `Runner.run`."""
@@ -181,7 +183,7 @@ class Pods:
         digest = await self._meaning.digest(name)
         asked = await self._meaning.asked(name, digest)
         granted = self._policy.granted(name.image, digest)
-        bounds = answer.within(granted.bounds, self._settings.limits.seconds + 1.0)
+        bounds = within(granted.bounds, self._settings.limits.seconds + 1.0)
         function = Function(
             image=f"{name.host}/{name.repository}@{digest}",
             argv=asked.argv,

@@ -1,23 +1,29 @@
 """Which functions may run, and what each may have: the operator's rules, as values.
 
 Rules
-- A pattern is the name of an image with `*` for any characters, "/" included; without a tag it
-  means all tags. `PATTERN@sha256:…` means one build only, and `sha256:…` that build from anywhere.
+- A pattern is the name of an image with `*` for any characters; without a tag it means all tags.
+  `PATTERN@sha256:…` means one build only, and `sha256:…` that build whatever its name.
+- What stands before a pattern's first "/" is held against the host alone, so that `*.corp/fns/*`
+  never means `evil.com/x.corp/fns/y`; behind it `*` means "/" as well. `*` alone means everything.
+- A digest names no host: to find out whether a name means it, only hosts are asked that a
+  pattern means too, or that the operator named as a registry.
 - A tag beside a digest is not checked by anybody: a pattern with a tag does not mean such names.
 - What is not among the allowed is refused; what is builtin is allowed by being built in.
 - Of the grants that fit a function, the last counts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, Self
 
 from cadlib import images
 from fnrunner.errors import FunctionRefusedError
-from fnrunner.run import Granted
+from fnrunner.run import Granted, within
 
 ANY: Final = ("*",)
+HUB: Final = "docker.io"
+"""Whose images the names without a host are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,49 @@ class Policy:
                 f" ({digest}) to `allow` in the runner's configuration",
             )
 
+    def check_host(self, image: str, *, named: bool) -> None:
+        """Let a function pass whose registry has to be asked before `check` can be.
+
+        Args:
+            image: Its full name.
+            named: The operator named its registry in the configuration.
+
+        Raises:
+            FunctionRefusedError: No pattern can mean it, or none means its host.
+        """
+        digest = image.partition("@")[2]
+        if any(fits(pattern.partition("@")[0], image) for pattern in self.allow):
+            if not digest:
+                return  # its digest has a say once it is known
+            self.check(image, digest)
+        host = _parts(image)[0]
+        pinned = [each for each in self.allow if each.startswith("sha256:")]
+        if not any(digest in ("", each) for each in pinned):
+            self.check(image, digest or "sha256:…")
+        elif not named and not any(_means_host(pattern, host) for pattern in self.allow):
+            raise FunctionRefusedError(
+                image,
+                f"its registry {host} is not among those that are asked here",
+                f"Add a pattern that fits it ({images.repository(image)}) to `allow` in the"
+                f" runner's configuration, or name {host} under `images.registries`",
+            )
+
+    def within(self, output_bytes: int, seconds: float) -> Self:
+        """Return the policy of a runner that has no use for more.
+
+        Args:
+            output_bytes: Longest answer that it can hand on.
+            seconds: Longest call, which shall still hear what a function took.
+        """
+
+        def less(given: Granted) -> Granted:
+            bounds = within(given.bounds, seconds)
+            output = min(bounds.output_bytes, output_bytes)
+            return replace(given, bounds=replace(bounds, output_bytes=output))
+
+        grants = tuple((pattern, less(given)) for pattern, given in self.grants)
+        return replace(self, usual=less(self.usual), grants=grants)
+
     def granted(self, image: str, digest: str = "") -> Granted:
         """Return what a function may have, by its name as it was asked for, full or short."""
         # Whoever asks by the full name, or with the tag that no tag means, asks for the same.
@@ -79,4 +128,32 @@ def fits(pattern: str, image: str, digest: str = "") -> bool:
     # Beside a digest a tag is mere words, which nobody checks; it counts where the pattern has
     # the digest as well.
     names = (repository,) if pinned and not at else (given, repository)
-    return any(fnmatchcase(each, name if at else pattern) for each in names)
+    return any(_matches(name if at else pattern, each) for each in names)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    if not pattern.strip("*"):
+        return bool(pattern)
+    wanted, host = _parts(pattern), _parts(name)
+    return fnmatchcase(host[0], wanted[0]) and fnmatchcase(host[1], wanted[1])
+
+
+def _means_host(pattern: str, host: str) -> bool:
+    """Return whether a pattern means images of a host; one that is a digest means none."""
+    name = pattern.partition("@")[0]
+    if not name or name.startswith("sha256:"):
+        return False
+    return not name.strip("*") or fnmatchcase(host, _parts(name)[0])
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return a name's host, in lower case as hosts are compared, and the rest from its "/" on.
+
+    A first part that cannot be a host is a part of Docker's registry; a name alone stays as it is.
+    """
+    host, slash, rest = name.partition("/")
+    if not slash:
+        return name, ""
+    if not set(host) & set(".:*?[") and host != "localhost":
+        return HUB, f"/{name}"
+    return host.lower(), f"/{rest}"

@@ -1,10 +1,10 @@
 """Runs executables of this machine that an operator configured as functions, in the sandbox.
 
 Rules
-- An executable sees itself, the folder it lies in, and what programs of this machine need to be
-  loaded; it has no environment but PATH and what it is granted.
-- A folder that holds more than functions (the root, `/etc`, `/var`, a home) is not shown, only
-  the file; nor is one that a sandbox has of its own, such as `/tmp`.
+- An executable sees its own file, the files that are configured with it, and what programs of
+  this machine need to be loaded. It never sees the folder that it lies in: others stand there,
+  and perhaps what belongs to the runner.
+- It has no environment but PATH and what it is granted.
 - Configured is allowed: the list of allowed images is about images.
 """
 
@@ -12,23 +12,19 @@ import asyncio
 import hashlib
 import json
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from fnrunner import answer
 from fnrunner.errors import FunctionNotFoundError, FunctionRefusedError, SandboxError
 from fnrunner.policy import Policy
-from fnrunner.run import Outcome
+from fnrunner.reader import Reader
+from fnrunner.run import Outcome, within
 from fnrunner.sandbox import Program, Sandbox
 from fnrunner.settings import Program as Executable
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-_HOLD_MORE: Final = frozenset(
-    map(Path, ("/etc", "/run", "/var", "/var/cache", "/var/lib", "/var/tmp"))  # noqa: S108 - not ours
-)
-_SANDBOX_OWN: Final = frozenset(map(Path, ("/dev", "/dev/shm", "/proc", "/tmp")))  # noqa: S108 - as above
 
 _Stamp = tuple[int, int, int, int, int]
 
@@ -41,6 +37,7 @@ class Executables:
         executables: Sequence[Executable],
         policy: Policy,
         sandbox: Sandbox | SandboxError,
+        reader: Reader | None = None,
     ) -> None:
         """Make a runner.
 
@@ -48,7 +45,9 @@ class Executables:
             executables: What there is; of two that an image means, the first counts.
             policy: What each may have.
             sandbox: Where they run, or why there is none: then they are refused.
+            reader: Reads what they write; None makes one.
         """
+        self._reader = reader or Reader()
         self._executables = executables
         self._policy = policy
         self._sandbox = sandbox
@@ -82,6 +81,7 @@ class Executables:
             FunctionFailedError: It could not be started, or succeeded without an answer.
             RunnerBusyError: This machine has no room for it now.
         """
+        begun = time.monotonic()
         name, executable = self._find(image)
         sandbox = self._fenced(image)
         digest = _with(await self._digest(image, executable.path), executable.args)
@@ -89,12 +89,13 @@ class Executables:
         program = Program(
             argv=(str(executable.path), *executable.args),
             environment={"PATH": PATH, **granted.environment},
-            binds=_shown(executable.path),
+            binds=_shown(executable.path, executable.files),
             network=granted.network,
         )
-        bounds = answer.within(granted.bounds, seconds)
+        bounds = within(granted.bounds, seconds)
         ended = await sandbox.run(image, program, resources, bounds)
-        return answer.outcome(image, ended, digest)
+        left = None if seconds is None else max(seconds - (time.monotonic() - begun), 0.001)
+        return await self._reader.outcome(image, ended, digest, left)
 
     def _find(self, image: str) -> tuple[str, Executable]:
         """Return an executable and the name that means it."""
@@ -147,15 +148,6 @@ def _with(digest: str, args: Sequence[str]) -> str:
     return f"sha256:{hashlib.sha256(json.dumps([digest, *args]).encode()).hexdigest()}"
 
 
-def _shown(path: Path) -> tuple[Path, ...]:
+def _shown(path: Path, files: Sequence[Path] = ()) -> tuple[Path, ...]:
     """Return what is shown of the machine for an executable, a link to one followed."""
-    return tuple(
-        dict.fromkeys(
-            each if _holds_more(each.parent) else each.parent for each in (path, path.resolve())
-        )
-    )
-
-
-def _holds_more(folder: Path) -> bool:
-    home = Path(os.path.expanduser("~"))
-    return folder in _HOLD_MORE | _SANDBOX_OWN | {home, *home.parents}
+    return tuple(dict.fromkeys((path, path.resolve(), *files)))

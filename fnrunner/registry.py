@@ -41,9 +41,9 @@ from fnrunner.errors import (
 )
 from fnrunner.fetch import FetchError, TooLargeError, loopback
 from fnrunner.manifest import IMAGES, INDEXES, Descriptor
+from fnrunner.policy import HUB
 from fnrunner.run import MIB
 
-_HUB: Final = "docker.io"
 _HUB_SERVER: Final = "registry-1.docker.io"
 _LAST_PORT: Final = 65535
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
@@ -132,14 +132,14 @@ class Name:
             )
         host, slash, rest = images.repository(bare).partition("/")
         if not slash or not ("." in host or ":" in host or host == "localhost"):
-            host, rest = _HUB, host + slash + rest
+            host, rest = HUB, host + slash + rest
         port = host.rpartition(":")[2]
         if ":" in host and port.isdecimal() and not 0 < int(port) <= _LAST_PORT:
             raise FunctionRefusedError(
                 image, f"there is no port {port}", f"Name one from 1 to {_LAST_PORT}"
             )
-        if host in (_HUB, f"index.{_HUB}"):
-            host, rest = _HUB, rest if "/" in rest else f"library/{rest}"
+        if host in (HUB, f"index.{HUB}"):
+            host, rest = HUB, rest if "/" in rest else f"library/{rest}"
         tag = "" if digest else images.base_name_and_tag(bare)[1] or "latest"
         return cls(image, host, rest, tag, digest)
 
@@ -183,7 +183,11 @@ class Registries:
 
     def named(self, host: str) -> bool:
         """Return whether a host may stand at a private address."""
-        return self.access.private or self._site(host) is not None
+        return self.access.private or self.configured(host)
+
+    def configured(self, host: str) -> bool:
+        """Return whether the operator says how a host is reached."""
+        return self._site(host) is not None
 
     def plain(self, host: str) -> bool:
         """Return whether a host, with its port if it has one, speaks HTTP without TLS."""
@@ -196,7 +200,7 @@ class Registries:
 
     def _site(self, host: str) -> Site | None:
         """Return what an operator says about a host; Docker's registry has two names."""
-        other = _HUB if host == _HUB_SERVER else host
+        other = HUB if host == _HUB_SERVER else host
         return self.access.sites.get(host) or self.access.sites.get(other)
 
 
@@ -371,7 +375,7 @@ class Visit:
         raise self._refused(answer, path)
 
     def _url(self, path: str) -> str:
-        host = _HUB_SERVER if self._name.host == _HUB else self._name.host
+        host = _HUB_SERVER if self._name.host == HUB else self._name.host
         scheme = "http" if self._registries.plain(host) else "https"
         return f"{scheme}://{host}/v2/{self._name.repository}/{path}"
 

@@ -4,19 +4,20 @@ Rules
 - The operator's policy is asked before a registry is, as far as names decide.
 - A tag is asked for again after some minutes; a digest means the same for ever. Where a registry
   is away, what a name meant last goes on being meant, as far as somebody kept that.
-- What is asked is asked once, whoever waits for it, and goes on when they go away.
+- What is asked is asked once, whoever waits for it, and no longer than somebody does.
 - Registries answer such questions within moments: one that does not is not waited for as long as
-  for an image, so that others have their turn.
+  for an image, and keeps no more than a few threads waiting.
+- A digest is an image of a repository only once that has shown it, whatever other repository has.
 """
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
 from threading import Event, Lock
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from cadlib import images as names
 from fnrunner import manifest
@@ -26,15 +27,18 @@ from fnrunner.errors import (
     FunctionUnavailableError,
 )
 from fnrunner.manifest import Asked, Image, ManifestError
-from fnrunner.once import Once
+from fnrunner.once import Once, Stop
 from fnrunner.policy import Policy
 from fnrunner.registry import Name, Registries, Visit
 from fnrunner.run import MIB
 from fnrunner.store import Known
 
+T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
 
-_THREADS: Final = 8
+_THREADS: Final = 64  # most wait for an answer
+_HOST_THREADS: Final = 4  # for one host
 _MOST: Final = 10_000  # names and images kept in memory; names come from packages
 _ASK_SECONDS: Final = 60.0  # with three tries, and what registries may ask us to wait
 _AWAY_SECONDS: Final = 30.0  # how long a registry that is away is not asked again
@@ -50,6 +54,9 @@ class Kept(Protocol):
 
     def remember(self, image: str, digest: str) -> None:
         """Keep what a name means now."""
+
+    def had(self, digest: str, repository: str) -> bool:
+        """Return whether an image that is here was brought from a repository."""
 
 
 class Resolver:
@@ -78,9 +85,10 @@ class Resolver:
         self._seconds = seconds
         self._offline = offline
         self._kept = kept
-        self._once = Once(_THREADS, "resolve")
+        self._once = Once(_THREADS, "resolve", each=_HOST_THREADS)
         self._meant: dict[str, tuple[str, float]] = {}
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[tuple[str, str], Asked] = {}
+        self._shown: set[tuple[str, str]] = set()
         self._visits: set[Visit] = set()
         self._lock = Lock()
         self._closed = Event()
@@ -104,9 +112,7 @@ class Resolver:
         if not image or not names.is_image(full):
             raise FunctionNotFoundError(image)
         name = Name.read(full)
-        decided = name.digest or not any("sha256:" in each for each in self._policy.allow)
-        if decided:  # else its registry has to be asked first
-            self._policy.check(full, name.digest or "sha256:…")
+        self._policy.check_host(full, named=self._registries.configured(name.host))
         return name
 
     async def digest(self, name: Name) -> str:
@@ -120,8 +126,26 @@ class Resolver:
         """
         digest, until = self._meant.get(name.image, (name.digest, 0.0))
         if not name.digest and time.monotonic() >= until:
-            digest = await self._once.do(f"name {name.image}", partial(self._find_digest, name))
+            digest = await self._do(f"name {name.image}", name, self._find_digest)
         self._policy.check(name.image, digest)
+        return digest
+
+    async def shown(self, name: Name) -> str:
+        """Return the digest that a name means, once its repository was seen to have that image.
+
+        What is kept about a digest may have come from another repository, which not everybody
+        may read, or which this one only claims to equal.
+
+        Raises:
+            FunctionError: As `digest`.
+        """
+        digest = await self.digest(name)
+        key = (_repository(name), digest)
+        if key not in self._shown:
+            await self._do(f"shown {'@'.join(key)}", name, partial(self._see, digest))
+            if len(self._shown) >= _MOST:
+                self._shown.clear()
+            self._shown.add(key)
         return digest
 
     async def asked(self, name: Name, digest: str) -> Asked:
@@ -131,12 +155,15 @@ class Resolver:
             FunctionRefusedError: It is no image that runs here, or names no program.
             FunctionUnavailableError: Its registry refuses, or does not answer.
         """
-        if digest not in self._asked:
-            found = await self._once.do(f"image {digest}", partial(self._find_asked, name, digest))
+        key = (_repository(name), digest)
+        if key not in self._asked:
+            found = await self._do(
+                f"image {'@'.join(key)}", name, partial(self._find_asked, digest)
+            )
             if len(self._asked) >= _MOST:
                 self._asked.clear()
-            self._asked[digest] = found
-        return self._asked[digest]
+            self._asked[key] = found
+        return self._asked[key]
 
     async def tags(self, name: Name) -> tuple[str, ...]:
         """Return the tags that its registry lists.
@@ -145,14 +172,20 @@ class Resolver:
             FunctionNotFoundError: Its registry does not have it.
             FunctionUnavailableError: Its registry refuses, or does not answer.
         """
-        return await self._once.do(f"tags {name.image}", partial(self._find_tags, name))
+        return await self._do(f"tags {name.image}", name, self._find_tags)
+
+    async def _do(self, key: str, name: Name, work: Callable[[Name, Stop], T]) -> T:
+        """Ask a registry something in a thread, once for all who wait for it."""
+        stop = Stop()
+        return await self._once.do(key, partial(work, name, stop), host=machine(name), stop=stop)
 
     @contextmanager
-    def visit(self, name: Name, seconds: float | None = None) -> Iterator[Visit]:
+    def visit(self, name: Name, stop: Stop, seconds: float | None = None) -> Iterator[Visit]:
         """Give a visit of its registry that `close` ends.
 
         Args:
             name: The image.
+            stop: Ends it as well.
             seconds: How long it may take; None for as long as an image may take.
 
         Raises:
@@ -167,6 +200,7 @@ class Resolver:
         with self._registries.visit(name, seconds) as visit:
             with self._lock:
                 self._visits.add(visit)
+            stop.calls(visit.abort)
             try:
                 if self._closed.is_set():
                     visit.abort()
@@ -175,7 +209,7 @@ class Resolver:
                 with self._lock:
                     self._visits.discard(visit)
 
-    def _find_digest(self, name: Name) -> str:
+    def _find_digest(self, name: Name, stop: Stop) -> str:
         """Return what a name means, and keep it."""
         known = self._kept.known(name.image) if self._kept else None
         if known is not None and 0 <= known.age < self._seconds:
@@ -183,7 +217,7 @@ class Resolver:
         if known is not None and self._offline:
             return self._means(name, known.digest, self._seconds)
         try:
-            with self.visit(name, _ASK_SECONDS) as visit:
+            with self.visit(name, stop, _ASK_SECONDS) as visit:
                 digest = visit.digest()
         except FunctionUnavailableError as error:
             if known is None or not error.passing:
@@ -200,18 +234,33 @@ class Resolver:
         self._meant[name.image] = (digest, time.monotonic() + seconds)
         return digest
 
-    def _find_asked(self, name: Name, digest: str) -> Asked:
+    def _see(self, digest: str, name: Name, stop: Stop) -> None:
+        """Have a repository show an image, unless it was brought from there."""
+        if self._kept is None or not self._kept.had(digest, _repository(name)):
+            with self.visit(name, stop, _ASK_SECONDS) as visit:
+                visit.manifest(digest)
+
+    def _find_asked(self, digest: str, name: Name, stop: Stop) -> Asked:
         try:
-            with self.visit(name, _ASK_SECONDS) as visit:
+            with self.visit(name, stop, _ASK_SECONDS) as visit:
                 asked = read_asked(visit, read_image(visit, visit.manifest(digest), digest)[0])
         except ManifestError as error:
             raise FunctionRefusedError(name.image, error.reason, error.fix) from error
         check_program(name.image, asked.argv)
         return asked
 
-    def _find_tags(self, name: Name) -> tuple[str, ...]:
-        with self.visit(name, _ASK_SECONDS) as visit:
+    def _find_tags(self, name: Name, stop: Stop) -> tuple[str, ...]:
+        with self.visit(name, stop, _ASK_SECONDS) as visit:
             return visit.tags()
+
+
+def _repository(name: Name) -> str:
+    return f"{name.host}/{name.repository}"
+
+
+def machine(name: Name) -> str:
+    """Return the host of a registry without its port: ports of one machine share its bounds."""
+    return name.host.partition(":")[0].lower()
 
 
 def read_image(visit: Visit, data: bytes, digest: str) -> tuple[Image, str]:

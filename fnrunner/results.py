@@ -6,7 +6,7 @@ or folds some characters that JSON leaves as they are.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 # An entry of `results`: message, severity, resourceRef, field, file, tags.
@@ -36,6 +36,33 @@ def added(resources: bytes, results: Iterable[Result]) -> bytes:
 def size(result: Result) -> int:
     """Return how many bytes a result adds."""
     return len(_line(result))
+
+
+def within(found: Sequence[Result], room: int) -> tuple[Result, ...]:
+    """Return as many results as a ResourceList of `room` bytes can hold.
+
+    Args:
+        found: The results, in order.
+        room: How long the list may be.
+
+    Returns:
+        All of them; or the first ones, and one that says how many are missing.
+    """
+    left = room - len(_HEAD) - len(b"results:\n")
+    if sum(map(size, found)) <= left:
+        return tuple(found)
+    left -= size(_missing(len(found)))
+    kept = 0
+    for result in found:
+        left -= size(result)
+        if left < 0:
+            break
+        kept += 1
+    return (*found[:kept], _missing(len(found) - kept))
+
+
+def _missing(count: int) -> Result:
+    return {"message": f"{count} more results do not fit into the answer", "severity": "error"}
 
 
 def _line(result: Result) -> bytes:

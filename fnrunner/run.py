@@ -1,12 +1,53 @@
 """What it means to run a function: the protocol, its outcome, and the limits."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol, runtime_checkable
 
+from fnrunner.errors import FunctionTimeoutError, RunnerBusyError
 from fnrunner.results import Result
 
+_RETRY_AFTER: Final = 1.0  # seconds
+_SPARE: Final = 0.1  # seconds
+
 MIB: Final = 1024 * 1024
+
+
+@dataclass(slots=True)
+class Call:
+    """What is known of a call besides its function, and how far it has come.
+
+    Attributes:
+        caller: Who it is for, as far as anybody says; "" for all of whom nobody does.
+        waiting: It waits for its turn; nothing runs for it yet.
+    """
+
+    caller: str = ""
+    waiting: bool = False
+
+
+CALL: Final[ContextVar[Call]] = ContextVar("CALL")
+"""The call that a task works for; see `current_call`."""
+
+
+def current_call() -> Call:
+    """Return the call that this task works for; another one each time where nobody has said."""
+    return CALL.get(None) or Call()
+
+
+def late(image: str, seconds: float, call: Call) -> Exception:
+    """Return the error for a call whose time is up.
+
+    Args:
+        image: The function, as it was asked for.
+        seconds: The time it had.
+        call: How far it had come. What never had its turn was not too slow.
+    """
+    if call.waiting:
+        said = f"it had no turn within {seconds:g} seconds"
+        return RunnerBusyError(f'function "{image}"', said, _RETRY_AFTER)
+    return FunctionTimeoutError(image, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +122,22 @@ class Identified(Runner, Protocol):
         """
 
 
+@runtime_checkable
+class Readying(Identified, Protocol):
+    """A runner that may have to bring something before a function can run."""
+
+    async def ready(self, image: str, *, seconds: float | None = None) -> None:
+        """Bring it, so that `run` need not wait for it.
+
+        Raises:
+            FunctionError: As `run`.
+        """
+
+
+Ready = Callable[[str, float | None], Awaitable[None]]
+"""Brings what a function needs, for a caller who waits so many seconds."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """How much one function may take while it runs, where it runs in a process of its own.
@@ -102,6 +159,21 @@ class Bounds:
     output_bytes: int = 64 * MIB
     log_bytes: int = MIB
     temporary_bytes: int = 64 * MIB
+
+
+def within(bounds: Bounds, seconds: float | None) -> Bounds:
+    """Return bounds for a caller who waits so long.
+
+    Args:
+        bounds: What the function may take.
+        seconds: How long its caller waits; None if that is not known.
+
+    Returns:
+        Bounds with a little less time than that, so that the caller still hears what was taken.
+    """
+    if seconds is None:
+        return bounds
+    return replace(bounds, seconds=min(bounds.seconds, max(seconds - _SPARE, 0.9 * seconds)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ Rules
   then let go. So there is no moment at which the program runs without them.
 - The kernel counts memory and processes where control groups can be written (fnrunner/cgroup.py);
   elsewhere they are counted some fifty times a second (fnrunner/watch.py), with limits of the
-  kernel for each process a little above, for what is quicker than that.
+  kernel for each process a little above, for what is quicker than that. What a watcher does not
+  see is refused (fnrunner/seccomp.py), unless the operator wants functions to have it.
 - Whatever ends a run ends all that it started; `run` returns when the last process is gone.
 - A thread stays with each run: the sandbox dies with the thread that started it, and with
   the runner.
@@ -22,9 +23,10 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import Final, TypeVar
 
-from fnrunner import cgroup, launch
+from fnrunner import cgroup, launch, seccomp
 from fnrunner.bubblewrap import NEEDED, Bubblewrap, Program
 from fnrunner.errors import FunctionFailedError, FunctionStoppedError, RunnerBusyError, SandboxError
 from fnrunner.launch import Launcher
@@ -52,11 +54,15 @@ class Sandbox:
         self._groups = groups
 
     @classmethod
-    def here(cls, *, groups: bool = True, path: str | None = None) -> "Sandbox":
+    def here(
+        cls, *, groups: bool = True, path: str | None = None, uncounted: bool = False
+    ) -> "Sandbox":
         """Find out what this machine can do, by making a sandbox once (some 30 ms).
 
         Args:
             groups: Let the kernel count where control groups can be written.
+            uncounted: Elsewhere let functions have memory that belongs to no process and that
+                nobody counts.
             path: Folders to find programs in, in the form of PATH; None takes ours.
 
         Raises:
@@ -73,7 +79,16 @@ class Sandbox:
             _program("setpriv", "util-linux", path) if users else "",
             users,
         )
-        made = cls(_bubblewrap(path), launcher, cgroup.find() if groups else None)
+        found = cgroup.find() if groups else None
+        unseen = found is None and not uncounted
+        if unseen and not seccomp.has_list():
+            raise SandboxError(
+                "control groups cannot be written here, and what else could limit memory is"
+                f" not known for {os.uname().machine}",
+                "Let this user write control groups (memory and pids), or set"
+                " `sandbox: {uncounted: true}` in the runner's configuration",
+            )
+        made = cls(replace(_bubblewrap(path), unseen=unseen), launcher, found)
         made._try()
         return made
 

@@ -39,7 +39,7 @@ _LOOK_SECONDS: Final = 0.02  # a process that eats memory takes some 100 MB in t
 _POLL_SECONDS: Final = 0.0003  # a tenth of what building the mounts takes
 _BUILD_SECONDS: Final = 20.0  # it takes 0.005; after this it hangs
 _KILL_SECONDS: Final = 10.0  # a process that waits for a disk ends when the disk has answered
-_FILE_BYTES: Final = 1024  # what the kernel keeps of a file, however empty
+_FILE_BYTES: Final = 1536  # what the kernel keeps of a file, however empty
 _FILE_TOO_LARGE: Final = 128 + signal.SIGXFSZ  # a file may be no larger than all together
 _PIPE_BYTES: Final = MIB  # as much as an ordinary user may ask for: few turns for a package
 
@@ -194,7 +194,7 @@ class Run:
         block, release = _pipe(handed, self._opened)
         options += ("--info-fd", str(info), "--block-fd", str(block))
         passed = [info, block]
-        if refused := seccomp.program(unseen=groups is None):
+        if refused := seccomp.program(unseen=bubblewrap.unseen):
             passed.append(_in_memory(refused, handed))
             options += ("--seccomp", str(passed[-1]))
         passed.append(_in_memory("\0".join(options).encode(), handed))

@@ -9,6 +9,9 @@ Rules
   memory, where a filter cannot look, so it is said not to exist, and programs fall back.
 - Sockets are of the families that programs use. A namespace of networks does not hold others: by
   AF_VSOCK a virtual machine speaks to its host, whatever network it has.
+- Where nobody counts memory that belongs to no process, there is no way to it: no mapping that is
+  shared and of no file (its pages stay when whoever filled them has let them go), and no pages
+  handed to a pipe. `/dev/zero`, which is another such mapping, is bubblewrap.py's to replace.
 - Where nobody counts what sockets hold, their buffers keep their size: a call to change it
   succeeds and does nothing, as for a program that asks for more than it may have.
 - On an architecture without a list here there is no filter.
@@ -71,7 +74,11 @@ _UNSEEN: Final = {
     "msgget": (68, 186),
     "semget": (64, 190),
     "shmget": (29, 194),
+    "vmsplice": (278, 75),
 }
+_MMAP: Final = (9, 222)
+_MAP_SHARED: Final = 0x01  # set in MAP_SHARED_VALIDATE, too
+_MAP_ANONYMOUS: Final = 0x20
 _SETSOCKOPT: Final = (54, 208)
 _BUFFERS: Final = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 _SOCKET: Final = (41, 198)
@@ -97,6 +104,12 @@ _ARCHITECTURE: Final = 4
 _FIRST_ARGUMENT: Final = 16
 _SECOND_ARGUMENT: Final = 24
 _THIRD_ARGUMENT: Final = 32
+_FOURTH_ARGUMENT: Final = 40
+
+
+def has_list(machine: str = os.uname().machine) -> bool:
+    """Return whether there is a filter for a machine, as uname(2) calls it."""
+    return machine in _MACHINES
 
 
 def program(*, unseen: bool, machine: str = os.uname().machine) -> bytes:
@@ -125,6 +138,12 @@ def program(*, unseen: bool, machine: str = os.uname().machine) -> bytes:
         lines += (_line(_EQUAL, numbers[column], no=1), _refuse(errno.EPERM))
     if unseen:
         lines += (
+            _line(_EQUAL, _MMAP[column], no=5),
+            _line(_LOAD, _FOURTH_ARGUMENT),
+            _line(_ANY_BIT, _MAP_ANONYMOUS, no=2),
+            _line(_ANY_BIT, _MAP_SHARED, no=1),
+            _refuse(errno.EPERM),
+            _line(_RETURN, _ALLOW),
             _line(_EQUAL, _SETSOCKOPT[column], no=7),
             _line(_LOAD, _SECOND_ARGUMENT),
             _line(_EQUAL, socket.SOL_SOCKET, no=4),

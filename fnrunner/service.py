@@ -8,7 +8,7 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 from urllib.parse import quote
 from uuid import uuid4
@@ -20,7 +20,6 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from fnrunner import metrics, results, statuses, wire
 from fnrunner.errors import RunnerBrokenError, RunnerBusyError
 from fnrunner.proto import evaluator_pb2, evaluator_pb2_grpc
-from fnrunner.results import Result
 from fnrunner.run import Outcome, Runner
 from fnrunner.statuses import Refusal, cut
 
@@ -183,31 +182,13 @@ def _fitting(outcome: Outcome, room: int) -> evaluator_pb2.EvaluateFunctionRespo
         return whole
     log = _encoded(cut(outcome.log, room // 4))
     return evaluator_pb2.EvaluateFunctionResponse(
-        resource_list=_results_within(outcome.results, room - len(log)), log=log
+        resource_list=results.resource_list(results.within(outcome.results, room - len(log))),
+        log=log,
     )
 
 
 def _encoded(log: str) -> bytes:
     return log.encode(errors="replace")  # a function may write anything, also halves of characters
-
-
-def _results_within(found: Sequence[Result], room: int) -> bytes:
-    """Return a ResourceList of as many results as fit into `room` bytes."""
-    whole = results.resource_list(found)
-    if len(whole) <= room:
-        return whole
-    room -= len(results.resource_list([_missing(len(found))]))
-    kept = 0
-    for result in found:
-        room -= results.size(result)
-        if room < 0:
-            break
-        kept += 1
-    return results.resource_list([*found[:kept], _missing(len(found) - kept)])
-
-
-def _missing(count: int) -> Result:
-    return {"message": f"{count} more results do not fit into the answer", "severity": "error"}
 
 
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # its module has no types

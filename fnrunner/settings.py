@@ -56,11 +56,19 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """An executable that is a function."""
+    """An executable that is a function.
+
+    Attributes:
+        means: Names that mean it.
+        path: The program.
+        args: What it is started with.
+        files: Other files and folders that it may read.
+    """
 
     means: Names
     path: Path
     args: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +190,7 @@ def _settings(form: RunnerForm, porch: Sequence[PorchSpec]) -> Settings:
                     means=Names((each.name,), tuple(each.tags)),
                     path=Path(each.path),
                     args=tuple(each.args),
+                    files=tuple(map(Path, each.files)),
                 )
                 for each in form.executables
             ),

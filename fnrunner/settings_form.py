@@ -163,6 +163,8 @@ class ExecutableForm(Strict):
     """The program, an absolute path."""
     args: list[str] = Field(default=[])
     """What it is started with."""
+    files: list[Absolute] = Field(default=[])
+    """Other files and folders that it may read; it sees nothing else that lies beside it."""
     tags: list[Tag] = Field(default=[])
     """Tags, or ranges of versions, that mean it; any if there are none."""
 
@@ -174,6 +176,13 @@ class RegistryForm(Strict):
     """Speak HTTP without TLS."""
     ca: Absolute = ""
     """File with the certificates to trust, PEM."""
+
+
+class SandboxForm(Strict):
+    """What is around images and executables."""
+
+    uncounted: bool = False
+    """Whether they run with memory that nobody counts, where control groups cannot be written."""
 
 
 class ImagesForm(Strict):
@@ -264,6 +273,7 @@ class RunnerForm(Strict):
     """Programs on this machine that are functions."""
     binaries: Absolute = "/functions"
     """Folder of the executables that Porch's FunctionConfigs name by a relative path."""
+    sandbox: SandboxForm = SandboxForm()
     images: ImagesForm = ImagesForm()
     cache: CacheForm = CacheForm()
     calls: CallsForm = CallsForm()

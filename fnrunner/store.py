@@ -177,6 +177,10 @@ class Store:
         _touch(entry / "used", self._clock())
         return Lease(entry / "root", about, lock)
 
+    def had(self, digest: str, repository: str) -> bool:
+        """Return whether an image that is here was brought from a repository, by its full name."""
+        return (self._entry(digest) / "from" / _key(repository)).exists()
+
     def add(self, digest: str, repository: str, make: Make, cancelled: Callable[[], bool]) -> Lease:
         """Return an image, made where it is not here; only one of all processes makes it.
 

@@ -10,26 +10,31 @@ Rules
 - A whiteout hides what lower layers brought, not what its own layer brings.
 - What is unpacked is bounded in bytes, in entries, in length of names, and in what a header
   may take to read: tarfile reads headers into memory whole.
+- So are the steps along paths and through folders: to hide folders over and over takes hours and
+  no room. What streams may take is `packed`'s to say.
+- It stops when nobody waits for it any more.
 
 Source: OCI image specification 1.1, "Image Layer Filesystem Changeset".
 """
 
-import gzip
 import os
 import posixpath
 import shutil
 import stat
 import tarfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Protocol, cast
+from typing import IO, Final, cast
 
 import zstandard
 
+from fnrunner.packed import LayerError, Limited, Sent, StoppedError, plain
 from fnrunner.run import MIB
+
+__all__ = ["LayerError", "Room", "StoppedError", "Tree"]
 
 _HIDE: Final = ".wh."
 _HIDE_LOWER: Final = ".wh..wh..opq"
@@ -41,23 +46,9 @@ _BLOCK: Final = 4096  # what an entry takes on disk at least
 _DEEPEST: Final = 128  # folders within folders; Python removes them by recursion
 _PIECE: Final = 256 * 1024
 _BUFFER: Final = 64 * 1024
-_HEADER: Final = MIB  # bytes of one entry's headers; real ones have a few hundred
 _MORE: Final = "Make it smaller, or ask an operator for more"
-_WINDOW: Final = 128 * MIB  # memory that a zstd stream may ask for; `zstd --ultra` does
-
-
-class LayerError(Exception):
-    """A layer cannot be unpacked safely.
-
-    Attributes:
-        reason: Why.
-        fix: What to do.
-    """
-
-    def __init__(self, reason: str, fix: str = "Build it anew") -> None:
-        super().__init__(f"{reason}. {fix}.")
-        self.reason = reason
-        self.fix = fix
+_STEPS: Final = 50  # for each entry; ten folders deep is usual
+_LOOK: Final = 64  # steps between two looks whether anybody waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +58,12 @@ class Room:
     Attributes:
         size_bytes: All its files together, in blocks of 4096 bytes, and one block more for each.
         entries: Files, folders and links, those hidden again by higher layers included.
+        sent_bytes: All its layers together, as they are sent.
     """
 
     size_bytes: int = 2048 * MIB
     entries: int = 200_000
+    sent_bytes: int = 1024 * MIB
 
 
 class _Own:
@@ -91,15 +84,19 @@ class _Own:
 class Tree:
     """A root folder that layers are laid into, lowest first; nobody else writes there meanwhile."""
 
-    def __init__(self, root: Path, room: Room) -> None:
+    def __init__(self, root: Path, room: Room, stopped: Callable[[], bool] = lambda: False) -> None:
         """Begin with an empty folder.
 
         Args:
             root: The folder; it exists.
             room: How much may be put into it.
+            stopped: Says that nobody waits for it any more; asked often.
         """
         self._root = os.path.realpath(root)
         self._room = room
+        self._stopped = stopped
+        self._steps = 0
+        self._sent = Sent(room.sent_bytes, stopped)
         self.size_bytes = 0
         self.entries = 0
 
@@ -111,11 +108,13 @@ class Tree:
 
         Raises:
             LayerError: It is broken, or not safe, or there is no room.
+            StoppedError: Nobody waits for it any more.
         """
         try:
-            with _plain(layer) as plain:
-                self._lay(_Limited(plain, self._room.size_bytes + self._room.entries * _BLOCK))
-        except (tarfile.TarError, EOFError, zlib.error, zstandard.ZstdError, gzip.BadGzipFile) as e:
+            most = self._room.size_bytes + self._room.entries * _BLOCK
+            with plain(layer, self._sent, 2 * self._room.entries) as stream:
+                self._lay(Limited(stream, most, self._sent))
+        except (tarfile.TarError, EOFError, zlib.error, zstandard.ZstdError) as e:
             raise LayerError(f"a layer is no whole archive: {e}") from e
         except RecursionError as error:
             raise LayerError("a layer has headers without end") from error
@@ -127,7 +126,7 @@ class Tree:
         with suppress(LayerError):  # the program will be told when it is started there
             self._parent(posixpath.normpath("/" + path).strip("/"))
 
-    def _lay(self, stream: "_Limited") -> None:
+    def _lay(self, stream: "Limited") -> None:
         own = _Own()
         plain = cast(IO[bytes], stream)  # of a stream, tarfile only reads
         with stream.header():  # opening reads the first one
@@ -238,6 +237,7 @@ class Tree:
         left = [part for part in reversed(name.split("/")) if part]
         links = 0
         while left:
+            self._step()
             part = left.pop()
             if part in ("", "."):
                 continue
@@ -262,6 +262,7 @@ class Tree:
     def _hide_in(self, folder: str, own: _Own) -> None:
         if os.path.isdir(folder):
             for each in os.listdir(folder):
+                self._step()
                 self._hide(posixpath.join(folder, each), own)
 
     def _hide(self, path: str, own: _Own) -> None:
@@ -271,7 +272,16 @@ class Tree:
         elif os.path.isdir(path) and not os.path.islink(path):
             self._hide_in(path, own)
 
+    def _step(self) -> None:
+        """Count a step along a path or through a folder, and see whether anybody waits."""
+        self._steps += 1
+        if self._steps > _STEPS * self._room.entries:
+            raise LayerError("it takes more steps to unpack than any image needs")
+        if self._steps % _LOOK == 0 and self._stopped():
+            raise StoppedError
+
     def _count(self) -> None:
+        self._step()
         self.entries += 1
         if self.entries > self._room.entries:
             raise LayerError(
@@ -286,56 +296,6 @@ class Tree:
             raise LayerError(
                 f"it takes more than the {allowed:g} MiB that are allowed, unpacked", _MORE
             )
-
-
-class _Reader(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
-class _Limited:
-    """A stream that ends in an error after so many bytes, and sooner within one header."""
-
-    def __init__(self, inner: _Reader, limit: int) -> None:
-        self._inner = inner
-        self._left = limit
-        self._header: int | None = None
-
-    @contextmanager
-    def header(self) -> Iterator[None]:
-        """Bound what is read until the end of the block."""
-        self._header = _HEADER
-        try:
-            yield
-        finally:
-            self._header = None
-
-    def read(self, size: int) -> bytes:
-        data = self._inner.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise LayerError("a layer unpacks to more bytes than are allowed", _MORE)
-        if self._header is not None:
-            self._header -= len(data)
-            if self._header < 0:
-                raise LayerError("a layer has a header longer than any file needs")
-        return data
-
-
-@contextmanager
-def _plain(layer: IO[bytes]) -> Iterator[_Reader]:
-    """Give the archive itself; what it is compressed with, its first bytes say."""
-    begin = layer.tell()
-    magic = layer.read(4)
-    layer.seek(begin)
-    if magic[:2] == b"\x1f\x8b":
-        with gzip.GzipFile(fileobj=layer, mode="rb") as plain:
-            yield plain
-    elif magic == b"\x28\xb5\x2f\xfd":
-        decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
-        with decompressor.stream_reader(layer, read_across_frames=True, closefd=False) as reader:
-            yield reader
-    else:
-        yield layer
 
 
 def _name(text: str) -> str:

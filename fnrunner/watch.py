@@ -5,6 +5,8 @@ Rules
   was started by a parent that is gone is there too.
 - Memory that several processes share counts once: the cheap sum of all is believed while it
   is within the limit, and checked by shares (Pss) when it is not.
+- The sandbox's own first process counts as well: it has no more rights than the program, which
+  may write into its memory and make it take more. Its one thread is not the program's.
 - Memory that the kernel takes for them counts as well, where it tells: tables of pages, which
   reading alone makes, and what sockets may hold. What it takes for locks, timers and maps it
   does not tell; a process can have some tens of megabytes of these.
@@ -20,7 +22,7 @@ from typing import Final
 
 _INIT: Final = "1"  # bubblewrap's own process, first in every sandbox
 _TABLES: Final = b"VmPTE"
-_RESIDENT: Final = (b"VmRSS", b"VmSwap", _TABLES)
+_RESIDENT: Final = (b"VmRSS", b"VmSwap", b"HugetlbPages", _TABLES)
 _SOCKET_BYTES: Final = 256 * 1024  # what one holds when nobody reads, with what the kernel adds
 _STREAM_BYTES: Final = 4 * 1024 * 1024  # what the kernel lets a TCP socket's buffer grow to
 
@@ -45,7 +47,7 @@ def look(proc: int, limit_bytes: int) -> Seen:
         proc: Descriptor of the sandbox's `/proc`, open for reading.
         limit_bytes: The sum of memory is checked more closely when it is over this.
     """
-    pids = [name for name in os.listdir(proc) if name.isdigit() and name != _INIT]
+    pids = [name for name in os.listdir(proc) if name.isdigit()]
     found = {pid: _status(proc, pid) for pid in pids}
     memory = sum(seen.memory_bytes for _, seen in found.values())
     if memory > limit_bytes:
@@ -53,7 +55,7 @@ def look(proc: int, limit_bytes: int) -> Seen:
             _share(proc, pid, tables, seen.memory_bytes) for pid, (tables, seen) in found.items()
         )
     # Those that end while others are read were there when they were listed.
-    processes = sum(max(1, seen.processes) for _, seen in found.values())
+    processes = sum(max(1, seen.processes) for _, seen in found.values()) - (_INIT in found)
     return Seen(memory, processes)
 
 

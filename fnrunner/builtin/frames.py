@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from fnrunner import results
 from fnrunner.results import Result
+from fnrunner.run import MIB
 
 _CALL: Final = struct.Struct("!II")
 _ANSWER: Final = struct.Struct("!BIII")
 CALL_HEAD: Final = _CALL.size
 ANSWER_HEAD: Final = _ANSWER.size
+
+READ: Final = ""
+"""Name of a call that runs nothing: it reads what another function wrote, for its results."""
 
 OUT_OF_MEMORY: Final = 86
 """Exit status of a worker that went over its limit of memory; Python's own are 1 and 2."""
@@ -27,6 +32,7 @@ class Kind(IntEnum):
     FAILED = 1  # the function refused; that is an answer, too
     UNREADABLE = 2  # it was sent no ResourceList
     BROKEN = 3  # a bug
+    TOO_LARGE = 4  # its answer is longer than a message; the log says how long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +52,31 @@ class Answer:
     results: tuple[Result, ...] = ()
 
 
+_LOG_BYTES: Final = MIB  # what is kept of the log, as of any other function
+_RESULTS_BYTES: Final = MIB  # of the results; more never travels
+
+
+def longest(message_bytes: int) -> int:
+    """Return how long the body of an answer may be, its head left out."""
+    return message_bytes + _LOG_BYTES + 4 * _RESULTS_BYTES  # which JSON spells longer here
+
+
+def within(given: Answer, message_bytes: int) -> Answer:
+    """Return an answer that is no longer than `longest` says.
+
+    Args:
+        given: The answer. Without its list a function that refused has still said why.
+        message_bytes: Longest list that can be handed on.
+    """
+    size = len(given.resources)
+    if size > message_bytes and given.kind is Kind.DONE:
+        return Answer(kind=Kind.TOO_LARGE, log=str(size))
+    log = given.log.encode(errors="replace")[:_LOG_BYTES].decode(errors="ignore")
+    found = results.within(given.results, _RESULTS_BYTES)
+    kept = given.resources if size <= message_bytes else results.resource_list(found)
+    return Answer(kind=given.kind, resources=kept, log=log, results=found)
+
+
 def call(name: str, resources: bytes) -> bytes:
     """Return the frame of a call: a function by its name in the catalog, and its ResourceList."""
     data = name.encode()
@@ -61,9 +92,9 @@ def call_lengths(head: bytes) -> tuple[int, int]:
 def answer(given: Answer) -> bytes:
     """Return the frame of an answer."""
     log = given.log.encode(errors="replace")
-    results = json.dumps(given.results).encode()
-    head = _ANSWER.pack(given.kind, len(log), len(results), len(given.resources))
-    return b"".join((head, log, results, given.resources))
+    found = json.dumps(given.results).encode()
+    head = _ANSWER.pack(given.kind, len(log), len(found), len(given.resources))
+    return b"".join((head, log, found, given.resources))
 
 
 def answer_length(head: bytes) -> int:
@@ -73,10 +104,10 @@ def answer_length(head: bytes) -> int:
 
 def read_answer(head: bytes, body: bytes) -> Answer:
     """Read an answer."""
-    kind, log, results, _ = _ANSWER.unpack(head)
+    kind, log, found, _ = _ANSWER.unpack(head)
     return Answer(
         kind=Kind(kind),
-        resources=body[log + results :],
+        resources=body[log + found :],
         log=body[:log].decode(),
-        results=tuple(json.loads(body[log : log + results])),
+        results=tuple(json.loads(body[log : log + found])),
     )

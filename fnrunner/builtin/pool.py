@@ -6,6 +6,7 @@ Rules:
 - A worker is ended, and another takes its place, when the time of its call is up, when its
   caller went away and it does not finish soon, and when it went over its limit of memory.
 - Workers end with the runner, however that ends.
+- What functions of other kinds wrote is read here as well: it may be anything, and take long.
 """
 
 import asyncio
@@ -13,17 +14,19 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from fnrunner.builtin import PREFIXES, find
+from fnrunner.builtin import PREFIXES, find, frames
 from fnrunner.builtin.frames import Answer, Kind
 from fnrunner.builtin.version import version
-from fnrunner.builtin.worker import EndedError, Worker
+from fnrunner.builtin.worker import MESSAGE_BYTES, EndedError, Worker
 from fnrunner.errors import (
     FunctionStoppedError,
     FunctionTimeoutError,
+    MessageTooLargeError,
     ResourcesRefusedError,
     RunnerBrokenError,
     RunnerBusyError,
 )
+from fnrunner.results import Result
 from fnrunner.run import MIB, Outcome
 
 MEMORY_BYTES: Final = 1024 * MIB
@@ -41,6 +44,7 @@ class Builtin:
         *,
         running: int = 4,
         memory_bytes: int = MEMORY_BYTES,
+        message_bytes: int = MESSAGE_BYTES,
     ) -> None:
         """Make a runner; its workers start when they are first needed, or with `start`.
 
@@ -49,10 +53,12 @@ class Builtin:
                 short name means the first.
             running: Functions that run at the same time, each in a worker; at least 1.
             memory_bytes: Memory of one worker.
+            message_bytes: Longest list that a function may answer with.
         """
         self._prefixes = tuple(prefixes)
         self._most = running
         self._memory_bytes = memory_bytes
+        self._message_bytes = message_bytes
         self._turns = asyncio.Semaphore(running)
         self._workers: set[Worker] = set()
         self._free: list[Worker] = []
@@ -91,9 +97,36 @@ class Builtin:
             RunnerBrokenError: A bug; the cause tells more.
         """
         name = find(image, self._prefixes).name
+        return self._outcome(image, name, await self._called(image, name, resources, seconds))
+
+    async def read(
+        self, image: str, data: bytes, *, seconds: float | None = None
+    ) -> tuple[Result, ...]:
+        """Read what a function of another kind wrote.
+
+        Args:
+            image: The function, as it was asked for.
+            data: What it wrote; anything.
+            seconds: How long the caller waits.
+
+        Returns:
+            Entries of `results`, as many as can travel.
+
+        Raises:
+            ResourcesRefusedError: It is no ResourceList.
+            FunctionStoppedError: To read it takes too much memory, or time.
+            RunnerBusyError: As `run`.
+            RunnerBrokenError: As `run`.
+        """
+        answer = await self._called(image, frames.READ, data, seconds)
+        return self._outcome(image, frames.READ, answer).results
+
+    async def _called(
+        self, image: str, name: str, resources: bytes, seconds: float | None
+    ) -> Answer:
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._answer(image, name, resources)
+                return await self._answer(image, name, resources)
         except TimeoutError as error:
             raise FunctionTimeoutError(image, seconds or 0) from error
         except EndedError as error:
@@ -101,7 +134,6 @@ class Builtin:
                 allowed = f"{self._memory_bytes // MIB} MiB"
                 raise FunctionStoppedError(image, "memory", allowed) from error
             raise RunnerBrokenError(f'function "{image}"', str(error)) from error
-        return self._outcome(image, name, answer)
 
     async def close(self) -> None:
         """End all workers. Calls that run or wait end with RunnerBusyError."""
@@ -153,14 +185,14 @@ class Builtin:
         return self._another()
 
     def _another(self) -> Worker:
-        worker = Worker(self._memory_bytes)
+        worker = Worker(self._memory_bytes, self._message_bytes)
         self._workers.add(worker)
         return worker
 
     def _over(self, worker: Worker, call: asyncio.Task[Answer]) -> None:
         """Take a worker back after a call, unless the call was its last."""
         self._calls.discard(call)
-        if call.cancelled() or call.exception():
+        if call.cancelled() or call.exception() or worker.grown:
             self._end(worker)
         else:
             self._free.append(worker)
@@ -178,6 +210,8 @@ class Builtin:
                 raise ResourcesRefusedError(image, answer.log)
             case Kind.BROKEN:
                 raise RunnerBrokenError(f'function "{image}"', "it has a bug") from _Bug(answer.log)
+            case Kind.TOO_LARGE:
+                raise MessageTooLargeError(image, int(answer.log), self._message_bytes)
         return Outcome(
             resources=answer.resources,
             log=answer.log,

@@ -1,6 +1,6 @@
 """A worker process: runs builtin functions, one after the other, until the runner goes away.
 
-`python -m fnrunner.builtin.work MEMORY_BYTES`, with a socket as standard input.
+`python -m fnrunner.builtin.work MEMORY_BYTES MESSAGE_BYTES`, with a socket as standard input.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import sys
 import traceback
 from typing import Final
 
+from cadlib import resourcelist
 from cadlib.errors import PackageError
 from fnrunner.builtin import Function, frames, get
 from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer, Kind
@@ -61,6 +62,8 @@ def answer(name: str, resources: bytes, memory: Memory) -> Answer:
         MemoryError: It went over the limit.
     """
     try:
+        if name == frames.READ:
+            return read(resources)
         outcome = evaluate(name, get(name), resources, memory)
     except ResourcesRefusedError as error:
         return Answer(kind=Kind.UNREADABLE, log=str(error.__cause__))
@@ -76,14 +79,23 @@ def answer(name: str, resources: bytes, memory: Memory) -> Answer:
     )
 
 
-def serve(connection: socket.socket) -> None:
-    """Answer calls until the other end is closed."""
+def read(data: bytes) -> Answer:
+    """Read what a function of any kind wrote, for its results; nothing of it is remembered."""
+    try:
+        found = resourcelist.decode(data)
+    except PackageError as error:
+        return Answer(kind=Kind.UNREADABLE, log=str(error))
+    return Answer(kind=Kind.DONE, results=tuple(found.results))
+
+
+def serve(connection: socket.socket, message_bytes: int) -> None:
+    """Answer calls until the other end is closed; no list may be longer than a message."""
     memory = Memory()
     while head := _exactly(connection, frames.CALL_HEAD):
         lengths = frames.call_lengths(head)
         data = _exactly(connection, sum(lengths))
         given = answer(data[: lengths[0]].decode(), data[lengths[0] :], memory)
-        connection.sendall(frames.answer(given))
+        connection.sendall(frames.answer(frames.within(given, message_bytes)))
         del data, given
 
 
@@ -102,7 +114,7 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 def main() -> None:
     """Serve what is connected to standard input, and end with who started this."""
     _end_with_parent()
-    memory_bytes = int(sys.argv[1])
+    memory_bytes, message_bytes = map(int, sys.argv[1:3])
     # Address space would count what Go's runtime sets aside and never uses.
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     gc.freeze()
@@ -110,7 +122,7 @@ def main() -> None:
     # Its end may show while it is read or written: the runner went away in the middle of a call.
     with socket.socket(fileno=0) as connection, contextlib.suppress(ConnectionError):
         try:
-            serve(connection)
+            serve(connection, message_bytes)
         except MemoryError:
             os._exit(OUT_OF_MEMORY)  # anything else would take memory
 

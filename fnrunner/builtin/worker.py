@@ -14,6 +14,9 @@ from fnrunner.builtin import frames
 from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer
 from fnrunner.run import MIB
 
+MESSAGE_BYTES: Final = 256 * MIB
+"""Longest list that a function may answer with, where nobody says."""
+
 _BUFFER: Final = MIB  # bytes on their way to or from a worker, as far as the system allows
 _LOOK_AGAIN: Final = 0.005  # seconds; a process that was killed is gone sooner
 _LOOK_SECONDS: Final = 0.5
@@ -42,15 +45,17 @@ class EndedError(Exception):
 class Worker:
     """A process that runs builtin functions, one call at a time (`fnrunner.builtin.work`)."""
 
-    def __init__(self, memory_bytes: int) -> None:
+    def __init__(self, memory_bytes: int, message_bytes: int = MESSAGE_BYTES) -> None:
         """Start it; it takes calls at once, and answers a quarter of a second later.
 
         Args:
             memory_bytes: How much memory it may have.
+            message_bytes: Longest list that it may answer with.
 
         Raises:
             OSError: The system has no process for it.
         """
+        limits = (str(memory_bytes), str(message_bytes))
         self._socket, theirs = socket.socketpair()
         with theirs:
             for each in (self._socket, theirs):
@@ -58,7 +63,7 @@ class Worker:
             self._socket.setblocking(False)
             try:
                 self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - ours
-                    [sys.executable, "-P", "-m", "fnrunner.builtin.work", str(memory_bytes)],
+                    [sys.executable, "-P", "-m", "fnrunner.builtin.work", *limits],
                     stdin=theirs.fileno(),
                     env=_environment(),
                     # No interrupts from the keyboard, and it is killed with its own children.
@@ -68,6 +73,7 @@ class Worker:
                 self._socket.close()
                 raise
         self._memory_bytes = memory_bytes
+        self._longest = frames.longest(message_bytes)
         # Where nobody ends it in order, it goes with this object.
         self._left = weakref.finalize(self, _kill, self._process, self._socket)
 
@@ -96,7 +102,10 @@ class Worker:
         try:
             await loop.sock_sendall(self._socket, frames.call(name, resources))
             head = await self._exactly(frames.ANSWER_HEAD)
-            body = await self._exactly(frames.answer_length(head))
+            length = frames.answer_length(head)
+            if length > self._longest:  # it is no longer ours to trust
+                _signal(self._process)
+            body = await self._exactly(min(length, self._longest))
         except ConnectionError as error:
             raise EndedError(await self._ended(_LAST_WORDS)) from error
         finally:
@@ -109,6 +118,11 @@ class Worker:
         status = await self._ended(0)
         self._left.detach()
         return status
+
+    @property
+    def grown(self) -> bool:
+        """Whether it holds much memory still, so that a new one takes less."""
+        return self._holds() > self._memory_bytes // 4
 
     def _look_later(self, loop: asyncio.AbstractEventLoop, *, full: bool) -> None:
         self._looking = loop.call_later(_LOOK_SECONDS, self._look, loop, full)
@@ -126,12 +140,15 @@ class Worker:
         self._look_later(loop, full=now)
 
     def _full(self) -> bool:
+        return self._holds() > self._memory_bytes - _ROOM
+
+    def _holds(self) -> int:
+        """Return how much memory it has, in bytes; 0 where nobody can tell."""
         try:
             with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
-                pages = int(file.read().split()[_DATA])
+                return int(file.read().split()[_DATA]) * _PAGE
         except (OSError, IndexError):  # it is gone, or this is not Linux
-            return False
-        return pages * _PAGE > self._memory_bytes - _ROOM
+            return 0
 
     async def _exactly(self, size: int) -> bytes:
         data = bytearray(size)

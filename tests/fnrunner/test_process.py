@@ -1,6 +1,7 @@
 """Executables: which names mean them, what they see, and what they answer."""
 
 import hashlib
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from fnrunner.errors import (
     SandboxError,
 )
 from fnrunner.policy import Policy
-from fnrunner.process import Executables, _shown
+from fnrunner.process import Executables
 from fnrunner.run import Bounds, Granted
 from fnrunner.sandbox import Sandbox
 from fnrunner.settings import Names, Program
@@ -52,7 +53,7 @@ async def test_an_executable_answers(sandbox: Sandbox, folder: Path) -> None:
     """Short-cut: a shell around it, which splits what it is started with."""
     (folder / "beside").write_text("beside it")
     script = f'echo "$1|$2|$PATH" >&2; cat {folder}/beside >&2; cat'
-    found = program(folder, script, "a b", "$HOME")
+    found = replace(program(folder, script, "a b", "$HOME"), files=(folder / "beside",))
     outcome = await Executables([found], PATIENT, sandbox).run("my-fn", LIST)
 
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -240,22 +241,18 @@ async def test_a_link_to_an_executable_works(sandbox: Sandbox, folder: Path) -> 
     assert (await runner.run("my-fn", LIST)).log == f"{link}\n"
 
 
-def test_a_folder_that_holds_more_is_not_shown(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+async def test_an_executable_sees_its_file_and_not_its_folder(
+    sandbox: Sandbox, folder: Path
 ) -> None:
-    """Short-cut: show the folder, and with it the keys beside the function."""
-    home = folder / "people/me"
-    (home / "functions").mkdir(parents=True)
-    for place in (home, home.parent, home / "functions"):
-        (place / "fn").write_text("")
-    monkeypatch.setenv("HOME", str(home))
+    """Short-cut: show the folder, and with it the runner's socket and answers beside it."""
+    (folder / "state").mkdir()
+    (folder / "state/answers.sqlite").write_text("of others")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / "runner.sock"))
+        found = program(folder, f"ls -A {folder} >&2; cat")
+        outcome = await Executables([found], PATIENT, sandbox).run("my-fn", LIST)
 
-    assert _shown(home / "fn") == (home / "fn",)
-    assert _shown(home.parent / "fn") == (home.parent / "fn",)
-    assert _shown(home / "functions/fn") == (home / "functions",)
-    for place in map(Path, ("/var", "/var/lib", "/run", "/tmp", "/dev/shm")):
-        assert _shown(place / "fn") == (place / "fn",)
-    assert _shown(Path("/functions/fn")) == (Path("/functions"),)
+    assert outcome.log == "my-fn\n"
 
 
 async def test_an_executable_among_temporary_files_runs_and_sees_none_of_them(

@@ -34,6 +34,9 @@ class Kept:
     def remember(self, image: str, digest: str) -> None:
         self.told.append((image, digest))
 
+    def had(self, digest: str, repository: str) -> bool:
+        return False
+
 
 @contextmanager
 def resolver(kept: Kept | None = None, policy: Policy = Policy()) -> Iterator[Resolver]:  # noqa: B008 - frozen
@@ -85,7 +88,7 @@ async def test_a_meaning_that_may_not_run_is_refused_each_time() -> None:
     """Short-cut: ask the policy about the name, and trust what it leads to."""
     with (
         lying(lambda _, handler: say(handler, 200, Docker_Content_Digest=NEW)) as liar,
-        resolver(policy=Policy(allow=(OLD,))) as resolving,
+        resolver(policy=Policy(allow=(OLD, f"{liar.host}/other/*"))) as resolving,
     ):
         for _ in range(2):
             with pytest.raises(FunctionRefusedError, match="not among the functions allowed"):
