@@ -28,6 +28,7 @@ from fnrunner.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
+from fnrunner.run import CALL, Call
 from lifecycle.facts import Verdict
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -88,6 +89,7 @@ class Judge:
     async def _judge(
         self, git: Snapshot, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
+        CALL.set(Call(package))  # so that the runner shares fairly between packages
         try:
             files, before = await asyncio.to_thread(self._read, git, tree, origin)
         except PackageError as error:

@@ -326,7 +326,7 @@ class Cached:
             return await self._inner.run(image, resources, seconds=left())
         if key not in self._shared:
             self._shared[key] = self._begun(key, what, image, resources)
-        return await self._wait(key, image, left())
+        return await self._wait(key, image, left(), seconds)
 
     def _begun(self, key: str, what: str, image: str, resources: bytes) -> _Shared:
         """Start a call that others may join."""
@@ -336,12 +336,14 @@ class Cached:
         run = self._run(key, what, image, resources)
         return _Shared(asyncio.create_task(run, context=context), call)
 
-    async def _wait(self, key: str, image: str, seconds: float | None) -> Outcome:
+    async def _wait(
+        self, key: str, image: str, left: float | None, seconds: float | None
+    ) -> Outcome:
         """Wait for a shared call until the caller's own time is up; the last who goes stops it."""
         shared, own = self._shared[key], current_call()
         shared.waiting += 1
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(left):
                 return await asyncio.shield(shared.task)
         except TimeoutError as error:
             raise late(image, seconds or 0.0, shared.call) from error

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Self
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import grpc
 import grpc.aio
@@ -24,7 +24,7 @@ from fnrunner.errors import (
 )
 from fnrunner.proto.evaluator_pb2 import EvaluateFunctionRequest, EvaluateFunctionResponse
 from fnrunner.results import Result
-from fnrunner.run import Limits, Outcome
+from fnrunner.run import Limits, Outcome, current_call
 from fnrunner.tls import ClientTls, Stamps
 
 _log = logging.getLogger(__name__)
@@ -153,6 +153,7 @@ class Client:
             metadata=(
                 (wire.DETAILS_LIMIT_KEY, str(_DETAILS)),
                 (wire.SECONDS_KEY, f"{seconds:.3f}"),
+                (wire.CALLER_KEY, quote(current_call().caller, errors="replace")),
             ),
         )
         try:
@@ -167,7 +168,9 @@ class Client:
             left = wire.detail(status.trailing_metadata(), EvaluateFunctionResponse)
             if left is None:
                 raise
-            return _outcome(left, status.trailing_metadata(), _results(left, status))
+            # In a thread: a megabyte of results may take a second to read.
+            found = await asyncio.to_thread(_results, left, status)
+            return _outcome(left, status.trailing_metadata(), found)
         return _outcome(answer, await call.trailing_metadata())
 
     def _connected(self) -> _Link:

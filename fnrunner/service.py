@@ -20,7 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from fnrunner import metrics, results, statuses, wire
 from fnrunner.errors import RunnerBrokenError, RunnerBusyError
 from fnrunner.proto import evaluator_pb2, evaluator_pb2_grpc
-from fnrunner.run import Outcome, Runner
+from fnrunner.run import CALL, Call, Outcome, Runner
 from fnrunner.statuses import Refusal, cut
 
 _log = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ _MOST_DETAILS: Final = 1024 * 1024  # bytes; what porchbot's own client takes
 _WRAPPING: Final = 128  # bytes around the response in a status: its type's name, field lengths
 _SAYING: Final = 0.1  # seconds kept of the caller's deadline to say that time is up
 _ROUNDING: Final = 0.02  # gRPC's C core sends deadlines up to a hundredth later than they are
+_LONGEST_CALLER: Final = 256
 _RETRY_AFTER: Final = 1.0  # seconds; another runner is there by then, or this one again
 _DECIMAL: Final = re.compile("[0-9]{1,9}")
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
@@ -82,6 +83,7 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
         context: grpc.aio.ServicerContext[Any, Any],
     ) -> evaluator_pb2.EvaluateFunctionResponse:
         image, limit = request.image, _limit(context)
+        CALL.set(Call(_caller(context)))
         if self._ending:
             busy = RunnerBusyError("the runner", "it is being stopped", _RETRY_AFTER)
             await _refuse(context, statuses.refusal(busy, limit, grpc.StatusCode.UNAVAILABLE))
@@ -125,6 +127,12 @@ def _told(image: str, error: Exception) -> Exception:
     _log.error("function %r: bug %s in the runner", image, name, exc_info=error)
     where = f"function {statuses.quoted(image)}"
     return RunnerBrokenError(where, f"the runner has a bug, id {name}")
+
+
+def _caller(context: grpc.aio.ServicerContext[Any, Any]) -> str:
+    """Whom a call is for: its connection, and what the other side says of it."""
+    said = wire.text(context.invocation_metadata(), wire.CALLER_KEY)
+    return f"{context.peer()} {said[:_LONGEST_CALLER]}"
 
 
 def _limit(context: grpc.aio.ServicerContext[Any, Any]) -> int:

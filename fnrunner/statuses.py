@@ -208,7 +208,8 @@ def message(text: str, limit: int) -> str:
         limit: How large the details may get, in bytes, which have the message once more.
     """
     size = min(_LONGEST_MESSAGE, limit // 4)
-    encoded = quote(text, safe=_PLAIN, errors="replace")  # as it stands in the header
+    # As it stands in the header, where no character gets shorter.
+    encoded = quote(text[: size + 1], safe=_PLAIN, errors="replace")
     if len(encoded) <= size:
         return unquote(encoded)
     start = _HALF.sub("", encoded[: size - 3])

@@ -21,6 +21,8 @@ DETAILS_LIMIT_KEY: Final = "porchbot-details-limit"
 # Request metadata: how many seconds the function may take; the call itself has a little longer,
 # so that the runner can say that time is up.
 SECONDS_KEY: Final = "porchbot-seconds"
+# Request metadata: whom the call is for, percent-encoded; calls of different ones share fairly.
+CALLER_KEY: Final = "porchbot-caller"
 # Trailing metadata in which gRPC carries a google.rpc.Status.
 DETAILS_KEY: Final = "grpc-status-details-bin"
 # Trailing metadata: what ran, as `Outcome.digest`, percent-encoded.

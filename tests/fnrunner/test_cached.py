@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from fnrunner.cached import Cached, Disk, Memory
-from fnrunner.errors import FunctionNotFoundError, FunctionTimeoutError
+from fnrunner.errors import (
+    FunctionNotFoundError,
+    FunctionTimeoutError,
+    FunctionUnavailableError,
+)
 from fnrunner.policy import Policy
 from fnrunner.run import Bounds, Granted, Outcome
 
@@ -355,3 +359,79 @@ def test_a_database_that_cannot_be_begun_anew_is_done_without(
     disk.put("a", Outcome(b"x"))
     assert disk.get("a") is None
     disk.close()
+
+
+class Held(Counting):
+    """Runs one function until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = asyncio.Event()
+        self.given: list[float | None] = []
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        self.given.append(seconds)
+        async with asyncio.timeout(seconds):
+            await self.let_go.wait()
+        return await super().run(image, resources)
+
+
+async def test_a_deadline_is_its_own_callers_alone() -> None:
+    """Short-cut: run it with the first caller's time; who joined then starts anew, or fails."""
+    inner = Held()
+    runner = cached(inner)
+    hasty = asyncio.create_task(runner.run("f", b"x", seconds=0.02))
+    await asyncio.sleep(0)
+    patient = asyncio.create_task(runner.run("f", b"x", seconds=60))
+    later = asyncio.create_task(runner.run("f", b"x", seconds=0.03))
+    for each in (hasty, later):
+        with pytest.raises(FunctionTimeoutError, match=r"within 0\.0\d seconds"):
+            await each
+    inner.let_go.set()
+
+    assert (await patient).log == "said"
+    assert len(inner.given) == 1
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_whoever_goes_away_leaves_the_run_to_the_other(which: int) -> None:
+    inner = Held()
+    runner = cached(inner)
+    both = [asyncio.create_task(runner.run("f", b"x", seconds=60)) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    both[which].cancel()
+    await asyncio.sleep(0.01)
+    inner.let_go.set()
+
+    assert (await both[1 - which]).log == "said"
+    assert len(inner.given) == 1
+
+
+async def test_who_comes_after_the_last_has_left_does_not_get_its_end() -> None:
+    """Short-cut: join a run that is being stopped."""
+    inner = Held()
+    runner = cached(inner)
+    with pytest.raises(FunctionTimeoutError):
+        await runner.run("f", b"x", seconds=0.01)
+    inner.let_go.set()
+    assert (await runner.run("f", b"x", seconds=60)).log == "said"
+
+
+async def test_a_slow_image_is_each_callers_own_wait() -> None:
+    """Short-cut: bring it within the shared run, which has no deadline to speak of."""
+    inner = Counting()
+    waited: list[float | None] = []
+
+    async def ready(_: str, seconds: float | None) -> None:
+        waited.append(seconds)
+        if seconds is not None and seconds < 1:
+            raise FunctionUnavailableError("f", "still being brought", "Try again", passing=True)
+
+    runner = Cached(inner, lambda *_: Granted(), Memory(), ready=ready)
+    hasty, patient = (runner.run("f", b"x", seconds=each) for each in (0.5, 60.0))
+    found = await asyncio.gather(hasty, patient, return_exceptions=True)
+    assert isinstance(found[0], FunctionUnavailableError)
+    assert isinstance(found[1], Outcome)
+    assert len(waited) == 2
+    await runner.run("f", b"x", seconds=0.5)  # kept: nothing has to be brought
+    assert len(waited) == 2

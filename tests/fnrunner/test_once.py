@@ -1,13 +1,13 @@
 """Work that is done once for all who wait for it."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Event
 
 import pytest
 
 from fnrunner.errors import RunnerBusyError
-from fnrunner.once import Once
+from fnrunner.once import Once, Stop
 
 ENDING = "the runner: it is being stopped. Try again in 1 seconds."
 
@@ -89,3 +89,63 @@ async def test_what_is_closed_says_so() -> None:
     with pytest.raises(RunnerBusyError) as caught:
         await once.do("c", work)
     assert str(caught.value) == ENDING
+
+
+async def until(what: Callable[[], bool]) -> None:
+    while not what():
+        await asyncio.sleep(0.005)
+
+
+async def test_what_nobody_waits_for_is_not_begun_and_what_has_begun_is_told() -> None:
+    """Short-cut: let all of it go on, though its callers went away long ago."""
+    once, stop, slow, never = Once(1, "test"), Stop(), Slow(), Slow()
+    stop.calls(slow.let_go.set)
+    first = asyncio.ensure_future(once.do("a", slow, stop=stop))
+    await asyncio.to_thread(slow.began.wait, 60)
+    second = asyncio.ensure_future(once.do("b", never))
+    await asyncio.sleep(0)
+    for each in (second, first):
+        each.cancel()
+    await asyncio.gather(first, second, return_exceptions=True)
+    await asyncio.to_thread(once.close)
+
+    assert stop.set
+    assert (slow.done, never.began.is_set()) == (1, False)
+
+
+async def test_one_host_does_not_take_all_threads() -> None:
+    once, slow = Once(2, "test", each=1), Slow()
+    waiting = [
+        asyncio.ensure_future(once.do(f"{number}", slow, host="slow")) for number in range(9)
+    ]
+    await asyncio.to_thread(slow.began.wait, 60)
+
+    assert await once.do("quick", lambda: "done", host="quick") == "done"
+    slow.let_go.set()
+    assert sorted(await asyncio.gather(*waiting)) == list(range(1, 10))
+    once.close()
+
+
+async def test_it_goes_on_for_who_was_told_to_come_again() -> None:
+    """Short-cut: stop it with whoever waits no longer; what takes long is never done then."""
+    once, slow, stop = Once(1, "test", linger=60.0), Slow(), Stop()
+    with pytest.raises(TimeoutError):
+        await once.do("a", slow, stop=stop, seconds=0.01)
+    again = asyncio.ensure_future(once.do("a", Slow()))
+    await asyncio.sleep(0)
+    slow.let_go.set()
+
+    assert await again == 1
+    assert not stop.set
+    once.close()
+
+
+async def test_it_does_not_go_on_for_ever() -> None:
+    """Short-cut: whoever is told to come again holds a thread until the work ends by itself."""
+    once, slow, stop = Once(1, "test", linger=0.02), Slow(), Stop()
+    stop.calls(slow.let_go.set)
+    with pytest.raises(TimeoutError):
+        await once.do("a", slow, stop=stop, seconds=0.01)
+    await asyncio.wait_for(until(lambda: slow.done == 1), 60)
+    assert stop.set
+    once.close()

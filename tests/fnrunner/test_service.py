@@ -25,6 +25,7 @@ from grpc_status import rpc_status
 
 from cadlib import resourcelist
 from fnrunner import statuses, wire
+from fnrunner.choose import runners
 from fnrunner.client import Client
 from fnrunner.errors import (
     FunctionFailedError,
@@ -40,8 +41,10 @@ from fnrunner.errors import (
 )
 from fnrunner.proto import evaluator_pb2
 from fnrunner.proto.evaluator_pb2 import EvaluateFunctionResponse as Response
-from fnrunner.run import Limits, Outcome, Runner
+from fnrunner.run import CALL, Call, Limits, Outcome, Runner
+from fnrunner.serve import listening
 from fnrunner.service import failure
+from fnrunner.settings import read
 from tests.fnrunner.calls import items, values
 from tests.fnrunner.serving import serving
 
@@ -425,3 +428,53 @@ async def test_watching_health_tells_of_the_end(tmp_path: Path) -> None:
 def test_details_that_are_not_ours_count_as_none(value: bytes | str) -> None:
     assert wire.detail([("other", b""), (wire.DETAILS_KEY, value)], Response) is None
     assert wire.detail(None, Response) is None
+
+
+ENDLESS = """
+apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items: []
+functionConfig:
+  apiVersion: fn.kpt.dev/v1alpha1
+  kind: StarlarkRun
+  metadata: {name: endless}
+  source: |
+    def spin(number):
+      for a in range(1000000):
+        for b in range(1000000):
+          number += 1
+    spin(%d)
+"""
+
+
+@pytest.mark.parametrize("apart", ["function", "caller"])
+async def test_endless_scripts_leave_turns_and_places_for_others(
+    tmp_path: Path, apart: str
+) -> None:
+    """Short-cut: one queue for all, first come, first served."""
+    settings = read(b"{version: 1, runtimes: [builtin], calls: {running: 1, waiting: 4}}", "")
+    async with (
+        runners(settings) as guarded,
+        listening(f"unix:{tmp_path}/s", guarded, settings.limits, grace=0.0) as address,
+        Client(address, patience=0.0) as client,
+    ):
+        scripts = [
+            asyncio.create_task(client.run("starlark:v0.5", (ENDLESS % number).encode()))
+            for number in range(20)
+        ]
+        while not any(each.done() for each in scripts):  # the queue is full
+            await asyncio.sleep(0.01)
+        if apart == "caller":
+            CALL.set(Call("alice"))
+            short = (ENDLESS % 1).replace("spin(1)", "").encode()
+            outcome = await client.run("starlark:v0.5", short, seconds=60)
+        else:
+            outcome = await client.run("no-op", pods(), seconds=60)
+        ended = [each for each in scripts if each.done()]
+        for each in scripts:
+            each.cancel()
+        found = await asyncio.gather(*scripts, return_exceptions=True)
+
+    assert not outcome.failed, outcome
+    assert all(isinstance(each.exception(), RunnerBusyError) for each in ended)
+    assert sum(isinstance(each, asyncio.CancelledError) for each in found) >= 4
