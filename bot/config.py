@@ -97,7 +97,7 @@ def _image(text: str) -> str:
 def _source(text: str) -> str:
     kind, _, rest = text.partition(":")
     if text == "codeowners" or kind == "team":
-        raise later(f"{text!r} is not supported yet", "Name roles and users for now")
+        raise later(f"{text!r} is not supported", "Name roles and users")
     if (kind == "role" and rest in _ROLES) or (kind == "user" and _LOGIN.fullmatch(rest)):
         return text
     if text in _ROLES:

@@ -171,7 +171,7 @@ def _unknown(form: type[Strict], at: FieldPath, planned: Later) -> tuple[str, st
     key = str(at[-1])
     around: FieldPath = tuple(0 if isinstance(step, int) else step for step in at[:-1])
     if key in planned.get(around, frozenset()):
-        return f"{key!r} is not supported yet", "Leave it out for now"
+        return f"{key!r} is not supported", "Leave it out"
     known = _keys(form, around)
     near = difflib.get_close_matches(key.lower(), [k.lower() for k in known], 1)
     if near:

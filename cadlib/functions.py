@@ -76,7 +76,7 @@ def image(function: Function, options: Options) -> str:
 
     at = replace(place(function), field=_field(function, "tag"))
     if options.tags is None and versions.is_range(function.tag):
-        problem = "`tag` with a range of versions of a function is not supported yet"
+        problem = "`tag` with a range of versions of a function is not supported"
         raise PackageError(at, problem, "Write one version in the tag, without a range")
     return versions.resolve(full, function.tag, options.tags or (lambda _: ()), at)
 
@@ -85,7 +85,7 @@ def refusals(function: Function, options: Options) -> Iterator[PackageError]:
     """Yield why a function may not, or cannot, be run at all."""
     if function.exec and not options.allow_exec:
         at = replace(place(function), field=_field(function, "exec"))
-        problem = NOT_ALLOWED if options.as_kpt else "`exec` of a function is not supported yet"
+        problem = NOT_ALLOWED if options.as_kpt else "`exec` of a function is not supported"
         fix = "Allow it if you trust the command, or use" if options.as_kpt else "Use"
         yield PackageError(at, problem, f"{fix} a function that has an image")
     try:

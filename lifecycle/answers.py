@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from lifecycle import commands as c
-from lifecycle import memory, messages
-from lifecycle.access import Action as Asked
+from lifecycle import memory, messages, summary
 from lifecycle.access import Refused, Role, authorise
 from lifecycle.actions import Action, Forget, React, Reaction, Reply, SetDraft
 from lifecycle.approvals import standing
@@ -35,23 +34,8 @@ STAGES: Mapping[type[c.Command], frozenset[Stage]] = {
     c.Unhold: _UNPUBLISHED,
     c.Why: frozenset(Stage),
     c.Help: frozenset(Stage),
-    c.NotYet: frozenset(Stage),
 }
 """Command to the stages at which it means something (DESIGN 4, 6)."""
-
-_ASKED: Mapping[type[c.Command], Asked] = {
-    c.Propose: Asked.PROPOSE,
-    c.Approve: Asked.APPROVE,
-    c.Unapprove: Asked.UNAPPROVE,
-    c.Reject: Asked.REJECT,
-    c.Render: Asked.RENDER,
-    c.Check: Asked.CHECK,
-    c.Hold: Asked.HOLD,
-    c.Unhold: Asked.UNHOLD,
-    c.Why: Asked.WHY,
-    c.Help: Asked.HELP,
-    c.NotYet: Asked.HELP,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +105,11 @@ def pending(proposal: Proposal, remembered: Memory) -> tuple[tuple[Comment, c.Pa
 
 
 def _asks_only(parsed: c.Parsed) -> bool:
-    return bool(parsed.commands) and all(isinstance(x, c.Why | c.Help) for x in parsed.commands)
+    return bool(parsed.commands) and all(map(_is_question, parsed.commands))
+
+
+def _is_question(command: c.Command) -> bool:
+    return isinstance(command, c.Why | c.Help)
 
 
 def answer(facts: Facts, proposal: Proposal, remembered: Memory) -> Answered:
@@ -149,15 +137,16 @@ def _finish(facts: Facts, state: Answered, comment: Comment, turn: _Turn) -> Ans
     """Put effects, answer and reaction in order; the answer is the durable record (DESIGN 7)."""
     proposal, remembered = turn.proposal, turn.memory
     actions: list[Action] = [*turn.effects]
-    if turn.texts:
+    if turn.texts or turn.approval:
         record = (
             memory.approve_record(turn.approval, proposal, facts.repository_id)
             if turn.approval
             else memory.answer_record(comment.id, proposal, facts.repository_id)
         )
-        body = messages.answer(comment.author.login, turn.texts)
-        actions.append(Reply(proposal.number, body, record))
         proposal = replace(proposal, answers=(*proposal.answers, _as_comment(comment, record)))
+        texts = (*_approved(facts, replace(turn, proposal=proposal)), *turn.texts)
+        body = messages.answer(comment.author.login, texts)
+        actions.append(Reply(proposal.number, body, record))
         remembered = replace(remembered, answered=remembered.answered | {comment.id})
     else:
         remembered = replace(remembered, handled=remembered.handled | {comment.id})
@@ -168,6 +157,17 @@ def _finish(facts: Facts, state: Answered, comment: Comment, turn: _Turn) -> Ans
         (*state.actions, *actions),
         state.render_asked or turn.render_asked,
     )
+
+
+def _approved(facts: Facts, turn: _Turn) -> tuple[str, ...]:
+    """What is approved, and what is missing all the same once this approval counts."""
+    if turn.approval is None:
+        return ()
+    p = turn.proposal
+    judgement = judge(p, turn.memory, facts.repository_id, draft_branch=facts.is_draft_branch)
+    merged = turn.approval.head == p.merge_commit
+    blocked = summary.blocked(judgement)
+    return (messages.approved(turn.approval, p, merged=merged, blocked=blocked),)
 
 
 def _as_comment(comment: Comment, record: Mapping[str, JSON]) -> Comment:
@@ -209,11 +209,31 @@ def _obey(scene: _Scene, turn: _Turn, command: c.Command) -> _Turn:
         case c.Why(about):
             return turn.say(_why(scene, turn, about))
         case c.Help():
-            return turn.say(messages.help_text())
-        case c.NotYet(name):
-            return replace(turn.say(messages.not_supported_yet(name)), confused=True)
+            return turn.say(messages.help_text(_help(scene, turn)))
         case _:
             assert_never(command)
+
+
+def _help(scene: _Scene, turn: _Turn) -> list[tuple[str, str, str]]:
+    """The commands that mean something now: written how, doing what, and what this person lacks."""
+    p, author = turn.proposal, scene.comment.author
+    rows = []
+    for word, entry in c.COMMANDS.items():
+        made = entry.make()
+        if p.stage not in STAGES[type(made)] or (not p.touched and not _is_question(made)):
+            continue
+        if isinstance(made, c.Render) and not scene.facts.same_repository:
+            continue
+        verdict = authorise(
+            author,
+            entry.asks,
+            role=p.roles.get(author.login, Role.NONE),
+            is_author=author.login in p.authors,
+            policy=p.policy if isinstance(p.policy, Policy) else Policy(),
+        )
+        usage = f"{word} {entry.arguments}".rstrip()
+        rows.append((usage, entry.help, messages.lacking(verdict, p)))
+    return rows
 
 
 def _access(scene: _Scene, turn: _Turn, command: c.Command) -> str:
@@ -226,7 +246,7 @@ def _access(scene: _Scene, turn: _Turn, command: c.Command) -> str:
     author = scene.comment.author
     verdict = authorise(
         author,
-        _ASKED[type(command)],
+        c.COMMANDS[c.name(command)].asks,
         role=turn.proposal.roles.get(author.login, Role.NONE),
         is_author=author.login in turn.proposal.authors,
         policy=policy,
@@ -275,8 +295,7 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
         comment=comment.id,
         beside=p.beside,
     )
-    text = messages.approved(approval, p, merged=after_merge)
-    return replace(turn.say(text), approval=approval)
+    return replace(turn, approval=approval)
 
 
 def _after_merge(proposal: Proposal, comment: Comment, repository_id: int) -> bool:
@@ -368,4 +387,4 @@ def _why(scene: _Scene, turn: _Turn, about: str) -> str:
         scene.facts.repository_id,
         draft_branch=scene.facts.is_draft_branch,
     )
-    return messages.why(turn.proposal, judgement, about)
+    return summary.why(turn.proposal, judgement, about)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cadlib.findings import Finding, Severity
-from lifecycle import messages
+from lifecycle import messages, summary
 from lifecycle.actions import SetCheck
 from lifecycle.facts import PUBLISH, RENDER, VALIDATE, Conclusion, Facts, Proposal, Status
 from lifecycle.gates import Judgement
@@ -185,13 +185,13 @@ def _publish(proposal: Proposal, judgement: Judgement) -> Shown:
     if judgement.holds:
         title = messages.publishing(proposal)
     else:
-        title = messages.waiting(proposal, judgement)
+        title = messages.waiting(proposal, [summary.short(gate) for gate in judgement.open])
     unjudged = any(v.broken for v in proposal.verdicts)
     return Shown(
         status=Status.COMPLETED if unjudged else Status.IN_PROGRESS,
         conclusion=Conclusion.FAILURE if unjudged else None,
         title=title,
-        summary=messages.gates(judgement),
+        summary=summary.gates(judgement),
     )
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from lifecycle import comment_lines
-from lifecycle.access import Action, who
+from lifecycle.access import Action
 from lifecycle.comment_lines import Beginnings, Doubt
 
 MOST_TEXT = 65_536
@@ -99,16 +99,7 @@ class Help:
     """List the commands."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotYet:
-    """A command that is planned: answered, never taken for another one."""
-
-    name: str
-
-
-Command = (
-    Propose | Approve | Unapprove | Reject | Render | Check | Hold | Unhold | Why | Help | NotYet
-)
+Command = Propose | Approve | Unapprove | Reject | Render | Check | Hold | Unhold | Why | Help
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +193,23 @@ COMMANDS: Mapping[str, Entry] = {
 }
 """Every command that works, in the order of the help text."""
 
-# fmt: off
-NOT_YET = frozenset({
-    "clone", "delete", "deprecate", "diff", "edit", "eval", "init", "rebase", "resume", "rollback",
-    "set", "upgrade",
-})
-# fmt: on
-"""Commands that are planned (DESIGN 6)."""
+_PUSH = "and push the result to the branch"
+
+INSTEAD: Mapping[str, str] = {
+    "clone": "run `porchbot pkg get`, and push the result to a branch `drafts/<package>/<name>`",
+    "delete": "open a pull request that removes the package's folder",
+    "deprecate": "say it in the package's own documentation, in a pull request",
+    "diff": "see *Files changed*, or the changes in the summary comment",
+    "edit": "change the files, and push to a branch `drafts/<package>/<name>`",
+    "eval": f"run `porchbot fn eval` {_PUSH}",
+    "init": "run `porchbot pkg init`, and push the result to a branch `drafts/<package>/<name>`",
+    "rebase": "press *Update branch*, or merge the base branch into this one",
+    "resume": "end a hold with `/unhold`",
+    "rollback": "revert the merge in a new pull request",
+    "set": "change the field, and push to the branch",
+    "upgrade": f"run `porchbot pkg update` {_PUSH}",
+}
+"""Words that people try because Porch or other bots have them, and what to do here instead."""
 
 _OTHERS = frozenset({"cc", "close", "lint", "retest", "reopen", "test", "wip"})
 """Commands of other well-known bots and forges that lie within two letters of ours: `/retest` is
@@ -217,18 +218,10 @@ no misspelt `/reject` (Prow's and GitLab's command lists, bots.md 1.4)."""
 
 def name(command: Command) -> str:
     """The word that a command is written with."""
-    return command.name if isinstance(command, NotYet) else _NAMES[type(command)]
+    return _NAMES[type(command)]
 
 
 _NAMES: Mapping[type[Command], str] = {type(entry.make()): word for word, entry in COMMANDS.items()}
-
-
-def help_rows() -> tuple[tuple[str, str, str], ...]:
-    """Every command that works: how it is written without its slash, what it does, who may."""
-    return tuple(
-        (f"{word} {entry.arguments}".rstrip(), entry.help, who(entry.asks))
-        for word, entry in COMMANDS.items()
-    )
 
 
 def parse(body: str, *, app: str = "porchbot") -> Parsed:
@@ -314,7 +307,7 @@ def _beginnings(app: str) -> Beginnings:
 @cache
 def _maybe(app: str, *, exact: bool = False) -> re.Pattern[str]:
     """What every text with a command has: one pass over it, before it is parsed."""
-    word = rf"(?:{'|'.join([*COMMANDS, *NOT_YET])})(?![\w/-])" if exact else r"[^\s/]"
+    word = rf"(?:{'|'.join([*COMMANDS, *INSTEAD])})(?![\w/-])" if exact else r"[^\s/]"
     sign = rf"(?:/|&#0*47;|&#x0*2f;|&sol;){word}|@{re.escape(app)}(?![\w-])"
     begins = rf"^|(?<=[>{comment_lines.BREAKS}])"
     return re.compile(rf"(?:{begins})[{_UNSEEN}]*(?:{sign})", re.MULTILINE | re.IGNORECASE)
@@ -340,8 +333,8 @@ def _read(line: str, app: str) -> Command | Problem | None:
         return Help()
     word, _, rest = text.removeprefix("/").replace("\t", " ").partition(" ")
     word = word.lower() if word.isascii() else word  # the Kelvin sign's lower case is a "k"
-    if word in NOT_YET:
-        return NotYet(word)
+    if word in INSTEAD:
+        return Malformed(word, f"is not a command here; {INSTEAD[word]}")
     if word in COMMANDS:
         return _obeyable(word, COMMANDS[word], rest.strip(_BLANKS))
     near = _nearest(word)
@@ -365,11 +358,11 @@ def _obeyable(word: str, entry: Entry, argument: str) -> Command | Malformed:
 def _nearest(word: str) -> str:
     """The command of ours that differs in the fewest letters; "" when none is near."""
     distances = [
-        (distance, known not in COMMANDS, known)
-        for known in (*COMMANDS, *sorted(NOT_YET))
+        (distance, known)
+        for known in COMMANDS
         if abs(len(known) - len(word)) <= _NEAR and (distance := _letters(word, known)) <= _NEAR
     ]
-    return min(distances)[2] if distances else ""
+    return min(distances)[1] if distances else ""
 
 
 def _letters(one: str, other: str) -> int:

@@ -16,7 +16,7 @@ Rules, in the order of the code:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import answers, checks, memory, messages, names
+from lifecycle import answers, checks, memory, messages, names, summary
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -272,7 +272,7 @@ def _report(facts: Facts, one: _Judged) -> list[Action]:
     p = one.proposal
     if str(p.merge_commit) in one.memory.reported:
         return []
-    body = messages.merged_not_published(p, one.judgement)
+    body = summary.merged_not_published(p, one.judgement)
     return [Reply(p.number, body, memory.report_record(p, facts.repository_id))]
 
 
@@ -295,7 +295,7 @@ def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:
 def _say(facts: Facts, one: _Judged) -> list[Action]:
     """The summary comment, when it does not yet say this."""
     p = one.proposal
-    body = messages.summary(facts, p, one.judgement, one.memory)
+    body = summary.summary(facts, p, one.judgement, one.memory)
     record = memory.memory_record(one.memory, p, facts.repository_id)
     said = memory.summary_of(p)
     if said and said.body == body and record in [dict(r) for r in said.records]:

@@ -12,19 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cadlib.diff import Change
-from cadlib.findings import Finding, Severity
-from lifecycle import commands
+from cadlib.findings import Finding
+from lifecycle import access, commands
 from lifecycle import names as names_
-from lifecycle.facts import Facts, Proposal, Stage, Touched, Verdict
-from lifecycle.merges import Doubt, Effect
+from lifecycle.facts import Proposal, Stage, Touched, Verdict
+from lifecycle.merges import Effect
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 from lifecycle.tags import Tagging
 
 if TYPE_CHECKING:
-    from lifecycle.access import Refused
+    from lifecycle.access import Allowed, Refused
     from lifecycle.approvals import Standing
-    from lifecycle.gates import Gate, Judgement
-    from lifecycle.memory import Approval, Memory
+    from lifecycle.memory import Approval
 
 MOST_LISTED = 30
 """Rows of one list in a comment or check; the rest is counted. Keeps a summary far below the
@@ -50,12 +49,12 @@ RUNNER_BROKEN = "A function could not be run"
 RUNNER_WANTED = "a function runner that answers, and functions that it has"
 RUNNER_WHO = "an operator of the bot; then comment `/check`"
 NOT_VALIDATED = "Not validated: a function could not be run"
-UNRENDERABLE_WANTED = "a rendering that comes to its end: mend the findings of severity error"
-IS_RENDERED = "The packages equal their own rendering"
+UNRENDERABLE_WANTED = "a rendering that completes: fix the errors below"
+IS_RENDERED = "Rendered output is up to date"
 RENDER_WHO = "the author"
-FINDINGS_WANTED = "no finding of severity error"
+FINDINGS_WANTED = "no errors: fix them at their lines and push"
 FINDINGS_WHO = "the author"
-IS_VALID = "Nothing blocks"
+IS_VALID = "No errors"
 UP_TO_DATE_WHO = "the author"
 OBJECTION_WANTED = "their approval, or a dismissal of the review"
 NO_OBJECTION = "nobody asked for changes"
@@ -85,7 +84,7 @@ EDITED = "Edits are not commands: nobody could tell afterwards what was asked. W
 def configuration_broken(policy: BrokenPolicy) -> str:
     """Why nothing can be judged."""
     count = len(policy.problems)
-    return f"`.porchbot.yaml` on the base branch has {_number(count, 'problem')}"
+    return f"`.porchbot.yaml` on the base branch has {number(count, 'problem')}"
 
 
 def approve_unjudged(policy: BrokenPolicy) -> str:
@@ -110,7 +109,7 @@ def runner_broken(verdicts: Iterable[Verdict]) -> str:
 def not_rendered(verdicts: Sequence[Verdict]) -> str:
     """How many files differ from their rendering."""
     files = sum(len(v.changes) for v in verdicts)
-    return f"{_number(files, 'file')} of {names(v.package for v in verdicts)} not rendered"
+    return f"{number(files, 'file')} of {names(v.package for v in verdicts)} not rendered"
 
 
 def unrenderable(verdicts: Iterable[Verdict]) -> str:
@@ -131,8 +130,8 @@ def render_wanted(*, bot_pushes: bool) -> str:
 
 
 def blocking_findings(count: int) -> str:
-    """How many findings block."""
-    return f"{_number(count, 'finding')} of severity error"
+    """How many findings of severity error there are."""
+    return number(count, "error")
 
 
 def outdated(touched: Iterable[Touched], base_ref: str) -> str:
@@ -177,7 +176,7 @@ def approvals(standing: "Standing") -> str:
 def approvals_wanted(standing: "Standing", *, merged: bool, authors_known: bool) -> str:
     """What is missing."""
     of = " of the merge result" if merged else " of this content"
-    text = f"{_number(standing.missing, 'more approval')}{of}: `/approve`"
+    text = f"{number(standing.missing, 'more approval')}{of}: `/approve`"
     if not authors_known:
         text += "; one more than usual, because who wrote or pushed a commit is unknown"
     return text
@@ -334,24 +333,10 @@ def published(proposal: Proposal) -> str:
     return f"Published {revisions(proposal)}"
 
 
-def waiting(proposal: Proposal, judgement: "Judgement") -> str:
-    """Title of `porchbot/publish` while something is missing."""
-    first = judgement.open[0]
-    rest = len(judgement.open) - 1
-    more = f" (and {rest} more)" if rest else ""
-    # Alone in a title, "0 of 1" would not say of what.
-    what = f"approved by {first.actual}" if first.name == "approved" else first.actual
-    return f"{revisions(proposal)} waits: {_plain(what)}{more}"[:200]
-
-
-def gates(judgement: "Judgement") -> str:
-    """Every gate with its wanted and actual value, as a table."""
-    rows = [
-        f"| {_mark(gate)} {gate.name} | {_cell(gate.actual)} | {_cell(gate.wanted)} |"
-        f" {_cell(gate.who)} |"
-        for gate in judgement.gates
-    ]
-    return "\n".join(["| gate | is | wanted | who |", "| --- | --- | --- | --- |", *rows])
+def waiting(proposal: Proposal, missing: Sequence[str]) -> str:
+    """Title of `porchbot/publish` while something is missing, each in a few words."""
+    more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+    return f"{revisions(proposal)} waits: {_plain(missing[0])}{more}"[:200]
 
 
 def findings(found: Sequence[Finding]) -> str:
@@ -391,7 +376,7 @@ def functions_run(verdicts: Sequence[Verdict]) -> str:
     """Which functions were run."""
     count = sum(v.functions for v in verdicts)
     rows = sorted({f"- {code(i)} ({n})" for v in verdicts for i, n in v.versions.items()})
-    return f"{_number(count, 'function')} run on {names(v.package for v in verdicts)}." + (
+    return f"{number(count, 'function')} run on {names(v.package for v in verdicts)}." + (
         "\n\n" + "\n".join(rows) if rows else ""
     )
 
@@ -402,8 +387,8 @@ def render_summary(proposal: Proposal, *, settles: bool) -> str:
     shown = [f"- {code(path)}" for path in paths[:MOST_LISTED]]
     if len(paths) > MOST_LISTED:
         shown.append(f"- and {len(paths) - MOST_LISTED} more")
-    lines = _placed([(v.package, v.rendering) for v in proposal.unrendered])
-    shown += ["", *_change_list(lines)] if lines else []
+    lines = change_lines([(v.package, v.rendering) for v in proposal.unrendered])
+    shown += ["", *change_list(lines)] if lines else []
     if settles:
         commands_ = "\n".join(_render_commands(proposal))
         mend = (
@@ -447,10 +432,19 @@ def answer(login: str, texts: Sequence[str]) -> str:
     return (f"@{login} " + "\n\n".join(texts))[:MOST_TEXT]
 
 
-def approved(approval: "Approval", proposal: Proposal, *, merged: bool) -> str:
-    """The short answer to an accepted `/approve`."""
+def approved(approval: "Approval", proposal: Proposal, *, merged: bool, blocked: str) -> str:
+    """The answer to an accepted `/approve`.
+
+    Args:
+        approval: What was approved.
+        proposal: The proposal.
+        merged: The merge result was approved, not the head.
+        blocked: What is still missing; "" when nothing is.
+    """
     of = "the merge result" if merged else "head"
-    return f"approved {of} {code(approval.head[:10])}: {revisions(proposal)}."
+    still = f" Still blocked: {blocked}." if blocked else ""
+    what = f"{of} {code(approval.head[:10])}: {revisions(proposal)}"
+    return f"Approved.{still}\n\nYou approved {what}."
 
 
 def approve_after_render(head: str) -> str:
@@ -503,6 +497,15 @@ def access_refused(command: commands.Command, refused: "Refused", proposal: Prop
     return f"{word} refused: it takes {refused.needed}, and you have {refused.actual}."
 
 
+def lacking(verdict: "Allowed | Refused", proposal: Proposal) -> str:
+    """What a command takes that somebody lacks; "" where they may use it."""
+    if not isinstance(verdict, access.Refused):
+        return ""
+    if verdict.is_author and isinstance(proposal.policy, Policy):
+        return f"{approvals_who(proposal.policy, proposal.authors)}"
+    return verdict.needed
+
+
 def not_understood(problem: commands.Problem) -> str:
     """A word that is nearly a command, or a command with arguments it does not take."""
     text = problem.text()
@@ -510,149 +513,22 @@ def not_understood(problem: commands.Problem) -> str:
     return f"not understood: {text}{end} `/help` lists the commands."
 
 
-def not_supported_yet(word: str) -> str:
-    """A command that is planned."""
-    return f"{code('/' + word)} is not supported yet. `/help` lists what is."
+def help_text(rows: Sequence[tuple[str, str, str]]) -> str:
+    """What this person can ask for here, and what takes somebody else.
 
-
-def help_text() -> str:
-    """Every command, what it does and who may use it."""
-    rows = [f"| `/{usage}` | {what} | {who} |" for usage, what, who in commands.help_rows()]
+    Args:
+        rows: How each command is written, what it does, and what it takes that this person
+            lacks; "" where they may.
+    """
+    may = [f"- `/{usage}`: {what}" for usage, what, lacks in rows if not lacks]
+    others = [f"- `/{usage}`: {what} (takes {lacks})" for usage, what, lacks in rows if lacks]
     return "\n".join(
-        ["here is what can be asked:", "", "| command | what | who |", "| --- | --- | --- |", *rows]
+        ["you can ask for this here, at the start of a line:", "", *may]
+        + (["", "This takes somebody else:", "", *others] if others else [])
     )
 
 
-def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
-    """The answer to `/why`."""
-    if proposal.stage is Stage.PUBLISHED:
-        return f"{revisions(proposal)} is published."
-    if not proposal.touched:
-        return NO_PACKAGE_SUMMARY
-    missing = len(judgement.open)
-    head = (
-        f"{revisions(proposal)}: every gate holds."
-        if not missing
-        else f"{revisions(proposal)} waits for {_number(missing, 'gate')}."
-    )
-    if about:
-        head += " Asking about single fields is not supported yet; this is the whole."
-    return f"{head}\n\n{gates(judgement)}"
-
-
-def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
-    """The report on a merge whose result is not what was approved, or whose tag is lost."""
-    if proposal.once_published:
-        lost = [
-            f"- {tag_lost(t)}. It takes {tag_restored(t)}."
-            for t in proposal.touched
-            if t.tagging.lost
-        ]
-        return "**Published, and not tagged any more**\n\n" + "\n".join(lost)
-    changed = [
-        f"- {name(t.package)} differs from the proposal"
-        + (f", because {', '.join(t.changed_by)} changed it in between" if t.changed_by else "")
-        for t in proposal.touched
-        if t.tree != t.head_tree and not t.outside
-    ]
-    changed += [
-        f"- the merge also changed {name(t.package)}, which the proposal does not show"
-        for t in proposal.touched
-        if t.outside
-    ]
-    if proposal.doubt is not None:
-        changed.append(
-            f"- the bot {proposal.doubt}" if proposal.doubt is Doubt.BASE else f"- {proposal.doubt}"
-        )
-    why_not = [f"- {gate.name}: {gate.actual}" for gate in judgement.open]
-    return (
-        f"**Merged, not published**: {names(t.package for t in proposal.touched)} at"
-        f" {code(str(proposal.merge_commit)[:10])}.\n\n"
-        + "\n".join([*changed, *why_not])
-        + "\n\nNothing is tagged that was not approved at exactly this content. `/approve` here"
-        " approves the merge result, and publishes it when the other gates hold."
-    )
-
-
-def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "Memory") -> str:
-    """The one summary comment: packages, changes, findings, gates, next step."""
-    parts = [f"### {_headline(proposal, judgement)}"]
-    if memory.rejected and proposal.stage is Stage.DRAFT:
-        parts.append(memory.rejected + ".")
-    parts.append(_packages(proposal))
-    parts += [*_tag_notes(proposal), *_changes(proposal)]
-    found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
-    found += proposal.configuration
-    if found and proposal.stage is not Stage.PUBLISHED:
-        parts.append("**Findings**\n\n" + findings(sorted(found, key=_severity_first)))
-    if isinstance(proposal.policy, BrokenPolicy):
-        parts.append(configuration_problems(proposal.policy))
-    elif proposal.stage in {Stage.DRAFT, Stage.PROPOSED, Stage.MERGED}:
-        parts.append(gates(judgement))
-    parts.append(_next(facts, proposal, judgement))
-    return "\n\n".join(part for part in parts if part)[:MOST_TEXT]
-
-
-def _headline(proposal: Proposal, judgement: "Judgement") -> str:
-    what = revisions(proposal)
-    match proposal.stage:
-        case Stage.DRAFT:
-            return f"Draft of {what}"
-        case Stage.PROPOSED if judgement.holds:
-            return f"{what} is being published"
-        case Stage.PROPOSED:
-            return f"{what} is proposed"
-        case Stage.MERGED if proposal.once_published:
-            return f"Published, and not tagged any more: {what}"
-        case Stage.MERGED:
-            return f"Merged, not published: {what}"
-        case Stage.PUBLISHED:
-            return f"Published {what}"
-        case Stage.CLOSED:
-            return f"Closed: {what}"
-
-
-def _packages(proposal: Proposal) -> str:
-    rows = []
-    for t in proposal.touched:
-        will = "removed; its revisions and tags stay" if t.removed else f"v{t.revision}" + _aside(t)
-        rows.append(f"| {name(t.package)} | {will} |")
-    return "\n".join(["| package | revision |", "| --- | --- |", *rows[:MOST_LISTED]])
-
-
-def _aside(touched: Touched) -> str:
-    if touched.tagging.withdrawn:
-        return " (withdrawn)"
-    return " (first)" if touched.revision == 1 else ""
-
-
-def _tag_notes(proposal: Proposal) -> list[str]:
-    """What is to be known of tags that we did not make, or that are not as we made them."""
-    lines = [
-        f"- {code(tag.name)} was published before porchbot."
-        if tag.before
-        else f"- The tag {code(tag.name)} was not made by porchbot. It does not count as published,"
-        " and its number is used up; delete it if nobody uses it."
-        for t in proposal.touched
-        for tag in t.tagging.foreign
-    ]
-    lines += [
-        f"- {code(tag)} was published, and its tag is gone or was replaced since."
-        for t in proposal.touched
-        for tag in t.tagging.missing
-    ]
-    return ["\n".join(lines[:MOST_LISTED])] if lines else []
-
-
-def _changes(proposal: Proposal) -> list[str]:
-    lines = _placed([(v.package, v.diff) for v in proposal.verdicts])
-    if not lines or proposal.stage is Stage.PUBLISHED:
-        return []
-    body = "\n".join(_change_list(lines))
-    return [f"<details><summary>{_number(len(lines), 'change')}</summary>\n\n{body}\n\n</details>"]
-
-
-def _placed(changes: Sequence[tuple[str, Iterable[Change]]]) -> list[str]:
+def change_lines(changes: Sequence[tuple[str, Iterable[Change]]]) -> list[str]:
     """Changes as lines; with several packages each names its own, as most have files alike."""
     several = len(changes) > 1
     return [
@@ -662,31 +538,10 @@ def _placed(changes: Sequence[tuple[str, Iterable[Change]]]) -> list[str]:
     ]
 
 
-def _change_list(lines: Sequence[str]) -> list[str]:
+def change_list(lines: Sequence[str]) -> list[str]:
+    """Changes as a list of limited length."""
     shown = [f"- {code(line)}" for line in lines[:MOST_LISTED]]
     return shown + ([f"- and {len(lines) - MOST_LISTED} more"] if len(lines) > MOST_LISTED else [])
-
-
-def _next(facts: Facts, proposal: Proposal, judgement: "Judgement") -> str:
-    match proposal.stage:
-        case Stage.PUBLISHED:
-            tags = ", ".join(
-                code(f"{t.package}/v{t.revision}" if t.package else f"v{t.revision}")
-                for t in proposal.touched
-                if not t.removed and not t.tagging.withdrawn
-            )
-            return f"Tagged {tags} on {code(str(proposal.merge_commit)[:10])}." if tags else ""
-        case Stage.CLOSED:
-            return (
-                f"The branch {code(facts.head_ref)} is left as it is. Reopen this to take it up"
-                " again, or push to it and open a new pull request."
-            )
-        case _ if judgement.open:
-            # What blocks before what merely waits: approving what is not valid helps nobody.
-            gate = next((g for g in judgement.open if g.state == "blocked"), judgement.open[0])
-            return f"**Next:** {gate.wanted} — {gate.who}."
-        case _:
-            return ""
 
 
 # --- pieces ---
@@ -720,6 +575,11 @@ def _some(items: Iterable[str]) -> str:
     return ", ".join(shown[:5]) + more
 
 
+def label(gate: str) -> str:
+    """A gate's name in Markdown; that of a check is somebody else's text."""
+    return f"check {code(gate[6:])}" if gate.startswith("check ") else gate
+
+
 def person(login: str) -> str:
     """A person, without notifying them."""
     return code(login)
@@ -740,11 +600,14 @@ def code(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Text of others on one line, with all that Markdown or a forge acts on made harmless."""
+    """Text of others on one line, with all that Markdown or a forge acts on made harmless.
+
+    It is never put at the start of a line, where a "/" would make it a command to other bots.
+    """
     line = _one_line(text)[:1000]
-    line = re.sub(r"([\\`*_{}\[\]<>|~])", r"\\\1", line)
-    # A zero-width joiner stops mentions, issue links and commands without changing the look.
-    return re.sub(r"([@#/])", "\\1\u2060", line)
+    line = re.sub(r"([\\`*_{}\[\]<>|~&])", r"\\\1", line)
+    # An empty comment stops mentions and issue links, and leaves nothing in what people copy.
+    return re.sub(r"(@|#|\bGH-)(?=\w)", r"\1<!-- -->", line, flags=re.IGNORECASE)
 
 
 def _one_line(text: str) -> str:
@@ -754,21 +617,9 @@ def _one_line(text: str) -> str:
 
 def _plain(markdown: str) -> str:
     """Titles of check runs are plain text."""
-    return markdown.replace("`", "").replace("\u2060", "").replace("\\", "")
+    return markdown.replace("<!-- -->", "").replace("`", "").replace("\\", "")
 
 
-def _cell(markdown: str) -> str:
-    return re.sub(r"(?<!\\)\|", r"\\|", markdown)
-
-
-def _mark(gate: "Gate") -> str:
-    return {"holds": "✅", "waits": "⏳", "blocked": "❌"}[gate.state]
-
-
-def _number(count: int, noun: str) -> str:
+def number(count: int, noun: str) -> str:
+    """A count with its noun."""
     return f"{count} {noun}" + ("" if count == 1 else "s")
-
-
-def _severity_first(found: Finding) -> tuple[int, str, int, str]:
-    order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
-    return (order[found.severity], found.place.path, found.place.line or 0, found.message)

@@ -119,13 +119,13 @@ def test_every_key_of_the_design_that_does_not_work_yet_is_refused_by_name(text:
         27: "publish.oci", 28: "upstreams", 31: "variants",
     }  # fmt: skip
     expected = [
-        (line, f".porchbot.yaml:{line}, {key}: {key.rsplit('.')[-1]!r} is not supported yet."
-         " Leave it out for now.")
+        (line, f".porchbot.yaml:{line}, {key}: {key.rsplit('.')[-1]!r} is not supported."
+         " Leave it out.")
         for line, key in later.items()
     ]  # fmt: skip
     expected += [
-        (19, f".porchbot.yaml:19, access.approve.from[{at}]: {source!r} is not supported yet."
-         " Name roles and users for now.")
+        (19, f".porchbot.yaml:19, access.approve.from[{at}]: {source!r} is not supported."
+         " Name roles and users.")
         for at, source in enumerate(["codeowners", "team:network-leads"])
     ]  # fmt: skip
 
@@ -169,8 +169,8 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     ),
     "a file for the parameters, which its author could change": (
         "guardrails: {mutators: [{image: a, configPath: c.yaml}]}\n",
-        [".porchbot.yaml:1, guardrails.mutators[0].configPath: 'configPath' is not supported yet."
-         " Leave it out for now."],
+        [".porchbot.yaml:1, guardrails.mutators[0].configPath: 'configPath' is not supported."
+         " Leave it out."],
     ),
     "no image": (
         "guardrails:\n  mutators:\n  - name: a\n",

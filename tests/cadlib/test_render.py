@@ -916,7 +916,7 @@ BAD: dict[str, tuple[dict[str, Entry], str]] = {
     ),
     "exec": (
         tree(Kptfile=pipeline("{exec: rm -rf /}")),
-        "error: Kptfile:7, pipeline.mutators[0].exec: `exec` of a function is not supported yet."
+        "error: Kptfile:7, pipeline.mutators[0].exec: `exec` of a function is not supported."
         " Use a function that has an image.",
     ),
     "a range of versions": (

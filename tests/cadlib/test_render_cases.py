@@ -33,8 +33,8 @@ RENDERED = (
 REFUSED = {
     "basicpipeline-v1alpha1": 'old resource version "v1alpha1" found in Kptfile',
     "basicpipeline-v1alpha2": 'old resource version "v1alpha2" found in Kptfile',
-    "basicpipeline-semver": "`tag` with a range of versions of a function is not supported yet",
-    "exec-without-permissions": "`exec` of a function is not supported yet",
+    "basicpipeline-semver": "`tag` with a range of versions of a function is not supported",
+    "exec-without-permissions": "`exec` of a function is not supported",
     "fnconfig-cannot-refer-subpkgs": 'is missing from path "db/labelconfig.yaml", this also',
     "fnconfig-missing-name": "resource must have `metadata.name`",
     "fnconfig-not-relative": "path must be relative",

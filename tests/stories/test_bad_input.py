@@ -258,7 +258,7 @@ def test_a_repository_with_a_past_is_left_as_it_is_and_counted_on(catalog: World
     path = "workloads/oai/oai-ran-operator"
     note = CONFIGMAP.replace("NAME", "note")
     number = catalog.proposes(f"drafts/{path}/next", {f"{path}/note.yaml": note})
-    assert f"| `{path}` | v2 |" in catalog.author.summary(number)
+    assert f"- `{path}`: v2" in catalog.author.summary(number)
     catalog.approver.says(number, "/approve")
 
     target = catalog.author.waits_for_tag(f"{path}/v2")

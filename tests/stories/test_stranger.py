@@ -16,7 +16,7 @@ def test_what_could_not_be_rendered_is_not_called_rendered(play: World) -> None:
     run = play.author.waits_for_check(number, "porchbot/render", "failure")
     assert run.output.title == "`net/core` could not be rendered"
     assert 'failed to open functionConfig from path "lost.yaml"' in run.output.summary
-    play.author.waits_for_summary(number, "❌ rendered | `net/core` could not be rendered")
+    play.author.waits_for_summary(number, "❌ **rendered**: `net/core` could not be rendered")
 
     play.author.pushes(BRANCH, package("net/core"))
     play.author.waits_for_check(number, "porchbot/render", "success")
@@ -62,7 +62,7 @@ def test_who_sends_it_back_no_longer_approves_it(play: World) -> None:
     play.author.waits_for_summary(number, "on second thoughts")
 
     play.author.says(number, "/unhold\n/propose")
-    play.author.waits_for_summary(number, "⏳ approved | 0 of 1")
+    play.author.waits_for_summary(number, "⏳ **approved**: 0 of 1")
     play.rests()
     assert not play.author.pull(number).merged
 

@@ -125,10 +125,10 @@ def test_help_why_misspelt_and_later_commands_are_answered(play: World) -> None:
     """Fails when a word that is no command is silently ignored, or taken for the nearest one."""
     number = play.proposes(BRANCH, package("net/core"))
     wanted = {
-        "/help": "| `/approve` |",
+        "/help": "- `/approve`: ",
         "/why": "net/core v1 waits for 1 gate",
         "/aprove": "`aprove` is not a command; did you mean `/approve`?",
-        "/upgrade": "`/upgrade` is not supported yet",
+        "/upgrade": "`/upgrade` is not a command here; run `porchbot pkg update`",
     }
     for words, answer in wanted.items():
         play.approver.says(number, words)
@@ -392,8 +392,8 @@ def test_a_proposal_that_breaks_the_configuration_fails_at_the_line(play: World)
     ("broken", "said"),
     [
         ("access: {approve: {require: many}}\n", "is not a whole number"),
-        ("variants: [a.yaml]\n", "not supported yet"),
-        ("publish: {checks: [scan]}\n", "not supported yet"),
+        ("variants: [a.yaml]\n", "not supported"),
+        ("publish: {checks: [scan]}\n", "not supported"),
         ("access: [\n", ".porchbot.yaml"),
     ],
     ids=["a wrong value", "a later key", "a later key inside", "no YAML"],
@@ -601,7 +601,7 @@ def test_a_ledger_counts_for_the_next_number(play: World) -> None:
     play.rests()
 
     number = play.proposes(BRANCH, package("net/core"))
-    assert "| `net/core` | v5 |" in play.author.summary(number)
+    assert "- `net/core`: v5" in play.author.summary(number)
     play.approver.says(number, "/approve")
 
     assert play.author.waits_for_tag("net/core/v5")

@@ -1,0 +1,172 @@
+"""What people read: the summary, the answer to an approval, `/help` and `/why`, word for word."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from cadlib.errors import Place
+from cadlib.findings import Finding, Severity
+from lifecycle import memory, messages, summary
+from lifecycle.access import Person, Role, RoleSource
+from lifecycle.actions import Reply, Say
+from lifecycle.commands import COMMANDS
+from lifecycle.decide import decide
+from lifecycle.facts import Proposal, Required, Verdict
+from lifecycle.gates import judge
+from lifecycle.policy import ApproveRule, Policy
+from tests.lifecycle.samples import (
+    APPROVER,
+    AUTHOR,
+    BLOCKING,
+    FACTS,
+    MERGE,
+    OUTSIDER,
+    PROPOSAL,
+    REPOSITORY,
+    facts,
+    said,
+)
+
+BAD = replace(PROPOSAL, verdicts=(Verdict(package="net/core", findings=(BLOCKING,) * 3),))
+
+
+def _said(proposal: Proposal) -> str:
+    (one,) = [a for a in decide(facts(proposal)) if isinstance(a, Say)]
+    return one.body
+
+
+def _answer(proposal: Proposal, person: Person, words: str) -> str:
+    asked = replace(proposal, comments=(said(person, words),))
+    (one,) = [a for a in decide(facts(asked)) if isinstance(a, Reply)]
+    return one.body
+
+
+def test_what_is_missing_comes_first_and_what_holds_is_folded() -> None:
+    """The short-cut is one table of everything, in which the two rows that matter are the third
+    and the fifth, and whose last column no phone shows."""
+    text = _said(BAD)
+
+    assert text.startswith(
+        "### net/core v5 is proposed\n\n**Missing**\n\n"
+        "- ❌ **valid**: 3 errors. **Needed:** no errors: fix them at their lines and push."
+        " **Who:** the author.\n"
+        "- ⏳ **approved**: 0 of 1. **Needed:** 1 more approval of this content: `/approve`."
+        " **Who:** somebody with write access, not `author` (who wrote it).\n\n"
+        "**Findings**"
+    )
+    assert text.endswith(
+        "<details><summary>✅ 5 gates hold</summary>\n\n"
+        "- ✅ **proposed**: it is proposed\n"
+        "- ✅ **rendered**: Rendered output is up to date\n"
+        "- ✅ **up to date**: `main` has no newer change of these packages\n"
+        "- ✅ **no objection**: nobody asked for changes\n"
+        "- ✅ **no hold**: nobody holds it\n\n</details>"
+    )
+
+
+def test_nothing_people_read_on_a_phone_is_a_table() -> None:
+    everything = replace(BAD, required=(Required("ci|x", "missing"),))
+    texts = [_said(everything), *(_answer(everything, APPROVER, w) for w in ("/why", "/help"))]
+
+    assert not [text for text in texts if re.search(r"^\|", text, re.MULTILINE)]
+
+
+BLOCKED = {
+    "errors": (BAD, "Approved. Still blocked: 3 errors."),
+    "errors, and one more person": (
+        replace(BAD, policy=Policy(approve=ApproveRule(require=2))),
+        "Approved. Still blocked: 3 errors; approved by 1 of 2 (`approver`).",
+    ),
+    "a check of others": (
+        replace(PROPOSAL, required=(Required("scan", "pending"),)),
+        "Approved. Still blocked: check scan: still running.",
+    ),
+    "nothing": (PROPOSAL, "Approved.\n"),
+}
+
+
+@pytest.mark.parametrize(("proposal", "text"), BLOCKED.values(), ids=BLOCKED)
+def test_the_answer_to_an_approval_says_what_still_blocks(proposal: Proposal, text: str) -> None:
+    """The short-cut says "approved" and leaves the approver waiting for a tag."""
+    answer = _answer(proposal, APPROVER, "/approve")
+
+    assert answer.startswith(f"@approver {text}")
+    assert answer.endswith("You approved head `aaaaaaaaaa`: net/core v5.")
+
+
+def test_help_lists_what_this_person_can_do_here() -> None:
+    """The short-cut is one list for everybody, whose first command most are then refused."""
+    rules = Policy(approve=ApproveRule(sources=(RoleSource(Role.MAINTAIN),)))
+    here = replace(PROPOSAL, policy=rules)
+
+    assert _answer(here, AUTHOR, "/help") == (
+        "@author you can ask for this here, at the start of a line:\n\n"
+        "- `/propose`: make this draft a proposal\n"
+        "- `/unapprove`: take your own approval back\n"
+        "- `/reject [reason]`: send this proposal back to draft\n"
+        "- `/render`: render again; commits the result where the bot may push\n"
+        "- `/check`: check again, with nothing kept from before\n"
+        "- `/hold [reason]`: keep this from being published\n"
+        "- `/unhold`: end the hold\n"
+        "- `/why [field]`: tell what is still missing\n"
+        "- `/help`: show this list\n\n"
+        "This takes somebody else:\n\n"
+        "- `/approve`: approve the content as it stands now (takes maintain access)"
+    )
+    outsider = _answer(here, OUTSIDER, "/help").partition("This takes somebody else")
+    assert "/why" in outsider[0]
+    assert "/hold" in outsider[2]
+    assert "`/approve`" in _answer(here, APPROVER, "/help").partition("This takes")[0]
+
+
+def test_help_leaves_out_what_means_nothing_here() -> None:
+    merged = replace(PROPOSAL, merged=True, closed=True, merge_commit=MERGE, touched=())
+    fork = replace(FACTS, same_repository=False, head_ref="w1")
+    asked = replace(PROPOSAL, comments=(said(AUTHOR, "/help"),))
+
+    assert re.findall(r"`/(\w+)", _answer(merged, APPROVER, "/help")) == ["why", "help"]
+    (reply,) = [a for a in decide(replace(fork, proposals=(asked,))) if isinstance(a, Reply)]
+    assert set(COMMANDS) - set(re.findall(r"`/(\w+)", reply.body)) == {"render"}
+
+
+def test_why_about_a_field_tells_what_is_said_about_it() -> None:
+    """The short-cut says that this is not supported yet."""
+    assert _answer(BAD, AUTHOR, "/why spec.ports").startswith(
+        "@author about `spec.ports`:\n\n**Findings**\n\n- **error** `net/core/router.yaml:12,"
+    )
+    assert "nothing is said about `spec.other`" in _answer(BAD, AUTHOR, "/why spec.other")
+
+
+HARMLESS = {
+    "@team please": "@<!-- -->team please",
+    "see #12 and GH-3": "see #<!-- -->12 and GH-<!-- -->3",
+    "ghcr.io/acme/fn:v1": "ghcr.io/acme/fn:v1",
+    "a|b <b> [x](y)": r"a\|b \<b\> \[x\](y)",
+    "&#64;team": r"\&#<!-- -->64;team",
+    "two\nlines": "two lines",
+}
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_text_of_others_is_harmless_and_can_be_copied(text: str) -> None:
+    """The short-cut is a character that nobody sees, and that is then in the copied command."""
+    shown = messages.quote(text)
+
+    assert shown == HARMLESS[text]
+    assert shown.isprintable()
+
+
+def test_no_message_holds_a_character_that_cannot_be_seen() -> None:
+    odd = Finding(
+        message="allow ghcr.io/a/b for @all, #1",
+        severity=Severity.ERROR,
+        place=Place("net/core/a b.yaml", 3, 'metadata.annotations["x/y"]'),
+        fix="Run `kpt fn render net/core`",
+        proposed="/etc/x",
+    )
+    proposal = replace(PROPOSAL, verdicts=(Verdict(package="net/core", findings=(odd,)),))
+    judgement = judge(proposal, memory.Memory(), REPOSITORY, draft_branch=True)
+    texts = [_said(proposal), summary.gates(judgement), messages.annotation(odd)]
+
+    assert all(char.isprintable() or char == "\n" for text in texts for char in text)
