@@ -11,6 +11,7 @@ from typing import Protocol
 
 from lifecycle.access import Person, Role
 from lifecycle.actions import SetCheck
+from lifecycle.authors import MadeBy
 from lifecycle.facts import CheckRun, Comment, ReviewState
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -175,8 +176,8 @@ class Forge(Protocol):
     async def role(self, login: str) -> Role:
         """A person's role in the repository, now."""
 
-    async def commit_authors(self, number: int) -> tuple[tuple[Sha, str | None], ...]:
-        """Each commit with its author's login; None where the forge knows no account."""
+    async def commits(self, number: int) -> tuple[MadeBy, ...]:
+        """The commits of a pull request with who made them, at most 250."""
 
     async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
         """Moves of a branch of this repository or a fork, newest first, at most 100."""

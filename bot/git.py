@@ -379,6 +379,11 @@ class Snapshot:
             sha = commit.parents[0]
         return tuple(reversed(line))
 
+    def on_line(self, tip: str, sha: str, limit: int = 1000) -> bool:
+        """Whether a commit is on the first-parent line of a tip, not too far back."""
+        line = self.first_parents(tip, sha, limit)
+        return not line or line[0].parents[:1] == (sha,)
+
     def tree(self, commit: str, path: str) -> str:
         """Id of the tree at a path of a commit; "" when there is no folder."""
         found = self.commit(commit).tree

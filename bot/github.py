@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from github.Auth import AppAuth, Token
 
+from bot import github_people
 from bot.forge import (
     ForgeBusyError,
     ForgeMissingError,
@@ -28,6 +29,7 @@ from bot.github_http import Answer, Clients, JSONObject, ask, failure, graphql, 
 from lifecycle import messages
 from lifecycle.access import Person, Role
 from lifecycle.actions import SetCheck
+from lifecycle.authors import MadeBy
 from lifecycle.facts import CheckRun, Comment, ReviewState, Status
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -264,13 +266,11 @@ class GitHub:
             return Role.NONE
         return Role.read(str(data["permission"]), str(data.get("role_name") or ""))
 
-    async def commit_authors(self, number: int) -> tuple[tuple[Sha, str | None], ...]:
-        """Each commit with its author's login."""
+    async def commits(self, number: int) -> tuple[MadeBy, ...]:
+        """The commits of a pull request with who made them."""
         path = f"{self._path}/pulls/{number}/commits"
         listed = pages(self._pool, "read the commits", path)
-        return tuple(
-            [(Sha(data["sha"]), (data["author"] or {}).get("login")) async for data in listed]
-        )
+        return github_people.made_by([data async for data in listed])
 
     async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
         """Moves of a branch, newest first."""

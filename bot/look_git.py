@@ -88,6 +88,24 @@ class Reader:
             repository_id=self.repository_id,
         )
 
+    def updates(self, commits: Iterable[Sha], base_ref: str) -> dict[Sha, Sha]:
+        """Clean merges of the base's own line among some commits, each to its first parent.
+
+        What such a merge holds is worked out again: anybody can change files while merging.
+        """
+        tip = self.git.ref(f"refs/heads/{base_ref}")
+        found: dict[Sha, Sha] = {}
+        for sha in commits:
+            if tip is None or not self.git.has(sha):
+                continue
+            commit = self.git.commit(sha)
+            if len(commit.parents) != 2 or not self.git.on_line(tip, commit.parents[1]):
+                continue
+            merged = self.git.merged(*commit.parents)
+            if merged.tree == commit.tree:
+                found[sha] = commit.parents[0]
+        return found
+
     def line(self, tip: Sha, after: Sha) -> tuple[Sha, ...] | None:
         """The first-parent line from `after` (left out) to `tip`; None when it is not on it."""
         try:

@@ -7,6 +7,7 @@ from datetime import datetime
 from bot.forge import Forge, ForgeRefusedError, PullRequest
 from bot.look_git import Reader
 from lifecycle import answers, memory
+from lifecycle.authors import Authors, same_people, wrote
 from lifecycle.facts import Proposal, ReviewState
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -16,11 +17,10 @@ MOST_COMMITS, MOST_PUSHES = 250, 100
 
 
 @dataclass(frozen=True, slots=True)
-class Authors:
-    """Who wrote and pushed one head; never changes."""
+class _Wrote:
+    """Who wrote one head; never changes."""
 
-    logins: frozenset[str]
-    known: bool
+    authors: Authors
     head_at: datetime | None
 
 
@@ -37,7 +37,7 @@ class People:
         self._repository_id = repository_id
         self._forge = forge
         self._login = login
-        self._authors: dict[tuple[int, Sha], Authors] = {}
+        self._authors: dict[tuple[int, Sha, str], _Wrote] = {}
 
     async def add(self, git: Reader, pull: PullRequest, p: Proposal) -> Proposal:
         """Who wrote it, and the roles of everybody whose word matters; only when it does."""
@@ -48,44 +48,38 @@ class People:
         people = sorted(asking | approving | reviewing if p.touched else asking)
         if not people:
             return p
-        authors, roles = await asyncio.gather(
+        written, roles = await asyncio.gather(
             self._who_wrote(git, pull),
             asyncio.gather(*(self._forge.role(login) for login in people)),
         )
         return replace(
             p,
             roles=dict(zip(people, roles, strict=True)),
-            authors=p.authors | authors.logins,
-            authors_known=authors.known,
-            head_at=authors.head_at,
+            authors=same_people(p.authors | written.authors.logins, people),
+            authors_known=written.authors.known,
+            head_at=written.head_at,
         )
 
-    async def _who_wrote(self, git: Reader, pull: PullRequest) -> Authors:
-        """Commit authors and pushers of one head.
+    async def _who_wrote(self, git: Reader, pull: PullRequest) -> _Wrote:
+        """Everybody who made or pushed a commit of one head.
 
         A name in a commit can be forged, so whoever pushed counts as an author as well; and where
         either is unknown to the forge, self-approval cannot be decided (DESIGN 7).
         """
-        key = (pull.number, pull.head)
+        key = (pull.number, pull.head, pull.base_ref)
         if key in self._authors:
             return self._authors[key]
-        commits, pushes = await asyncio.gather(
-            self._forge.commit_authors(pull.number), self._pushes(pull)
+        commits, pushes = await asyncio.gather(self._forge.commits(pull.number), self._pushes(pull))
+        shas = [commit.sha for commit in commits]
+        updates, ours = await asyncio.gather(
+            asyncio.to_thread(git.updates, shas, pull.base_ref),
+            asyncio.to_thread(lambda: {sha for sha in shas if git.made_by_us(sha)}),
         )
-        people = [
-            login for sha, login in commits if not await asyncio.to_thread(git.made_by_us, sha)
-        ]
-        # Who deleted an earlier branch of this name wrote nothing.
-        pushed = [p for p in pushes if p.actor != self._login and p.after.strip("0")]
         last = next((p.at for p in pushes if p.after == pull.head), None)
         # A list that is full may be cut, and one without the head is older than the head.
         whole = len(commits) < MOST_COMMITS and len(pushes) < MOST_PUSHES and last is not None
-        found = Authors(
-            frozenset(login for login in [*people, *(p.actor for p in pushed)] if login)
-            - {self._login},
-            whole and all(people) and bool(pushed) and all(p.actor for p in pushed),
-            last,
-        )
+        authors = wrote(commits, pushes, updates=updates, ours=ours, login=self._login)
+        found = _Wrote(replace(authors, known=authors.known and whole), last)
         if last is not None:
             self._authors[key] = found
         return found

@@ -1,0 +1,125 @@
+"""Who wrote a proposal, and so does not approve it.
+
+Rules (DESIGN 7):
+
+1. Authors, committers and co-authors of its commits, and whoever pushed them: names in commits can
+   be forged, pushes cannot.
+2. A merge of the base's own line whose tree is the clean merge adds nothing: neither who made it
+   ("Update branch") nor who pushed it is an author by it.
+3. A commit whose author, committer or pusher the forge does not know makes self-approval
+   undecidable. The forge's own committer and co-authors without an account make nobody unknown.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lifecycle.merges import Move
+from lifecycle.names import Sha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeBy:
+    """Who made one commit, as the forge tells it.
+
+    Attributes:
+        sha: The commit.
+        author: Login; None where the forge knows no account.
+        committer: Login; None where the forge knows no account, "" for the forge itself.
+        coauthors: Logins that its trailers name; addresses without an account are left out.
+    """
+
+    sha: Sha
+    author: str | None
+    committer: str | None
+    coauthors: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Authors:
+    """Who wrote a proposal.
+
+    Attributes:
+        logins: Everybody who wrote or pushed a part of it.
+        known: The forge knows the author, committer and pusher of everything.
+    """
+
+    logins: frozenset[str]
+    known: bool
+
+
+def wrote(
+    commits: Iterable[MadeBy],
+    moves: Sequence[Move],
+    *,
+    updates: Mapping[Sha, Sha],
+    ours: Collection[Sha],
+    login: str,
+) -> Authors:
+    """Work out who wrote a proposal.
+
+    Args:
+        commits: Of the proposal.
+        moves: Of its branch.
+        updates: Clean merges of the base's line among the commits, each to its first parent.
+        ours: Commits that we made and marked.
+        login: Our own.
+    """
+    made = [c for c in commits if c.sha not in ours and c.sha not in updates]
+    # Who deleted an earlier branch of this name wrote nothing.
+    pushed = [
+        m for m in moves if m.actor != login and m.after.strip("0") and not _updates(m, updates)
+    ]
+    people = {
+        *(c.author for c in made),
+        *(c.committer for c in made),
+        *(person for c in made for person in c.coauthors),
+        *(m.actor for m in pushed),
+    }
+    known = (
+        all(c.author and c.committer is not None for c in made)
+        and all(m.actor for m in pushed)
+        and any(m.after.strip("0") and m.actor not in ("", login) for m in moves)
+    )
+    return Authors(frozenset(person for person in people if person) - {login}, known)
+
+
+def _updates(move: Move, updates: Mapping[Sha, Sha]) -> bool:
+    """A move brought clean merges of the base's line, and nothing else."""
+    sha = move.after
+    while sha in updates and sha != move.before:
+        sha = updates[sha]
+    return sha == move.before
+
+
+_COAUTHOR = re.compile(
+    r"^[ \t]*co-authored-by[ \t]*:[^<\n]*<([^<>\n]+)>[ \t\r]*$", re.IGNORECASE | re.MULTILINE
+)
+_NOREPLY = re.compile(r"(?:[0-9]+\+)?([A-Za-z0-9][A-Za-z0-9_.-]*(?:\[bot\])?)@users\.noreply\..+")
+
+MOST_COAUTHORS = 100
+"""Trailers of one commit that are read; a message can hold thousands."""
+
+
+def coauthors(message: str, accounts: Mapping[str, str]) -> frozenset[str]:
+    """Read the co-authors of a commit that have an account.
+
+    Args:
+        message: The commit's.
+        accounts: Address in lower case to login, as far as the forge told.
+    """
+    found: set[str] = set()
+    for match in list(_COAUTHOR.finditer(message))[:MOST_COAUTHORS]:
+        address = match[1].strip()
+        private = _NOREPLY.fullmatch(address)
+        login = accounts.get(address.lower(), private[1] if private else "")
+        if login:
+            found.add(login)
+    return frozenset(found)
+
+
+def same_people(authors: Iterable[str], people: Sequence[str]) -> frozenset[str]:
+    """The authors, with the logins of people as these are spelled: forges ignore case in names."""
+    wrote_it = list(authors)
+    folded = {author.casefold() for author in wrote_it}
+    return frozenset(wrote_it) | {person for person in people if person.casefold() in folded}

@@ -1,0 +1,200 @@
+"""What a look reads from git: clean merges of the base, release tags and their records."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.git import Mirror, Signature, Snapshot
+from bot.look_git import Reader
+from bot.look_tags import Tags
+from bot.store import Revision
+from lifecycle import records
+from lifecycle.names import Sha
+from lifecycle.tags import Foreign, Lost, Tagging
+from tests.bot.git_server import Remote
+
+KEY, OTHER_KEY = b"k" * 32, b"o" * 32
+ME = 42
+WHO, WHEN = Signature("porchbot[bot]", "bot@forge.example"), datetime(2026, 11, 21, tzinfo=UTC)
+CORE: dict[str, bytes | str] = {"net/core/Kptfile": b"kind: Kptfile\n"}
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    return Remote(tmp_path / "1.git")
+
+
+def reader(git: Snapshot, used: dict[str, dict[int, Revision]] | None = None) -> Reader:
+    tags = Tags(git, ME, [KEY], used or {}, frozenset({"refs/tags/net/core/v3"}))
+    return Reader(git=git, repository_id=ME, default_branch="main", keys=[KEY], tags=tags)
+
+
+def opened(remote: Remote) -> Snapshot:
+    return Mirror(remote.folder, "").open()
+
+
+def test_updates_are_clean_merges_of_the_bases_own_line(remote: Remote) -> None:
+    """The short-cut believes a merge commit: anything can be changed while merging."""
+    root = remote.commit({"a": b"1", "b": b"1"})
+    main = remote.commit({"a": b"1", "b": b"2"}, root, ref="refs/heads/main")
+    topic = remote.commit({"a": b"2", "b": b"1"}, root)
+    side = remote.commit({"a": b"1", "b": b"1", "c": b"1"}, root)
+    clean = remote.commit({"a": b"2", "b": b"2"}, topic, main)
+    again = remote.commit({"a": b"2", "b": b"2"}, clean, root)
+    slipped_in = remote.commit({"a": b"3", "b": b"2"}, topic, main)
+    of_another_branch = remote.commit({"a": b"2", "b": b"1", "c": b"1"}, topic, side)
+    octopus = remote.commit({"a": b"2", "b": b"2", "c": b"1"}, topic, main, side)
+    ours = remote.commit({"a": b"2", "b": b"1"}, topic, main)
+    shas = [clean, again, slipped_in, of_another_branch, octopus, ours, topic]
+
+    with opened(remote) as git:
+        found = reader(git).updates([Sha(sha) for sha in shas], "main")
+        assert found == {clean: topic, again: clean}
+        assert reader(git).updates([Sha(clean)], "gone") == {}
+
+
+def test_rules_differ_where_anything_that_judges_does(remote: Remote) -> None:
+    """The short-cut compares the configuration file alone."""
+    one = remote.commit(CORE)
+    same = remote.commit({**CORE, "words.md": b"x"})
+    others = [
+        remote.commit({**CORE, path: b"x: 1\n"})
+        for path in (".porchbot.yaml", ".porchbot/ledger.yaml", ".github/CODEOWNERS")
+    ]
+
+    with opened(remote) as git:
+        assert not reader(git).rules_differ([Sha(one), Sha(same)])
+        assert all(reader(git).rules_differ([Sha(one), Sha(other)]) for other in others)
+
+
+# --- tags ---
+
+
+def tag(remote: Remote, number: int, target: str, key: bytes = KEY, **about: object) -> str:
+    """Make an annotated tag of net/core with a record, which may be about something else."""
+    with opened(remote) as git:
+        said = {
+            "repository_id": ME,
+            "package": "net/core",
+            "revision": number,
+            "commit": target,
+            "tree": git.tree(target, "net/core"),
+            **about,
+        }
+        text = records.mark_tag("net/core", key, **said)  # type: ignore[arg-type] # one is wrong
+        made = git.write_tag(f"net/core/v{number}", target, WHO, WHEN, text)
+    remote.git("update-ref", f"refs/tags/net/core/v{number}", made)
+    return made
+
+
+def tagging(remote: Remote, merge: str, **used: Revision) -> Tagging:
+    """How net/core stands; `used` are revisions that the index knows, such as `v5`."""
+    known = {int(name[1:]): revision for name, revision in used.items()}
+    with opened(remote) as git:
+        tags = reader(git, {"net/core": known}).tags
+        merged = Sha(merge) if merge else None
+        return tags.tagging("net/core", merged, removed=False, listed=())
+
+
+def test_only_a_tag_with_our_record_for_exactly_this_revision_is_ours(remote: Remote) -> None:
+    """The short-cut takes any tag of the right name on the merge result for ours."""
+    merge = remote.commit(CORE)
+    other = remote.commit({"net/core/Kptfile": b"kind: Other\n"})
+    wrong: dict[str, tuple[bytes, dict[str, object]]] = {
+        "another key": (OTHER_KEY, {}),
+        "another repository": (KEY, {"repository_id": 43}),
+        "another package": (KEY, {"package": "net/edge"}),
+        "another revision": (KEY, {"revision": 4}),
+        "another commit": (KEY, {"commit": other}),
+        "another tree": (KEY, {"tree": "1" * 40}),
+    }
+    tagged = {}
+    for name, (key, about) in wrong.items():
+        tag(remote, 5, merge, key, **about)
+        tagged[name] = tagging(remote, merge).revision
+    remote.git("tag", "--force", "net/core/v5", merge)
+    tagged["no annotation"] = tagging(remote, merge).revision
+    assert tagged == dict.fromkeys(tagged, 6)  # every one uses up its number
+
+    tag(remote, 5, merge)
+    found = tagging(remote, merge)
+    assert found.tagged is True
+    assert found.revision == 5
+
+
+def test_a_tag_of_ours_on_another_object_is_not_ours(remote: Remote) -> None:
+    """The short-cut reads the record and not what the ref names: tags can be tagged."""
+    merge = remote.commit(CORE)
+    made = tag(remote, 5, merge)
+    with opened(remote) as git:
+        around = git.write_tag("net/core/v5", made, WHO, WHEN, "around")
+    remote.git("update-ref", "refs/tags/net/core/v5", around)
+
+    assert tagging(remote, merge).tagged is False
+
+
+def test_what_became_of_a_tag_that_we_made(remote: Remote) -> None:
+    """The short-cut trusts the index: a tag that is gone is then "Published" for ever."""
+    merge = remote.commit(CORE)
+    elsewhere = remote.commit(CORE, merge)
+    made = tag(remote, 5, merge)
+    index = {"v5": Revision(merge, made, 7)}
+    states = {"standing": tagging(remote, merge, **index)}
+    remote.git("tag", "--force", "net/core/v5", elsewhere)
+    states["moved"] = tagging(remote, merge, **index)
+    remote.git("tag", "--force", "net/core/v5", merge)
+    states["lightweight"] = tagging(remote, merge, **index)
+    remote.git("tag", "--delete", "net/core/v5")
+    states["gone"] = tagging(remote, merge, **index)
+
+    assert {name: found.lost for name, found in states.items()} == {
+        "standing": None,
+        "moved": Lost.REPLACED,
+        "lightweight": Lost.REPLACED,
+        "gone": Lost.GONE,
+    }
+    assert {found.revision for found in states.values()} == {5}
+    following = tagging(remote, "", **index)
+    assert following.missing == ("net/core/v5",)
+    assert following.revision == 6
+
+
+def test_a_revision_that_was_withdrawn_misses_no_tag(remote: Remote) -> None:
+    """Fails when a tag that the ledger lets go is reported for ever."""
+    merge = remote.commit(CORE)
+    with opened(remote) as git:
+        tags = reader(git, {"net/core": {5: Revision(merge, "t", 7)}}).tags
+        found = tags.tagging("net/core", Sha(merge), removed=False, listed=[5])
+        following = tags.tagging("net/core", None, removed=False, listed=[5])
+
+    assert (found.tagged, found.withdrawn, found.lost) == (True, True, None)
+    assert following.missing == ()
+
+
+def test_the_newest_tag_is_told_when_it_is_not_ours(remote: Remote) -> None:
+    merge = remote.commit(CORE)
+    for number in (2, 3):
+        remote.git("tag", f"net/core/v{number}", merge)
+    before = tagging(remote, "")
+    remote.git("tag", "net/core/v9", merge)
+    foreign = tagging(remote, "")
+    tag(remote, 10, merge)
+    ours = tagging(remote, "")
+
+    assert [found.foreign for found in (before, foreign, ours)] == [
+        (Foreign("net/core/v3", before=True),),
+        (Foreign("net/core/v9", before=False),),
+        (),
+    ]
+
+
+@pytest.mark.parametrize("blocking", ["net", "net/core", "net/core/v1/rc1"])
+def test_a_tag_that_git_cannot_hold_is_told(remote: Remote, blocking: str) -> None:
+    """The short-cut pushes and sees: git refuses again and again, and nobody is told why."""
+    merge = remote.commit(CORE)
+    remote.git("tag", blocking, merge)
+
+    assert tagging(remote, merge).clash == f"refs/tags/{blocking}"
+    remote.git("tag", "--delete", blocking)
+    assert tagging(remote, merge).clash == ""

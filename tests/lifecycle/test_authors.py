@@ -1,0 +1,116 @@
+"""Who wrote a proposal: names in commits, who pushed, and who merely brought it up to date."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from lifecycle.authors import MadeBy, coauthors, same_people, wrote
+from lifecycle.merges import Move
+from lifecycle.names import Sha
+from tests.lifecycle.samples import NOW
+
+A, B, C, D = (Sha(letter * 40) for letter in "abcd")
+NONE = Sha("0" * 40)
+BOT = "porchbot[bot]"
+
+
+def made(sha: Sha, author: str | None, committer: str | None = "", *others: str) -> MadeBy:
+    return MadeBy(sha=sha, author=author, committer=committer, coauthors=frozenset(others))
+
+
+def push(before: Sha, after: Sha, actor: str) -> Move:
+    return Move(before=before, after=after, actor=actor, at=NOW, kind="push")
+
+
+FIRST = push(NONE, A, "ann")
+Case = tuple[Sequence[MadeBy], Sequence[Move], Mapping[Sha, Sha], set[str], bool]
+CASES: dict[str, Case] = {
+    "author, committer, co-author and pusher": (
+        [made(A, "ann", "bob", "cid")],
+        [push(NONE, A, "dan")],
+        {},
+        {"ann", "bob", "cid", "dan"},
+        True,
+    ),
+    "the forge as committer makes nobody unknown": ([made(A, "ann")], [FIRST], {}, {"ann"}, True),
+    "an unknown author": ([made(A, None)], [FIRST], {}, {"ann"}, False),
+    "an unknown committer": ([made(A, "ann", None)], [FIRST], {}, {"ann"}, False),
+    "an unknown pusher": ([made(A, "ann")], [push(NONE, A, "")], {}, {"ann"}, False),
+    "no push of a person": ([made(A, "ann")], [push(NONE, A, BOT)], {}, {"ann"}, False),
+    "what was pushed over counts as well": (
+        [made(A, "ann")], [FIRST, push(NONE, B, "eve")], {}, {"ann", "eve"}, True,
+    ),
+    "who deleted an earlier branch wrote nothing": (
+        [made(A, "ann")], [FIRST, push(B, NONE, "eve")], {}, {"ann"}, True,
+    ),
+    "who only brought it up to date": (
+        [made(A, "ann"), made(B, "eve")], [push(A, B, "eve"), FIRST], {B: A}, {"ann"}, True,
+    ),
+    "twice in one push": (
+        [made(A, "ann"), made(B, "eve"), made(C, "eve")],
+        [push(A, C, "eve"), FIRST],
+        {B: A, C: B},
+        {"ann"},
+        True,
+    ),
+    "who pushed something before it in the same push": (
+        [made(A, "ann"), made(B, "ann"), made(C, "eve")],
+        [push(A, C, "eve"), FIRST],
+        {C: B},
+        {"ann", "eve"},
+        True,
+    ),
+    "who pushed over it with a merge": (
+        [made(A, "ann"), made(C, "eve")], [push(D, C, "eve"), FIRST], {C: A}, {"ann", "eve"}, True,
+    ),
+    "a merge by somebody whom the forge does not know": (
+        [made(A, "ann"), made(B, None, None)], [push(A, B, "eve"), FIRST], {B: A}, {"ann"}, True,
+    ),
+    "a rendering of ours": (
+        [made(A, "ann"), made(D, None, None)], [push(A, D, BOT), FIRST], {}, {"ann"}, True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("commits", "moves", "updates", "people", "known"), CASES.values(), ids=CASES
+)
+def test_who_wrote_it(
+    commits: Sequence[MadeBy],
+    moves: Sequence[Move],
+    updates: Mapping[Sha, Sha],
+    people: set[str],
+    known: bool,
+) -> None:
+    """The short-cut counts commit authors, and everybody whose name stands at a push."""
+    found = wrote(commits, moves, updates=updates, ours={D}, login=BOT)
+
+    assert (set(found.logins), found.known) == (people, known)
+
+
+MESSAGES: dict[str, tuple[str, set[str]]] = {
+    "a private address": ("x\n\nCo-authored-by: E <123+eve@users.noreply.github.com>", {"eve"}),
+    "an old private address": ("x\n\nCo-authored-by: E <eve@users.noreply.github.com>", {"eve"}),
+    "an address that another commit tells": ("x\n\nCo-Authored-By: A <Ann@corp.example>", {"ann"}),
+    "an address without an account": ("x\n\nCo-authored-by: Q <q@corp.example>", set()),
+    "an app": ("Co-authored-by: r <1+dep[bot]@users.noreply.github.com>\r", {"dep[bot]"}),
+    "two of them": (
+        "x\n\nco-authored-by: A <ann@corp.example>\n"
+        "co-authored-by: E <1+eve@users.noreply.github.com>",
+        {"ann", "eve"},
+    ),
+    "in the middle of a sentence": (
+        "not Co-authored-by: E <1+eve@users.noreply.github.com>", set(),
+    ),
+    "an address that only looks private": ("Co-authored-by: E <1+eve@users.noreply>", set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "expected"), MESSAGES.values(), ids=MESSAGES)
+def test_coauthors(message: str, expected: set[str]) -> None:
+    assert coauthors(message, {"ann@corp.example": "ann"}) == expected
+
+
+def test_names_are_the_same_in_any_case() -> None:
+    """Fails when a co-author who is written in capital letters may approve."""
+    assert same_people(["EVE", "ann"], ["eve", "bob"]) == {"EVE", "eve", "ann"}
