@@ -44,6 +44,13 @@ A violation is an error where `spec.enforcementAction` is `deny` or not given, a
 `http.send` are refused. A policy that goes wrong at a resource (a division by zero, say) fails the
 check and is named (D122).
 
+Policies are judged as Open Policy Agent judges them, in both versions of Rego. What is not
+available is refused when the template is read, with its line: `graphql.*`, `io.jwt.*`,
+`crypto.x509.*`, `providers.*`, `rego.*`, `uri.*`, `uuid.parse`, `json.patch`, `json.match_schema`
+and what else needs a schema, `net.cidr_merge`, `net.lookup_ip_addr`; strings with templates, `and`,
+`or` and `not { … }`; a whole package as a value (`data.lib`), and an object whose keys are rules of
+their own. Types are not checked before a policy runs.
+
 Policies have 10 seconds and 256 MiB of memory together, and neither files nor network.
 """,
 )
@@ -129,7 +136,7 @@ def _asked(
     referential = any(each.referential for each in templates.values())
     payload = {
         "templates": [each.payload() for each in templates.values()],
-        "inventory": _inventory(items) if referential else {},
+        "data": {"inventory": _inventory(items) if referential else {}},
         "objects": [_review(items[each], namespaces) for each in used],
         "parameters": [each.parameters for each in rules],
         "checks": [[kinds[rules[c.rule].kind], objects[c.item], c.rule] for c in checks],

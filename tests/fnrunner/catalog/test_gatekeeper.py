@@ -324,11 +324,11 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "a function that there is not": (
         (pod(), template('violation[{"msg": x}] { x := no(1) }'), constraint(match={"name": "a"})),
-        'reviewing v1/Pod/a for constraint "rule": template "wanted": spec.targets[0].rego:2:',
+        'adding template "wanted": spec.targets[0].rego:2:30: the function no is not available',
     ),
     "an error in a policy": (
         (pod(), template('violation[{"msg": x}] {\n x := 1 / 0 }'), constraint()),
-        'for constraint "rule": template "wanted": spec.targets[0].rego:3:9: divide by zero',
+        'for constraint "rule": template "wanted": spec.targets[0].rego:3:9: div: divide by zero',
     ),
     "an error in a library": (
         (pod(), template('violation[{"msg": x}] { x := data.lib.l.f(1) }',
@@ -350,7 +350,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "the network": (
         (pod(), template('violation[{"msg": "x"}] { http.send({"url": "http://a"}) }'),
          constraint()),
-        "spec.targets[0].rego:2:36: http.send: not allowed in a policy",
+        "spec.targets[0].rego:2:27: http.send: not allowed in a policy",
     ),
     "a network that is none": (
         (pod(), template('violation[{"msg": "x"}] { net.cidr_intersects("10.0.0.0/8", "x") }'),

@@ -1,0 +1,1 @@
+"""Modules of Rego made ready for the engine."""
