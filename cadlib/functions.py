@@ -20,13 +20,14 @@ from cadlib import kptfile as kptfiles
 from cadlib import package as packages
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import Function, KptfileError
-from cadlib.source import Resource, Source, unfit
+from cadlib.source import Resource, Source, is_kustomization, unfit
 from cadlib.yaml import Document, Value, digits
 
 if TYPE_CHECKING:
     from cadlib.versions import Tags
 
 NOT_RESOURCES = "input resource list must contain only KRM resources"
+CONFIG_FIX = "Give it apiVersion, kind and metadata.name"
 NOT_ALLOWED = "must run with `--allow-exec` option to allow running function binaries"
 
 
@@ -112,7 +113,7 @@ def config(
     Raises:
         PackageError: There is no such file, or it does not hold one resource.
     """
-    if function.config_map is not None:
+    if function.config_map:  # an empty one says nothing, as in kpt
         return from_texts(function.config_map)
     if function.config_path is None:
         return None
@@ -165,10 +166,15 @@ def _configured(
             f" got {len(documents)}",
             "Leave one resource in the file",
         )
-    problem = unfit(documents[0].value)
+    problem = config_problem(documents[0].value)
     if problem:
-        raise _invalid(function, problem, "Give it apiVersion, kind and metadata.name")
+        raise _invalid(function, problem, CONFIG_FIX)
     return documents[0]
+
+
+def config_problem(value: Value) -> str:
+    """Return in kpt's words why a resource can be no configuration; "" if it can."""
+    return "" if is_kustomization("", value) else unfit(value)
 
 
 def _invalid(

@@ -53,9 +53,13 @@ def resolve_image(image: str, prefix: str = CATALOG) -> str:
     Returns:
         Such as "ghcr.io/kptdev/krm-functions-catalog/set-labels:latest".
     """
-    if prefix and "/" not in image:
-        image = f"{prefix.rstrip('/')}/{image}"
+    image = full_name(image, prefix)
     return image if has_tag_or_digest(image) else f"{image}:latest"
+
+
+def full_name(image: str, prefix: str = CATALOG) -> str:
+    """Return an image name with its registry; arguments as for `resolve_image`."""
+    return f"{prefix.rstrip('/')}/{image}" if prefix and "/" not in image else image
 
 
 def has_tag_or_digest(image: str) -> bool:

@@ -24,7 +24,7 @@ from cadlib.limits import DEFAULT, Limits
 from cadlib.resourcelist import API_VERSION, KIND
 from cadlib.yaml import Document, Stream, Value, same
 from cadlib.yaml import read as read_yaml
-from cadlib.yaml.tree import Map, Node, Seq, Text
+from cadlib.yaml.tree import Alias, Map, Node, Seq, Text, is_merge
 
 _SEPARATOR = re.compile(rb"\n---([ \t][^\n]*)(?=\n)")
 _NODE_KINDS = {Map: "MappingNode", Seq: "SequenceNode"}
@@ -137,39 +137,85 @@ def _is_list(value: Value) -> bool:
 
 
 def _unwrapped(document: Document, whole: Stream, limits: Limits) -> Wrapped:
-    """Take the parts of a list out of its text."""
-    if has_anchors(document.root):
-        whole = de_anchored(whole, limits)
-        document = next(each for each in whole.documents if not each.empty)
-    root, value = document.root, document.value
+    """Take the parts of a list out of its text.
+
+    A part keeps its anchors; one that uses those of others gets what they stand for.
+    """
+    value = document.value
+    assert isinstance(value, dict)  # noqa: S101 - it has a kind
+    taken = _parts(document, whole, limits)
+    version = value.get("apiVersion")
+    return Wrapped(
+        items=tuple(each for key, each in taken.items() if isinstance(key, int)),
+        config=taken.get("functionConfig"),
+        results=taken.get("results"),
+        wrapper=Wrapper("" if version is None else str(version), str(value["kind"])),
+    )
+
+
+def _parts(document: Document, whole: Stream, limits: Limits) -> dict[str | int, Stream]:
+    """Return the parts of a list, each as a file of its own, by what `_nodes` calls them."""
+    root = document.root
     assert isinstance(root, Map)  # noqa: S101 - it has a kind
-    assert isinstance(value, dict)  # noqa: S101 - likewise
-    source = document.source
-    named: dict[str, Stream] = {}
+    if any(isinstance(each, Alias) for each in root.values) or any(map(is_merge, root.keys)):
+        document = _plain(whole, limits)
+    texts = _texts(document)
+    taken: dict[str | int, Stream] = {}
+    missed: list[str | int] = []
+    for key, node in _nodes(document):
+        try:
+            taken[key] = _part(texts[key], node, document.source, limits)
+        except PackageError:
+            if not has_anchors(node):
+                raise
+            missed.append(key)  # its aliases stand for what is not in it
+    if missed:
+        plain = _plain(whole, limits)
+        nodes, texts = dict(_nodes(plain)), _texts(plain)
+        taken |= {key: _part(texts[key], nodes[key], plain.source, limits) for key in missed}
+    return {key: taken[key] for key, _ in _nodes(document)}
+
+
+def _plain(whole: Stream, limits: Limits) -> Document:
+    """Return the only document of a file, its anchors written out."""
+    return next(each for each in de_anchored(whole, limits).documents if not each.empty)
+
+
+def _nodes(document: Document) -> Iterator[tuple[str | int, Node]]:
+    """Yield the parts of a list: `functionConfig` and `results`, and items by their position."""
+    root, source = document.root, document.source
+    assert isinstance(root, Map)  # noqa: S101 - it has a kind
     for field in ("functionConfig", "results"):
         found = root.at(field)
         if found and found[1].value is not None:
-            named[field] = _part(value_text(source, *found), found[1], source, limits)
-    items: list[Stream] = []
+            yield field, found[1]
     listed = root.at("items")
     if listed and isinstance(listed[1], Seq):
-        for item, text in zip(listed[1].items, item_texts(source, listed[1]), strict=True):
-            if not isinstance(item, Map):
+        for position, item in enumerate(listed[1].items):
+            if not isinstance(item, Map | Alias):
                 raise _refuse(source, item)
-            items.append(_part(text, item, source, limits))
+            yield position, item
     elif listed and listed[1].value is not None:
         raise PackageError(
             Place(source.path, document.line(("items",)), "items"),
             "items is no list",
             "Write a list of resources",
         )
-    version = value.get("apiVersion")
-    return Wrapped(
-        items=tuple(items),
-        config=named.get("functionConfig"),
-        results=named.get("results"),
-        wrapper=Wrapper("" if version is None else str(version), str(value["kind"])),
-    )
+
+
+def _texts(document: Document) -> dict[str | int, str]:
+    """Return the texts of the parts of a list, by what `_nodes` calls them."""
+    root, source = document.root, document.source
+    assert isinstance(root, Map)  # noqa: S101 - it has a kind
+    found: dict[str | int, str] = {}
+    for field in ("functionConfig", "results"):
+        named = root.at(field)
+        if named and named[1].value is not None:
+            found[field] = value_text(source, *named)
+    listed = root.at("items")
+    if listed and isinstance(listed[1], Seq):
+        found |= enumerate(item_texts(source, listed[1]))
+    return found
 
 
 def _part(text: str, node: Node, source: Text, limits: Limits) -> Stream:

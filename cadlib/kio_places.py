@@ -34,9 +34,7 @@ PLACE = (PATH, LEGACY_PATH)
 """What a reader of packages adds besides."""
 
 # A key on a line of its own, and the first dash below it.
-_LIST = re.compile(
-    r"^(?P<key> *)[^\s#:][^:\n]*: *\n(?:[ \t]*(?:#[^\n]*)?\n)*(?P<dash> *)- ", re.MULTILINE
-)
+_COMMENT = re.compile(r"\s#.*")
 _LEGACY = {PATH: LEGACY_PATH, INDEX: LEGACY_INDEX, ID: LEGACY_ID}
 
 
@@ -203,13 +201,27 @@ def by_place(items: Sequence[Stream]) -> list[Stream]:
 def seqindent(text: str) -> str:
     """Return how lists are indented, as the first one in a text shows: "wide" or "compact".
 
-    Comments may stand between a key and its list; "compact" where there is none.
+    Comments may stand behind a key, and between a key and its list; "compact" where there is none.
     """
-    for found in _LIST.finditer(text):
-        further = len(found["dash"]) - len(found["key"])
-        if further in (0, 2):
-            return "wide" if further else "compact"
+    above = ""
+    for line in text.split("\n"):
+        bare = line.strip()
+        if not bare or bare.startswith("#"):
+            continue
+        if bare.startswith("- ") and _ends_in_key(above):
+            further = _margin(line) - _margin(above)
+            if further in (0, 2):
+                return "wide" if further else "compact"
+        above = line
     return "compact"
+
+
+def _ends_in_key(line: str) -> bool:
+    return line.rstrip().endswith(":") or _COMMENT.sub("", line).rstrip().endswith(":")
+
+
+def _margin(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def is_json_file(items: Sequence[Stream]) -> bool:

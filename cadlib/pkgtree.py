@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cadlib import package as packages
-from cadlib.errors import PackageError
+from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.ignore import Ignored
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import SUBMODULE, SYMLINK, Files
-from cadlib.source import ref
+from cadlib.source import is_scalar, ref
 from cadlib.yaml import read
 
 
@@ -72,6 +72,12 @@ def _resources(data: bytes, path: str, limits: Limits) -> Iterator[tuple[tuple[s
     """Yield for each resource of a file what it is sorted by, and its line."""
     name = packages.name(path)
     for document in read(data, path=path, limits=limits).documents:
+        if is_scalar(document):
+            raise PackageError(
+                Place(path, document.start_line),
+                "wrong node kind: expected MappingNode but got ScalarNode",
+                "Write resources into the file, or name it in .krmignore",
+            )
         found = ref(document.value)
         if found.kind:
             order = (name, found.namespace, found.name, found.kind, found.api_version)

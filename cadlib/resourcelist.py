@@ -226,6 +226,7 @@ def added_results(data: bytes, given: bytes) -> tuple[Mapping[str, Value], ...] 
         return None
     whole = documents[0].value if len(documents) == 1 else None
     results = whole.get("results") if isinstance(whole, dict) and len(whole) == 1 else None
+    results = digits.written(results, documents[0], ("results",)) if documents else None
     return tuple(map(_result, results)) if isinstance(results, list) else None
 
 

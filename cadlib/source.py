@@ -19,7 +19,9 @@ from cadlib.kptfile import Kptfile
 from cadlib.limits import Limits
 from cadlib.package import Files
 from cadlib.yaml import Document, FieldPath, Stream, TemplateError, Value
-from cadlib.yaml.tree import Alias, Map, Node, Seq
+from cadlib.yaml.tree import Alias, Map, Node, Scalar, Seq
+
+_NO_SCALARS = "Write resources into the file, or name it in .krmignore"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,8 +113,12 @@ class Source:
         """
         for path in self._owned.get(package, ()):
             for document in self.streams[path].documents:
-                problem = "" if document.empty or document.template else unfit(document.value)
-                if problem and not is_kustomization(path, document.value):
+                problem = "" if document.template else unfit(document.value)
+                if (
+                    problem
+                    and document.value is not None
+                    and not is_kustomization(path, document.value)
+                ):
                     yield path, problem
                     break
 
@@ -270,23 +276,38 @@ def _size(value: Value) -> int:
     return 1 + sum(_size(each) for each in inner)
 
 
+def is_scalar(document: Document) -> bool:
+    """Return whether a document is a scalar, which is refused; null is none."""
+    return isinstance(document.root, Scalar) and document.value is not None
+
+
 def _remarks(path: str, stream: Stream) -> Iterator[Finding]:
     """Point out the documents that no function will see, where that may surprise."""
     for document in stream.documents:
         if document.empty:
             continue
         value = document.value
-        if document.template:
-            yield _template(Place(path, document.start_line))
+        at = Place(path, document.start_line)
+        if document.template or _is_templated(document):
+            yield _template(at)
+        elif is_scalar(document):
+            problem = "wrong node kind: expected MappingNode but got ScalarNode"
+            yield Finding(message=problem, severity=Severity.ERROR, place=at, fix=_NO_SCALARS)
         elif isinstance(value, dict) and value.get("apiVersion") and value.get("kind"):
             lacks = missing(value)
             if lacks:
                 yield Finding(
                     message=f"{value['kind']} without {lacks}: no function sees it",
                     severity=Severity.INFO,
-                    place=Place(path, document.start_line),
+                    place=at,
                     fix="Give it a name if it is a resource",
                 )
+
+
+def _is_templated(document: Document) -> bool:
+    """Tell whether a document is a plain scalar with a template in it, such as `a {{ .b }}`."""
+    root = document.root
+    return isinstance(root, Scalar) and not root.style and "{{" in root.raw
 
 
 def _unreadable(error: PackageError, path: str, data: bytes) -> Finding:

@@ -10,7 +10,6 @@ Rules
 Source: kptdev/kpt, pkg/lib/kptops/render_executor.go; api/fnresult/v1/types.go.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -142,32 +141,32 @@ def result(said: Mapping[str, object]) -> dict[str, Value]:
     """Return one entry of `results` with kpt's fields, in kpt's order.
 
     The older forms are read too: the name of a resource below `metadata`, `suggestedValue`.
-    Values of a field are text in kpt, so a number or a truth becomes one.
+    All that is text in kpt is text here: a number, and a mapping or list as YAML.
     """
     ref, field, file = (_mapping(said.get(key)) for key in ("resourceRef", "field", "file"))
     older = _mapping(ref.get("metadata"))
     proposed = field.get("proposedValue", field.get("suggestedValue"))
     return _filled(
         {
-            "message": said.get("message"),
-            "severity": said.get("severity"),
+            "message": _text(said.get("message")),
+            "severity": _text(said.get("severity")),
             "resourceRef": _filled(
                 {
-                    "apiVersion": ref.get("apiVersion"),
-                    "kind": ref.get("kind"),
-                    "name": ref.get("name") or older.get("name"),
-                    "namespace": ref.get("namespace") or older.get("namespace"),
+                    "apiVersion": _text(ref.get("apiVersion")),
+                    "kind": _text(ref.get("kind")),
+                    "name": _text(ref.get("name") or older.get("name")),
+                    "namespace": _text(ref.get("namespace") or older.get("namespace")),
                 }
             ),
             "field": _filled(
                 {
-                    "path": field.get("path"),
-                    "currentValue": _text(field.get("currentValue")),
-                    "proposedValue": _text(proposed),
+                    "path": _text(field.get("path")).strip(),
+                    "currentValue": _text(field.get("currentValue")).strip(),
+                    "proposedValue": _text(proposed).strip(),
                 }
             ),
-            "file": _filled({"path": file.get("path"), "index": file.get("index") or None}),
-            "tags": dict(_mapping(said.get("tags"))),
+            "file": _filled({"path": _text(file.get("path")), "index": file.get("index") or None}),
+            "tags": {key: _text(each) for key, each in _mapping(said.get("tags")).items()},
         }
     )
 
@@ -186,10 +185,11 @@ def line(said: Mapping[str, object]) -> str:
     return f"[{severity}]{f' {where}' if where else ''}: {entry.get('message', '')}"
 
 
-def _text(value: object) -> object:
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
-    return value
+def _text(value: object) -> str:
+    """Return what kpt has as text: a text as it is, all else as YAML; "" for null."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else emit(value).rstrip("\n")  # type: ignore[arg-type]  # as below
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -1,6 +1,7 @@
 """Streams of resources: taken apart as text, put together again, and their annotations."""
 
 import random
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -122,7 +123,37 @@ def test_a_comment_behind_the_separator_and_empty_documents_go() -> None:
 def test_anchors_of_one_resource_used_in_another_are_written_out() -> None:
     """The short-cut: cutting the text leaves an alias of nothing."""
     data = "kind: List\nitems:\n- a: &x\n    b: c # here\n- d: *x # there\n"
-    assert _texts(data) == ["a:\n  b: c # here\n", "d: # there\n  b: c # here\n"]
+    assert _texts(data) == ["a: &x\n  b: c # here\n", "d: # there\n  b: c # here\n"]
+
+
+OWN_ANCHORS: Mapping[str, list[str]] = {
+    "of a scalar": ["a: &x b # why\nc: *x\n", "d: e\n"],
+    "of a mapping": ["a: &x\n  b: c # why\nd: *x\n"],
+    "of a list": ["a: &x\n- b\nc: *x\n"],
+    "merged": ["a: &x {b: c}\nd:\n  <<: *x\n  e: f\n"],
+    "of one name": ["a: &x 1\nb: *x\n", "a: &x 2\nb: *x\n"],
+    "in brackets": ["a: [&x 1, *x]\n", "b: c\n"],
+    "of a key": ["&x a: b\nc: *x\n"],
+    "unused": ["a: &x b\n"],
+}
+
+
+@pytest.mark.parametrize("wanted", OWN_ANCHORS.values(), ids=OWN_ANCHORS)
+def test_a_resource_of_a_list_keeps_its_anchors(wanted: list[str]) -> None:
+    """The short-cut: every anchor of a list is written out before it is taken apart."""
+    items = "".join(f"- {text.rstrip().replace(chr(10), chr(10) + '  ')}\n" for text in wanted)
+    assert _texts(f"kind: List\nitems:\n{items}") == wanted
+
+
+def test_only_what_uses_anchors_of_others_is_written_out() -> None:
+    """The short-cut: one resource that leans on another takes the anchors of all."""
+    data = "kind: List\nx: &o 1\nitems:\n- a: &x b\n  c: *x\n- d: *o\n- &i\n  e: f\n- *i\n"
+    assert _texts(data) == ["a: &x b\nc: *x\n", "d: 1\n", "&i\ne: f\n", "e: f\n"]
+
+
+def test_aliases_of_the_list_itself_are_followed() -> None:
+    data = "kind: List\nx: &l\n- a: b\nitems: *l\n"
+    assert _texts(data) == ["a: b\n"]
 
 
 def test_line_ends_of_windows_become_plain() -> None:
@@ -287,6 +318,27 @@ def test_the_first_list_says_how_lists_are_indented() -> None:
     assert kio_places.seqindent("a:\n- b\nc:\n  - d\n") == "compact"
     assert kio_places.seqindent("a: |\n  - b\nc:\n    - d\n") == "compact"
     assert kio_places.seqindent("a:\n  # why\n\n  - b\n") == "wide"
+
+
+KEYS = (
+    "a: # why",
+    "a: #",
+    "a:   # why: # this",
+    '"a":  # why',
+    '"a #b":',
+    '"a:b":',
+    "a#b: # c",
+    "?\n:",
+)
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n# below\n", "\n  # below\n"])
+def test_how_a_list_is_indented_below_a_key_with_a_comment(key: str, end: str) -> None:
+    """The short-cut: a key's line ends in its colon."""
+    later = "z:\n%s- x\n"
+    assert kio_places.seqindent(f"{key}{end}  - b\n{later % ''}") == "wide"
+    assert kio_places.seqindent(f"{key}{end}- b\n{later % '  '}") == "compact"
 
 
 def test_json_is_written_as_kpt_writes_it() -> None:

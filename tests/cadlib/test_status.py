@@ -178,7 +178,7 @@ RESULTS: dict[str, tuple[Mapping[str, object], dict[str, Value], str]] = {
             "message": "m",
             "severity": "warning",
             "resourceRef": {"apiVersion": "v1", "kind": "X", "name": "n", "namespace": "ns"},
-            "field": {"path": "spec.x", "currentValue": {"a": 1}, "proposedValue": "3"},
+            "field": {"path": "spec.x", "currentValue": "a: 1", "proposedValue": "3"},
             "file": {"path": "a.yaml", "index": 2},
             "tags": {"a": "b"},
         },

@@ -79,6 +79,75 @@ def test_a_configuration_from_a_file(tmp_path: Path) -> None:
     assert data(files["Kptfile"])["pipeline"] == {"mutators": [function]}
 
 
+TAGS = {
+    "a tag": (["-i", "set-labels", "--tag", "v0.2"], "v0.2", "set-labels", "v0.2"),
+    "a range": (["-i", "set-labels", "--tag", "~0.2.0"], "v0.2.5", "set-labels", "~0.2.0"),
+    "in place of the image's": (
+        ["-i", "set-labels:v0.1", "--tag", "v0.2"], "v0.2", "set-labels:v0.1", "v0.2"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("args", "runs", "image", "tag"), TAGS.values(), ids=TAGS)
+def test_a_tag_is_given_apart(
+    tmp_path: Path, args: list[str], runs: str, image: str, tag: str
+) -> None:
+    """The short-cut: put the tag behind the name, or save what a range meant today."""
+    result = run("eval", *args, "-s", "-t", "mutator", "--", "l=x")
+
+    prefix = LABELS.removesuffix("set-labels:latest")
+    assert result.exit_code == 0
+    assert f'[PASS] "{prefix}set-labels:{runs}"' in result.stderr
+    saved = {"image": prefix + image, "configMap": {"l": "x"}, "tag": tag}
+    assert data(texts(tmp_path / "app")["Kptfile"])["pipeline"] == {"mutators": [saved]}
+
+
+@pytest.mark.parametrize(
+    ("tag", "problem"),
+    [
+        (">=9", 'no tag could be found matching the version constraint ">=9"'),
+        ("!!", '`function.tag` "!!" must be a valid image tag: must start with'),
+    ],
+)
+def test_a_tag_that_means_nothing_is_refused(tmp_path: Path, tag: str, problem: str) -> None:
+    before = texts(tmp_path / "app")
+
+    result = run("eval", "-i", "set-labels", "--tag", tag, "--", "l=x")
+
+    assert result.exit_code == 1
+    assert f"error: the command line, tag: {problem}" in result.stderr
+    assert texts(tmp_path / "app") == before
+
+
+CONFIGS = {
+    "no name": ("apiVersion: v1\nkind: ConfigMap\n", ": resource must have `metadata.name`"),
+    "no kind": ("apiVersion: v1\nmetadata: {name: a}\n", ": resource must have `kind`"),
+    "no apiVersion": ("kind: A\nmetadata: {name: a}\n", ": resource must have `apiVersion`"),
+    "nothing": ("{}\n", ": resource must have `apiVersion`"),
+    "an empty name": ("apiVersion: v1\nkind: A\nmetadata: {name: ''}\n",
+                      ": resource must have `metadata.name`"),
+    "two": ("a: b\n---\na: b\n", " must not contain more than one config, got 2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "problem"), CONFIGS.values(), ids=CONFIGS)
+def test_a_configuration_that_is_no_resource_is_refused(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    """The short-cut: any mapping; the function then runs without what was meant."""
+    (tmp_path / "c.yaml").write_text(text)
+
+    result = run("eval", "-i", "set-labels", "--fn-config", "../c.yaml")
+
+    assert result.exit_code == 1
+    assert result.stderr == f'error: functionConfig "{tmp_path / "c.yaml"}"{problem}\n'
+
+
+def test_a_kustomization_needs_no_name(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("kind: Kustomization\n")
+    assert run("eval", "-i", "no-op", "--fn-config", "../c.yaml").exit_code == 0
+
+
 def test_without_a_kptfile_nothing_is_saved(tmp_path: Path) -> None:
     """The short-cut: make one."""
     (tmp_path / "app/Kptfile").unlink()
@@ -154,6 +223,7 @@ REFUSED = {
         ["--exec", "cat", "--network"],
         "--mount, --as-current-user, --network and --env can only be used with container functions",
     ),
+    "a tag of nothing": (["--exec", "cat", "--tag", "v1"], "--tag can only be used with --image"),
     "an odd type": (
         ["-i", "x", "-s", "-t", "both"],
         "--type must be either `mutator` or `validator`",

@@ -208,3 +208,80 @@ def test_a_command_ends_with_who_ran_it(tmp_path: Path) -> None:
     assert process.returncode == 128 + signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+SCALARS = ("just text\n", "5\n", '"a"\n', "|\n  a\n", f"{THING}---\ntext\n", "--- text\n")
+
+
+@pytest.mark.parametrize("text", SCALARS)
+@pytest.mark.parametrize(
+    "args",
+    [("source",), ("source", "-o", "unwrap"), ("eval", "--exec", "cat"), ("render",)],
+    ids=str,
+)
+def test_a_file_that_is_a_plain_scalar_is_refused(
+    tmp_path: Path, args: tuple[str, ...], text: str
+) -> None:
+    """The short-cut: pass over what is no mapping, in silence."""
+    package = make(tmp_path / "app", {"Kptfile": KPTFILE, "x.yaml": text})
+
+    result = run(args[0], package, *args[1:])
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    line = 1 + text.count("\n", 0, text.rfind("t"))
+    assert "wrong node kind: expected MappingNode but got ScalarNode" in result.stderr
+    assert f"x.yaml:{line if text.startswith('#') else 1}" in result.stderr
+    assert texts(package)["x.yaml"] == text
+
+
+@pytest.mark.parametrize("text", ["null\n", "~\n", "# nothing\n", "--- \n"])
+def test_a_file_with_nothing_in_it_is_passed_over(tmp_path: Path, text: str) -> None:
+    """The short-cut: null is a scalar like any other."""
+    package = make(tmp_path / "app", {"Kptfile": KPTFILE, "a.yaml": THING, "x.yaml": text})
+
+    for args in (("source", package), ("eval", "--exec", "cat", package), ("render", package)):
+        result = run(*args)
+        assert (result.exit_code, "x.yaml" in result.output) == (0, False)
+
+
+def test_an_empty_configmap_hands_on_no_configuration(tmp_path: Path) -> None:
+    """The short-cut: what is written is handed on, be it nothing."""
+    for config in ("{}", "{a: b}"):
+        calls = f"pipeline:\n  mutators:\n  - {{exec: tee {tmp_path}/given, configMap: {config}}}\n"
+        package = make(tmp_path / "app", {"Kptfile": KPTFILE + calls})
+
+        assert run("render", package, "--allow-exec").exit_code == 0
+        given = (tmp_path / "given").read_text()
+        assert ("functionConfig" in given) == (config != "{}")
+
+
+ANCHORED = """\
+apiVersion: v1
+kind: Thing
+metadata:
+  name: a
+  labels: &l
+    app: x # why
+spec:
+  selector: *l
+  more:
+    <<: *l
+    b: &v 1
+    c: *v
+"""
+
+
+def test_anchors_survive_streams(tmp_path: Path) -> None:
+    """The short-cut: write out every anchor of a list before it is taken apart."""
+    package = make(tmp_path / "app", {"a.yaml": ANCHORED, "b.yaml": THING})
+    stream = run("source", package).stdout
+
+    labelled = run(
+        "eval", "-", "-i", "set-annotations", "--match-name", "a", "--", "note=x", stdin=stream
+    ).stdout
+    run("sink", tmp_path / "out", stdin=run("eval", "-", "--exec", "cat", stdin=stream).stdout)
+    run("sink", tmp_path / "new", stdin=labelled)
+
+    assert texts(tmp_path / "out") == {"a.yaml": ANCHORED, "b.yaml": THING}
+    added = ANCHORED.replace("spec:", "  annotations:\n    note: x\nspec:")
+    assert texts(tmp_path / "new")["a.yaml"] == added

@@ -1,11 +1,12 @@
 """A function's configuration from a file or from the command line."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from bot.cli.dropin import Failure
 from cadlib import kio
-from cadlib.functions import from_texts
+from cadlib.functions import config_problem, from_texts
 from cadlib.yaml import Stream, Value, digits, read
 
 
@@ -25,20 +26,25 @@ def of_file(path: str) -> Value:
     """Return the configuration in a file.
 
     Raises:
-        Failure: It is missing, or is not one mapping; in kpt's words.
+        Failure: It is missing, or does not hold one resource; in kpt's words.
     """
+    full = os.path.abspath(path)
     found = [each for each in read(_data(path), path=path).documents if not each.empty]
     if len(found) != 1:
         raise Failure(
-            f'functionConfig "{path}" must not contain more than one config, got {len(found)}'
+            f'functionConfig "{full}" must not contain more than one config, got {len(found)}'
         )
     root = found[0].root
     if not isinstance(found[0].value, dict):
         kind = "SequenceNode" if isinstance(found[0].value, list) else "ScalarNode"
         contents = found[0].source.text[root.start : root.end]
         raise Failure(
-            f"wrong node kind: expected MappingNode but got {kind}: node contents:\n{contents}\n"
+            f'failed to read functionConfig "{full}": wrong node kind: expected MappingNode but'
+            f" got {kind}: node contents:\n{contents}\n"
         )
+    problem = config_problem(found[0].value)
+    if problem:
+        raise Failure(f'functionConfig "{full}": {problem}')
     return digits.written(found[0].value, found[0])
 
 

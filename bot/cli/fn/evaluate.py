@@ -15,7 +15,7 @@ from bot.cli.fn.report import Report
 from bot.cli.fn.runner import Functions
 from cadlib import evaluate as evaluation
 from cadlib import images, kio
-from cadlib.errors import PackageError
+from cadlib.errors import PackageError, Place
 from cadlib.functions import Options
 from cadlib.kptfile import Function, Selector
 from cadlib.package import KPTFILE
@@ -63,6 +63,12 @@ def _selecting(command: Any) -> Any:
 @click.command("eval", cls=_Eval)
 @click.argument("args", metavar="[DIR | -] [-- fn-args]", nargs=-1)
 @click.option("-i", "--image", default="", help="The function's image.")
+@click.option(
+    "--tag",
+    default="",
+    metavar="TAG",
+    help="A tag, a version or a range of versions (~0.2, >=0.1 <0.3) in place of the image's tag.",
+)
 @click.option("--exec", "exec_", default="", metavar="COMMAND", help="A command as the function.")
 @click.option("--fn-config", default="", metavar="FILE", help="The function's configuration.")
 @click.option("-s", "--save", is_flag=True, help="Add the function to the Kptfile's pipeline.")
@@ -86,8 +92,8 @@ def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> 
     request = _request(args, context.meta[_ARGS], given)
     place.check_output(request.output)
     report = Report(truncate=given["truncate_output"])
-    how = Options(as_kpt=True, allow_exec=True, prefix=request.prefix)
     with Functions(options.wanted(given)) as functions:
+        how = Options(as_kpt=True, allow_exec=True, tags=functions.tags, prefix=request.prefix)
         if request.folder == "-":
             result = _stream(request, report, how, functions)
         else:
@@ -136,6 +142,8 @@ def _request(args: Sequence[str], fn_args: Sequence[str], given: dict[str, Any])
         )
     if not (given["image"] or given["exec_"]):
         raise Failure("must specify --image or --exec")
+    if given["tag"] and not given["image"]:
+        raise Failure("--tag can only be used with --image")
     save, kind = given["save"], given["type_"]
     if kind and kind not in _STEPS:
         raise Failure("--type must be either `mutator` or `validator`")
@@ -174,11 +182,19 @@ def _function(given: dict[str, Any], prefix: str) -> Function:
             raise Failure(str(error)) from error
     matched, excluded = _selector("match", given), _selector("exclude", given)
     return Function(
-        image=images.resolve_image(given["image"], prefix) if given["image"] else "",
+        image=_image(given, prefix) if given["image"] else "",
+        tag=given["tag"],
+        place=Place("the command line"),
         exec="" if given["image"] else given["exec_"],
         selectors=(matched,) if matched != Selector() else (),
         exclude=(excluded,) if excluded != Selector() else (),
     )
+
+
+def _image(given: dict[str, Any], prefix: str) -> str:
+    """Return the full name of the image; with a `--tag` that says more, its own may be missing."""
+    name = images.full_name if given["tag"] else images.resolve_image
+    return name(given["image"], prefix)
 
 
 def _selector(verb: str, given: dict[str, Any]) -> Selector:
@@ -273,6 +289,7 @@ def _save(request: _Request, step: "kptfile_edit.Step", path: Path, config_path:
     texts = {key: str(text) for key, text in data.items()} if isinstance(data, dict) else {}
     function = Function(
         image=request.function.image,
+        tag=request.function.tag,
         exec=request.function.exec,
         config_path=config_path or None,
         config_map=texts if texts and not config_path else None,
