@@ -107,9 +107,9 @@ _THIRD_ARGUMENT: Final = 32
 _FOURTH_ARGUMENT: Final = 40
 
 
-def has_list(machine: str = os.uname().machine) -> bool:
-    """Return whether there is a filter for a machine, as uname(2) calls it."""
-    return machine in _MACHINES
+def has_list() -> bool:
+    """Return whether there is a filter for this machine."""
+    return os.uname().machine in _MACHINES
 
 
 def program(*, unseen: bool, machine: str = os.uname().machine) -> bytes:

@@ -8,9 +8,11 @@ Source: reference/porch.md, section 2.2 (FunctionConfig).
 """
 
 import math
+import os
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -26,6 +28,8 @@ _DECIMAL: Final[dict[str, int]] = {unit: 1000**i for i, unit in enumerate(("", "
 _BINARY: Final[dict[str, int]] = {
     unit: 1024**i for i, unit in enumerate(("Ki", "Mi", "Gi", "Ti"), 1)
 }
+_THE_MACHINES: Final = ("/dev", "/proc", "/sys")
+_SANDBOX_OWN: Final = ("/dev", "/proc", "/tmp")  # noqa: S108 - of every sandbox
 _UNITS: Final = {**_DECIMAL, **_BINARY}
 _SIZE: Final = re.compile(r"([0-9]{1,12})([kMGT]|[KMGT]i|)")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -288,7 +292,21 @@ class RunnerForm(Strict):
                 problem = f"two executables are called {each.name}"
                 raise wrong(problem, "Drop one, or give them tags by which they differ")
             seen.add(means)
+            for path in each.files:
+                self._check_shown(path)
         return self
+
+    def _check_shown(self, path: str) -> None:
+        """Refuse to show an executable what is the runner's own, by a folder above it, too."""
+        shown = Path(os.path.normpath(path))
+        images, cache = self.images, self.cache
+        own = [Path(each) for each in (images.folder, images.credentials, cache.folder) if each]
+        within = [each for each in map(Path, _THE_MACHINES) if shown.is_relative_to(each)]
+        above = [each for each in (*own, *map(Path, _SANDBOX_OWN)) if each.is_relative_to(shown)]
+        inside = [each for each in own if shown.is_relative_to(each)]
+        for each in (*within, *above, *inside):
+            problem = f"{path} is not for an executable: it would show {each}"
+            raise wrong(problem, "Name the files that it needs, one by one")
 
 
 class GoExecutorForm(Strict):

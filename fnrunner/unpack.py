@@ -47,7 +47,6 @@ _DEEPEST: Final = 128  # folders within folders; Python removes them by recursio
 _PIECE: Final = 256 * 1024
 _BUFFER: Final = 64 * 1024
 _MORE: Final = "Make it smaller, or ask an operator for more"
-_STEPS: Final = 50  # for each entry; ten folders deep is usual
 _LOOK: Final = 64  # steps between two looks whether anybody waits
 
 
@@ -59,11 +58,13 @@ class Room:
         size_bytes: All its files together, in blocks of 4096 bytes, and one block more for each.
         entries: Files, folders and links, those hidden again by higher layers included.
         sent_bytes: All its layers together, as they are sent.
+        steps: Along paths and through folders; some ten for each entry are usual.
     """
 
     size_bytes: int = 2048 * MIB
     entries: int = 200_000
     sent_bytes: int = 1024 * MIB
+    steps: int = 10_000_000
 
 
 class _Own:
@@ -275,7 +276,7 @@ class Tree:
     def _step(self) -> None:
         """Count a step along a path or through a folder, and see whether anybody waits."""
         self._steps += 1
-        if self._steps > _STEPS * self._room.entries:
+        if self._steps > self._room.steps:
             raise LayerError("it takes more steps to unpack than any image needs")
         if self._steps % _LOOK == 0 and self._stopped():
             raise StoppedError

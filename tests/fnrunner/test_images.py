@@ -10,7 +10,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
@@ -19,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from cadlib import resourcelist
+from fnrunner.cached import Cached, Memory
 from fnrunner.errors import (
     FunctionFailedError,
     FunctionNotFoundError,
@@ -781,3 +783,83 @@ async def test_the_constructor_takes_settings_alone(hub: Registry, folder: Path)
         assert (await runner.run(f"{hub.host}/t/easy:v1", LIST)).resources == LIST
     finally:
         runner.close()
+
+
+async def test_kept_answers_are_of_a_repository_that_has_the_image(
+    hub: Registry, made: Made
+) -> None:
+    """Short-cut: keep answers by digest alone; whoever names it elsewhere gets them."""
+    pushed = hub.push("t/private:v1", shell("cat"))
+    runner = made()
+    answers = Cached(runner, Policy().granted, Memory(), ready=_ready(runner))
+    kept = await answers.run(f"{hub.host}/t/private@{pushed}", LIST)
+    assert await answers.run(f"{hub.host}/t/private:v1", LIST) is kept
+
+    with pytest.raises(FunctionNotFoundError):
+        await answers.run(f"{hub.host}/t/public@{pushed}", LIST)
+    hub.push("t/public:v1", shell("cat"))  # the same image: it has it from now on
+    assert await answers.run(f"{hub.host}/t/public@{pushed}", LIST) is kept
+
+
+def _ready(runner: Images) -> Callable[[str, float | None], Awaitable[None]]:
+    return lambda image, seconds: runner.ready(image, seconds=seconds)
+
+
+class Trickle:
+    """A registry whose layer comes a little at a time, for ever."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self.broken = threading.Event()  # its client has gone
+
+    def __call__(self, liar: Liar, handler: BaseHTTPRequestHandler) -> None:
+        data = self._image.manifest()
+        blobs = {digest(each): each for _, each in self._image.blobs()}
+        if "/manifests/" in handler.path:
+            say(handler, 200, data, Docker_Content_Digest=digest(data))
+            return
+        blob = blobs[handler.path.rpartition("/")[2]]
+        if len(blob) < 2000:
+            say(handler, 200, blob)
+            return
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(blob)))
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(b"x")
+                time.sleep(0.01)
+        except OSError:
+            self.broken.set()
+
+
+async def test_what_is_brought_stops_when_its_caller_has_left(made: Made) -> None:
+    """Short-cut: bring it to its end, five minutes later, for nobody."""
+    trickle = Trickle(Image([files({"big": os.urandom(50_000)})], {"Entrypoint": ["/big"]}))
+    with lying(trickle) as liar:
+        runner = made()
+        call = asyncio.create_task(runner.run(f"{liar.host}/t/f:v1", LIST))
+        while not any("/blobs/" in path for _, path, _ in liar.seen):
+            await asyncio.sleep(0.01)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        assert await asyncio.to_thread(trickle.broken.wait, 60)
+
+
+async def test_slow_images_of_one_host_leave_threads_for_others(hub: Registry, made: Made) -> None:
+    """Short-cut: eight threads for all; a package that names eight slow images has them."""
+    trickle = Trickle(Image([files({"big": os.urandom(50_000)})], {"Entrypoint": ["/big"]}))
+    hub.push("t/quick:v1", shell("cat"))
+    with lying(trickle) as liar:
+        runner = made()
+        slow = [
+            asyncio.create_task(runner.run(f"{liar.host}/t/f{number}:v1", LIST))
+            for number in range(20)
+        ]
+        while sum("/blobs/" in path for _, path, _ in liar.seen) < 2:
+            await asyncio.sleep(0.01)
+        assert (await runner.run(f"{hub.host}/t/quick:v1", LIST)).resources == LIST
+        assert not any(each.done() for each in slow)
+        for each in slow:
+            each.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)

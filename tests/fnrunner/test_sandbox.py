@@ -295,8 +295,8 @@ async def test_it_cannot_touch_other_processes(watched: Sandbox, root: Path) -> 
     assert (alive, ended.output) == (True, b"")
 
 
-# By number: ptrace(PTRACE_TRACEME), unshare(CLONE_NEWUSER), clone(CLONE_NEWUSER | SIGCHLD),
-# clone3(), keyctl(), memfd_create(), semget(), msgget(), socket(AF_VSOCK, SOCK_STREAM) and
+# By number: vmsplice(), mmap(MAP_SHARED | MAP_ANONYMOUS) in three ways, ptrace(PTRACE_TRACEME),
+# unshare(CLONE_NEWUSER), clone(CLONE_NEWUSER | SIGCHLD), clone3(), keyctl(), memfd_create(), semget(), msgget(), socket(AF_VSOCK, SOCK_STREAM) and
 # socket(AF_ALG, …).
 CALLS = {
     "ptrace": ("101, 0, 0, 0, 0", "117, 0, 0, 0, 0", 1),
@@ -305,6 +305,18 @@ CALLS = {
     "clone3": ("435, 0, 0", "435, 0, 0", 38),
     "keyctl": ("250, 0, -3, 1", "219, 0, -3, 1", 1),
     "memfd_create": ("319, $name, 0", "279, $name, 0", 1),
+    "vmsplice": ("278, 1, 0, 0, 0", "75, 1, 0, 0, 0", 1),
+    "a mapping that is shared, of no file": (
+        "9, 0, 4096, 3, 0x21, -1, 0",
+        "222, 0, 4096, 3, 0x21, -1, 0",
+        1,
+    ),
+    "the same by its other name": ("9, 0, 4096, 3, 0x23, -1, 0", "222, 0, 4096, 3, 0x23, -1, 0", 1),
+    "the same in large pages": (
+        "9, 0, 1 << 21, 3, 0x40021, -1, 0",
+        "222, 0, 1 << 21, 3, 0x40021, -1, 0",
+        1,
+    ),
     "semget": ("64, 0, 9, 0x380", "190, 0, 9, 0x380", 1),
     "msgget": ("68, 0, 0x380", "186, 0, 0x380", 1),
     "a socket to the host of this machine": ("41, 40, 1, 0", "198, 40, 1, 0", 1),
@@ -399,6 +411,106 @@ async def test_buffers_of_sockets_keep_their_size(watched: Sandbox) -> None:
     ended = await watched.run("it", program, b"", PATIENT)
 
     assert ended.output == b"kept kept set "
+
+
+MAPPED = """
+    my ($mmap, $open, @at) = @MACHINE;
+    open(my $zero, '+<', '/dev/zero') or die "open: $!";
+    read($zero, my $read, 9) == 9 && $read eq chr(0) x 9 or die "read";
+    my $a = syscall($mmap, 0, 4096, 3, 1, fileno($zero), 0); # MAP_SHARED
+    my $b = syscall($mmap, 0, 4096, 3, 0x21, -1, 0); # MAP_SHARED | MAP_ANONYMOUS
+    my $c = syscall($mmap, 0, 4096, 3, 0x22, -1, 0); # MAP_PRIVATE | MAP_ANONYMOUS
+    open(my $file, '+>', '/tmp/x') && truncate($file, 4096) or die "file: $!";
+    my $d = syscall($mmap, 0, 4096, 3, 1, fileno($file), 0); # counted, as a file
+    print join(' ', map { $_ == -1 ? 'no' : 'yes' } $a, $b, $c, $d);
+    """
+
+
+@pytest.mark.parametrize(
+    ("uncounted", "mapped"), [(False, b"no no yes yes"), (True, b"yes yes yes yes")]
+)
+async def test_memory_of_no_process_is_had_only_where_it_is_counted_or_wanted(
+    uncounted: bool, mapped: bytes
+) -> None:
+    """Short-cut: refuse it by the flags of the call, and leave `/dev/zero` as it is."""
+    machines = {"x86_64": 9, "aarch64": 222}
+    if not Path("/usr/bin/perl").exists() or os.uname().machine not in machines:
+        pytest.skip("it takes perl to make a system call by number")
+    sandboxes.sandbox(groups=False)
+    where = Sandbox.here(groups=False, uncounted=uncounted)
+    script = MAPPED.replace("@MACHINE", f"({machines[os.uname().machine]})")
+    program = Program(argv=("/usr/bin/perl", "-e", script), environment={})
+    ended = await where.run("it", program, b"", PATIENT)
+    assert (ended.output, ended.log) == (mapped, "")
+
+
+# Writes a program over what the sandbox's first process does next, which then maps 256 MB, and
+# has it go on: it waits for the processes that others leave behind.
+WRITER = r"""
+    open(my $calls, '<', '/proc/1/syscall') or die "syscall: $!";
+    my $next = hex((split ' ', <$calls>)[-1]);
+    open(my $memory, '+<', '/proc/1/mem') or die "mem: $!";
+    sysseek($memory, $next, 0) or die "seek: $!";
+    my $code = join '', map { pack 'H*', $_ } (
+        '31ff', 'be00000010', 'ba03000000', '41ba22800000', # mmap(0, 1 << 28, 3, 0x8022
+        '49c7c0ffffffff', '4531c9', 'b809000000', '0f05', # -1, 0)
+        'b822000000', '0f05', 'ebf7', # pause(), for ever
+    );
+    syswrite($memory, $code) or die "write: $!";
+    unless (fork) { fork or exit; exit }
+    sleep 99;
+    """
+
+
+async def test_the_first_process_counts(watched: Sandbox) -> None:
+    """Short-cut: leave out the sandbox's own process: whoever writes into it has its memory."""
+    if not Path("/usr/bin/perl").exists() or os.uname().machine != "x86_64":
+        pytest.skip("it takes perl, and the words of this processor")
+    program = Program(argv=("/usr/bin/perl", "-e", WRITER), environment={})
+    bounds = replace(PATIENT, memory_bytes=40 * MIB, seconds=20)
+    with nothing_left(), pytest.raises(FunctionStoppedError) as caught:
+        await watched.run("it", program, b"", bounds)
+    assert caught.value.limit == "memory"
+
+
+def test_memory_of_the_first_process_and_of_large_pages_is_added_up(tmp_path: Path) -> None:
+    """Short-cut: leave out the sandbox's own process, or pages that are no resident ones."""
+    for pid, threads in (("1", 1), ("2", 3)):
+        (tmp_path / pid).mkdir()
+        (tmp_path / pid / "status").write_text(
+            f"Name:\tx\nVmRSS:\t  1000 kB\nHugetlbPages:\t 2048 kB\nThreads:\t{threads}\n"
+        )
+    proc = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert watch.look(proc, MIB * 100) == watch.Seen(2 * 3048 * 1024, 3)
+    finally:
+        os.close(proc)
+
+
+async def test_there_are_no_terminals(sandbox: Sandbox, root: Path) -> None:
+    """Short-cut: show the usual `/dev`. Each terminal has buffers that nobody counts."""
+    script = "ls /dev; (: <>/dev/ptmx) || (: <>/dev/pts/ptmx) || echo none"
+    ended = await shell(sandbox, root, script)
+    assert ended.output.split() == [
+        *b"fd full null random shm stderr stdin stdout urandom zero".split(), b"none"
+    ]  # fmt: skip
+
+
+def test_where_nobody_counts_and_nothing_refuses_there_is_no_sandbox(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Short-cut: leave the filter out where it is not known, and count what can be seen."""
+    sandboxes.sandbox(groups=False)
+    here = os.uname()
+    other = os.uname_result((here.sysname, here.nodename, here.release, here.version, "riscv64"))
+    monkeypatch.setattr(os, "uname", lambda: other)
+    with pytest.raises(SandboxError) as caught:
+        Sandbox.here(groups=False)
+    assert str(caught.value) == (
+        "sandbox: control groups cannot be written here, and what else could limit memory is not"
+        " known for riscv64. Let this user write control groups (memory and pids), or set"
+        " `sandbox: {uncounted: true}` in the runner's configuration."
+    )
 
 
 def test_an_unknown_machine_has_no_filter() -> None:

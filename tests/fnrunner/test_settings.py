@@ -213,6 +213,20 @@ def test_an_empty_file_has_the_defaults() -> None:
             " {name: a, path: /b, tags: [v2, v1]}]",
             "two executables are called a",
         ),
+        # or it sees what belongs to the runner, or to the machine
+        (
+            "version: 1\nexecutables: [{name: a, path: /a, files: [/var/cache]}]\n"
+            "cache: {folder: /var/cache/porchbot/answers}",
+            "/var/cache is not for an executable: it would show /var/cache/porchbot/answers",
+        ),
+        (
+            "version: 1\nexecutables: [{name: a, path: /a, files: [/etc/x/../porchbot/r.json]}]\n"
+            "images: {credentials: /etc/porchbot/r.json}",
+            "it would show /etc/porchbot/r.json. Name the files that it needs, one by one",
+        ),
+        ("version: 1\nexecutables: [{name: a, path: /a, files: [/]}]", "it would show /dev"),
+        ("version: 1\nexecutables: [{name: a, path: /a, files: [/proc/1]}]", "would show /proc"),
+        ("version: 1\nexecutables: [{name: a, path: /a, files: [b]}]", "is no absolute path"),
         ("version: 1\nruntimes: [docker]", "'docker' is not"),
         (
             "version: 1\n---\nversion: 1",

@@ -6,8 +6,10 @@ import gzip
 import io
 import os
 import stat
+import struct
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fnrunner.unpack import LayerError, Room, Tree
+from fnrunner.unpack import LayerError, Room, StoppedError, Tree
 from tests.fnrunner.registry import entry, files, layer
 
 SYM, LNK, DIR = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
@@ -328,7 +330,30 @@ def sparse(size: int) -> bytes:
     return bytes(head) + b"x" * 512 + bytes(1024)
 
 
-SMALL = Room(size_bytes=1024 * 1024, entries=100)
+def skipped(size: int) -> bytes:
+    """A frame of zstd that holds nothing."""
+    return struct.pack("<II", 0x184D2A50, size) + bytes(size)
+
+
+def hidden(times: int) -> bytes:
+    """A folder of many files, hidden over and over by the layer that brings it: it stays."""
+    brought = [(entry(f"a/{number}"), b"") for number in range(40)]
+    return layer(*brought, *[(entry("a/.wh..wh..opq"), b"")] * times)
+
+
+def long_ways(count: int) -> bytes:
+    """Few files, each behind links that lead a long way round."""
+    way = "/".join(["a", ".."] * 500)
+    links = [link(f"l{number}", f"{way}/l{number + 1}") for number in range(20)]
+    return layer(
+        (entry("a", DIR), b""),
+        *links,
+        (entry("l20", DIR), b""),
+        *[(entry("l0/f"), b"")] * count,
+    )
+
+
+SMALL = Room(size_bytes=1024 * 1024, entries=100, steps=20_000)
 BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "a bomb of gzip": (
         lambda: zeros(50_000_000, gzip.compress),
@@ -353,6 +378,30 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "a header of many bytes": (
         lambda: gzip.compress(pax(1_200_000)),
         "a layer has a header longer than any file needs. Build it anew",
+    ),
+    "empty members": (
+        lambda: gzip.compress(b"") * 1000,
+        "a layer is compressed in more than 200 members. Build it anew",
+    ),
+    "empty members behind an archive's begin": (
+        lambda: gzip.compress(files({"a": "x"})[:600]) + gzip.compress(b"") * 1000,
+        "a layer is compressed in more than 200 members. Build it anew",
+    ),
+    "frames of nothing": (
+        lambda: zstandard.compress(b"") + skipped(100_000) * 60,
+        "a layer is compressed to more bytes than it holds. Build it anew",
+    ),
+    "empty frames": (
+        lambda: zstandard.compress(b"") * 600_000,
+        "a layer is compressed to more bytes than it holds. Build it anew",
+    ),
+    "a long name of a member": (
+        lambda: b"\x1f\x8b\x08\x08" + bytes(6) + b"x" * 5_000_000,
+        "a layer is compressed to more bytes than it holds. Build it anew",
+    ),
+    "long ways to few files": (
+        lambda: long_ways(50),
+        "it takes more steps to unpack than any image needs. Build it anew",
     ),
     "headers for headers": (lambda: pax(0) * 3000, "a layer "),
     "no archive": (lambda: b"hello" * 1000, "a layer is no whole archive: "),
@@ -380,6 +429,45 @@ def test_a_bad_layer_is_refused(root: Path, made: Callable[[], bytes], text: str
 
     assert str(caught.value).startswith(text), str(caught.value)
     assert sum(path.lstat().st_blocks * 512 for path in root.rglob("*")) <= 4 * SMALL.size_bytes
+
+
+def test_hiding_a_folder_over_and_over_is_bounded(root: Path) -> None:
+    """Short-cut: count files alone; each hiding looks through the whole folder."""
+    most = Room(size_bytes=64 * 1024 * 1024, entries=400)
+    lay(root, hidden(100), room=most)
+    with pytest.raises(LayerError, match="more steps to unpack than any image needs"):
+        lay(root, *[hidden(300)] * 2, room=replace(most, entries=800, steps=10_000))
+
+
+def test_layers_are_bounded_as_they_are_sent(root: Path) -> None:
+    """Short-cut: bound each layer, and bring a hundred."""
+    one = files({"a": os.urandom(30_000)})
+    with pytest.raises(LayerError, match="its layers are longer than is allowed"):
+        lay(root, *[one] * 9, room=Room(sent_bytes=200_000))
+
+
+ENDLESS: dict[str, Callable[[], bytes]] = {
+    "files": lambda: files({f"f{number}": "x" for number in range(3000)}),
+    "members": lambda: gzip.compress(b"") * 9000,
+    "frames": lambda: zstandard.compress(b"") + skipped(100_000) * 30,
+    "bytes": lambda: zeros(30_000_000, gzip.compress),
+    "steps": lambda: long_ways(40),
+}
+
+
+@pytest.mark.parametrize("made", ENDLESS.values(), ids=ENDLESS)
+def test_it_stops_when_nobody_waits_any_more(root: Path, made: Callable[[], bytes]) -> None:
+    """Short-cut: look between two layers, or only while it is fetched."""
+    looks = 0
+
+    def stopped() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 3
+
+    with pytest.raises(StoppedError):
+        Tree(root, Room(), stopped).add(io.BytesIO(made()))
+    assert looks == 4
 
 
 def test_a_sparse_file_is_whole(root: Path) -> None:
