@@ -296,8 +296,8 @@ async def test_it_cannot_touch_other_processes(watched: Sandbox, root: Path) -> 
 
 
 # By number: vmsplice(), mmap(MAP_SHARED | MAP_ANONYMOUS) in three ways, ptrace(PTRACE_TRACEME),
-# unshare(CLONE_NEWUSER), clone(CLONE_NEWUSER | SIGCHLD), clone3(), keyctl(), memfd_create(), semget(), msgget(), socket(AF_VSOCK, SOCK_STREAM) and
-# socket(AF_ALG, …).
+# unshare(CLONE_NEWUSER), clone(CLONE_NEWUSER | SIGCHLD), clone3(), keyctl(), memfd_create(),
+# semget(), msgget(), socket(AF_VSOCK, SOCK_STREAM) and socket(AF_ALG, …).
 CALLS = {
     "ptrace": ("101, 0, 0, 0, 0", "117, 0, 0, 0, 0", 1),
     "unshare": ("272, 0x10000000", "97, 0x10000000", 1),
@@ -416,7 +416,8 @@ async def test_buffers_of_sockets_keep_their_size(watched: Sandbox) -> None:
 MAPPED = """
     my ($mmap, $open, @at) = @MACHINE;
     open(my $zero, '+<', '/dev/zero') or die "open: $!";
-    read($zero, my $read, 9) == 9 && $read eq chr(0) x 9 or die "read";
+    my $read;
+    read($zero, $read, 9) == 9 && $read eq chr(0) x 9 or die "read";
     my $a = syscall($mmap, 0, 4096, 3, 1, fileno($zero), 0); # MAP_SHARED
     my $b = syscall($mmap, 0, 4096, 3, 0x21, -1, 0); # MAP_SHARED | MAP_ANONYMOUS
     my $c = syscall($mmap, 0, 4096, 3, 0x22, -1, 0); # MAP_PRIVATE | MAP_ANONYMOUS
