@@ -24,7 +24,7 @@ from fnrunner.errors import (
     SandboxError,
 )
 from fnrunner.run import MIB
-from fnrunner.sandbox import Program, Sandbox
+from fnrunner.sandbox import Ended, Program, Sandbox
 from tests.fnrunner import sandboxes
 from tests.fnrunner.sandboxes import PATIENT, nothing_left, shell
 
@@ -295,9 +295,7 @@ async def test_it_cannot_touch_other_processes(watched: Sandbox, root: Path) -> 
     assert (alive, ended.output) == (True, b"")
 
 
-# By number: vmsplice(), mmap(MAP_SHARED | MAP_ANONYMOUS) in three ways, ptrace(PTRACE_TRACEME),
-# unshare(CLONE_NEWUSER), clone(CLONE_NEWUSER | SIGCHLD), clone3(), keyctl(), memfd_create(),
-# semget(), msgget(), socket(AF_VSOCK, SOCK_STREAM) and socket(AF_ALG, …).
+# By number, in the order of the names; the families are those of vsock and of ciphers.
 CALLS = {
     "ptrace": ("101, 0, 0, 0, 0", "117, 0, 0, 0, 0", 1),
     "unshare": ("272, 0x10000000", "97, 0x10000000", 1),
@@ -421,7 +419,8 @@ MAPPED = """
     my $a = syscall($mmap, 0, 4096, 3, 1, fileno($zero), 0); # MAP_SHARED
     my $b = syscall($mmap, 0, 4096, 3, 0x21, -1, 0); # MAP_SHARED | MAP_ANONYMOUS
     my $c = syscall($mmap, 0, 4096, 3, 0x22, -1, 0); # MAP_PRIVATE | MAP_ANONYMOUS
-    open(my $file, '+>', '/tmp/x') && truncate($file, 4096) or die "file: $!";
+    open(my $file, '+>', '/tmp/x') or die "open: $!";
+    truncate($file, 4096) or die "truncate: $!";
     my $d = syscall($mmap, 0, 4096, 3, 1, fileno($file), 0); # counted, as a file
     print join(' ', map { $_ == -1 ? 'no' : 'yes' } $a, $b, $c, $d);
     """
@@ -448,8 +447,12 @@ async def test_memory_of_no_process_is_had_only_where_it_is_counted_or_wanted(
 # Writes a program over what the sandbox's first process does next, which then maps 256 MB, and
 # has it go on: it waits for the processes that others leave behind.
 WRITER = r"""
-    open(my $calls, '<', '/proc/1/syscall') or die "syscall: $!";
-    my $next = hex((split ' ', <$calls>)[-1]);
+    my $call = '';
+    while ($call !~ /^61 /) { # wait4()
+        open(my $calls, '<', '/proc/1/syscall') or die "syscall: $!";
+        $call = <$calls>;
+    }
+    my $next = hex((split ' ', $call)[-1]);
     open(my $memory, '+<', '/proc/1/mem') or die "mem: $!";
     sysseek($memory, $next, 0) or die "seek: $!";
     my $code = join '', map { pack 'H*', $_ } (
@@ -469,9 +472,11 @@ async def test_the_first_process_counts(watched: Sandbox) -> None:
         pytest.skip("it takes perl, and the words of this processor")
     program = Program(argv=("/usr/bin/perl", "-e", WRITER), environment={})
     bounds = replace(PATIENT, memory_bytes=40 * MIB, seconds=20)
-    with nothing_left(), pytest.raises(FunctionStoppedError) as caught:
-        await watched.run("it", program, b"", bounds)
-    assert caught.value.limit == "memory"
+    (found,) = await asyncio.gather(watched.run("it", program, b"", bounds), return_exceptions=True)
+    if isinstance(found, Ended) and found.log.startswith(("syscall: ", "mem: ")):
+        pytest.skip(f"this kernel lets nobody write there: {found.log}")
+    assert isinstance(found, FunctionStoppedError), found
+    assert found.limit == "memory"
 
 
 def test_memory_of_the_first_process_and_of_large_pages_is_added_up(tmp_path: Path) -> None:
@@ -665,7 +670,7 @@ import asyncio, os, sys
 from pathlib import Path
 from typing import TypeVar
 from fnrunner.run import Bounds
-from fnrunner.sandbox import Program, Sandbox
+from fnrunner.sandbox import Ended, Program, Sandbox
 
 program = Program(argv=tuple(sys.argv[3:]), root=Path(sys.argv[2]), environment={"PATH": "/bin"})
 sandbox = Sandbox.here(groups=sys.argv[1] == "control groups")
