@@ -23,6 +23,7 @@ Source: https://docs.github.com/webhooks/webhook-events-and-payloads
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,7 @@ from bot.keys import (
     ProposalKey,
     PullKey,
     RepositoryKey,
+    parse,
 )
 
 JSONObject = Mapping[str, Any]
@@ -81,6 +83,10 @@ RERUN = frozenset({"rerequested", "requested_action"})
 """What a press on a button of a check is called."""
 
 
+MOST_TEXT = 1_000
+"""Bytes of a text that is a part of a key: a ref on GitHub has at most 255."""
+
+
 class WebhookError(Exception):
     """A delivery cannot be taken.
 
@@ -122,6 +128,76 @@ class Delivery:
     wakes: Mapping[Key, Hint]
 
 
+class Signature:
+    """The signature of a body that is still coming, so that none has to be kept to be checked.
+
+    Args:
+        given: The header X-Hub-Signature-256.
+        secrets: Those set on the webhook, several while one is being replaced; at least one.
+
+    Raises:
+        WebhookError: There is none, or it is not written as GitHub writes it (401).
+        ValueError: There is no secret.
+
+    Source:
+        https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
+    """
+
+    def __init__(self, given: str, secrets: Sequence[bytes]) -> None:
+        if not secrets or not all(secrets):
+            raise ValueError("a signature needs a secret, and none may be empty")
+        if not _SIGNATURE.fullmatch(given):
+            raise _unsigned("is no sha256= with 64 hex digits" if given else "is missing")
+        self._given = given
+        self._digests = [hmac.new(secret, digestmod=hashlib.sha256) for secret in secrets]
+
+    def update(self, part: bytes) -> None:
+        """Take the next part of the body."""
+        for digest in self._digests:
+            digest.update(part)
+
+    def verify(self) -> None:
+        """Check the body as a whole.
+
+        Raises:
+            WebhookError: It does not match (401).
+        """
+        wanted = [f"sha256={digest.hexdigest()}" for digest in self._digests]
+        # Each is compared, whichever fits, so that the time taken says nothing.
+        if sum(hmac.compare_digest(self._given, one) for one in wanted) == 0:
+            raise _unsigned("does not match")
+
+
+_SIGNATURE = re.compile("sha256=[0-9a-f]{64}")
+
+
+def _unsigned(what: str) -> WebhookError:
+    return WebhookError(
+        401,
+        f"X-Hub-Signature-256 {what}. Set one secret in both the App's webhook and"
+        " PORCHBOT_WEBHOOK_SECRETS.",
+    )
+
+
+def read_headers(headers: Mapping[str, str], secrets: Sequence[bytes]) -> Signature:
+    """Refuse what is no delivery before anything of its body is read.
+
+    Args:
+        headers: Request headers, names in lower case.
+        secrets: See `Signature`.
+
+    Raises:
+        WebhookError: It is not signed (401), or no delivery (400, 415).
+    """
+    signature = Signature(headers.get("x-hub-signature-256", ""), secrets)
+    _header(headers, "x-github-delivery")
+    _header(headers, "x-github-event")
+    kind = _content_type(headers)
+    if kind not in _CONTENT_TYPES:
+        raise WebhookError(415, f"The content type is {kind[:100]}. Choose application/json.")
+    return signature
+
+
 def read_delivery(
     headers: Mapping[str, str], body: bytes, secrets: Sequence[bytes], app_login: str = ""
 ) -> Delivery:
@@ -130,43 +206,68 @@ def read_delivery(
     Args:
         headers: Request headers, names in lower case.
         body: Request body, byte for byte as received.
-        secrets: Those set on the webhook, several while one is being replaced; at least one.
+        secrets: See `Signature`.
         app_login: Our own login, such as "porchbot[bot]"; "" while it is not known.
 
     Raises:
         WebhookError: The signature is missing or wrong (401), or it is no delivery (400, 415).
         ValueError: There is no secret.
-
-    Source:
-        https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
     """
-    _verify(headers.get("x-hub-signature-256", ""), body, secrets)
+    signature = read_headers(headers, secrets)
+    signature.update(body)
+    signature.verify()
+    return read_verified(headers, body, app_login)
+
+
+def read_verified(headers: Mapping[str, str], body: bytes, app_login: str = "") -> Delivery:
+    """Read a delivery whose signature was verified; otherwise as `read_delivery`."""
     guid = _header(headers, "x-github-delivery")
     event = _header(headers, "x-github-event")
-    payload = _parse(headers.get("content-type", ""), body)
+    payload = _parse(_content_type(headers), body)
     try:
-        return _delivery(guid, event, payload, headers, app_login)
-    except (KeyError, TypeError, AttributeError) as error:
+        delivery = _delivery(guid, event, payload, headers, app_login)
+        _check_storable(delivery)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         # GitHub marks it as failed, and it can be redelivered once we read it.
+        what = str(error).encode("ascii", "backslashreplace").decode()[:200]
         raise WebhookError(
             400,
-            f"A {event} delivery lacks a field that is needed, or has another kind there: {error}."
+            f"A {event} delivery lacks a field that is needed, or has another kind there: {what}."
             " Report this to the makers of the bot.",
         ) from error
+    return delivery
 
 
-def _verify(signature: str, body: bytes, secrets: Sequence[bytes]) -> None:
-    if not secrets or not all(secrets):
-        raise ValueError("read_delivery needs a secret, and none may be empty")
-    given = signature.encode("utf-8", "replace")
-    wanted = [b"sha256=" + hmac.digest(s, body, hashlib.sha256).hex().encode() for s in secrets]
-    # Each is compared, whichever fits, so that the time taken says nothing.
-    if sum(hmac.compare_digest(given, one) for one in wanted) == 0:
-        raise WebhookError(
-            401,
-            f"X-Hub-Signature-256 {'does not match' if signature else 'is missing'}. Set one secret"
-            " in both the App's webhook and PORCHBOT_WEBHOOK_SECRETS.",
-        )
+def _check_storable(delivery: Delivery) -> None:
+    """Refuse what no forge sends and no database takes: it would fail at every look.
+
+    Raises:
+        TypeError, ValueError: Something is no text, or no number, of a kind that is stored.
+    """
+    for number in (delivery.repository_id, delivery.installation_id):
+        if number is not None:
+            _check_value(number)
+    _check_value(delivery.action)
+    for key, hint in delivery.wakes.items():
+        _check_value(str(key))
+        if parse(str(key)) != key:
+            raise ValueError("a key that cannot be read back")
+        for value in (value for values in hint.values() for value in values):
+            _check_value(value)
+
+
+def _check_value(value: object) -> None:
+    match value:
+        case bool():
+            raise TypeError("a truth value")
+        case int() if not 0 <= value < 2**63:
+            raise ValueError("a number out of bounds")
+        case str() if "\0" in value or len(value.encode()) > MOST_TEXT:  # encode: no surrogates
+            raise ValueError("a text that cannot be stored")
+        case int() | str():
+            return
+        case _:
+            raise TypeError(f"a {type(value).__name__}")
 
 
 def _header(headers: Mapping[str, str], name: str) -> str:
@@ -176,15 +277,20 @@ def _header(headers: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _parse(content_type: str, body: bytes) -> JSONObject:
-    kind = content_type.partition(";")[0].strip().lower()
+_FORM = "application/x-www-form-urlencoded"
+_CONTENT_TYPES = frozenset({_FORM, "application/json", ""})
+
+
+def _content_type(headers: Mapping[str, str]) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _parse(kind: str, body: bytes) -> JSONObject:
     try:
-        if kind == "application/x-www-form-urlencoded":
+        if kind == _FORM:
             payload = json.loads(parse_qs(body.decode())["payload"][0])
-        elif kind in {"application/json", ""}:
-            payload = json.loads(body)
         else:
-            raise WebhookError(415, f"The content type is {kind}. Choose application/json.")
+            payload = json.loads(body)
     except (ValueError, KeyError, RecursionError) as error:
         raise WebhookError(400, "The body is no JSON. It was signed, so report this.") from error
     if not isinstance(payload, dict):

@@ -136,8 +136,11 @@ def parse(text: str) -> Key:
 
 def _number(text: str, digits: str) -> int:
     # Only the spelling that str() makes: "007" or "+7" would be a second name for one thing.
-    if digits.isascii() and digits.isdigit() and str(int(digits)) == digits:
-        return int(digits)
+    # Nor more than the database holds: no forge counts so far.
+    if digits.isascii() and digits.isdigit() and len(digits) < 20:
+        number = int(digits)
+        if str(number) == digits and number < 2**63:
+            return number
     raise _not_a_key(text)
 
 

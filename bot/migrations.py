@@ -166,5 +166,10 @@ ALTER TABLE revision
 ALTER TABLE adoption ADD COLUMN tags jsonb;        -- release tags that were there; NULL: not known
 """
 
-STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN, BASES_AND_TAGS)
+GONE = """
+-- When a repository was found to be out of our reach; it is served again when discovery finds it.
+ALTER TABLE adoption ADD COLUMN gone timestamptz;
+"""
+
+STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN, BASES_AND_TAGS, GONE)
 """Applied in order, each once; the database remembers how many."""

@@ -6,20 +6,19 @@ import secrets
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import structlog
-import uvicorn
 from psycopg.conninfo import conninfo_to_dict
-from starlette.applications import Starlette
 
 from bot import keys, logs, tasks, web
 from bot.controller import Controller
 from bot.git import Mirrors
 from bot.git_process import check_version
 from bot.github import GitHubApp
+from bot.http_server import listening
 from bot.postgres import EmbeddedPostgres, PostgresError
 from bot.render import Judge
 from bot.settings import Settings, SettingsError
@@ -139,7 +138,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
         ]
         application = web.app(settings, store, client, app.identity)
         try:
-            async with _listening(application, settings) as listens:
+            async with listening(application, settings.host, settings.port) as listens:
                 yield listens
         finally:
             await tasks.end(loops)
@@ -211,39 +210,3 @@ async def _keep(runner: _Runner, address: str, how: Sequence[str]) -> None:
         )
         await asyncio.sleep(0.2)
         runner.process = await _spawn(address, how)
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves signals to us: the order of ending matters."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
-        yield
-
-
-@asynccontextmanager
-async def _listening(application: Starlette, settings: Settings) -> AsyncIterator[str]:
-    server = _Server(
-        uvicorn.Config(
-            application,
-            host=settings.host,
-            port=settings.port,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=5,
-        )
-    )
-    task = asyncio.create_task(server.serve())
-    while not server.started:
-        if task.done():
-            task.result()
-            raise OSError(f"cannot listen on {settings.host}:{settings.port}")
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://{settings.host}:{port}"
-    finally:
-        server.should_exit = True
-        await task

@@ -6,20 +6,24 @@ into `seen`: a wake in between has raised `wanted` once more, and causes another
 
 from psycopg.sql import SQL, Composable
 
+_SERVED = SQL("""WHERE %(repository)s::bigint IS NULL
+  OR EXISTS (SELECT FROM adoption WHERE repository = %(repository)s AND gone IS NULL)""")
 
-def _wake(due: Composable) -> Composable:
+
+def _wake(due: Composable, condition: Composable) -> Composable:
     return SQL("""
 INSERT INTO work AS w (key, hint, priority, due)
 SELECT key, hint, priority, {due}
 FROM unnest(%(keys)s::text[], %(hints)s::jsonb[], %(priorities)s::int[]) AS g(key, hint, priority)
+{condition}
 ON CONFLICT (key) DO UPDATE SET
   wanted = w.wanted + 1,
   due = LEAST(w.due, EXCLUDED.due),
   hint = hint_union(w.hint, EXCLUDED.hint)
-""").format(due=due)
+""").format(due=due, condition=condition)
 
 
-WAKE = _wake(SQL("now() + make_interval(secs => %(after)s)")).as_string()
+WAKE = _wake(SQL("now() + make_interval(secs => %(after)s)"), SQL("")).as_string()
 
 STORE_DELIVERY = (
     SQL("""
@@ -34,7 +38,7 @@ WITH stored AS (
 )
 SELECT times, (SELECT count(*) FROM woken) FROM stored
 """)
-    .format(wake=_wake(SQL("now()")))
+    .format(wake=_wake(SQL("now()"), _SERVED))
     .as_string()
 )
 
@@ -149,7 +153,7 @@ ADOPT = """
 INSERT INTO adoption AS a (repository, full_name, installation, adopted, installed, drafts, tags)
 VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s, %(tags)s)
 ON CONFLICT (repository) DO UPDATE
-  SET full_name = EXCLUDED.full_name, installation = EXCLUDED.installation
+  SET full_name = EXCLUDED.full_name, installation = EXCLUDED.installation, gone = NULL
 RETURNING adopted, installed, installation, drafts, tags
 """
 

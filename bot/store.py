@@ -64,6 +64,7 @@ class Delivered:
         action: What happened, in the forge's words; "" when the kind has no actions.
         headers: Those on the allow-list.
         body: As received.
+        repository: Number of the repository it is about; None for the App as a whole.
         forge: Which forge.
     """
 
@@ -72,6 +73,7 @@ class Delivered:
     action: str
     headers: Mapping[str, str]
     body: bytes
+    repository: int | None = None
     forge: str = "github"
 
 
@@ -257,6 +259,7 @@ class Store:
         """Store a delivery and wake its keys, both or neither.
 
         A repeated delivery is stored once and wakes its keys again: somebody pressed Redeliver.
+        One about a repository that is not served wakes nothing: discovery finds those that are.
 
         Returns:
             Whether it came for the first time.
@@ -275,12 +278,13 @@ class Store:
                     "action": delivery.action,
                     "headers": Jsonb(dict(delivery.headers)),
                     "body": delivery.body,
+                    "repository": delivery.repository,
                     "keys": keys,
                     "hints": hints,
                     "priorities": priorities,
                 },
             )
-        if keys:
+        if row[1]:
             self._tell()
         return bool(row[0] == 1)
 

@@ -8,10 +8,11 @@ import sys
 from datetime import UTC, datetime
 
 from bot import logs
-from tests.benchmarks import latency, packages, publish, render, runner, webhooks
+from tests.benchmarks import door, latency, packages, publish, render, runner, webhooks
 
 ALL = {
     "webhooks": webhooks.run,
+    "door": door.run,
     "publish": publish.run,
     "latency": latency.run,
     "runner": runner.run,

@@ -15,7 +15,7 @@ from bot.keys import (
     parse,
 )
 
-NUMBERS = st.integers(min_value=0, max_value=2**63)
+NUMBERS = st.integers(min_value=0, max_value=2**63 - 1)
 BRANCHES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1)
 KEYS: st.SearchStrategy[Key] = st.one_of(
     st.builds(ProposalKey, NUMBERS, NUMBERS, BRANCHES),

@@ -7,6 +7,8 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import httpx
@@ -23,6 +25,16 @@ from bot.store import Store
 SECRET = b"a secret that is long enough"
 SETTINGS = Settings(github_app_id="1", private_key="key", webhook_secrets=(b"another", SECRET))
 PATH = "/webhooks/github"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A repository of an installation of ours."""
+
+    id: int = 1
+    full_name: str = "acme/blueprints"
+    installation: int = 3
+    installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 class _Runner:
@@ -52,6 +64,7 @@ class _Forge:
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[Store]:
     async with Store(database_url) as opened:
+        await opened.adopt(Served(), datetime.now(UTC), {})
         yield opened
 
 
@@ -162,7 +175,7 @@ async def test_what_is_too_large_is_refused_before_it_is_all_there(
 
     async def endless() -> AsyncIterator[bytes]:
         nonlocal sent
-        while sent < 10 * web.BODY_LIMIT:
+        while sent < 10 * web.DEFAULT.body_bytes:
             sent += 1 << 20
             yield b" " * (1 << 20)
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bot.settings import Settings, SettingsError
-from bot.web import BODY_LIMIT
+from bot.web import DEFAULT
 from lifecycle import records
 from tests.stories.people import wait_for
 from tests.stories.world import SECRET, World, package, resized
@@ -254,12 +254,12 @@ def test_a_signature_holds_for_the_raw_bytes_only(play: World) -> None:
 
 def test_a_body_over_the_limit_is_refused_unread(play: World) -> None:
     """Fails when the whole body is taken into memory before anything is asked."""
-    body = b" " * (BODY_LIMIT + 1)
+    body = b" " * (DEFAULT.body_bytes + 1)
 
     answer = deliver(play, body, signature(body))
 
     assert answer.status_code == 413
-    assert str(BODY_LIMIT) in answer.json()["message"]
+    assert str(DEFAULT.body_bytes) in answer.json()["message"]
 
 
 def test_without_a_secret_there_is_no_start(stage: World) -> None:
