@@ -504,7 +504,15 @@ class Controller:
                 forge,
                 mirror,
                 Looker(
-                    repository, forge, mirror, self._judge, self._store, self._keys, login, app_id
+                    repository,
+                    forge,
+                    mirror,
+                    self._judge,
+                    self._store,
+                    self._keys,
+                    login,
+                    app_id,
+                    self._instance,
                 ),
                 Performer(
                     repository.id,

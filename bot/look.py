@@ -93,6 +93,7 @@ class _Told:
         shown: Head of the first open one; None when none is open.
         checks: Check runs at `shown`.
         statuses: Commit statuses at `shown`; None when nobody asked for them yet.
+        rerun: Somebody pressed Re-run.
     """
 
     pulls: tuple[PullRequest, ...]
@@ -100,6 +101,7 @@ class _Told:
     shown: Sha | None
     checks: tuple[CheckRun, ...]
     statuses: Mapping[str, str] | None
+    rerun: bool
 
 
 class Looker:
@@ -114,6 +116,7 @@ class Looker:
         record_keys: Keys that hidden records may be made with, newest first.
         login: Our own login, such as "porchbot[bot]".
         app_id: The forge's number of our App.
+        instance: Name of this bot in its markers: the summary of another one is not ours.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class Looker:
         record_keys: Sequence[bytes],
         login: str,
         app_id: int,
+        instance: str,
     ) -> None:
         self.repository = repository
         self.forge = forge
@@ -135,6 +139,7 @@ class Looker:
         self._keys = record_keys
         self._login = login
         self._app_id = app_id
+        self._instance = instance
         self._people = People(repository.id, forge, login)
         self._bases = Bases(repository.id, forge, store)
 
@@ -162,7 +167,7 @@ class Looker:
         """
         since = monotonic() if since is None else since
         told, _, used = await asyncio.gather(
-            self._ask(head, numbers, publishing=publishing),
+            self._ask(head, numbers, rerun=rerun, publishing=publishing),
             self._fetch(since),
             self.store.revisions(self.repository.id),
         )
@@ -176,7 +181,7 @@ class Looker:
                 keys=self._keys,
                 tags=tags,
             )
-            looked = await self._put_together(reader, head, adoption, told, rerun=rerun)
+            looked = await self._put_together(reader, head, adoption, told)
             await self._index(tags)
         if alone:
             return looked
@@ -226,7 +231,9 @@ class Looker:
         with metrics.STEP_SECONDS.labels("fetch").time():
             await asyncio.to_thread(self.mirror.fetch, await self.forge.token(), since)
 
-    async def _ask(self, head: Head, numbers: frozenset[int], *, publishing: bool) -> "_Told":
+    async def _ask(
+        self, head: Head, numbers: frozenset[int], *, rerun: bool, publishing: bool
+    ) -> "_Told":
         """What the forge says, while git fetches; nothing here waits for git."""
         with metrics.STEP_SECONDS.labels("ask").time():
             pulls = await self._pulls(head, numbers)
@@ -237,7 +244,8 @@ class Looker:
                 self._statuses(shown if publishing else None),
                 asyncio.gather(*(self._talk(pull) for pull in relevant)),
             )
-        return _Told(pulls, tuple(zip(relevant, talks, strict=True)), shown, checks, statuses)
+        talked = tuple(zip(relevant, talks, strict=True))
+        return _Told(pulls, talked, shown, checks, statuses, rerun)
 
     async def _talk(self, pull: PullRequest) -> "_Talk":
         """The conversation about one pull request, and what its base asks for."""
@@ -289,8 +297,6 @@ class Looker:
         head: Head,
         adoption: Adoption,
         told: "_Told",
-        *,
-        rerun: bool,
     ) -> Looked:
         same = head.repository == self.repository.id
         ref = f"refs/heads/{head.ref}"
@@ -315,7 +321,7 @@ class Looker:
             proposals=tuple(p for p, _ in found),
             checks={run.name: run for run in (*checks, *told.checks) if run.ours},
             abandoned=_abandoned(told.pulls),
-            rerun=rerun,
+            rerun=told.rerun,
             rendered_by_us=rendered_by_us,
         )
         if not told.talks and same and tip is not None and facts.is_draft_branch:
@@ -401,7 +407,7 @@ class Looker:
         # Whose word matters does not follow from the rendering: neither waits for the other.
         proposal, verdicts, stand = await asyncio.gather(
             self._people.add(reader, pull, proposal),
-            self._verdicts(reader.git, read),
+            self._verdicts(reader.git, read, again=told.rerun),
             self._stands(pull, talk, ground, told),
         )
         proposal = replace(
@@ -467,12 +473,22 @@ class Looker:
         return replace(
             comment,
             records=records.read(comment.body, self._keys),
-            summary=records.is_summary(comment.body),
+            summary=records.is_summary(comment.body, self._instance),
             body=records.visible(comment.body),
         )
 
-    async def _verdicts(self, git: Snapshot, read: Read) -> tuple[Verdict, ...]:
-        """Render and validate every package that is there, at what would be tagged."""
+    async def _verdicts(
+        self, git: Snapshot, read: Read, *, again: bool = False
+    ) -> tuple[Verdict, ...]:
+        """Render and validate every package that is there, at what would be tagged.
+
+        Args:
+            git: Where the trees are.
+            read: What git says about the proposal.
+            again: Whatever is kept of earlier renderings is dropped first.
+        """
+        if again:
+            self.judge.forget(t.tree for t in read.touched)
         if all(t.done for t in read.touched) or isinstance(read.policy, BrokenPolicy):
             return ()
         verdicts = await asyncio.gather(

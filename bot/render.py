@@ -7,9 +7,11 @@ kept in memory by a digest of these, and a tree seen before costs nothing.
 import asyncio
 import hashlib
 import json
+import math
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from time import monotonic
 
 import structlog
 
@@ -21,15 +23,14 @@ from cadlib.findings import Finding, Severity, from_error
 from cadlib.images import resolve_image
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Entry, Files, join
-from fnrunner.client import Client
 from fnrunner.errors import (
     FunctionError,
     FunctionUnavailableError,
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.run import CALL, Call
-from lifecycle.facts import Verdict
+from fnrunner.run import CALL, Call, Runner
+from lifecycle.facts import Verdict, Version
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
 log = structlog.get_logger()
@@ -38,18 +39,34 @@ MOST_KEPT = 2_000
 """Verdicts kept in memory; one is a few kilobytes."""
 
 
+MOVED_AFTER = 60.0
+"""Seconds for which it counts what the tag of an image means; as long as a person's role."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A verdict, and until when it counts, by the clock."""
+
+    verdict: Verdict
+    until: float
+
+
 class Judge:
     """Renders and validates packages through a function runner.
 
     Args:
         client: The runner, over its channel.
         limits: For packages.
+        clock: Seconds that only grow.
     """
 
-    def __init__(self, client: Client, limits: Limits = DEFAULT) -> None:
+    def __init__(
+        self, client: Runner, limits: Limits = DEFAULT, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._clock = clock
         self._client = client
         self._limits = limits
-        self._kept: OrderedDict[str, Verdict] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._busy: dict[str, asyncio.Task[Verdict]] = {}
 
     async def verdict(
@@ -65,9 +82,10 @@ class Judge:
             policy: The rules of the base branch.
         """
         key = _digest(package, tree, origin, policy)
-        if key in self._kept:
+        kept = self._kept.get(key)
+        if kept is not None and self._clock() < kept.until:
             self._kept.move_to_end(key)
-            return self._kept[key]
+            return kept.verdict
         task = self._busy.get(key)
         if task is None:
             task = asyncio.create_task(self._judge(git, package, tree, origin, policy))
@@ -75,7 +93,8 @@ class Judge:
             task.add_done_callback(lambda _: self._busy.pop(key, None))
         verdict = await asyncio.shield(task)
         if not verdict.broken:  # trouble of ours passes; it is asked again at the next look
-            self._kept[key] = verdict
+            moves = any(version.moves for version in verdict.versions.values())
+            self._kept[key] = _Kept(verdict, self._clock() + MOVED_AFTER if moves else math.inf)
             if len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
         return verdict
@@ -112,7 +131,11 @@ class Judge:
             changes={join(package, path): data for path, data in rendered.changes.items()},
             findings=tuple(_placed(finding, package) for finding in softened),
             functions=rendered.calls,
-            versions={step.image: step.source for step in rendered.steps},
+            versions={
+                step.image: Version(step.source, step.digest)
+                for step in rendered.steps
+                if step.image
+            },
             complete=rendered.complete,
             diff=tuple(changed),
             rendering=differs,

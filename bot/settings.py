@@ -34,7 +34,6 @@ class Settings:
         webhook_secrets: PORCHBOT_WEBHOOK_SECRETS, with commas between, or a line each in the file
             that PORCHBOT_WEBHOOK_SECRETS_FILE names. Several, for rotation; at least one.
         github_api_url: PORCHBOT_GITHUB_API_URL; default GitHub's own.
-        github_web_url: PORCHBOT_GITHUB_WEB_URL; default GitHub's own.
         runner_address: PORCHBOT_RUNNER_ADDRESS, `host:port` or `unix:/path`; "" starts our own.
         runner_ca: PORCHBOT_RUNNER_CA, PEM file of the authorities that sign the certificate of that
             runner; "" speaks without TLS.
@@ -59,7 +58,6 @@ class Settings:
     older_keys: tuple[str, ...] = field(default=(), repr=False)
     webhook_secrets: tuple[bytes, ...] = field(repr=False)
     github_api_url: str = "https://api.github.com"
-    github_web_url: str = "https://github.com"
     runner_address: str = ""
     runner_ca: str = ""
     runner_cert: str = ""
@@ -93,7 +91,6 @@ class Settings:
             older_keys=read.older_keys(),
             webhook_secrets=read.secrets(),
             github_api_url=read.url("PORCHBOT_GITHUB_API_URL", "https://api.github.com"),
-            github_web_url=read.url("PORCHBOT_GITHUB_WEB_URL", "https://github.com"),
             runner_address=environ.get("PORCHBOT_RUNNER_ADDRESS", ""),
             runner_ca=environ.get("PORCHBOT_RUNNER_CA", ""),
             runner_cert=environ.get("PORCHBOT_RUNNER_CERT", ""),

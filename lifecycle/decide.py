@@ -30,7 +30,7 @@ from lifecycle.actions import (
     Tag,
 )
 from lifecycle.approvals import bound_reviews
-from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict
+from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict, Version
 from lifecycle.gates import Gate, GateState, Judgement, judge
 from lifecycle.memory import Memory
 from lifecycle.policy import MergeMethod, Policy, RenderMode
@@ -263,7 +263,7 @@ def _approvers(one: _Judged) -> tuple[str, ...]:
     return tuple(a.person for a in standing.counted) if standing else ()
 
 
-def _versions(verdicts: Iterable[Verdict], package: str) -> Mapping[str, str]:
+def _versions(verdicts: Iterable[Verdict], package: str) -> Mapping[str, Version]:
     return next((v.versions for v in verdicts if v.package == package), {})
 
 

@@ -87,6 +87,30 @@ class Touched:
         return self.tree == ""
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a function was that ran.
+
+    Attributes:
+        asked: Where it was asked for: "pipeline" or "guardrail".
+        digest: What ran: the "sha256:…" of an image, or "builtin:<name>/<behaviour>@<version>" of a
+            builtin function; "" where the runner does not say.
+    """
+
+    asked: str
+    digest: str = ""
+
+    @property
+    def moves(self) -> bool:
+        """The name that was asked for may mean something else tomorrow."""
+        return not self.digest.startswith("builtin:")
+
+    @property
+    def behaviour(self) -> str:
+        """Equal for what judges alike: an upgrade of the bot leaves it alone, a new image not."""
+        return self.digest if self.moves else self.digest.partition("@")[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What rendering and the guardrails say about one package at one tree.
@@ -97,7 +121,7 @@ class Verdict:
             file to delete; empty when the tree is its own rendering.
         findings: Places are relative to the repository.
         functions: How many functions were run.
-        versions: Image to where it was asked for: "pipeline" or "guardrail".
+        versions: Image to what it was when it ran.
         broken: Why a function could not be run at all; "" when all ran. An operator acts.
         complete: The rendering came to its end. Otherwise a finding of severity error says why
             not, and no `changes` mean nothing.
@@ -109,7 +133,7 @@ class Verdict:
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     functions: int = 0
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, Version] = field(default_factory=dict)
     broken: str = ""
     complete: bool = True
     diff: tuple[Change, ...] = ()

@@ -15,7 +15,7 @@ from cadlib.diff import Change
 from cadlib.findings import Finding
 from lifecycle import access, commands
 from lifecycle import names as names_
-from lifecycle.facts import Proposal, Stage, Touched, Verdict
+from lifecycle.facts import Proposal, Stage, Touched, Verdict, Version
 from lifecycle.merges import Effect
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 from lifecycle.tags import Tagging
@@ -304,7 +304,7 @@ def tag_message(
     proposal: Proposal,
     touched: Touched,
     approvers: Sequence[str],
-    versions: Mapping[str, str],
+    versions: Mapping[str, Version],
 ) -> str:
     """Message of a release tag: what stands behind this revision (DESIGN 3)."""
     lines = [
@@ -315,7 +315,10 @@ def tag_message(
         f"Proposal: {repository}#{proposal.number}",
         f"Approved-by: {', '.join(approvers) or 'nobody needed to'}",
         f"Tree: {touched.tree}",
-        *(f"Function: {image} ({asked})" for image, asked in sorted(versions.items())),
+        *(
+            f"Function: {image} ({ran.asked}) {ran.digest}".rstrip()
+            for image, ran in sorted(versions.items())
+        ),
     ]
     return "\n".join(lines) + "\n"
 
@@ -375,7 +378,7 @@ def _mend(found: Finding) -> str:
 def functions_run(verdicts: Sequence[Verdict]) -> str:
     """Which functions were run."""
     count = sum(v.functions for v in verdicts)
-    rows = sorted({f"- {code(i)} ({n})" for v in verdicts for i, n in v.versions.items()})
+    rows = sorted({f"- {code(i)} ({n.asked})" for v in verdicts for i, n in v.versions.items()})
     return f"{number(count, 'function')} run on {names(v.package for v in verdicts)}." + (
         "\n\n" + "\n".join(rows) if rows else ""
     )

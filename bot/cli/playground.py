@@ -155,7 +155,6 @@ class Playground:
             "PORCHBOT_GITHUB_PRIVATE_KEY": _pem(key),
             "PORCHBOT_WEBHOOK_SECRETS": secret,
             "PORCHBOT_GITHUB_API_URL": ready["api_url"],
-            "PORCHBOT_GITHUB_WEB_URL": ready["web_url"],
             "PORCHBOT_STATE": str(self._folder / "state"),
         }
         self._info = {

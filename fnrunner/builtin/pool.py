@@ -16,7 +16,7 @@ from typing import Final
 
 from fnrunner.builtin import PREFIXES, find, frames
 from fnrunner.builtin.frames import Answer, Kind
-from fnrunner.builtin.version import version
+from fnrunner.builtin.version import behaviour, version
 from fnrunner.builtin.worker import MESSAGE_BYTES, EndedError, Worker
 from fnrunner.errors import (
     FunctionStoppedError,
@@ -226,4 +226,4 @@ class _Bug(Exception):  # noqa: N818 - it carries the traceback of another proce
 
 
 def _identity(name: str) -> str:
-    return f"builtin:{name}@{version()}"
+    return f"builtin:{name}/{behaviour(name)}@{version()}"

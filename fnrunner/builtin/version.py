@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,19 @@ import fnrunner
 _DISTRIBUTION: Final = "porchbot"
 _NAME: Final = re.compile(r"[\w.-]+")  # of a distribution, before its versions
 _DIGITS: Final = 16  # of a digest; enough for as many versions as there will ever be
+
+
+_BEHAVIOUR: Final[Mapping[str, int]] = {}
+"""Function to the version of its behaviour; 1 for those that never changed it."""
+
+
+def behaviour(name: str) -> int:
+    """Return the version of what a builtin function does; approvals bind to it.
+
+    It rises with a change after which the function finds or writes something else than before, and
+    with no other: an upgrade that leaves it alone drops no approval.
+    """
+    return _BEHAVIOUR.get(name, 1)
 
 
 @cache

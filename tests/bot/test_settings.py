@@ -59,10 +59,7 @@ def test_defaults() -> None:
         state=Path("/var/state/porchbot"),
     )
     assert (settings.host, settings.port, settings.database_url) == ("127.0.0.1", 8080, "")
-    assert (settings.github_api_url, settings.github_web_url) == (
-        "https://api.github.com",
-        "https://github.com",
-    )
+    assert settings.github_api_url == "https://api.github.com"
     assert (settings.workers, settings.sweep_interval, settings.runner_address) == (4, 900, "")
 
 
@@ -81,7 +78,6 @@ def test_everything_given(tmp_path: Path) -> None:
             "PORCHBOT_GITHUB_OLDER_KEY_FILES": f"{older}, ",
             "PORCHBOT_WEBHOOK_SECRETS_FILE": str(secrets),
             "PORCHBOT_GITHUB_API_URL": "http://127.0.0.1:3000/api/v3/",
-            "PORCHBOT_GITHUB_WEB_URL": "http://127.0.0.1:3000/",
             "PORCHBOT_RUNNER_ADDRESS": "unix:/run/runner.sock",
             "PORCHBOT_RUNNER_CA": "ca.pem",
             "PORCHBOT_RUNNER_CERT": "bot.pem",
@@ -103,7 +99,6 @@ def test_everything_given(tmp_path: Path) -> None:
         older_keys=(PEM.replace("MIIE", "MIIF"),),
         webhook_secrets=(b"new secret", b"old, secret"),
         github_api_url="http://127.0.0.1:3000/api/v3",
-        github_web_url="http://127.0.0.1:3000",
         runner_address="unix:/run/runner.sock",
         runner_ca="ca.pem",
         runner_cert="bot.pem",

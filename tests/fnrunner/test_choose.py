@@ -179,7 +179,7 @@ async def test_everything_is_guarded() -> None:
         with pytest.raises(FunctionNotFoundError):
             await guarded.run("render-helm-chart", LIST)
         first = await guarded.run("no-op", LIST)
-        assert first.digest.startswith("builtin:no-op@")
+        assert first.digest.startswith("builtin:no-op/1@")
         assert await guarded.identity("no-op:latest") == first.digest
         assert await guarded.run("no-op", LIST) is first  # kept
 
@@ -223,7 +223,7 @@ runtimes: [builtin]
 """
     async with runners(read(porch, "runner.yaml")) as both:
         assert (await both.run("registry.corp/fns/nothing:v7.1.3", LIST)).digest.startswith(
-            "builtin:no-op@"
+            "builtin:no-op/1@"
         )
         with pytest.raises(FunctionNotFoundError):
             await both.run("registry.corp/fns/nothing:v7.2.0", LIST)

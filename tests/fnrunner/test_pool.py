@@ -94,7 +94,7 @@ async def test_a_worker_answers_as_the_function_itself() -> None:
                 here.resources, here.log, here.failed,
             )  # fmt: skip
             assert [dict(each) for each in there.results] == [dict(each) for each in here.results]
-            assert there.digest == f"builtin:{name}@{version()}"
+            assert there.digest == f"builtin:{name}/1@{version()}"
 
 
 async def test_a_call_whose_time_is_up_is_ended_and_others_go_on() -> None:

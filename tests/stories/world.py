@@ -319,7 +319,6 @@ def world(
             "PORCHBOT_GITHUB_PRIVATE_KEY": private,
             "PORCHBOT_WEBHOOK_SECRETS": SECRET,
             "PORCHBOT_GITHUB_API_URL": forge.api_url,
-            "PORCHBOT_GITHUB_WEB_URL": forge.web_url,
             "PORCHBOT_RUNNER_ADDRESS": runner,
             "PORCHBOT_STATE": str(folder / "state"),
         }

@@ -1,0 +1,109 @@
+"""Verdicts are kept by what they follow from: the tree, the rules, and what the functions were."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bot.git import Mirror, Snapshot
+from bot.render import MOVED_AFTER, Judge
+from fnrunner.run import Outcome
+from lifecycle.facts import Version
+from lifecycle.policy import GuardrailFunction, Policy
+
+KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: core}\n"
+IMAGE = "registry.example/judge:v1"
+POLICY = Policy(validators=(GuardrailFunction(image=IMAGE),))
+
+
+@dataclass
+class Functions:
+    """Answers with what it was given, as the digest it is told to be."""
+
+    digest: str = "sha256:one"
+    asked: list[str] = field(default_factory=list)
+
+    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+        self.asked.append(image)
+        return Outcome(resources, digest=self.digest)
+
+
+@dataclass
+class Bench:
+    git: Snapshot
+    tree: str
+    functions: Functions
+    judge: Judge
+    now: list[float]
+
+    async def versions(self) -> dict[str, Version]:
+        verdict = await self.judge.verdict(self.git, "", self.tree, "", POLICY)
+        assert not verdict.broken
+        return dict(verdict.versions)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    def git(*arguments: str) -> str:
+        who = ["-c", "user.name=a", "-c", "user.email=a@users.example"]
+        run = subprocess.run(
+            ["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True
+        )
+        return run.stdout.strip()
+
+    git("init", "--quiet")
+    (tmp_path / "Kptfile").write_text(KPTFILE)
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "one")
+    functions, now = Functions(), [0.0]
+    judge = Judge(functions, clock=lambda: now[0])
+    with Mirror(tmp_path / ".git", "").open() as opened:
+        yield Bench(opened, git("rev-parse", "HEAD^{tree}"), functions, judge, now)
+
+
+async def test_what_ran_is_told_by_digest(bench: Bench) -> None:
+    """Fails when a verdict names images only: tomorrow their tags mean something else."""
+    assert await bench.versions() == {IMAGE: Version("guardrail", "sha256:one")}
+
+
+async def test_a_tag_that_moved_is_noticed(bench: Bench) -> None:
+    """Fails when a verdict counts for as long as the process lives."""
+    await bench.versions()
+    bench.functions.digest = "sha256:two"
+    bench.now[0] = MOVED_AFTER - 1
+    assert (await bench.versions())[IMAGE].digest == "sha256:one"
+
+    bench.now[0] = MOVED_AFTER
+
+    assert (await bench.versions())[IMAGE].digest == "sha256:two"
+    assert len(bench.functions.asked) == 2
+
+
+async def test_a_builtin_function_stays_what_it_is(bench: Bench) -> None:
+    bench.functions.digest = "builtin:judge/1@0.1.0+abc"
+    await bench.versions()
+    bench.now[0] = 1e9
+    await bench.versions()
+
+    assert len(bench.functions.asked) == 1
+
+
+async def test_what_is_forgotten_is_run_again(bench: Bench) -> None:
+    """Fails when Re-run shows the same verdict once more, without running anything."""
+    await bench.versions()
+    bench.judge.forget([bench.tree])
+    await bench.versions()
+
+    assert len(bench.functions.asked) == 2
+
+
+def test_an_upgrade_of_the_bot_is_no_other_behaviour() -> None:
+    """Fails when an approval binds to the version of the program: each release would drop all."""
+    old = Version("pipeline", "builtin:set-labels/1@0.1.0+abc")
+    new = Version("pipeline", "builtin:set-labels/1@0.2.0+def")
+    other = Version("pipeline", "builtin:set-labels/2@0.2.0+def")
+
+    assert old.behaviour == new.behaviour != other.behaviour
+    assert Version("pipeline", "sha256:one").behaviour == "sha256:one"
