@@ -413,6 +413,7 @@ class Controller:
 
     async def _sweep(self, room: _Room) -> None:
         """Wake everything in a repository that could have been missed."""
+        await self._store.forget_push_refusals(room.repository.id)  # rules change
         pulls, _ = await asyncio.gather(
             room.forge.open_proposals(),
             asyncio.to_thread(room.mirror.fetch, await room.forge.token()),

@@ -29,7 +29,14 @@ from gitdb.exc import BadName, BadObject, ODBError
 
 from bot import git_merge
 from bot.git_merge import MOST_DEEP, TREE, Difference, Merged
-from bot.git_process import GitBusyError, MissingObjectError, authorised, reason, run
+from bot.git_process import (
+    GitBusyError,
+    MissingObjectError,
+    authorised,
+    reason,
+    refusal,
+    run,
+)
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
 from cadlib.package import Entry, Files, is_resource_file
@@ -199,7 +206,7 @@ class Mirror:
         if any(sign in text for sign in _MOVED):
             return Pushed.MOVED
         if "[remote rejected]" in text:
-            raise GitRefusedError(f"the forge refused the push: {reason(text)}")
+            raise GitRefusedError(refusal(text))
         raise GitBusyError(f"the push failed: {reason(text)}")
 
     def _take_over(self, updates: Sequence[RefUpdate]) -> None:

@@ -168,6 +168,25 @@ def run(
         raise GitBusyError(f"git {arguments[0]} took longer than {timeout} s") from error
 
 
+_REJECTED = re.compile(r"\[remote rejected\] \((.*)\)")
+_SHA = re.compile(r"\b[0-9a-f]{40,64}\b")
+
+
+def refusal(text: str) -> str:
+    """The forge's words about a push that it refused; the same rule gives the same words.
+
+    Args:
+        text: What `git push --porcelain` wrote. GitHub lists the rules that were broken, with what
+            broke them, behind `remote:`; commits are left out, since each push has others.
+    """
+    remote = [line[7:].strip() for line in text.split("\n") if line.startswith("remote:")]
+    rules = [line.removeprefix("- ") for line in remote if line.startswith("- ")]
+    errors = [line.removeprefix("error: ") for line in remote if line.startswith("error: ")]
+    other = [line for line in remote if line][:2] or _REJECTED.findall(text)[:1]
+    said = rules or errors[:1] or other or ["no reason given"]
+    return " ".join(_SHA.sub("", "; ".join(dict.fromkeys(said))).split())
+
+
 def reason(text: str) -> str:
     """The line of git's output that says why; it never holds a token, since no URL does."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]

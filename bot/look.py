@@ -21,7 +21,7 @@ from bot.look_tags import Tags
 from bot.render import Judge
 from bot.store import TAGS, Adoption, Store
 from lifecycle import commands, memory, records
-from lifecycle.facts import CheckRun, Comment, Facts, Proposal, Required, Verdict
+from lifecycle.facts import CheckRun, Comment, Facts, Proposal, PushRefusal, Required, Verdict
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
@@ -303,8 +303,9 @@ class Looker:
         tip = await asyncio.to_thread(reader.git.ref, ref) if same else None
         shown = told.shown or tip or next((p.head for p, _ in told.talks), None)
         late = shown if told.talks and told.shown is None else None
-        checks, rendered_by_us, proposals = await asyncio.gather(
+        checks, refused, rendered_by_us, proposals = await asyncio.gather(
             self._checks(late),
+            self._push_refused(ref, tip),
             asyncio.to_thread(reader.made_by_us, shown),
             asyncio.gather(*(self._proposal(reader, *each, told) for each in told.talks)),
         )
@@ -323,6 +324,7 @@ class Looker:
             abandoned=_abandoned(told.pulls),
             rerun=told.rerun,
             rendered_by_us=rendered_by_us,
+            push_refused=refused,
         )
         if not told.talks and same and tip is not None and facts.is_draft_branch:
             facts = await self._draft(reader, facts, tip)
@@ -338,6 +340,9 @@ class Looker:
                 if isinstance(p, Late)
             ),
         )
+
+    async def _push_refused(self, ref: str, tip: Sha | None) -> PushRefusal | None:
+        return await self.store.push_refusal(self.repository.id, ref, tip) if tip else None
 
     def _after_baseline(self, p: Proposal, adoption: Adoption) -> bool:
         """Only merges after adoption are published; a record of ours proves it (DESIGN 3)."""

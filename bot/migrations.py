@@ -171,5 +171,17 @@ GONE = """
 ALTER TABLE adoption ADD COLUMN gone timestamptz;
 """
 
-STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN, BASES_AND_TAGS, GONE)
+PUSH_REFUSAL = """
+-- Pushes of ours to a branch that a rule of the forge forbade.
+CREATE TABLE push_refusal (
+  repository bigint NOT NULL,
+  ref        text NOT NULL,
+  sha        text NOT NULL,                        -- where the branch was
+  asked      bigint NOT NULL,                      -- the comment that had asked for it; 0 for none
+  reason     text NOT NULL,
+  PRIMARY KEY (repository, ref)
+);
+"""
+
+STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN, BASES_AND_TAGS, GONE, PUSH_REFUSAL)
 """Applied in order, each once; the database remembers how many."""

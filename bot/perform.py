@@ -36,6 +36,7 @@ from lifecycle.actions import (
     SetDraft,
     Tag,
 )
+from lifecycle.facts import PushRefusal
 from lifecycle.names import Ref, Sha
 
 log = structlog.get_logger()
@@ -81,16 +82,24 @@ class Performer:
         """
         for together, group in groupby(actions, key=_kind):
             batch = list(group)
-            if together is _Kind.TAGS:
-                outcomes = [await self._tag([a for a in batch if isinstance(a, Tag)])]
-            elif together is _Kind.REPORTS:
+            if together is _Kind.REPORTS:
                 with metrics.STEP_SECONDS.labels("report").time():
-                    outcomes = list(await asyncio.gather(*(self._one(a, looked) for a in batch)))
+                    await asyncio.gather(*(self._one(action, looked) for action in batch))
+                continue
+            if together is _Kind.TAGS:
+                outcome = await self._tag([a for a in batch if isinstance(a, Tag)])
             else:
-                outcomes = [await self._one(action, looked) for action in batch]
-            for outcome in outcomes:
-                if outcome is not Outcome.DONE:
-                    return outcome
+                outcome = await self._steps(batch, looked)
+            if outcome is not Outcome.DONE:
+                return outcome
+        return Outcome.DONE
+
+    async def _steps(self, actions: Sequence[Action], looked: Looked) -> Outcome:
+        """One after the other: what follows on one that was not done would build on sand."""
+        for action in actions:
+            outcome = await self._one(action, looked)
+            if outcome is not Outcome.DONE:
+                return outcome
         return Outcome.DONE
 
     async def _one(self, action: Action, looked: Looked) -> Outcome:
@@ -114,6 +123,9 @@ class Performer:
             case Forget(number, trees):
                 self._judge.forget(trees)
                 await self._store.forget_refusal(self._repository_id, number)
+                await self._store.forget_push_refusals(
+                    self._repository_id, f"refs/heads/{looked.facts.head_ref}"
+                )
             case AskPublish():
                 await self._store.ask_publish(self._repository_id, action.base_ref, action.number)
                 await self._store.wake(keys.BaseKey(self._repository_id, action.base_ref))
@@ -122,7 +134,7 @@ class Performer:
             case Tag():
                 return await self._tag([action])
             case DeleteBranch(head_ref, head):
-                return await self._push([RefUpdate(Ref(f"refs/heads/{head_ref}"), head, "")])
+                return await self._push_branch(head_ref, head, "")
             case _:
                 assert_never(action)
         return Outcome.DONE
@@ -139,7 +151,18 @@ class Performer:
 
     async def _push_render(self, action: PushRender) -> Outcome:
         sha = await asyncio.to_thread(self._write_render, action)
-        return await self._push([RefUpdate(Ref(f"refs/heads/{action.head_ref}"), action.head, sha)])
+        return await self._push_branch(action.head_ref, action.head, sha, action.asked)
+
+    async def _push_branch(self, head_ref: str, head: Sha, wanted: str, asked: int = 0) -> Outcome:
+        """Move or delete a draft branch; what a rule forbids is remembered, and shown."""
+        ref = Ref(f"refs/heads/{head_ref}")
+        try:
+            return await self._push([RefUpdate(ref, head, wanted)])
+        except GitRefusedError as error:
+            log.warning("push refused", ref=ref, reason=str(error))
+            refusal = PushRefusal(str(error), asked)
+            await self._store.refuse_push(self._repository_id, ref, head, refusal)
+            return Outcome.LOOK_AGAIN
 
     def _write_render(self, action: PushRender) -> Sha:
         with self._mirror.open() as git:

@@ -22,6 +22,7 @@ from bot.keys import Key
 from bot.migrations import STEPS
 from bot.tasks import end
 from bot.wakes import Gathering, Hint, columns
+from lifecycle.facts import PushRefusal
 from lifecycle.names import Sha
 
 CHANNEL = "porchbot_work"
@@ -590,6 +591,43 @@ class Store:
         await self._ask(
             "DELETE FROM refusal WHERE repository = %(id)s AND proposal = %(n)s",
             {"id": repository_id, "n": number},
+        )
+
+    # --- pushes that were refused ---
+
+    async def refuse_push(
+        self, repository_id: int, ref: str, sha: str, refusal: PushRefusal
+    ) -> None:
+        """Remember that a rule of the forge forbids to move a branch from where it is."""
+        await self._ask(
+            "INSERT INTO push_refusal (repository, ref, sha, asked, reason)"
+            " VALUES (%(id)s, %(ref)s, %(sha)s, %(asked)s, %(reason)s)"
+            " ON CONFLICT (repository, ref) DO UPDATE"
+            " SET sha = EXCLUDED.sha, asked = EXCLUDED.asked, reason = EXCLUDED.reason",
+            {
+                "id": repository_id,
+                "ref": ref,
+                "sha": sha,
+                "asked": refusal.asked,
+                "reason": refusal.reason,
+            },
+        )
+
+    async def push_refusal(self, repository_id: int, ref: str, sha: str) -> PushRefusal | None:
+        """Why the forge refused to move a branch from where it is; None when it did not."""
+        rows = await self._ask(
+            "SELECT reason, asked FROM push_refusal"
+            " WHERE repository = %(id)s AND ref = %(ref)s AND sha = %(sha)s",
+            {"id": repository_id, "ref": ref, "sha": sha},
+        )
+        return PushRefusal(*rows[0]) if rows else None
+
+    async def forget_push_refusals(self, repository_id: int, ref: str | None = None) -> None:
+        """Let pushes be tried again: to one ref, or to all of a repository."""
+        await self._ask(
+            "DELETE FROM push_refusal WHERE repository = %(id)s"
+            " AND (%(ref)s::text IS NULL OR ref = %(ref)s)",
+            {"id": repository_id, "ref": ref},
         )
 
     # --- open proposals ---

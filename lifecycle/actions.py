@@ -23,12 +23,14 @@ class PushRender:
         head: The commit that was rendered; the parent of the new one.
         changes: Path in the repository to new bytes, None for a file to delete.
         message: Without the mark that makes it ours; that is added with the key.
+        asked: Number of the newest comment that asked for it; 0 when nobody did.
     """
 
     head_ref: str
     head: Sha
     changes: Mapping[str, bytes | None]
     message: str
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,13 +46,14 @@ class Answered:
         proposal: As it will stand once the actions were done.
         memory: What is to be remembered then.
         actions: Effects, answers and reactions, in order.
-        render_asked: Somebody with the right asked for a render commit.
+        render_asked: Number of the newest comment by which somebody with the right asked for a
+            render commit; 0 for none.
     """
 
     proposal: Proposal
     memory: Memory
     actions: tuple[Action, ...] = ()
-    render_asked: bool = False
+    render_asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class _Turn:
     approval: Approval | None = None
     refused: bool = False
     confused: bool = False
-    render_asked: bool = False
+    render_asked: int = 0
 
     def refuse(self, text: str) -> "_Turn":
         """Go on with a reason why not."""
@@ -155,7 +156,7 @@ def _finish(facts: Facts, state: Answered, comment: Comment, turn: _Turn) -> Ans
         proposal,
         remembered,
         (*state.actions, *actions),
-        state.render_asked or turn.render_asked,
+        max(state.render_asked, turn.render_asked),
     )
 
 
@@ -320,6 +321,7 @@ def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:
         and facts.is_draft_branch
         and bool(proposal.unrendered)
         and not facts.rendered_by_us
+        and not facts.push_refused
     )
 
 
@@ -366,7 +368,10 @@ def _take_back(scene: _Scene, turn: _Turn) -> _Turn:
 def _render(scene: _Scene, turn: _Turn) -> _Turn:
     if not scene.facts.same_repository:
         return turn.refuse(messages.RENDER_OF_FORK)
-    return _look_again(replace(turn, render_asked=True))
+    refused, asked = scene.facts.push_refused, scene.comment.id
+    if refused and refused.asked >= asked:
+        return turn.refuse(messages.render_refused(refused))
+    return _look_again(replace(turn, render_asked=asked))
 
 
 def _look_again(turn: _Turn) -> _Turn:
@@ -386,5 +391,6 @@ def _why(scene: _Scene, turn: _Turn, about: str) -> str:
         turn.memory,
         scene.facts.repository_id,
         draft_branch=scene.facts.is_draft_branch,
+        push_refused=scene.facts.push_refused,
     )
     return summary.why(turn.proposal, judgement, about)

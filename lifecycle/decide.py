@@ -45,7 +45,7 @@ class _Judged:
     memory: Memory
     judgement: Judgement
     actions: tuple[Action, ...]
-    render_asked: bool
+    render_asked: int
 
 
 def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
@@ -82,7 +82,7 @@ def _open(facts: Facts) -> list[Action]:
     if not facts.draft_touched:
         return []
     packages = tuple(t.package for t in facts.draft_touched)
-    push = _push(facts, facts.draft_policy, facts.draft_verdicts, facts.draft_touched, asked=False)
+    push = _push(facts, facts.draft_policy, facts.draft_verdicts, facts.draft_touched, asked=0)
     proposal = OpenProposal(
         head_ref=facts.head_ref,
         base_ref=facts.default_ref,
@@ -98,7 +98,11 @@ def _judge(facts: Facts, proposal: Proposal) -> _Judged:
     reviews = bound_reviews(answered.proposal, answered.memory)
     kept = replace(answered.memory, reviews=reviews)
     judgement = judge(
-        answered.proposal, kept, facts.repository_id, draft_branch=facts.is_draft_branch
+        answered.proposal,
+        kept,
+        facts.repository_id,
+        draft_branch=facts.is_draft_branch,
+        push_refused=facts.push_refused,
     )
     return _Judged(answered.proposal, kept, judgement, answered.actions, answered.render_asked)
 
@@ -154,16 +158,19 @@ def _push(
     verdicts: tuple[Verdict, ...],
     touched: tuple[Touched, ...],
     *,
-    asked: bool,
+    asked: int,
 ) -> PushRender | None:
     if not isinstance(policy, Policy) or facts.head is None:
         return None
     wanted = policy.render is RenderMode.COMMIT and facts.is_draft_branch
-    wanted = wanted or (asked and facts.same_repository)
+    wanted = wanted or (asked > 0 and facts.same_repository)
     changes = {path: data for v in verdicts for path, data in v.changes.items()}
     # A function that never settles is stopped after one commit (DESIGN 5); but rules change too,
     # so whoever asks gets one more.
     stopped = facts.rendered_by_us and not asked
+    # What the forge forbade it will forbid again; the checks are shown meanwhile.
+    refused = facts.push_refused
+    stopped = stopped or (refused is not None and refused.asked >= asked)
     if not wanted or not changes or stopped or any(v.broken for v in verdicts):
         return None
     trailers = [
@@ -176,6 +183,7 @@ def _push(
         head=facts.head,
         changes=changes,
         message=messages.render_commit([v.package for v in verdicts if v.changes], trailers),
+        asked=asked,
     )
 
 
@@ -289,6 +297,8 @@ def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
 def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:
     if not facts.is_draft_branch or facts.head != proposal.head or facts.open:
         return []
+    if facts.push_refused:
+        return []  # the summary says so
     return [DeleteBranch(facts.head_ref, proposal.head)]
 
 

@@ -367,6 +367,19 @@ class Proposal:
         return tuple(v for v in self.verdicts if not v.complete)
 
 
+@dataclass(frozen=True, slots=True)
+class PushRefusal:
+    """A push of ours to the head branch that a rule of the forge forbade.
+
+    Attributes:
+        reason: The forge's own words.
+        asked: Number of the newest comment that had asked for it; 0 when nobody had.
+    """
+
+    reason: str
+    asked: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """One head branch, and every pull request that proposes it.
@@ -388,6 +401,7 @@ class Facts:
         draft_policy: The configuration of `default_ref`.
         others: Other head branches whose open proposals have the same head commit, and so share
             its checks; by number.
+        push_refused: The forge refused our last push to the branch at this head.
     """
 
     repository: str
@@ -405,6 +419,7 @@ class Facts:
     draft_verdicts: tuple[Verdict, ...] = ()
     draft_policy: Policy | BrokenPolicy | None = None
     others: tuple["Facts", ...] = ()
+    push_refused: PushRefusal | None = None
 
     @property
     def open(self) -> tuple[Proposal, ...]:

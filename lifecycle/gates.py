@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from lifecycle import messages, names
 from lifecycle.approvals import Standing, standing
-from lifecycle.facts import Proposal
+from lifecycle.facts import Proposal, PushRefusal
 from lifecycle.memory import Memory
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
 
@@ -65,7 +65,12 @@ class Judgement:
 
 
 def judge(
-    proposal: Proposal, remembered: Memory, repository_id: int, *, draft_branch: bool
+    proposal: Proposal,
+    remembered: Memory,
+    repository_id: int,
+    *,
+    draft_branch: bool,
+    push_refused: PushRefusal | None = None,
 ) -> Judgement:
     """Judge one proposal, open or merged; total on any facts.
 
@@ -74,6 +79,7 @@ def judge(
         remembered: What our comments remember.
         repository_id: The forge's number of the repository.
         draft_branch: The bot may push the rendering to the head branch.
+        push_refused: The forge forbade it.
     """
     if isinstance(proposal.policy, BrokenPolicy):
         gate = Gate(
@@ -88,7 +94,9 @@ def judge(
         return Judgement(tuple(_taggable(proposal)), None)  # it was judged then
     policy = proposal.policy
     approvals = standing(proposal, policy, remembered, repository_id)
-    gates = [_rendered(proposal, policy, draft_branch=draft_branch), _validated(proposal)]
+    pushes = draft_branch and policy.render is RenderMode.COMMIT
+    rendered = _rendered(proposal, bot_pushes=pushes, push_refused=push_refused)
+    gates = [rendered, _validated(proposal)]
     if not proposal.merged:
         gates = [_proposed(proposal), *gates, _up_to_date(proposal), *_merges_as_shown(proposal)]
     gates += [
@@ -114,7 +122,7 @@ def _proposed(proposal: Proposal) -> Gate:
     return Gate(name="proposed", state=GateState.HOLDS, actual=messages.IS_PROPOSED)
 
 
-def _rendered(proposal: Proposal, policy: Policy, *, draft_branch: bool) -> Gate:
+def _rendered(proposal: Proposal, *, bot_pushes: bool, push_refused: PushRefusal | None) -> Gate:
     broken = [v for v in proposal.verdicts if v.broken]
     if broken:
         return Gate(
@@ -132,14 +140,20 @@ def _rendered(proposal: Proposal, policy: Policy, *, draft_branch: bool) -> Gate
             wanted=messages.UNRENDERABLE_WANTED,
             who=messages.RENDER_WHO,
         )
+    if proposal.unrendered and push_refused:
+        return Gate(
+            name="rendered",
+            state=GateState.BLOCKED,
+            actual=messages.not_rendered(proposal.unrendered, push_refused),
+            wanted=messages.PUSH_WANTED,
+            who=messages.PUSH_WHO,
+        )
     if proposal.unrendered:
         return Gate(
             name="rendered",
             state=GateState.BLOCKED,
             actual=messages.not_rendered(proposal.unrendered),
-            wanted=messages.render_wanted(
-                bot_pushes=draft_branch and policy.render is RenderMode.COMMIT
-            ),
+            wanted=messages.render_wanted(bot_pushes=bot_pushes),
             who=messages.RENDER_WHO,
         )
     return Gate(name="rendered", state=GateState.HOLDS, actual=messages.IS_RENDERED)

@@ -15,7 +15,7 @@ from cadlib.diff import Change
 from cadlib.findings import Finding
 from lifecycle import access, commands
 from lifecycle import names as names_
-from lifecycle.facts import Proposal, Stage, Touched, Verdict, Version
+from lifecycle.facts import Proposal, PushRefusal, Stage, Touched, Verdict, Version
 from lifecycle.merges import Effect
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 from lifecycle.tags import Tagging
@@ -50,6 +50,11 @@ RUNNER_WANTED = "a function runner that answers, and functions that it has"
 RUNNER_WHO = "an operator of the bot; then comment `/check`"
 NOT_VALIDATED = "Not validated: a function could not be run"
 UNRENDERABLE_WANTED = "a rendering that completes: fix the errors below"
+PUSH_WANTED = (
+    "the rendering committed by hand (the check `porchbot/render` shows the commands), or a rule"
+    " that lets the bot push to this branch, then `/render`"
+)
+PUSH_WHO = "the author; for the rule, an administrator of the repository"
 IS_RENDERED = "Rendered output is up to date"
 RENDER_WHO = "the author"
 FINDINGS_WANTED = "no errors: fix them at their lines and push"
@@ -106,10 +111,25 @@ def runner_broken(verdicts: Iterable[Verdict]) -> str:
     return "; ".join(f"{name(v.package)}: {v.broken}" for v in verdicts)
 
 
-def not_rendered(verdicts: Sequence[Verdict]) -> str:
-    """How many files differ from their rendering."""
+def not_rendered(verdicts: Sequence[Verdict], refused: PushRefusal | None = None) -> str:
+    """How many files differ from their rendering, and why the bot could not push it."""
     files = sum(len(v.changes) for v in verdicts)
-    return f"{number(files, 'file')} of {names(v.package for v in verdicts)} not rendered"
+    text = f"{number(files, 'file')} of {names(v.package for v in verdicts)} not rendered"
+    return f"{text}; {push_refused(refused)}" if refused else text
+
+
+def push_refused(refused: PushRefusal) -> str:
+    """Why the bot could not push to the branch, in the forge's own words."""
+    return f"the forge refused the bot's push: {quote(refused.reason)}"
+
+
+def render_refused(refused: PushRefusal) -> str:
+    """The answer to `/render` where a rule of the forge forbids the push."""
+    return (
+        f"`/render` refused: {push_refused(refused)}. Commit the rendering yourself (the check"
+        " `porchbot/render` shows the commands), or let an administrator allow the bot to push"
+        " to this branch, then comment `/render` again."
+    )
 
 
 def unrenderable(verdicts: Iterable[Verdict]) -> str:

@@ -227,7 +227,11 @@ def _ending(facts: Facts, proposal: Proposal) -> str:
                 for t in proposal.touched
                 if not t.removed and not t.tagging.withdrawn
             )
-            return f"Tagged {tags} on {m.code(str(proposal.merge_commit)[:10])}." if tags else ""
+            tagged = f"Tagged {tags} on {m.code(str(proposal.merge_commit)[:10])}." if tags else ""
+            if facts.push_refused and facts.head == proposal.head:
+                why = m.push_refused(facts.push_refused)
+                return f"{tagged} The branch {m.code(facts.head_ref)} is left: {why}.".strip()
+            return tagged
         case Stage.CLOSED:
             return (
                 f"The branch {m.code(facts.head_ref)} is left as it is. Reopen this to take it up"

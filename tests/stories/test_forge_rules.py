@@ -1,0 +1,92 @@
+"""The forge's own rules and names: what it forbids is said, what it renames is followed."""
+
+from bot.sandbox.model import Role
+from tests.stories.people import wait_for
+from tests.stories.world import World, package
+
+BRANCH = "drafts/net/core/w"
+BOT = "porchbot[bot]"
+
+
+def test_a_push_of_the_rendering_that_is_forbidden_mutes_nothing(play: World) -> None:
+    """Fails when a refused push ends the look: no check, no answer, and the same push for ever."""
+    rules = play.forge.state.rules
+    rule = rules.add(
+        play.repository, ["drafts/**"], update=True, required_signatures=True, bypass=[Role.WRITE]
+    )
+    author = play.author
+    files = package(
+        "net/core", **{"config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"}
+    )
+    author.pushes(BRANCH, files)
+    pull = author.pull_of(BRANCH)
+
+    run = author.waits_for_check(pull.number, "porchbot/render", "failure")
+    assert "kpt fn render" in (run.output.summary or "")
+    asked = author.says(pull.number, "/propose")
+    author.waits_for_summary(pull.number, "the forge refused the bot's push")
+    assert "an administrator of the repository" in author.summary(pull.number)
+    wait_for("the reaction", lambda: "rocket" in author.reactions(pull.number, asked) or None)
+    author.says(pull.number, "/render")
+    answer = author.waits_for_answer(pull.number, "`/render` refused")
+    assert "Commit the rendering yourself" in answer
+    play.rests()
+    pushes = [c for c in play.forge.faults.calls(BOT) if c.path.endswith("git-receive-pack")]
+    assert len(pushes) <= 3
+
+    rules.remove(play.repository, rule)
+    author.says(pull.number, "/render")
+    author.waits_for_check(pull.number, "porchbot/render", "success")
+
+
+def test_a_branch_that_may_not_be_deleted_is_left_and_said(play: World) -> None:
+    """Fails when the refusal counts as a fault that passes: the bot would try for ever."""
+    number = play.proposes(BRANCH, package("net/core"))
+    play.forge.state.rules.add(play.repository, ["drafts/**"], deletion=True)
+    play.approver.says(number, "/approve")
+
+    play.author.waits_for_tag("net/core/v1")
+    summary = play.author.waits_for_summary(number, f"The branch `{BRANCH}` is left")
+    assert "the forge refused the bot's push" in summary
+    play.rests()
+
+
+def test_required_checks_of_classic_protection_and_of_rulesets_are_waited_for(play: World) -> None:
+    """Fails when one of the two is read: each answer of the forge holds its own only."""
+    play.forge.state.protect(play.repository, "main", [("classic-scan", None)])
+    play.forge.state.rules.add(
+        play.repository, required_checks=[("ruled-scan", None)], bypass=[Role.ADMIN]
+    )
+    number = play.proposes(BRANCH, package("net/core"))
+    play.approver.says(number, "/approve")
+
+    summary = play.author.waits_for_summary(number, "1 of 1 (`approver`)")
+    assert "classic-scan" in summary
+    assert "ruled-scan" in summary
+    play.rests()
+    commit = play.owner.repository.get_commit(play.author.pull(number).head.sha)
+    for context in ("classic-scan", "ruled-scan"):
+        assert not play.author.pull(number).merged
+        commit.create_status("success", context=context)
+    play.author.waits_for_tag("net/core/v1")
+
+
+def test_a_repository_that_is_renamed_is_followed(play: World) -> None:
+    """Fails when requests and remotes keep the name of the first day: a redirect loses what was
+    asked, and git does not follow one."""
+    number = play.proposes(BRANCH, package("net/core"))
+    state = play.forge.state
+    state.admin.rename(play.repository, "platform")
+    play.rests()
+
+    play.approver.says(number, "/approve")
+    wait_for("the merge", lambda: play.repository.pulls[number].merged or None)
+    wait_for("the tag", lambda: "refs/tags/net/core/v1" in play.repository.refs or None)
+    play.rests()
+
+    refused = [
+        call
+        for call in play.forge.faults.calls(BOT)
+        if call.status in (301, 307) and "git" not in call.kind
+    ]
+    assert refused == []
