@@ -36,12 +36,14 @@ class Bases:
         repository_id: The forge's number.
         forge: Its forge.
         store: The database: tips that base branches had when we looked.
+        late: Seconds that the forge may take to log a move.
     """
 
-    def __init__(self, repository_id: int, forge: Forge, store: Store) -> None:
+    def __init__(self, repository_id: int, forge: Forge, store: Store, late: float = LATE) -> None:
         self._repository_id = repository_id
         self._forge = forge
         self._store = store
+        self._late = late
         self._arrivals: dict[Sha, Arrival] = {}
         self._asked: dict[Sha, float] = {}
 
@@ -57,7 +59,8 @@ class Bases:
             return None
         arrival = self._arrivals.get(merge) or await self._arrival(git, pull, merge)
         if arrival is None:
-            if monotonic() - self._asked.setdefault(merge, monotonic()) < LATE:
+            first = self._asked.setdefault(merge, monotonic())
+            if monotonic() - first < self._late:
                 return Late()
             arrival = await self._recorded(git, pull, merge)
         if arrival is None:

@@ -31,8 +31,9 @@ from lifecycle.facts import (
     ReviewState,
     Verdict,
 )
+from lifecycle.merges import Doubt, Effect
 from lifecycle.names import Sha
-from lifecycle.policy import BrokenPolicy, Policy, Problem, RenderMode
+from lifecycle.policy import ApproveRule, BrokenPolicy, Policy, Problem, RenderMode
 from lifecycle.tags import Foreign, Lost, Tagging
 from tests.lifecycle.samples import (
     APPROVER,
@@ -57,6 +58,7 @@ from tests.lifecycle.samples import (
 from tests.lifecycle.settling import settled
 
 DRAFT = replace(PROPOSAL, draft=True)
+NO_APPROVAL = Policy(approve=ApproveRule(require=0))
 UNRENDERED = replace(
     PROPOSAL, verdicts=(Verdict(package="net/core", changes={"net/core/a.yaml": b"a: 1\n"}),)
 )
@@ -66,6 +68,8 @@ MERGED = replace(
     APPROVED, merged=True, closed=True, merge_commit=MERGE, merged_at=NOW + timedelta(minutes=1)
 )
 MERGED_OTHERWISE = replace(MERGED, touched=(replace(CORE, tree=OTHER),))
+DOUBTED = replace(MERGED, doubt=Doubt.BASE)
+LOST = replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, lost=Lost.GONE, tag="9" * 40)),))
 PUBLISHED = replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),))
 CLOSED = replace(PROPOSAL, closed=True)
 BROKEN = BrokenPolicy((Problem(Place(".porchbot.yaml", 3), "no such key", "Remove it"),))
@@ -243,6 +247,66 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     ),
     "a merge result that nobody approved is reported and not tagged": (
         facts(MERGED_OTHERWISE, head=None),
+        True,
+        [a.Reply, a.Say],
+    ),
+    "a merge on an unknown base is reported: what was approved may have been under other rules": (
+        facts(DOUBTED, head=None),
+        True,
+        [a.Reply, a.Say],
+    ),
+    "an unknown base takes an approval also where the rules ask for none": (
+        settled(facts(replace(DOUBTED, answers=(), policy=NO_APPROVAL), head=None)),
+        True,
+        [],
+    ),
+    "/approve on the result of a merge on an unknown base publishes it": (
+        settled(
+            facts(DOUBTED, head=None),
+            then=lambda p: asks(p, APPROVER, "/approve", minutes=10),
+        ),
+        False,
+        [a.Reply, a.React, a.AskPublish],
+    ),
+    "a merge that changed another package is reported, also where nobody must approve": (
+        facts(
+            replace(
+                MERGED,
+                answers=(),
+                policy=NO_APPROVAL,
+                digest=NO_APPROVAL.digest,
+                touched=(CORE, replace(CORE, package="net/edge", outside=True)),
+            ),
+            head=None,
+        ),
+        True,
+        [a.Reply, a.Say],
+    ),
+    "a merge that would do more than is shown is not made": (
+        settled(facts(replace(APPROVED, queued=True, effect=Effect(packages=("net/edge",))))),
+        True,
+        [],
+    ),
+    "a tag that git cannot hold is not tried": (
+        settled(
+            facts(
+                replace(
+                    APPROVED,
+                    queued=True,
+                    touched=(replace(CORE, tagging=Tagging(5, clash="refs/tags/net")),),
+                )
+            )
+        ),
+        True,
+        [],
+    ),
+    "a tag that is gone is reported and not made again": (
+        facts(LOST, head=None),
+        True,
+        [a.Reply, a.Say],
+    ),
+    "tags that the forge refused are reported and not tried again": (
+        facts(replace(MERGED, refusal="tags are protected", queued=True), head=None),
         True,
         [a.Reply, a.Say],
     ),
@@ -488,6 +552,8 @@ def situations(draw: st.DrawFn) -> Facts:
         head_at=draw(st.sampled_from([None, NOW - timedelta(hours=1), NOW + timedelta(hours=9)])),
         required=draw(st.sampled_from([(), (Required("scan", "missing"),)])),
         refusal=draw(st.sampled_from(["", "Merge commits are not allowed"])),
+        effect=draw(st.sampled_from([Effect(), Effect(conflicts=("a",)), Effect(files=("b",))])),
+        doubt=draw(st.sampled_from([None, *Doubt])) if merged else None,
         comments=_comments(draw(st.lists(st.tuples(PEOPLE, WORDS), max_size=4))),
     )
     if draw(st.booleans()):
