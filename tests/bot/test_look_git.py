@@ -128,7 +128,8 @@ def test_a_tag_of_ours_on_another_object_is_not_ours(remote: Remote) -> None:
     merge = remote.commit(CORE)
     made = tag(remote, 5, merge)
     with opened(remote) as git:
-        around = git.write_tag("net/core/v5", made, WHO, WHEN, "around")
+        text = git.tag_message(made, merge) or ""
+        around = git.write_tag("net/core/v5", made, WHO, WHEN, text)
     remote.git("update-ref", "refs/tags/net/core/v5", around)
 
     assert tagging(remote, merge).tagged is False
