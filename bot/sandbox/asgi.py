@@ -34,10 +34,15 @@ async def read_body(receive: Receive) -> bytes:
 
 
 async def respond(
-    send: Send, status: int, headers: list[tuple[str, str]], body: bytes = b""
+    send: Send,
+    status: int,
+    headers: list[tuple[str, str]],
+    body: bytes = b"",
+    *,
+    bare: bool = False,
 ) -> None:
-    """Send a whole answer."""
+    """Send a whole answer; a bare one tells of its body without sending it."""
     raw = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in headers]
     raw.append((b"content-length", str(len(body)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": b"" if bare else body})

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.sandbox import git as gitlib
+from bot.sandbox import limits
 from bot.sandbox.errors import RefusedError, custom, not_found, plain
 from bot.sandbox.model import (
     Annotation,
@@ -37,7 +38,6 @@ STATUSES = ("queued", "in_progress", "completed")
 GOOD = ("success", "neutral", "skipped")
 """Conclusions that satisfy a required check."""
 
-_LONGEST_TEXT = 65_535  # GitHub: summary and text of a check run, in characters
 _MOST_ANNOTATIONS = 50  # GitHub: annotations in one request
 _MOST_ACTIONS = 3  # GitHub: buttons of a check run
 _LONGEST_DESCRIPTION = 140  # GitHub: description of a commit status
@@ -340,10 +340,8 @@ def _check(wish: Wish, conclusion: str | None) -> None:
             "Invalid request.\n\nNo more than 50 items are allowed;"
             f" {len(wish.annotations)} were supplied."
         )
-    for field in ("summary", "text"):
-        value = getattr(wish, field)
-        if value is not None and len(value) > _LONGEST_TEXT:
-            raise custom("CheckRun", f"{field} exceeds a maximum length of {_LONGEST_TEXT}", field)
+    limits.check_bytes("CheckRun", "summary", wish.summary, limits.LONGEST_OUTPUT)
+    limits.check_bytes("CheckRun", "text", wish.text, limits.LONGEST_OUTPUT)
     if wish.details_url == "":
         raise custom("CheckRun", "details_url must use http or https", "details_url")
     if wish.actions is not None and len(wish.actions) > _MOST_ACTIONS:
@@ -357,6 +355,11 @@ def _check_annotation(note: Annotation) -> None:
         raise plain(f"Invalid request.\n\n{note.annotation_level} is not a possible level.")
     if note.end_line < note.start_line or note.start_line < 0:
         raise custom("CheckAnnotation", "end_line must not come before start_line", "end_line")
+    limits.check_bytes("CheckAnnotation", "message", note.message, limits.LONGEST_MESSAGE)
+    limits.check_bytes("CheckAnnotation", "raw_details", note.raw_details, limits.LONGEST_MESSAGE)
+    if note.title is not None and len(note.title) > limits.LONGEST_NOTE_TITLE:
+        words = f"title exceeds a maximum length of {limits.LONGEST_NOTE_TITLE}"
+        raise custom("CheckAnnotation", words, "title")
     columns = note.start_column is not None or note.end_column is not None
     if columns and note.start_line != note.end_line:
         raise custom("CheckAnnotation", "columns need start_line and end_line to be the same")

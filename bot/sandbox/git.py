@@ -8,6 +8,7 @@ objects by this module. Only merging with content, diffing and fetching start a 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,8 @@ _CONFIG = """\
 [core]
 \thooksPath = /dev/null
 """
+
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}")
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -281,6 +284,8 @@ class BareGit:
         return found[1]
 
     def _read(self, sha: str) -> tuple[str, bytes] | None:
+        if not _OBJECT_ID.fullmatch(sha):
+            return None  # git would take a name or a line more for a question
         with self._lock:
             if self._reader is None or self._reader.poll() is not None:
                 self._reader = self._start("cat-file", "--batch")

@@ -243,7 +243,8 @@ class GitHttp:
             ("content-encoding", "HTTP_CONTENT_ENCODING"),
             ("git-protocol", "GIT_PROTOCOL"),
         ):
-            if header in headers:
+            # A GET has no body: git would wait for the one that a header promises.
+            if header in headers and (asked.method == "POST" or header == "git-protocol"):
                 made[variable] = headers[header]
         return made
 

@@ -35,6 +35,7 @@ from bot.sandbox.accounts import NEEDS, Accounts, Caller
 from bot.sandbox.asgi import Receive, Scope, Send, headers_of, raw_path, read_body, respond
 from bot.sandbox.errors import GitError, RefusedError, not_found
 from bot.sandbox.faults import Call, Failure, Faults, Plan
+from bot.sandbox.fields import parsed
 from bot.sandbox.github_json import Links
 from bot.sandbox.routing import Answer, Request, Route, find, named, query_of, route
 from bot.sandbox.state import State
@@ -116,7 +117,7 @@ class GitHub:
         """Answer one request below `/api/`."""
         began = time.monotonic()
         asked = _Asked(
-            method=scope["method"],
+            method=scope["method"].replace("HEAD", "GET"),
             path=_below(raw_path(scope)),
             query=query_of(scope.get("query_string", b"")),
             headers=headers_of(scope),
@@ -130,7 +131,7 @@ class GitHub:
         answer, faulty = await asyncio.to_thread(self._act, asked, found, caller, refused, plan)
         status, headers, body = self._finish(asked, caller, template, answer)
         self._observe(asked, template, caller, answer, status, headers, faulty)
-        await respond(send, status, headers, body)
+        await respond(send, status, headers, body, bare=scope["method"] == "HEAD")
         self._faults.record(
             Call(
                 caller=caller.name,
@@ -417,9 +418,7 @@ def _encoded(answer: Answer) -> bytes:
 
 
 def _decoded(raw: bytes) -> Any:
-    if not raw.strip():
-        return None
     try:
-        return json.loads(raw)
-    except ValueError:
+        return parsed(raw) if raw.strip() else None
+    except RefusedError:
         return None

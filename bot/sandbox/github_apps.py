@@ -56,9 +56,9 @@ def create_access_token(request: Request) -> Answer:
     found = request.state.data.installations.get(request.number("installation_id"))
     if found is None or found.app is not request.app:
         raise not_found()
-    body = request.body()
-    chosen = _chosen(request, body.get("repositories"), body.get("repository_ids"))
-    token, made = request.accounts.mint(found, body.get("permissions"), chosen)
+    fields = request.fields
+    chosen = _chosen(request, fields.texts("repositories"), fields.numbers("repository_ids"))
+    token, made = request.accounts.mint(found, fields.mapping("permissions"), chosen)
     answer: basic.Json = {
         "token": token,
         "expires_at": basic.stamp(made.expires_at),
@@ -70,13 +70,12 @@ def create_access_token(request: Request) -> Answer:
     return Answer(status=201, body=answer)
 
 
-def _chosen(request: Request, names: object, ids: object) -> list[Repository] | None:
+def _chosen(
+    request: Request, names: list[str] | None, ids: list[int] | None
+) -> list[Repository] | None:
     if names is None and ids is None:
         return None
-    if not isinstance(names or [], list) or not isinstance(ids or [], list):
-        raise RefusedError(400, "Problems parsing JSON")
-    wanted_names = {str(name).lower() for name in names} if isinstance(names, list) else set()
-    wanted_ids = set(ids) if isinstance(ids, list) else set()
+    wanted_names, wanted_ids = {name.lower() for name in names or ()}, set(ids or ())
     return [
         repo
         for repo in request.state.data.repositories.values()

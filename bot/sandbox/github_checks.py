@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any
-
 from bot.sandbox import github_pull_json as more
 from bot.sandbox.checks import Wish
 from bot.sandbox.errors import RefusedError, plain
+from bot.sandbox.fields import Fields
 from bot.sandbox.model import Annotation, CheckRun, CheckSuite
 from bot.sandbox.routing import Answer, Request, page, route
 
@@ -116,51 +113,45 @@ def create_status(request: Request) -> Answer:
 
 
 def _wish(request: Request) -> Wish:
-    output = request.body().get("output")
-    if output is not None and not isinstance(output, dict):
-        raise plain("Invalid request.\n\noutput must be an object.")
-    output = output or {}
-    lacking = [name for name in ("title", "summary") if name not in output]
-    if output and lacking and (request.method == "POST" or "summary" in lacking):
-        raise plain(f'Invalid request.\n\n"{lacking[0]}" wasn\'t supplied.')
+    fields, output = request.fields, request.fields.inner("output")
+    if output is not None:
+        lacking = [name for name in ("title", "summary") if name not in output]
+        if lacking and (request.method == "POST" or "summary" in lacking):
+            raise plain(f'Invalid request.\n\n"{lacking[0]}" wasn\'t supplied.')
+    output = output or Fields({})
+    actions = [
+        {key: action.required(key) for key in ("label", "description", "identifier")}
+        for action in fields.objects("actions")
+    ]
     return Wish(
-        name=request.text("name"),
-        status=request.text("status"),
-        conclusion=request.text("conclusion"),
-        started_at=_time(request.text("started_at")),
-        completed_at=_time(request.text("completed_at")),
-        details_url=request.text("details_url"),
-        external_id=request.text("external_id"),
-        title=output.get("title"),
-        summary=output.get("summary"),
-        text=output.get("text"),
-        annotations=[_annotation(note) for note in output.get("annotations") or ()],
-        actions=request.body().get("actions"),
+        name=fields.text("name"),
+        status=fields.text("status"),
+        conclusion=fields.text("conclusion"),
+        started_at=fields.when("started_at"),
+        completed_at=fields.when("completed_at"),
+        details_url=fields.text("details_url"),
+        external_id=fields.text("external_id"),
+        title=output.text("title"),
+        summary=output.text("summary"),
+        text=output.text("text"),
+        annotations=[_annotation(note) for note in output.objects("annotations")],
+        actions=actions if "actions" in fields else None,
     )
 
 
-def _annotation(given: Mapping[str, Any]) -> Annotation:
-    for name in ("path", "start_line", "end_line", "annotation_level", "message"):
-        if given.get(name) is None:
+def _annotation(given: Fields) -> Annotation:
+    start, end = given.number("start_line"), given.number("end_line")
+    for name, value in (("start_line", start), ("end_line", end)):
+        if value is None:
             raise plain(f'Invalid request.\n\n"{name}" wasn\'t supplied.')
     return Annotation(
-        path=given["path"],
-        start_line=given["start_line"],
-        end_line=given["end_line"],
-        annotation_level=given["annotation_level"],
-        message=given["message"],
-        start_column=given.get("start_column"),
-        end_column=given.get("end_column"),
-        title=given.get("title"),
-        raw_details=given.get("raw_details"),
+        path=given.required("path"),
+        start_line=start or 0,
+        end_line=end or 0,
+        annotation_level=given.required("annotation_level"),
+        message=given.required("message"),
+        start_column=given.number("start_column"),
+        end_column=given.number("end_column"),
+        title=given.text("title"),
+        raw_details=given.text("raw_details"),
     )
-
-
-def _time(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise plain(f"Invalid request.\n\n{text} is not a valid date-time.") from None
-    return when if when.tzinfo else when.replace(tzinfo=UTC)

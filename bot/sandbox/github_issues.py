@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 
 from bot.sandbox import github_pull_json as more
-from bot.sandbox.errors import plain
+from bot.sandbox.fields import Fields, moment, parsed
 from bot.sandbox.model import Comment, Pull
 from bot.sandbox.routing import Answer, Request, page, route
 
@@ -27,11 +26,7 @@ def _since(request: Request) -> datetime:
     text = request.query.get("since")
     if not text:
         return datetime.fromtimestamp(0, UTC)
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise plain(f"Invalid request.\n\n{text} is not a valid date-time.") from None
-    return when if when.tzinfo else when.replace(tzinfo=UTC)
+    return moment(text)
 
 
 @route("GET", f"{_REPO}/issues/comments")
@@ -147,7 +142,7 @@ def get_issue(request: Request) -> Answer:
 @route("PATCH", _ISSUE)
 def update_issue(request: Request) -> Answer:
     """Change title, text, state or labels."""
-    pull, body = _pull(request), request.body()
+    pull, labels = _pull(request), request.fields.names("labels")
     request.state.pulls.edit(
         pull,
         request.user,
@@ -155,8 +150,8 @@ def update_issue(request: Request) -> Answer:
         body=request.text("body"),
         state=request.text("state"),
     )
-    if isinstance(body.get("labels"), list):
-        request.state.talk.set_labels(pull, request.user, _names(body["labels"]))
+    if labels is not None:
+        request.state.talk.set_labels(pull, request.user, labels)
     return Answer(body=more.issue(request.links, pull))
 
 
@@ -204,16 +199,8 @@ def _labels(request: Request, pull: Pull) -> Answer:
 def _given(request: Request) -> list[str]:
     # GitHub takes a bare list too, which is what PyGithub sends.
     bare = request.raw.lstrip().startswith(b"[")
-    return _names(json.loads(request.raw) if bare else request.body().get("labels", []))
-
-
-def _names(given: object) -> list[str]:
-    if not isinstance(given, list):
-        raise plain("Invalid request.\n\nlabels must be a list.")
-    names = [item.get("name") if isinstance(item, dict) else item for item in given]
-    if not all(isinstance(name, str) and name for name in names):
-        raise plain("Invalid request.\n\nEach label must be a name.")
-    return [str(name) for name in names]
+    fields = Fields({"labels": parsed(request.raw)}) if bare else request.fields
+    return fields.names("labels") or []
 
 
 @route("GET", f"{_REPO}/labels")

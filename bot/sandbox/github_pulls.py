@@ -47,7 +47,6 @@ def list_pulls(request: Request) -> Answer:
 @route("POST", _PULLS)
 def create_pull(request: Request) -> Answer:
     """Open a pull request."""
-    body = request.body()
     pull = request.state.pulls.open(
         request.repo,
         request.user,
@@ -55,8 +54,8 @@ def create_pull(request: Request) -> Answer:
         head=request.required("head"),
         base=request.required("base"),
         body=request.text("body"),
-        draft=body.get("draft") is True,
-        maintainer_can_modify=body.get("maintainer_can_modify") is not False,
+        draft=request.fields.flag("draft"),
+        maintainer_can_modify=request.fields.flag("maintainer_can_modify", default=True),
     )
     made = more.pull(request.state, request.links, pull)
     return Answer(status=201, body=made, headers={"Location": made["url"]})

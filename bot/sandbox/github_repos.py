@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -99,7 +97,7 @@ def put_contents(request: Request) -> Answer:
     path = request.params["path"]
     try:
         content = base64.b64decode(request.required("content"))
-    except binascii.Error:
+    except ValueError:
         raise plain("content is not valid Base64") from None
     return _change_file(request, FileChange(path=path, content=content))
 
@@ -151,21 +149,13 @@ def _check_old(request: Request, change: FileChange, old: TreeEntry | None) -> N
 
 
 def _person(request: Request, field: str) -> Person | None:
-    given = request.body().get(field)
-    if not isinstance(given, dict):
+    given = request.fields.inner(field)
+    if given is None:
         return None
-    if not given.get("name") or not given.get("email"):
+    name, email = given.text("name"), given.text("email")
+    if not name or not email:
         raise invalid("Commit", field)
-    when = _time(str(given["date"])) if given.get("date") else request.state.now()
-    return Person(str(given["name"]), str(given["email"]), when)
-
-
-def _time(text: str) -> datetime:
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise plain(f"Invalid request.\n\n{text} is not a valid date-time.") from None
-    return when if when.tzinfo else when.replace(tzinfo=UTC)
+    return Person(name, email, given.when("date") or request.state.now())
 
 
 @route("GET", f"{_REPO}/git/ref/{{ref}}")
@@ -201,7 +191,7 @@ def create_ref(request: Request) -> Answer:
 def update_ref(request: Request) -> Answer:
     """Move a ref; by force only where asked."""
     ref, sha = f"refs/{request.params['ref']}", request.required("sha")
-    force = request.body().get("force") is True
+    force = request.fields.flag("force")
     refs.move(request.state, request.repo, ref, sha, request.caller, force=force)
     return Answer(body=_ref(request, ref, sha))
 

@@ -24,6 +24,7 @@ from graphql import (
 
 from bot.sandbox.connections import QueryError
 from bot.sandbox.errors import RefusedError
+from bot.sandbox.fields import parsed
 from bot.sandbox.graphql_fields import ABSTRACT, FIELDS
 from bot.sandbox.routing import Answer, Request
 
@@ -41,8 +42,9 @@ def answer(request: Request) -> Answer:
         RefusedError: 401 without a token, 400 for a body that holds no query.
     """
     request.user  # noqa: B018 - refuses those without a token
-    body = request.body()
-    query, variables, name = (body.get(key) for key in ("query", "variables", "operationName"))
+    body = parsed(request.raw)
+    given = body if isinstance(body, dict) else {}
+    query, variables, name = (given.get(key) for key in ("query", "variables", "operationName"))
     if not isinstance(query, str):
         raise RefusedError(400, "A query attribute must be specified and must be a string.")
     if not isinstance(variables or {}, dict) or not isinstance(name or "", str):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bot.sandbox import git as gitlib
-from bot.sandbox import merging
+from bot.sandbox import limits, merging
 from bot.sandbox.diffs import FileDiff
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found, plain, unprocessable
 from bot.sandbox.git_protocol import NewCommit
@@ -75,6 +75,8 @@ class Pulls:
         """
         if not title:
             raise invalid("PullRequest", "title", "missing_field")
+        limits.check_title("PullRequest", title)
+        limits.check_body("PullRequest", body)
         head_repo, head_ref = self._head(repo, head)
         head_sha, base_sha = head_repo.branch(head_ref), repo.branch(base)
         if head_sha is None:
@@ -124,6 +126,10 @@ class Pulls:
         """Change title, text, base or state; None leaves a field as it is."""
         if pull.user is not user and user.app is None:
             self._need(pull.repo, user, Role.WRITE)
+        limits.check_title("PullRequest", title)
+        limits.check_body("PullRequest", body)
+        if title is not None and not title.strip():
+            raise invalid("PullRequest", "title", "missing_field")
         changes: dict[str, object] = {}
         if title is not None and title != pull.title:
             self._note(
@@ -181,6 +187,7 @@ class Pulls:
         if user is pull.user and state != "COMMENTED":
             what = "approve" if state == "APPROVED" else "request changes on"
             raise unprocessable(f"Review Can not {what} your own pull request")
+        limits.check_review(body)
         if state != "APPROVED" and not body:
             raise unprocessable("Body can't be blank")
         now = self._state.now()
@@ -457,7 +464,16 @@ class Pulls:
     def _reopen(self, pull: Pull, user: User) -> None:
         tip = pull.head_repo.branch(pull.head_ref) if pull.head_repo else None
         if pull.merged or tip is None or pull.repo.branch(pull.base_ref) is None:
-            raise custom("PullRequest", "state cannot be changed. The branch is gone.", "state")
+            gone = pull.head_ref if tip is None else pull.base_ref
+            words = f"The {gone} branch has been deleted."
+            if pull.merged:
+                words = "The pull request was merged."
+            raise custom("PullRequest", f"state cannot be changed. {words}", "state")
+        if pull.head_repo is not None:
+            self._bring(pull.repo, pull.head_repo, tip)
+        if not gitlib.contains(self._state.git(pull.repo), tip, pull.head_sha):
+            words = f"The {pull.head_ref} branch was force-pushed or recreated."
+            raise custom("PullRequest", f"state cannot be changed. {words}", "state")
         if pull.head_repo is not None:
             self._refuse_double(pull.repo, pull.head_repo, pull.head_ref, pull.base_ref)
         pull.state, pull.closed_at, pull.head_sha = "open", None, tip

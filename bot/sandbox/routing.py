@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from bot.sandbox.accounts import NEEDS, Accounts, Caller, Need
 from bot.sandbox.errors import RefusedError, not_found, plain
+from bot.sandbox.fields import Fields
 from bot.sandbox.github_json import Links
 from bot.sandbox.model import App, Repository, User
 from bot.sandbox.state import State
@@ -19,6 +20,7 @@ from bot.sandbox.state import State
 _GREEDY = ("path", "ref", "branch", "basehead")
 """Parameters that may hold slashes (forge.md 1, "Transport")."""
 
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _MOST_PER_PAGE = 100
 _PER_PAGE = 30
 
@@ -33,7 +35,7 @@ class Answer:
     media_type: str = "application/json; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """One API request, after it found its operation and its caller.
 
@@ -85,39 +87,22 @@ class Request:
     def number(self, name: str) -> int:
         """A parameter of the path that is a number; 404 for anything else."""
         value = self.params[name]
-        if not value.isdigit():
+        if not _NUMBER.fullmatch(value):
             raise not_found()
         return int(value)
 
-    def body(self) -> dict[str, Any]:
-        """The body as a JSON object; empty for no body.
-
-        Raises:
-            RefusedError: 400 for a body that is not JSON, or not an object.
-        """
-        if not self.raw.strip():
-            return {}
-        try:
-            value = json.loads(self.raw)
-        except ValueError:
-            raise RefusedError(400, "Problems parsing JSON") from None
-        if not isinstance(value, dict):
-            raise RefusedError(400, "Body should be a JSON object")
-        return value
+    @cached_property
+    def fields(self) -> Fields:
+        """The body's fields; none for no body. 400 for what is no JSON object."""
+        return Fields.of(self.raw)
 
     def text(self, name: str) -> str | None:
         """A field of the body that is text, or None where it is missing or null; else 422."""
-        value = self.body().get(name)
-        if value is not None and not isinstance(value, str):
-            raise plain(f"Invalid request.\n\nFor 'properties/{name}', {value!r} is not a string.")
-        return value
+        return self.fields.text(name)
 
     def required(self, name: str) -> str:
         """A field of the body that must be there; 422 where it is not."""
-        value = self.text(name)
-        if value is None:
-            raise plain(f'Invalid request.\n\n"{name}" wasn\'t supplied.')
-        return value
+        return self.fields.required(name)
 
 
 Handler = Callable[[Request], Answer]
@@ -174,7 +159,7 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
 
 def named(state: State, path: str) -> str:
     """The `/repos/{owner}/{repo}` form of a path in the `/repositories/{id}` form."""
-    match = re.match(r"/repositories/(\d+)(?=/|$)", path)
+    match = re.match(r"/repositories/([0-9]{1,18})(?=/|$)", path)
     if match is None:
         return path
     repo = state.data.repositories.get(int(match[1]))
@@ -282,7 +267,8 @@ def with_memory(request: Request, state: State) -> Request:
 
 
 def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isdigit() and int(text) > 0 else default
+    known = text is not None and _NUMBER.fullmatch(text) and int(text) > 0
+    return int(text) if text is not None and known else default
 
 
 def _regex(template: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bot.sandbox import limits
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found
 from bot.sandbox.model import Comment, Edit, Label, Pull, Reaction, Repository, Role, User
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 CONTENTS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
 """The eight emoji that may be a reaction, in GitHub's spelling."""
 
-_LONGEST_BODY = 65_536  # GitHub: "body is too long (maximum is 65536 characters)"
 _MOST_LABELS = 100  # GitHub's limit of labels on one issue
 
 
@@ -151,7 +151,4 @@ class Talk:
 def _check_body(body: str) -> None:
     if not body.strip():
         raise custom("IssueComment", "body cannot be blank", "body")
-    if len(body) > _LONGEST_BODY:
-        raise custom(
-            "IssueComment", f"body is too long (maximum is {_LONGEST_BODY} characters)", "body"
-        )
+    limits.check_body("IssueComment", body)

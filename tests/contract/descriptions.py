@@ -131,6 +131,15 @@ _KNOWN_UNLISTED: Mapping[tuple[str, str, int], str] = {
     ("PATCH", "/repos/{owner}/{repo}/check-runs/{check_run_id}", 422): "as for creating one",
     ("POST", "/repos/{owner}/{repo}/check-suites", 422): "recorded for a head that is missing",
     ("GET", "/repos/{owner}/{repo}/contents/{path}", 422): "documented in prose: a bad ref",
+} | {
+    ("GET", f"/repos/{{owner}}/{{repo}}/commits/{rest}", 422): "recorded: No commit found for SHA"
+    for rest in (
+        "{commit_sha}/pulls",
+        "{ref}/check-runs",
+        "{ref}/check-suites",
+        "{ref}/status",
+        "{ref}/statuses",
+    )
 }
 """Further answers that GitHub is known to give although the operation does not list them."""
 

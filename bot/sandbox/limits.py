@@ -1,0 +1,40 @@
+"""How long texts may be: GitHub's limits, and its words for what passes them.
+
+Source: reference/forge.md 1; titles and bodies count characters, checks count bytes.
+"""
+
+from __future__ import annotations
+
+from bot.sandbox.errors import custom, unprocessable
+
+LONGEST_TITLE = 256
+LONGEST_BODY = 65_536
+LONGEST_OUTPUT = 65_535  # bytes of a check run's summary and of its text
+LONGEST_MESSAGE = 64 * 1024  # bytes of an annotation's message and of its raw details
+LONGEST_NOTE_TITLE = 255  # characters of an annotation's title
+
+
+def check_title(resource: str, title: str | None) -> None:
+    """Refuse a title that is too long; 422."""
+    if title is not None and len(title) > LONGEST_TITLE:
+        text = f"title is too long (maximum is {LONGEST_TITLE} characters)"
+        raise custom(resource, text, "title")
+
+
+def check_body(resource: str, body: str | None) -> None:
+    """Refuse a body that is too long; 422."""
+    if body is not None and len(body) > LONGEST_BODY:
+        text = f"body is too long (maximum is {LONGEST_BODY} characters)"
+        raise custom(resource, text, "body")
+
+
+def check_review(body: str) -> None:
+    """Refuse a review's body that is too long; 422 in the shape of reviews."""
+    if len(body) > LONGEST_BODY:
+        raise unprocessable(f"Body is too long (maximum is {LONGEST_BODY} characters)")
+
+
+def check_bytes(resource: str, field: str, text: str | None, most: int) -> None:
+    """Refuse a text of too many bytes; 422."""
+    if text is not None and len(text.encode()) > most:
+        raise custom(resource, f"{field} exceeds a maximum bytesize of {most}", field)
