@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from lifecycle.access import Person, Role
-from lifecycle.actions import SetCheck
+from lifecycle.actions import OpenProposal, SetCheck
 from lifecycle.authors import MadeBy
 from lifecycle.facts import CheckRun, Comment, ReviewState
 from lifecycle.merges import Move
@@ -62,6 +62,7 @@ class PullRequest:
         merge_commit: The merge result, once merged.
         merged_at: When it was merged.
         updated_at: When anything about it changed.
+        assigned: Logins of the people it is assigned to, sorted.
     """
 
     number: int
@@ -77,6 +78,7 @@ class PullRequest:
     merge_commit: Sha | None
     merged_at: datetime | None
     updated_at: datetime
+    assigned: tuple[str, ...] = ()
 
     @property
     def merged(self) -> bool:
@@ -185,8 +187,8 @@ class Forge(Protocol):
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
         """What moved a base branch since then, newest first, at most 2,000; may be late."""
 
-    async def open_proposal(self, head_ref: str, base_ref: str, title: str, body: str) -> int:
-        """Open a draft pull request; one that is there already is taken."""
+    async def open_proposal(self, wanted: OpenProposal) -> int:
+        """Open a draft pull request and assign it; one that is there already is taken."""
 
     async def set_draft(self, node: str, *, draft: bool) -> None:
         """Turn a pull request into a draft, or mark it ready."""

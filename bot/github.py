@@ -7,6 +7,7 @@ Only fields in use are read. How requests are sent, and what their errors mean, 
 import asyncio
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
@@ -28,7 +29,7 @@ from bot.forge import (
 from bot.github_http import Answer, Clients, JSONObject, ask, failure, graphql, pages, send
 from lifecycle import messages
 from lifecycle.access import Person, Role
-from lifecycle.actions import SetCheck
+from lifecycle.actions import OpenProposal, SetCheck
 from lifecycle.authors import MadeBy
 from lifecycle.facts import CheckRun, Comment, ReviewState, Status
 from lifecycle.merges import Move
@@ -302,17 +303,29 @@ class GitHub:
                 break
         return tuple(found)
 
-    async def open_proposal(self, head_ref: str, base_ref: str, title: str, body: str) -> int:
-        """Open a draft pull request; one that is there already is taken."""
-        request = {"head": head_ref, "base": base_ref, "title": title, "body": body, "draft": True}
+    async def open_proposal(self, wanted: OpenProposal) -> int:
+        """Open a draft pull request and assign it; one that is there already is taken."""
+        request = {
+            "head": wanted.head_ref,
+            "base": wanted.base_ref,
+            "title": wanted.title,
+            "body": wanted.body,
+            "draft": True,
+        }
         try:
             data = await self._send("open a pull request", "POST", "/pulls", request)
         except ForgeRefusedError:
-            for pull in await self.open_proposals_of(self._repository.owner, head_ref):
-                if pull.head_ref == head_ref:
+            for pull in await self.open_proposals_of(self._repository.owner, wanted.head_ref):
+                if pull.head_ref == wanted.head_ref:
                     return pull.number
             raise
-        return int(data["number"])
+        number = int(data["number"])
+        if wanted.assignee:
+            # Its text names them already; who cannot be assigned here need not be.
+            with suppress(ForgeRefusedError):
+                people: JSONObject = {"assignees": [wanted.assignee]}
+                await self._send("assign a pull request", "PATCH", f"/issues/{number}", people)
+        return number
 
     async def set_draft(self, node: str, *, draft: bool) -> None:
         """REST cannot change it (bots.md 2.4)."""
@@ -459,6 +472,7 @@ def _pull(data: JSONObject) -> PullRequest:
         merge_commit=Sha(data["merge_commit_sha"]) if merged_at else None,
         merged_at=_time(merged_at) if merged_at else None,
         updated_at=_time(data["updated_at"]),
+        assigned=tuple(sorted(str(user["login"]) for user in data["assignees"] or ())),
     )
 
 

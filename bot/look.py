@@ -365,9 +365,18 @@ class Looker:
         )
         if read is None or not read.touched:
             return facts
-        verdicts = await self._verdicts(reader.git, read)
+        verdicts, subjects, pusher = await asyncio.gather(
+            self._verdicts(reader.git, read),
+            asyncio.to_thread(reader.subjects, tip, base),
+            self._people.pusher(facts.head_ref, self.repository.id),
+        )
         return replace(
-            facts, draft_touched=read.touched, draft_verdicts=verdicts, draft_policy=read.policy
+            facts,
+            draft_touched=read.touched,
+            draft_verdicts=verdicts,
+            draft_policy=read.policy,
+            draft_subjects=subjects,
+            draft_pusher=pusher,
         )
 
     async def _proposal(
@@ -406,6 +415,12 @@ class Looker:
             authors=frozenset({pull.author.login} - {self._login}),
             installed_at=self.repository.installed_at,
             queued=talk.queued,
+            enforced=(
+                None
+                if pull.draft or pull.state != "open"
+                else required.enforces(talk.required, self._app_id)
+            ),
+            assigned=pull.assigned,
             effect=read.effect,
             doubt=ground.doubt,
         )
@@ -418,6 +433,8 @@ class Looker:
         proposal = replace(
             proposal, verdicts=verdicts, required=stand.required, refusal=stand.refusal
         )
+        if not proposal.closed and any(v.blocking for v in verdicts):
+            proposal = replace(proposal, pushed_by=await self._people.pusher_of(pull))
         return proposal, stand.ended
 
     async def _stands(

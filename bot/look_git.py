@@ -21,6 +21,9 @@ from lifecycle.merges import Doubt, Effect
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
+MOST_SUBJECTS = 100
+"""Commits of a draft that are looked at for its title."""
+
 RULES = (CONFIG, ".porchbot", "CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS")
 """What judges proposals, and may not change among merges that came together."""
 
@@ -115,6 +118,18 @@ class Reader:
         if not found or found[0].parents[:1] != (after,):
             return None
         return tuple(commit.sha for commit in found)
+
+    def subjects(self, tip: Sha, base: Sha) -> tuple[str, ...]:
+        """First lines of the commits of a branch that people made, oldest first.
+
+        Merges are left out, and renderings of ours.
+        """
+        origin = self.git.merge_base(tip, base)
+        return tuple(
+            commit.message.partition("\n")[0]
+            for commit in self.git.first_parents(tip, origin or "", MOST_SUBJECTS)
+            if len(commit.parents) < 2 and not self.made_by_us(commit.sha)
+        )
 
     def rules_differ(self, commits: Iterable[Sha]) -> bool:
         """Whether what judges proposals is not the same at all of these commits."""

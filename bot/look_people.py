@@ -38,6 +38,7 @@ class People:
         self._forge = forge
         self._login = login
         self._authors: dict[tuple[int, Sha, str], _Wrote] = {}
+        self._pushers: dict[tuple[int, Sha], str] = {}
 
     async def add(self, git: Reader, pull: PullRequest, p: Proposal) -> Proposal:
         """Who wrote it, and the roles of everybody whose word matters; only when it does."""
@@ -84,11 +85,30 @@ class People:
             self._authors[key] = found
         return found
 
+    async def pusher_of(self, pull: PullRequest) -> str:
+        """Login of the person who pushed a head last; asked once for each head."""
+        key = (pull.number, pull.head)
+        if key not in self._pushers:
+            found = await self.pusher(pull.head_ref, pull.head_repository)
+            if not found:
+                return ""
+            self._pushers[key] = found
+        return self._pushers[key]
+
+    async def pusher(self, head_ref: str, repository: int | None) -> str:
+        """Login of the person who pushed a branch last; "" when the forge does not tell."""
+        moves = await self._pushed(head_ref, repository)
+        people = (m.actor for m in moves if m.actor != self._login and m.after.strip("0"))
+        return next((actor for actor in people if actor), "")
+
     async def _pushes(self, pull: PullRequest) -> tuple[Move, ...]:
-        """Who pushed the branch; a fork that the App may not see tells nobody."""
-        if pull.head_repository is None:
+        return await self._pushed(pull.head_ref, pull.head_repository)
+
+    async def _pushed(self, head_ref: str, repository: int | None) -> tuple[Move, ...]:
+        """Who pushed a branch; a fork that the App may not see tells nobody."""
+        if repository is None:
             return ()
         try:
-            return await self._forge.pushes(pull.head_ref, pull.head_repository)
+            return await self._forge.pushes(head_ref, repository)
         except ForgeRefusedError:
             return ()

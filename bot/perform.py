@@ -115,9 +115,7 @@ class Performer:
             case SetDraft(number, draft):
                 await self._forge.set_draft(looked.nodes[number], draft=draft)
             case OpenProposal():
-                await self._forge.open_proposal(
-                    action.head_ref, action.base_ref, action.title, action.body
-                )
+                await self._forge.open_proposal(action)
             case PushRender():
                 return await self._push_render(action)
             case Forget(number, trees):

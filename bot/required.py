@@ -22,6 +22,16 @@ def of_others(required: Iterable[RequiredCheck], app_id: int) -> tuple[RequiredC
     return tuple(c for c in required if c.name not in OURS or c.app_id not in (None, app_id))
 
 
+def enforces(required: Iterable[RequiredCheck], app_id: int) -> bool:
+    """Whether nothing can be merged without our verdict.
+
+    Args:
+        required: What the base branch requires.
+        app_id: Our App. A name of ours that another App must report binds nobody to us.
+    """
+    return any(c.name == PUBLISH and c.app_id in (None, app_id) for c in required)
+
+
 def needs_statuses(required: Iterable[RequiredCheck], runs: Iterable[CheckRun]) -> bool:
     """Whether a commit status could still answer what no check run answers."""
     reported = {run.name for run in runs}

@@ -35,12 +35,21 @@ class PushRender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenProposal:
-    """Open a draft pull request for a draft branch."""
+    """Open a draft pull request for a draft branch.
+
+    Attributes:
+        head_ref: The branch.
+        base_ref: Where it is to be merged.
+        title: One line of plain text.
+        body: Markdown.
+        assignee: Login of whoever pushed the branch; "" when that is not known.
+    """
 
     head_ref: str
     base_ref: str
     title: str
     body: str
+    assignee: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from lifecycle import commands as c
-from lifecycle import memory, messages, summary
+from lifecycle import memory, messages, notices, summary
 from lifecycle.access import Refused, Role, authorise
 from lifecycle.actions import Action, Forget, React, Reaction, Reply, SetDraft
 from lifecycle.approvals import standing
@@ -271,6 +271,10 @@ def _reject(scene: _Scene, turn: _Turn, reason: str) -> _Turn:
     """Send it back; whoever does so no longer approves it, so `/propose` publishes nothing."""
     said = messages.rejected(scene.comment.author.login, reason)
     turn = replace(turn, memory=replace(turn.memory, rejected=said))
+    told = messages.rejected_notice(
+        notices.owners(turn.proposal), scene.comment.author.login, reason
+    )
+    turn = turn.say(told)
     if turn.approval:
         turn = replace(turn.say(messages.APPROVED_AND_REJECTED), approval=None)
     if _approves(scene, turn):

@@ -33,6 +33,7 @@ from lifecycle.approvals import bound_reviews
 from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict, Version
 from lifecycle.gates import Gate, GateState, Judgement, judge
 from lifecycle.memory import Memory
+from lifecycle.notices import notices
 from lifecycle.policy import MergeMethod, Policy, RenderMode
 from lifecycle.records import trailer
 
@@ -69,6 +70,9 @@ def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
     if render:
         # Before the answers: asked for and not yet done is found again, the other way round is not.
         return [render, *actions, *_remember(facts, judged)]
+    for one in judged:
+        # Before the checks: how a check stood tells what is news.
+        actions += notices(facts, one.proposal)
     actions += _show_checks(facts, shared)
     for one in judged:
         actions += _advance(facts, one, publishing=publishing)
@@ -86,8 +90,9 @@ def _open(facts: Facts) -> list[Action]:
     proposal = OpenProposal(
         head_ref=facts.head_ref,
         base_ref=facts.default_ref,
-        title=messages.proposal_title(packages, facts.head_ref),
-        body=messages.proposal_body(packages),
+        title=messages.proposal_title(facts.draft_subjects, packages, facts.head_ref),
+        body=messages.proposal_body(packages, facts.draft_pusher),
+        assignee=facts.draft_pusher,
     )
     return [proposal] if push is None else [push, proposal]
 

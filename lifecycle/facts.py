@@ -284,6 +284,10 @@ class Proposal:
         authors: Logins of everybody who wrote or pushed a part of it.
         authors_known: False when a commit's author or pusher is unknown to the forge.
         required: Checks of others that the base branch requires.
+        assigned: Logins of the people it is assigned to, sorted.
+        pushed_by: Login of the person who pushed the head branch last; "" where that is not
+            known, or was not asked because no check fails.
+        enforced: The base branch requires `porchbot/publish`; None where that was not asked.
         installed_at: When the App was installed; older comments are no commands.
         queued: The base branch's publishing knows that this proposal waits for it.
         refusal: The forge's reason for refusing the last merge of this head onto this base; "".
@@ -316,6 +320,9 @@ class Proposal:
     authors: frozenset[str] = frozenset()
     authors_known: bool = True
     required: tuple[Required, ...] = ()
+    assigned: tuple[str, ...] = ()
+    pushed_by: str = ""
+    enforced: bool | None = None
     installed_at: datetime
     queued: bool = False
     refusal: str = ""
@@ -399,6 +406,8 @@ class Facts:
         draft_touched: Packages touched by a draft branch without a pull request.
         draft_verdicts: Their verdicts.
         draft_policy: The configuration of `default_ref`.
+        draft_subjects: First lines of the commits that people made on it, oldest first.
+        draft_pusher: Login of the person who pushed it last; "" when that is not known.
         others: Other head branches whose open proposals have the same head commit, and so share
             its checks; by number.
         push_refused: The forge refused our last push to the branch at this head.
@@ -418,6 +427,8 @@ class Facts:
     draft_touched: tuple[Touched, ...] = ()
     draft_verdicts: tuple[Verdict, ...] = ()
     draft_policy: Policy | BrokenPolicy | None = None
+    draft_subjects: tuple[str, ...] = ()
+    draft_pusher: str = ""
     others: tuple["Facts", ...] = ()
     push_refused: PushRefusal | None = None
 

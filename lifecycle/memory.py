@@ -168,6 +168,25 @@ def report_record(proposal: Proposal, repository_id: int) -> dict[str, JSON]:
     }
 
 
+def notice_record(occasion: str, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
+    """The record for a comment that tells people once what happened."""
+    return {
+        "kind": "notice",
+        "repository": repository_id,
+        "number": proposal.number,
+        "occasion": occasion,
+    }
+
+
+def noticed(proposal: Proposal, repository_id: int) -> frozenset[str]:
+    """The occasions that people were told of."""
+    return frozenset(
+        str(record["occasion"])
+        for record in _records(proposal, repository_id)
+        if record.get("kind") == "notice"
+    )
+
+
 def report_of(proposal: Proposal, repository_id: int) -> Comment | None:
     """Our report that this merge result is not published; None when there is none."""
     wanted = report_record(proposal, repository_id)

@@ -280,18 +280,29 @@ def same_head(numbers: Iterable[int]) -> str:
 # --- what is sent: proposals, commits, tags ---
 
 
-def proposal_title(packages: Sequence[str], head_ref: str) -> str:
-    """Title of the pull request that the bot opens for a draft."""
+def proposal_title(subjects: Sequence[str], packages: Sequence[str], head_ref: str) -> str:
+    """Title of the pull request that the bot opens for a draft: what its commits say they do.
+
+    Args:
+        subjects: First lines of its commits, oldest first.
+        packages: What it changes.
+        head_ref: Its branch.
+    """
+    said = [title for subject in subjects if (title := plain_line(subject))]
+    if said:
+        more = f" (and {number(len(said) - 1, 'more commit')})" if len(said) > 1 else ""
+        return said[0][: 200 - len(more)] + more
     workspace = head_ref.rsplit("/", 1)[-1]
     shown = ", ".join(_one_line(p) or "root package" for p in packages[:3])
-    more = f" and {len(packages) - 3} more" if len(packages) > 3 else ""
-    return f"{shown}{more}: {workspace}"[:250]
+    rest = f" and {len(packages) - 3} more" if len(packages) > 3 else ""
+    return plain_line(f"{shown}{rest}: {workspace}")[:200]
 
 
-def proposal_body(packages: Sequence[str]) -> str:
+def proposal_body(packages: Sequence[str], pusher: str) -> str:
     """Text of the pull request that the bot opens for a draft."""
+    by = f", pushed by @{pusher}" if pusher else ""
     return (
-        f"Draft of {names(packages)}.\n\n"
+        f"Draft of {names(packages)}{by}.\n\n"
         "Push to this branch until it is as you want it, then comment `/propose` or press"
         " *Ready for review*. `/help` lists what else can be asked."
     )
@@ -486,6 +497,44 @@ def head_moved(head: str) -> str:
     )
 
 
+def notice(owners: Iterable[str], text: str) -> str:
+    """A comment that tells people of their proposal; they are mentioned."""
+    return " ".join([*(f"@{login}" for login in sorted(owners)), text])[:MOST_TEXT]
+
+
+def went_out_of_date(touched: Sequence[Touched], base_ref: str) -> str:
+    """The base branch changed a package after the proposal left it."""
+    return (
+        f"this proposal is out of date: {outdated(touched, base_ref)}. To go on,"
+        f" {merge_base_wanted(base_ref)}."
+    )
+
+
+def fails_after_push(proposal: Proposal, errors: int) -> str:
+    """Somebody who does not own the proposal pushed what fails."""
+    return (
+        f"`porchbot/validate` fails with {number(errors, 'error')} after a push by"
+        f" {person(proposal.pushed_by)}, at {code(proposal.head[:10])}. The check shows each at its"
+        " line."
+    )
+
+
+def fails_now(proposal: Proposal, errors: int) -> str:
+    """The same head passed before: the rules changed, or a function that they name."""
+    return (
+        f"`porchbot/validate` passed at {code(proposal.head[:10])} and now fails there with"
+        f" {number(errors, 'error')}: nobody pushed, so the rules on {code(proposal.base_ref)} or a"
+        " function changed. The check shows each at its line."
+    )
+
+
+def rejected_notice(owners: Iterable[str], login: str, reason: str) -> str:
+    """The answer to `/reject`, which is written for whoever has to go on."""
+    others = " ".join(f"@{owner}" for owner in sorted(owners) if owner != login)
+    text = f"{rejected(login, reason)}. It is a draft again: push the changes, then `/propose`."
+    return f"{others}: {text}" if others else text
+
+
 def rejected(login: str, reason: str) -> str:
     """Why a proposal went back to draft; kept in the summary."""
     return f"{person(login)} sent it back" + (f": {quote(reason)}" if reason else "")
@@ -636,6 +685,15 @@ def quote(text: str) -> str:
 def _one_line(text: str) -> str:
     # Names of files need not be UTF-8; what stands for their bytes can be sent nowhere.
     return " ".join(text.encode("utf-8", "replace").decode().split())
+
+
+def plain_line(text: str) -> str:
+    """Text of others as a title: one line, without what cannot be seen, and mentioning nobody.
+
+    A title is no Markdown: nothing in it can be escaped.
+    """
+    line = "".join(char for char in _one_line(text) if char.isprintable())
+    return re.sub(r"(?<!\w)@(?=\w)", "", line).removeprefix("kpt:").strip()
 
 
 def _plain(markdown: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cadlib.findings import Finding, Severity
 from lifecycle import messages as m
-from lifecycle.facts import Facts, Proposal, Stage, Touched
+from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Touched
 from lifecycle.merges import Doubt
 from lifecycle.policy import BrokenPolicy
 
@@ -26,7 +26,7 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
     if isinstance(proposal.policy, BrokenPolicy):
         parts.append(m.configuration_problems(proposal.policy))
     elif waits:
-        parts.append(missing(judgement))
+        parts += [missing(judgement), _unenforced(proposal)]
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
     found += proposal.configuration
     if found and proposal.stage is not Stage.PUBLISHED:
@@ -175,6 +175,19 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
             return f"Published {what}"
         case Stage.CLOSED:
             return f"Closed: {what}"
+
+
+def _unenforced(proposal: Proposal) -> str:
+    """That people can merge past the gates, and the setting that ends it."""
+    if proposal.enforced is not False or proposal.stage is not Stage.PROPOSED:
+        return ""
+    branch = m.code(proposal.base_ref)
+    return (
+        f"⚠️ {branch} does not require the check `{PUBLISH}`, so *Merge* also works while something"
+        " is missing (nothing is tagged then). An administrator can change that: *Settings → Rules"
+        f" → Rulesets → New branch ruleset*, target {branch}, *Require status checks to pass*, add"
+        f" `{PUBLISH}`."
+    )
 
 
 def _packages(proposal: Proposal) -> str:

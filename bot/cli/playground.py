@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 import bot
 from bot.postgres import EmbeddedPostgres
 from cadlib import yaml
+from lifecycle.facts import PUBLISH
 
 USERS: Mapping[str, str] = {
     "author": "write",
@@ -224,6 +225,14 @@ class Playground:
                     "name": _name(self._repo) if self._repo else "blueprints",
                     "source": str(source),
                     "members": dict(USERS),
+                    # What no gate lets through cannot be merged by hand either. The owner may
+                    # push to the branch, to configure it.
+                    "protect": {
+                        "~DEFAULT_BRANCH": {
+                            "required_checks": [{"context": PUBLISH, "app_id": APP_ID}],
+                            "allow_direct_push": True,
+                        }
+                    },
                 }
             ],
             "app": {

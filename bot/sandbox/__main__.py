@@ -4,7 +4,8 @@ It reads a file that says what the forge begins with, serves, and prints one JSO
 addresses and tokens when it is ready. SIGTERM or SIGINT ends it.
 
 The file: `{"users": [{"login", "name"?}], "repositories": [{"owner", "name", "source"?,
-"default_branch"?, "private"?, "members"?: {login: role}, "protect"?: {branch: {…}},
+"default_branch"?, "private"?, "members"?: {login: role},
+"protect"?: {branch or "~DEFAULT_BRANCH": {…}},
 "rulesets"?: [{"include"?: [pattern], …}]}],
 "app"?: {"id", "slug", "public_key", "webhook_url", "webhook_secret", "permissions", "events"}}`.
 Owners that are no users become accounts. The App is installed on every repository.
@@ -82,7 +83,8 @@ def _repository(state: State, given: Mapping[str, Any]) -> Repository:
     for login, role in given.get("members", {}).items():
         state.add_member(repo, login, role)
     for branch, rules in given.get("protect", {}).items():
-        state.protect(repo, branch, **_with_checks(rules))
+        name = repo.default_branch if branch == "~DEFAULT_BRANCH" else branch
+        state.protect(repo, name, **_with_checks(rules))
     for rules in given.get("rulesets", ()):
         state.rules.add(repo, **_with_checks(rules))
     return repo

@@ -141,8 +141,9 @@ def get_issue(request: Request) -> Answer:
 
 @route("PATCH", _ISSUE)
 def update_issue(request: Request) -> Answer:
-    """Change title, text, state or labels."""
+    """Change title, text, state, labels or assignees."""
     pull, labels = _pull(request), request.fields.names("labels")
+    assignees = request.fields.names("assignees")
     request.state.pulls.edit(
         pull,
         request.user,
@@ -152,6 +153,8 @@ def update_issue(request: Request) -> Answer:
     )
     if labels is not None:
         request.state.talk.set_labels(pull, request.user, labels)
+    if assignees is not None:
+        request.state.talk.assign(pull, assignees)
     return Answer(body=more.issue(request.links, pull))
 
 

@@ -218,6 +218,7 @@ class Pull:
     merged_by: User | None = None
     merge_commit_sha: str | None = None
     labels: list[Label] = field(default_factory=list)
+    assignees: list[User] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
     reactions: list[Reaction] = field(default_factory=list)

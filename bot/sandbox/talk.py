@@ -140,6 +140,15 @@ class Talk:
             self.remove_label(pull, user, label.name)
         self.add_labels(pull, user, names)
 
+    def assign(self, pull: Pull, logins: list[str]) -> None:
+        """Make the assignees exactly these; only who may read the repository can be one."""
+        users = [self._state.data.users.get(login.lower()) for login in logins]
+        found = [u for u in users if u and self._state.role(pull.repo, u) >= Role.READ]
+        if len(found) < len(logins):
+            raise invalid("Issue", "assignees")
+        pull.assignees = list(dict.fromkeys(found))
+        pull.updated_at = self._state.now()
+
     def _own(self, comment: Comment, user: User) -> None:
         repo = comment.pull.repo
         if comment.user is user or user.app is not None:

@@ -329,7 +329,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     "/reject turns a proposal into a draft": (
         facts(asks(PROPOSAL, AUTHOR, "/reject not yet")),
         False,
-        [a.SetDraft, a.React, *CHECKS, a.Say],
+        [a.SetDraft, a.Reply, a.React, *CHECKS, a.Say],
     ),
     "/approve by somebody who may is answered with a record": (
         settled(facts(PROPOSAL), then=lambda p: asks(p, APPROVER, "/approve", minutes=1)),

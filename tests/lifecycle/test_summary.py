@@ -65,6 +65,23 @@ def test_what_is_missing_comes_first_and_what_holds_is_folded() -> None:
     )
 
 
+NOTE = "⚠️ `main` does not require the check `porchbot/publish`, so *Merge* also works while"
+
+
+def test_a_base_that_does_not_require_the_check_is_told_once_with_the_setting() -> None:
+    """The short-cut relies on a check that binds nobody."""
+    text = _said(replace(BAD, enforced=False))
+
+    assert text.count(NOTE) == 1
+    assert "*Settings → Rules → Rulesets → New branch ruleset*, target `main`" in text
+    for other in (
+        replace(BAD, enforced=True),
+        replace(BAD, enforced=None),
+        replace(BAD, enforced=False, draft=True),
+    ):
+        assert NOTE not in _said(other)
+
+
 def test_nothing_people_read_on_a_phone_is_a_table() -> None:
     everything = replace(BAD, required=(Required("ci|x", "missing"),))
     texts = [_said(everything), *(_answer(everything, APPROVER, w) for w in ("/why", "/help"))]

@@ -1,0 +1,57 @@
+"""What the people of a proposal are told once, in a comment, because nobody else tells them.
+
+Forges notify about comments and mentions, not about check runs, nor about a summary that was
+edited. So a comment is written where somebody other than the author changed how the proposal
+stands: it went out of date, or its checks fail after somebody else's push or change of the rules.
+A hidden record in each comment names the occasion, so that none is told twice.
+"""
+
+from collections.abc import Iterator
+
+from lifecycle import memory, messages
+from lifecycle.actions import Reply
+from lifecycle.facts import VALIDATE, Conclusion, Facts, Proposal, Stage
+from lifecycle.policy import Policy
+
+
+def notices(facts: Facts, proposal: Proposal) -> list[Reply]:
+    """The comments that are still to be written."""
+    told = memory.noticed(proposal, facts.repository_id)
+    return [
+        Reply(
+            proposal.number,
+            messages.notice(owners(proposal), text),
+            memory.notice_record(occasion, proposal, facts.repository_id),
+        )
+        for occasion, text in _occasions(facts, proposal)
+        if occasion not in told
+    ]
+
+
+def owners(proposal: Proposal) -> frozenset[str]:
+    """Logins of those whose proposal it is: assigned to it, else who opened it."""
+    if proposal.assigned:
+        return frozenset(proposal.assigned)
+    return frozenset() if proposal.author.bot else frozenset({proposal.author.login})
+
+
+def _occasions(facts: Facts, proposal: Proposal) -> Iterator[tuple[str, str]]:
+    """What happened, as a key that stays the same while it is so, and what to say of it."""
+    if proposal.stage not in {Stage.DRAFT, Stage.PROPOSED} or not proposal.touched:
+        return
+    outdated = [t for t in proposal.touched if t.outdated]
+    if outdated and not proposal.draft:
+        left = ",".join(sorted(f"{t.package}@{t.origin[:10]}" for t in outdated))
+        yield f"outdated {left}", messages.went_out_of_date(outdated, proposal.base_ref)
+    if errors := sum(len(v.blocking) for v in proposal.verdicts):
+        yield from _failures(facts, proposal, errors)
+
+
+def _failures(facts: Facts, proposal: Proposal, errors: int) -> Iterator[tuple[str, str]]:
+    run = facts.checks.get(VALIDATE)
+    passed = run is not None and run.ours and run.conclusion == Conclusion.SUCCESS
+    if passed and isinstance(proposal.policy, Policy):
+        occasion = f"failed {proposal.head[:10]} {proposal.digest[:10]}"
+        yield occasion, messages.fails_now(proposal, errors)
+    elif owners(proposal) and proposal.pushed_by not in owners(proposal) | {""}:
+        yield f"failed {proposal.head[:10]}", messages.fails_after_push(proposal, errors)
