@@ -66,6 +66,16 @@ def test_one_of_our_names_that_another_app_must_report_is_not_ours() -> None:
     assert required.of_others(checks, US) == (checks[2], checks[3])
 
 
+def test_merges_are_bound_only_where_our_own_verdict_is_required() -> None:
+    """Fails when names alone are matched: another App's green check would then do."""
+    name = "porchbot/publish"
+
+    assert required.enforces([RequiredCheck(name, US)], US)
+    assert required.enforces([RequiredCheck("scan", None), RequiredCheck(name, None)], US)
+    assert not required.enforces([RequiredCheck(name, CI)], US)
+    assert not required.enforces([RequiredCheck("porchbot/validate", US)], US)
+
+
 def test_statuses_are_asked_for_only_where_they_could_answer() -> None:
     pinned, anybody = RequiredCheck("scan", CI), RequiredCheck("lint", None)
 
