@@ -5,13 +5,16 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from tests.fnrunner.confined.rego.values import GIVEN, VALUES
 from tests.fnrunner.confined.rego.verdicts import VERDICTS
 from tests.opa.agent import Agent, Answer, MissingError, Question
 from tests.opa.engine import Outcome, outcome
 
+_QUERY = "x = data.p.answer"
 _NAME = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<= )(?:data|test|generated)\.[\w.]+|\d+")
 
 
@@ -28,15 +31,25 @@ def main() -> int:
             return 2
         print(f"Open Policy Agent {agent.version}")
         asked = [each for each in agent.cases() if options.only in each[0].note]
-        own = [
-            Question(note=f"own/{name}/{'v1' if v1 else 'v0'}", modules=[text], v1=v1,
-                     query="x = data.p.answer", input=[each.input])
-            for name, each in VERDICTS.items()
-            for v1, text in ((False, each.v0), (True, each.v1))
-            if options.only in name
-        ]  # fmt: skip
+        own = [each for each in _own() if options.only in each.note]
         asked += zip(own, agent.ask(own), strict=True)
     return _report(asked)
+
+
+def _own() -> Iterator[Question]:
+    """Yield what our own tests ask."""
+    for v1 in (False, True):
+        version = "v1" if v1 else "v0"
+        for name, each in VERDICTS.items():
+            yield Question(
+                note=f"own/{name}/{version}", modules=[each.v1 if v1 else each.v0], v1=v1,
+                query=_QUERY, input=[each.input],
+            )  # fmt: skip
+        for call in VALUES:
+            text = f"package p\nanswer := {call}"
+            yield Question(
+                note=f"own/{call}/{version}", modules=[text], v1=v1, query=_QUERY, input=[GIVEN]
+            )
 
 
 def _report(asked: list[tuple[Question, Answer]]) -> int:

@@ -46,10 +46,10 @@ check and is named (D122).
 
 Policies are judged as Open Policy Agent judges them, in both versions of Rego. What is not
 available is refused when the template is read, with its line: `graphql.*`, `io.jwt.*`,
-`crypto.x509.*`, `providers.*`, `rego.*`, `uri.*`, `uuid.parse`, `json.patch`, `json.match_schema`
-and what else needs a schema, `net.cidr_merge`, `net.lookup_ip_addr`; strings with templates, `and`,
-`or` and `not { … }`; a whole package as a value (`data.lib`), and an object whose keys are rules of
-their own. Types are not checked before a policy runs.
+`crypto.x509.*`, `providers.*`, `rego.*`, `uri.*`, `uuid.parse`, `yaml.*`, `json.patch`,
+`json.remove`, schemas, `net.cidr_merge`, `net.lookup_ip_addr`, `regex.template_match`; strings
+with templates, `and`, `or` and `not { … }`; a whole package as a value (`data.lib`), and an object
+whose keys are rules of their own. Types are not checked before a policy runs.
 
 Policies have 10 seconds and 256 MiB of memory together, and neither files nor network.
 """,

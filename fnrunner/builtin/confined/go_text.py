@@ -57,7 +57,7 @@ def _parts(form: str, values: Sequence[str | float]) -> Iterator[str]:
 
 
 def _plain(value: str | float) -> str:
-    return float_text(value, exponent_from=21) if isinstance(value, float) else str(value)
+    return float_text(value, exponent_from=6) if isinstance(value, float) else str(value)
 
 
 def _padded(match: re.Match[str], value: str | float) -> str:

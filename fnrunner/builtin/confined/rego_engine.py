@@ -120,6 +120,7 @@ class Policy:
             return 'it has no rule `violation`: write violation[{"msg": msg}]'
         place, said = _PLACE.search(text), _SAID.search(text)
         words = _OURS.sub(r"\1: \2", " ".join((said["text"] if said else text).split()))
+        words = words.replace("not an i64", "numbers beyond 64 bits are not supported here")
         if place is None:
             return words
         line, column = int(place["line"]), int(place["column"])

@@ -19,7 +19,7 @@ FORMATS: dict[str, tuple[str, list[str | float], str]] = {
                      "%!d(string=a) %!s(int=1) %!f(int=2) %!t(string=true)"),
     "no verb": ("a%", [], "a%!(NOVERB)"),
     "large and small": ("%v %v %v %v", [1e20, 1e21, 0.0001, 0.00001],
-                        "100000000000000000000 1e+21 0.0001 1e-05"),
+                        "1e+20 1e+21 0.0001 1e-05"),
 }  # fmt: skip
 
 

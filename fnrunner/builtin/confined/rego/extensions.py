@@ -5,20 +5,23 @@ Those that begin with `ours` answer [value], or [] where they have no value.
 Source: Open Policy Agent, Policy Reference, "Built-in Functions".
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
 import ipaddress
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
 from fnrunner.builtin.confined.go_text import sprintf
+from fnrunner.builtin.confined.rego import encodings, expressions, readings
 
+_ESCAPED: Final = re.compile("[<>&\\u2028\\u2029]")
+_OTHER_VERBS: Final = re.compile(r"%[-+# 0]*[\d.]*(?:\[|\*|[a-zA-Z])(?<![vsdfFxXqeEgGobct])")
 _Number = int | float
+_LARGEST: Final = 2**63 - 1
 _SIMPLE: Final = 1 << 20  # largest denominator of what is taken for the number that was meant
 
 
@@ -35,44 +38,52 @@ def _intersect(one: str, other: str) -> list[bool]:
     return [first.version == second.version and first.overlaps(second)]
 
 
-def _unhex(text: str) -> list[str]:
-    try:
-        return [binascii.unhexlify(text).decode(errors="replace")]
-    except ValueError:
-        return []
-
-
-def _unbase64url(text: str) -> list[str]:
-    if not re.fullmatch(r"[A-Za-z0-9_-]*={0,2}", text):
-        return []
-    padded = text if text.endswith("=") else text + "=" * (-len(text) % 4)
-    try:
-        return [base64.urlsafe_b64decode(padded).decode(errors="replace")]
-    except ValueError:
-        return []
-
-
 def _sprintf(form: str, values: Sequence[str | float]) -> str:
     """Return a text with values put in.
 
     Raises:
-        ValueError: A verb for fractions is given a whole number: 100 or 100.0, between which the
-            engine knows no difference, while Go prints one of them as an error.
+        ValueError: A verb is not supported, or one for fractions is given a whole number: 100 or
+            100.0, between which the engine knows no difference, while Go prints one as an error.
     """
+    other = _OTHER_VERBS.search(form.replace("%%", ""))
+    if other:
+        raise ValueError(f"{other[0]} is not supported here. Use %v, %s, %d, %f, %x or %q")
     text = sprintf(form, values)
     if re.search(r"%![feEgG]\(int=", text):
         raise ValueError("%f of a whole number is not supported here. Use %v")
     return text
 
 
-def _is_glob(pattern: str) -> bool:
-    """Whether a pattern means the same here and there.
+def _is_layout(text: str) -> bool:
+    """Refuse layouts of times with the name of a zone, which the engine writes otherwise.
 
     Raises:
-        ValueError: It has an alternative without text, which the engine takes for none.
+        ValueError: It has one.
     """
-    if re.search(r"\{,|,,|,\}|\{\}", pattern):
-        raise ValueError(f"an empty alternative in a pattern is not supported here: {pattern}")
+    if "MST" in text or text in ("RFC1123", "RFC822", "RFC850", "UnixDate"):
+        raise ValueError(f"the layout {text} has the name of a zone. Use its offset: Z07:00")
+    return True
+
+
+def _are_plain(paths: Sequence[object]) -> bool:
+    """Refuse paths with escapes, which the engine does not know.
+
+    Raises:
+        ValueError: One has some.
+    """
+    if any(isinstance(each, str) and "~" in each for each in paths):
+        raise ValueError("paths with ~ are not supported here. Write them as arrays")
+    return True
+
+
+def _printable(empty_sets: int) -> bool:
+    """Refuse to print empty sets within others, which the engine prints as objects.
+
+    Raises:
+        ValueError: There are some.
+    """
+    if empty_sets:
+        raise ValueError("an empty set within what is printed is not supported here. Leave it out")
     return True
 
 
@@ -88,15 +99,6 @@ def _no_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def _replace_n(patterns: Mapping[Any, Any], text: str) -> list[str]:
-    """Replace what is found first, and of several that begin there the first by name."""
-    if not all(isinstance(part, str) for pair in patterns.items() for part in pair):
-        return []
-    names = sorted(patterns, key=lambda name: name.encode())
-    found = re.compile("|".join(map(re.escape, names)) if names else "(?!)")
-    return [found.sub(lambda match: patterns[match[0]], text)]
-
-
 def _exact(value: _Number) -> Fraction:
     """Return the number that was meant, such as 1/3 for the float nearest to it."""
     if isinstance(value, int):
@@ -105,8 +107,26 @@ def _exact(value: _Number) -> Fraction:
     return near if float(near) == value else Fraction(repr(value))
 
 
+def _sum(values: Sequence[_Number]) -> list[_Number]:
+    return _number(sum(map(_exact, values), Fraction(0)))
+
+
+def _product(values: Sequence[_Number]) -> list[_Number]:
+    found = math.prod(values)  # fractions as floats have them: so it is there
+    return _number(Fraction(found))
+
+
 def _number(value: Fraction) -> list[_Number]:
-    return [value.numerator if value.denominator == 1 else float(value)]
+    """Return a number for the engine.
+
+    Raises:
+        OverflowError: It is whole, and longer than the engine keeps.
+    """
+    if value.denominator != 1:
+        return [float(value)]
+    if not -_LARGEST - 1 <= value <= _LARGEST:
+        raise OverflowError("numbers beyond 64 bits are not supported here")
+    return [value.numerator]
 
 
 def _with_numbers(
@@ -157,17 +177,44 @@ FUNCTIONS: Final[Mapping[str, tuple[int, Callable[..., object]]]] = {
         for name in ("md5", "sha1", "sha256", "sha512")
     },
     "ours.sprintf": (2, _sprintf),
-    "ours.base64url.decode": (1, _unbase64url),
+    "ours.are_plain": (1, _are_plain),
+    "ours.base64.decode": (1, encodings.from_base64),
+    "ours.base64url.decode": (1, encodings.from_base64url),
     "ours.div": (2, _div),
-    "ours.hex.decode": (1, _unhex),
-    "ours.is_glob": (1, _is_glob),
+    "ours.escaped": (1, encodings.escaped),
+    "ours.glob.match": (3, expressions.glob_match),
+    "ours.glob.quote_meta": (1, lambda text: [expressions.glob_quote(text)]),
+    "ours.hex.decode": (1, encodings.from_hex),
+    "ours.is_layout": (1, _is_layout),
     "ours.is_json": (1, _is_json),
+    "ours.is_version": (1, readings.is_version),
+    "ours.lower": (1, lambda text: [encodings.lower(text)]),
     "ours.minus": (2, _with_numbers(lambda one, other: one - other)),
     "ours.mul": (2, _with_numbers(lambda one, other: one * other)),
     "ours.net.cidr_intersects": (2, _intersect),
     "ours.plus": (2, _with_numbers(lambda one, other: one + other)),
+    "ours.printable": (1, _printable),
+    "ours.product": (1, _product),
+    "ours.regex.find_all_string_submatch_n": (3, expressions.regex_find_groups),
+    "ours.regex.find_n": (3, expressions.regex_find),
+    "ours.regex.is_valid": (1, expressions.regex_is_valid),
+    "ours.regex.match": (2, expressions.regex_match),
+    "ours.regex.replace": (3, expressions.regex_replace),
+    "ours.regex.split": (2, expressions.regex_split),
     "ours.rem": (2, _rem),
+    "ours.semver.compare": (2, readings.compare_versions),
     "ours.strings.count": (2, lambda text, part: [text.count(part)]),
-    "ours.strings.replace_n": (2, _replace_n),
+    "ours.strings.replace_n": (2, encodings.replace_n),
+    "ours.sum": (1, _sum),
+    "ours.time.add_date": (4, readings.add_date),
+    "ours.time.parse_duration_ns": (1, readings.duration),
+    "ours.time.parse_rfc3339_ns": (1, readings.moment),
+    "ours.units.parse": (1, readings.amount),
+    "ours.units.parse_bytes": (1, readings.size),
+    "ours.upper": (1, lambda text: [encodings.upper(text)]),
+    "ours.urlquery.decode": (1, encodings.from_query),
+    "ours.urlquery.decode_object": (1, encodings.from_form),
+    "ours.urlquery.encode": (1, lambda text: [encodings.to_query(text)]),
+    "ours.urlquery.encode_object": (1, encodings.to_form),
 }
 """By name: how many arguments a function has, and what it does."""

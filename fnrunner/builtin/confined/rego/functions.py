@@ -40,7 +40,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "L": "_separators({0})",
     "m": "_moment({0})",
     "f": "_formed({0})",
-    "r": "is_string({0}); regex.is_valid({0})",
+    "I": "_instant({0})",
 }
 # Functions of the engine by name: what their arguments have to be, and what else must hold.
 _FUNCTIONS: Final[Mapping[str, tuple[str, str]]] = {
@@ -48,7 +48,6 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "array.concat": ("aa", ""),
     "array.reverse": ("a", ""),
     "array.slice": ("aii", ""),
-    "base64.decode": ("s", "base64.is_valid({0})"),
     "base64.encode": ("s", ""),
     "base64url.encode": ("s", ""),
     "base64url.encode_no_pad": ("s", ""),
@@ -65,18 +64,13 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "endswith": ("ss", ""),
     "floor": ("n", ""),
     "format_int": ("ni", "{{2, 8, 10, 16}}[{1}]"),
-    "glob.match": ("sLs", "ours.is_glob({0})"),
-    "glob.quote_meta": ("s", ""),
     "graph.reachable": ("oA", ""),
     "graph.reachable_paths": ("oA", ""),
     "hex.encode": ("s", ""),
-    "indexof": ("ss", ""),
+    "indexof": ("ss", '{1} != ""'),
     "indexof_n": ("ss", '{1} != ""'),
     "intersection": ("T", ""),
-    "json.filter": ("oJ", ""),
-    "json.marshal": ("x", ""),
-    "json.remove": ("oJ", ""),
-    "lower": ("s", ""),
+    "json.filter": ("oJ", "ours.are_plain([y | y := {1}[_]])"),
     "max": ("A", ""),
     "min": ("A", ""),
     "net.cidr_contains": ("ss", ""),
@@ -88,21 +82,11 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "object.get": ("oxx", ""),
     "object.keys": ("o", ""),
     "object.remove": ("oK", ""),
-    "object.subset": ("KK", ""),
     "object.union": ("oo", ""),
     "object.union_n": ("O", ""),
-    "product": ("N", ""),
     "rand.intn": ("si", ""),
-    "regex.find_all_string_submatch_n": ("rsi", ""),
-    "regex.find_n": ("rsi", ""),
-    "regex.is_valid": ("x", ""),
-    "regex.match": ("rs", ""),
-    "regex.replace": ("srs", ""),
-    "regex.split": ("rs", ""),
-    "regex.template_match": ("ssss", ""),
     "replace": ("sss", ""),
     "round": ("n", ""),
-    "semver.compare": ("ss", "semver.is_valid({0}); semver.is_valid({1})"),
     "sort": ("A", ""),
     "split": ("ss", ""),
     "startswith": ("ss", ""),
@@ -110,15 +94,11 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "strings.any_suffix_match": ("PP", ""),
     "strings.reverse": ("s", ""),
     "substring": ("sii", "{1} >= 0"),
-    "sum": ("N", ""),
-    "time.add_date": ("miii", ""),
     "time.clock": ("m", ""),
     "time.date": ("m", ""),
     "time.diff": ("mm", ""),
-    "time.format": ("f", ""),
-    "time.parse_duration_ns": ("s", ""),
+    "time.format": ("f", "_told({0})"),
     "time.parse_ns": ("ss", ""),
-    "time.parse_rfc3339_ns": ("s", "_is_moment({0})"),
     "time.weekday": ("m", ""),
     "to_number": ("x", "_is_number({0})"),
     "trim": ("ss", ""),
@@ -128,15 +108,6 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "trim_space": ("s", ""),
     "trim_suffix": ("ss", ""),
     "union": ("T", ""),
-    "units.parse": ("s", "_is_amount({0})"),
-    "units.parse_bytes": ("s", "_is_amount({0})"),
-    "upper": ("s", ""),
-    "urlquery.decode": ("s", ""),
-    "urlquery.decode_object": ("s", ""),
-    "urlquery.encode": ("s", ""),
-    "urlquery.encode_object": ("o", ""),
-    "yaml.marshal": ("x", ""),
-    "yaml.unmarshal": ("s", "yaml.is_valid({0})"),
 }
 # Functions that are as they should be, with the number of their arguments.
 _PLAIN: Final[Mapping[str, int]] = {
@@ -144,20 +115,38 @@ _PLAIN: Final[Mapping[str, int]] = {
         ("is_array", "is_boolean", "is_null", "is_number", "is_object", "is_set", "is_string"), 1
     ),
     "time.now_ns": 0,
-    "trace": 1,
     "type_name": 1,
     "uuid.rfc4122": 1,
 }
 _ANY_NUMBER: Final = ("print",)
 # Functions of ours in Python, by name: they answer [value], or [] where there is none.
 _OURS: Final[Mapping[str, tuple[str, str]]] = {
+    "base64.decode": ("s", ""),
     "base64url.decode": ("s", ""),
     **{f"crypto.{name}": ("s", "") for name in ("md5", "sha1", "sha256")},
     **{f"crypto.hmac.{name}": ("ss", "") for name in ("md5", "sha1", "sha256", "sha512")},
+    "glob.quote_meta": ("s", ""),
     "hex.decode": ("s", ""),
+    "lower": ("s", ""),
     "net.cidr_intersects": ("ss", ""),
+    "regex.find_all_string_submatch_n": ("ssi", ""),
+    "regex.find_n": ("ssi", ""),
+    "regex.match": ("ss", ""),
+    "regex.replace": ("sss", ""),
+    "regex.split": ("ss", ""),
+    "semver.compare": ("ss", ""),
     "strings.count": ("ss", ""),
     "strings.replace_n": ("os", ""),
+    "time.add_date": ("Iiii", ""),
+    "time.parse_duration_ns": ("s", ""),
+    "time.parse_rfc3339_ns": ("s", ""),
+    "units.parse": ("s", ""),
+    "units.parse_bytes": ("s", ""),
+    "upper": ("s", ""),
+    "urlquery.decode": ("s", ""),
+    "urlquery.decode_object": ("s", ""),
+    "urlquery.encode": ("s", ""),
+    "urlquery.encode_object": ("o", ""),
 }
 # Operations that stop the engine where they have no value, or work with numbers otherwise.
 OPERATIONS: Final[Mapping[str, str]] = {
@@ -171,12 +160,20 @@ OPERATIONS: Final[Mapping[str, str]] = {
 }
 _WRITTEN: Final = {
     "base64.is_valid": 1,
+    "glob.match": 3,
     "json.is_valid": 1,
+    "json.marshal": 1,
     "json.unmarshal": 1,
     "keyed_member": 3,
     "member": 2,
+    "members": 1,
+    "object.subset": 2,
+    "product": 1,
+    "regex.is_valid": 1,
     "semver.is_valid": 1,
     "sprintf": 2,
+    "sum": 1,
+    "trace": 1,
     "walk": 1,
     **dict.fromkeys(OPERATIONS.values(), 2),
 }
@@ -190,8 +187,8 @@ OLD: Final[Mapping[str, tuple[int, str]]] = {
     "cast_object": (1, "has_cast_object(x) := x if is_object(x)"),
     "cast_set": (1, "has_cast_set(x) := {y | y := x[_]} if _many(x)"),
     "cast_string": (1, "has_cast_string(x) := x if is_string(x)"),
-    "re_match": (2, "has_re_match(p, x) := regex.match(p, x) if {\n"
-        "is_string(p); is_string(x); regex.is_valid(p)\n}"),
+    "re_match": (2, "has_re_match(p, x) := y if {\n"
+        "is_string(p); is_string(x); [y] = ours.regex.match(p, x)\n}"),
     "set_diff": (2, "has_set_diff(a, b) := a - b if { is_set(a); is_set(b) }"),
 }  # fmt: skip
 _NAME: Final = re.compile(r"\b(?:has)?_\w+")
@@ -219,7 +216,13 @@ _instant(x) if { _whole(x); x >= -9223372036854775808; x <= 9223372036854775807 
 _printed(x) := x if is_string(x)
 _printed(x) := x if is_number(x)
 _printed(x) := "set()" if x == set()
-_printed(x) := y if { not is_string(x); not is_number(x); x != set(); y := sprintf("%v", [x]) }
+_printed(x) := y if {
+    not is_string(x)
+    not is_number(x)
+    x != set()
+    ours.printable(count([1 | walk(x, [_, v]); v == set()]))
+    y := sprintf("%v", [x])
+}
 has_sprintf(form, xs) := y if {
     is_string(form)
     is_array(xs)
@@ -227,6 +230,7 @@ has_sprintf(form, xs) := y if {
 }
 has_member(x, xs) := y if { _goes(xs); y := x in xs }
 has_member(_, xs) := false if not _goes(xs)
+has_members(xs) := xs if _goes(xs)
 has_keyed_member(k, v, xs) := y if { _listed(xs); y := k, v in xs }
 has_keyed_member(k, v, xs) := k == v if { is_set(xs); v in xs }
 has_keyed_member(_, v, xs) := false if { is_set(xs); not v in xs }
@@ -236,8 +240,27 @@ _listed(xs) if {"array", "object"}[type_name(xs)]
 has_base64_is_valid(x) := base64.is_valid(x) if is_string(x)
 has_json_is_valid(x) := ours.is_json(x) if is_string(x)
 has_json_is_valid(x) := false if not is_string(x)
+has_json_marshal(x) := ours.escaped(json.marshal(x))
 has_json_unmarshal(x) := json.unmarshal(x) if { is_string(x); ours.is_json(x) }
-has_semver_is_valid(x) := semver.is_valid(x) if is_string(x)
+has_glob_match(p, d, x) := y if {
+    is_string(p); is_string(x); is_null(d)
+    [y] = ours.glob.match(p, [], x)
+}
+has_glob_match(p, d, x) := y if {
+    is_string(p); is_string(x); is_array(d); _texts(d)
+    [y] = ours.glob.match(p, {true: ["."], false: d}[count(d) == 0], x)
+}
+has_object_subset(a, b) := y if { _keyed(a); _keyed(b); b != []; y := object.subset(a, b) }
+has_object_subset(a, b) := true if { is_array(a); b == [] }
+has_product(xs) := y if { _numbers(xs); [y] = ours.product([x | x := xs[_]]) }
+has_sum(xs) := y if { _numbers(xs); [y] = ours.sum([x | x := xs[_]]) }
+has_regex_is_valid(x) := ours.regex.is_valid(x) if is_string(x)
+has_regex_is_valid(x) := false if not is_string(x)
+has_trace(x) := true if is_string(x)
+_keyed(x) if {"array", "object", "set"}[type_name(x)]
+_told(x) if _moment(x)
+_told(x) if { is_array(x); count(x) == 3; ours.is_layout(x[2]) }
+has_semver_is_valid(x) := ours.is_version(x) if is_string(x)
 has_semver_is_valid(x) := false if not is_string(x)
 has_walk(x) := [[p, v] | walk(x, [p, v])]
 has_plus(a, b) := y if { is_number(a); is_number(b); [y] = ours.plus(a, b) }
@@ -250,12 +273,6 @@ _is_number(x) if {"boolean", "null", "number"}[type_name(x)]
 _is_number(x) if {
     is_string(x)
     regex.match(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`, x)
-}
-_is_amount(x) if {
-    regex.match(`^"?[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?[a-zA-Z]{0,3}"?$`, x)
-}
-_is_moment(x) if {
-    regex.match(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?(Z|[+-][0-9:]{5})$`, x)
 }
 """
 

@@ -231,7 +231,9 @@ class Names:
                     literal,
                     key=None if first is None else term(first),
                     value=term(literal.value),
-                    domain=term(literal.domain),
+                    domain=Call(
+                        literal.at, self._ours(literal.at, "members"), (term(literal.domain),)
+                    ),
                     withs=withs,
                 )
             case Every():

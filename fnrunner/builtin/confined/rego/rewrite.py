@@ -6,14 +6,14 @@ Rules:
       the brackets of a reference. Where it is undefined, so is the body. The sides of `==` and
       `=`, and a reference itself, stay in the negation.
     - A variable of a negated literal must have a value elsewhere.
-    - So is the value of a `with`, which is worked out without it.
     - A call with one argument more than its function has gives its value to that.
 
-Source: Open Policy Agent, Policy Language, "Negation", "Universal Quantification" and "With
-Keyword"; its compiler, stages RewriteExprTerms, RewriteWithValues and RewriteDynamicTerms.
+Source: Open Policy Agent, Policy Language, "Negation" and "Universal Quantification"; its
+compiler, stages RewriteExprTerms and RewriteDynamicTerms.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
@@ -41,7 +41,6 @@ from fnrunner.builtin.confined.rego.syntax import (
     Var,
     With,
     children,
-    dotted,
     head_terms,
     rebuilt,
     rebuilt_name,
@@ -127,8 +126,14 @@ class Rewriter:
         return name, (*(body or ()), found)
 
     def _with_args_apart(self, rule: Rule) -> Rule:
-        args, tests = [], []
+        args: list[Term] = []
+        tests: list[Literal] = []
         for each in rule.head.args or ():
+            if isinstance(each, Var) and each.name != ANY and each in args:
+                again = Var(each.at, self._fresh())
+                tests.append(Test(each.at, Infix(each.at, "==", each, again)))
+                args.append(again)
+                continue
             arg, more = patterns.apart(each, self._globals, self._fresh)
             args.append(arg)
             tests += more
@@ -158,15 +163,13 @@ class Rewriter:
         """Return a literal, behind those that work out what it needs."""
         if isinstance(literal, Some):
             return [literal]
-        before: list[Literal] = []
-        withs = self._withs(literal.withs, before, known)
+        withs = self._withs(literal.withs, known)
         match literal:
             case Test(term=Infix(operator=operator) as term) if (
                 not literal.negated and operator in (UNIFY, ASSIGN)
             ):
                 term = rebuilt(term, lambda each: self._deep(each, known))
-                taken = self._taken_apart(replace(literal, term=term, withs=withs), bound)
-                return [*before, *taken]
+                return self._taken_apart(replace(literal, term=term, withs=withs), bound)
             case Test(term=term):
                 made: list[Term] = []
                 term = self._deep(term, known)
@@ -174,34 +177,32 @@ class Rewriter:
                     term = self._negation(term, made)
                     _check(term, known | frozenset(_names(made)) | self._globals)
                     term = self._outside(term, made)
-                before += (Test(literal.at, each, withs=withs) for each in made)
+                before = [Test(literal.at, each, withs=withs) for each in made]
                 return [*before, replace(literal, term=self._with_output(term), withs=withs)]
             case Every(key=key, value=value, domain=domain, body=body):
                 names = {each.name for each in (key, value) if each is not None}
                 domain = self._deep(domain, known)
                 body = self._body(body, known | names)
-                return [*before, replace(literal, domain=domain, body=body, withs=withs)]
+                return [replace(literal, domain=domain, body=body, withs=withs)]
             case SomeIn(key=first, value=value, domain=domain):
                 first = None if first is None else self._deep(first, known)
                 value, domain = self._deep(value, known), self._deep(domain, known)
                 some = replace(literal, key=first, value=value, domain=domain, withs=withs)
-                return [*before, *self._members(some)]
+                return self._members(some)
 
     def _members(self, some: SomeIn) -> list[Literal]:
-        """Return what goes through the members of a domain; of what has none there are none."""
-        at = some.at
-        domain = Var(at, self._fresh())
-        names = frozenset(each.name for part in (some.key, some.value) for each in _vars(part))
-        first = Var(at, ANY) if some.key is None else some.key
-        value = Var(at, self._fresh()) if some.value == Var(some.value.at, ANY) else some.value
-        member = Infix(at, UNIFY, value, Ref(at, domain, (first,)))
+        """Return what goes through the members of a domain, objects among them taken apart."""
+        if not patterns.is_pattern(some.value, self._globals):
+            return [some]
+        at, member = some.at, Var(some.at, self._fresh())
+        names = frozenset(_names((some.value,)))
         return [
-            Test(at, Infix(at, ASSIGN, domain, some.domain), withs=some.withs),
             *patterns.declared(names, at),
-            *self._taken_apart(Test(at, member)),
+            replace(some, value=member),
+            *self._taken_apart(Test(at, Infix(at, UNIFY, some.value, member)), {member.name}),
         ]
 
-    def _taken_apart(self, test: Test, bound: frozenset[str] = frozenset()) -> list[Literal]:
+    def _taken_apart(self, test: Test, bound: AbstractSet[str]) -> list[Literal]:
         """Return a unification whose patterns are taken apart.
 
         Args:
@@ -233,18 +234,8 @@ class Rewriter:
         unified = replace(test, term=replace(term, left=left, right=right, operator=operator))
         return [*before, unified, *after]
 
-    def _withs(
-        self, withs: Iterable[With], before: list[Literal], known: frozenset[str]
-    ) -> tuple[With, ...]:
-        made = []
-        for each in withs:
-            value = self._deep(each.value, known)
-            if not self._still(value) and self._arity(dotted(value)) is None:
-                name = Var(value.at, self._fresh())
-                before.append(Test(value.at, Infix(value.at, ASSIGN, name, value)))
-                value = name
-            made.append(replace(each, value=value))
-        return tuple(made)
+    def _withs(self, withs: Iterable[With], known: frozenset[str]) -> tuple[With, ...]:
+        return tuple(replace(each, value=self._deep(each.value, known)) for each in withs)
 
     def _still(self, term: Term) -> bool:
         """Whether a term is there as it is, with nothing to work out."""
@@ -365,5 +356,6 @@ def _check(term: Term, known: frozenset[str]) -> None:
             term.at,
             f"{name} has no value outside the negation. Put what is negated into a rule of its own",
         )
-    for each in children(term):
-        _check(each, known)
+    if not isinstance(term, Comprehension):  # what is in one has a body of its own
+        for each in children(term):
+            _check(each, known)

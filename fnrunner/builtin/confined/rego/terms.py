@@ -61,6 +61,7 @@ class TermReader:
     def __init__(self, tokens: list[Token], keywords: frozenset[str]) -> None:
         self._tokens = tokens
         self._position = 0
+        self._known: dict[int, tuple[Term | RegoError, int]] = {}
         self.keywords = keywords
 
     # --- tokens ------------------------------------------------------------------------------
@@ -228,6 +229,19 @@ class TermReader:
         return found
 
     def _simple(self) -> Term:
+        """Read a term without operators, once for each place where one may begin."""
+        begin = self._position
+        if begin not in self._known:
+            try:
+                self._known[begin] = self._read_simple(), self._position
+            except RegoError as error:
+                self._known[begin] = error, begin
+        found, self._position = self._known[begin]
+        if isinstance(found, RegoError):
+            raise RegoError(found.at, found.problem)
+        return found
+
+    def _read_simple(self) -> Term:
         token = self.token
         if token.kind == "sign" and token.text == "-":
             return self._negative()

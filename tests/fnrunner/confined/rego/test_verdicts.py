@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 import regorus
 
+from fnrunner.builtin.confined.rego import tokens
+from fnrunner.builtin.confined.rego.syntax import Term
+from fnrunner.builtin.confined.rego.terms import TermReader
 from fnrunner.builtin.confined.rego_engine import Policy, PolicyError
 from tests.fnrunner.confined.rego.verdicts import CHAINS, INPUT, VERDICTS, Verdict
 
@@ -77,3 +80,22 @@ def test_what_is_not_available_is_refused_by_name(rules: str, said: str) -> None
     with pytest.raises(PolicyError) as error:
         policy(f"package p\n{rules}", v1=True)
     assert str(error.value).startswith(said)
+
+
+class Counting(TermReader):
+    """Counts what it reads."""
+
+    reads = 0
+
+    def _read_simple(self) -> Term:
+        self.reads += 1
+        return super()._read_simple()
+
+
+def test_deep_terms_are_read_once() -> None:
+    """Short-cut: read a term anew as a comprehension, a set and an object, at every depth."""
+    depth = 6
+    text = '{"a": [' * depth + "1" + "]}" * depth
+    reader = Counting(tokens.read(text), tokens.KEYWORDS)
+    reader.term()
+    assert reader.reads == 3 * depth + 1

@@ -177,6 +177,11 @@ VERDICTS: Final = {
     "a builtin of what it cannot use": Verdict(
         "answer := [f | f := [1 | lower(input.four)]]", [[[]]], "errors of builtins are undefined"
     ),
+    "one argument given twice": Verdict("f(x, x) := 1\nanswer := f(1, 2)", [], _UNIFY),
+    "some in some": Verdict(
+        "answer := [[x, y] | some x in [1, 2]; some y in [3]]", [[[1, 3], [2, 3]]],
+        "membership: each `some` goes through all members for each of those before it",
+    ),
     "one bound twice": Verdict("answer := x IF { [x, x] = [1, 2] }", [],
                                "unification: a variable has one value"),
     "a sum of fractions": Verdict("answer := 0.1 + 0.2", [0.3], _NUMBERS),
