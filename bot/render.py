@@ -17,11 +17,11 @@ import structlog
 
 from bot import metrics
 from bot.git import Snapshot
-from cadlib import diff, render
+from cadlib import diff, render, secrets
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.images import resolve_image
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, STREAM, Limits
 from cadlib.package import Entry, Files, join
 from fnrunner.errors import (
     FunctionError,
@@ -120,7 +120,8 @@ class Judge:
             validators=[_function(f) for f in policy.validators],
             limits=self._limits,
         )
-        rendered, broken = await self._drive(steps)
+        secret = set(await asyncio.to_thread(_secrets, files.values()))
+        rendered, broken = await self._drive(steps, secret)
         if rendered is None:
             return Verdict(package=package, broken=broken)
         changed = await asyncio.to_thread(diff.changes, before, files)
@@ -129,7 +130,7 @@ class Judge:
         return Verdict(
             package=package,
             changes={join(package, path): data for path, data in rendered.changes.items()},
-            findings=tuple(_placed(finding, package) for finding in softened),
+            findings=tuple(_placed(_discreet(f, secret), package) for f in softened),
             functions=rendered.calls,
             versions={
                 step.image: Version(step.source, step.digest)
@@ -144,8 +145,14 @@ class Judge:
     def _read(self, git: Snapshot, tree: str, origin: str) -> tuple[Files, Files]:
         return git.files(tree, self._limits), git.files(origin, self._limits) if origin else {}
 
-    async def _drive(self, steps: render.Steps) -> tuple[render.Rendered | None, str]:
+    async def _drive(
+        self, steps: render.Steps, secret: set[str]
+    ) -> tuple[render.Rendered | None, str]:
         """Carry out each call of a rendering; parsing and editing run in a thread.
+
+        Args:
+            steps: The rendering.
+            secret: Values that must not be said; those that functions put into Secrets are added.
 
         Returns:
             The rendering; or None, and why a function could not be run, which an operator mends.
@@ -159,6 +166,8 @@ class Judge:
             try:
                 with metrics.STEP_SECONDS.labels("function").time():
                     ran = await self._client.run(step.image, step.resources)
+                if step.step.startswith("mutators"):
+                    secret |= await asyncio.to_thread(secrets.values, ran.resources, STREAM)
                 outcome = render.Outcome(
                     resources=ran.resources,
                     results=ran.results,
@@ -168,17 +177,35 @@ class Judge:
                 )
             except FunctionError as error:
                 if isinstance(error, FunctionUnavailableError) and error.passing:
-                    return None, _not_run(steps, step.image, error)
+                    return None, _not_run(steps, step.image, error, secret)
                 outcome = render.Outcome(error=str(error))
             except (RunnerBusyError, RunnerBrokenError) as error:
-                return None, _not_run(steps, step.image, error)
+                return None, _not_run(steps, step.image, error, secret)
 
 
-def _not_run(steps: render.Steps, image: str, error: Exception) -> str:
+def _not_run(steps: render.Steps, image: str, error: Exception, secret: Iterable[str]) -> str:
     """End a rendering that cannot go on now, which is no fault of the package."""
     steps.close()
-    log.warning("function not run", image=image, error=str(error))
-    return str(error)
+    why = secrets.redacted(str(error), secret)
+    log.warning("function not run", image=image, error=why)
+    return why
+
+
+def _secrets(files: Iterable[Entry]) -> frozenset[str]:
+    """The values of all Secrets in files that functions may see."""
+    return frozenset(value for file in files for value in secrets.values(file.data))
+
+
+def _discreet(finding: Finding, secret: Iterable[str]) -> Finding:
+    """A finding without values of Secrets, whichever function speaks of them."""
+    proposed = finding.proposed
+    return replace(
+        finding,
+        message=secrets.redacted(finding.message, secret),
+        place=replace(finding.place, field=secrets.redacted(finding.place.field, secret)),
+        fix=secrets.redacted(finding.fix, secret),
+        proposed=None if proposed is None else secrets.redacted(proposed, secret),
+    )
 
 
 def _advance(steps: render.Steps, outcome: render.Outcome | None) -> render.Call | render.Rendered:

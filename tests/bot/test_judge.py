@@ -107,3 +107,34 @@ def test_an_upgrade_of_the_bot_is_no_other_behaviour() -> None:
 
     assert old.behaviour == new.behaviour != other.behaviour
     assert Version("pipeline", "sha256:one").behaviour == "sha256:one"
+
+
+async def test_no_function_says_a_secret(tmp_path: Path) -> None:
+    """Fails when only differences hide values: functions say them in their own words."""
+    word = "hunter2-and-more"
+
+    class Talker:
+        async def run(
+            self, image: str, resources: bytes, *, seconds: float | None = None
+        ) -> Outcome:
+            said = f"results:\n- {{message: 'bad password {word}', severity: error}}\n"
+            return Outcome(resources + said.encode(), digest="sha256:one")
+
+    (tmp_path / "Kptfile").write_text(KPTFILE)
+    (tmp_path / "secret.yaml").write_text(
+        f"apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\nstringData: {{p: {word}}}\n"
+    )
+    who = ["-c", "user.name=a", "-c", "user.email=a@users.example"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True)
+    tree = subprocess.run(
+        ["git", "rev-parse", "HEAD^{tree}"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    with Mirror(tmp_path / ".git", "").open() as opened:
+        verdict = await Judge(Talker()).verdict(opened, "", tree, "", POLICY)
+
+    assert [f.message for f in verdict.findings] == ["bad password [secret value]"]

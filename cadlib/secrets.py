@@ -1,0 +1,101 @@
+"""Values of Secrets, and texts without them.
+
+Functions say what they found in their own words, values included. What is shown to people goes
+through `redacted` with every value that a Secret had on the way: as it stands in `data`, decoded,
+as in `stringData`, encoded, line by line, and as JSON would write it.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from cadlib.errors import PackageError
+from cadlib.limits import DEFAULT, Limits
+from cadlib.yaml import read as read_yaml
+
+HIDDEN = "[secret value]"
+"""Stands where a value of a Secret stood."""
+
+_FIELDS = ("data", "stringData")
+_SHORTEST = 3
+# A shorter value is no secret, and would be found in every other word.
+_LONG = 8
+# From here on a value is taken out of the middle of words, too.
+
+
+_MAY_HOLD = re.compile(rb"\bSecret\b|\\")
+# An escape can spell the word as well.
+
+
+def values(resources: bytes, limits: Limits = DEFAULT) -> frozenset[str]:
+    """Collect what must not be said of the Secrets in a ResourceList, or any YAML, UTF-8.
+
+    Text that cannot be read holds nothing that a function could have told apart either.
+    """
+    if not _MAY_HOLD.search(resources):
+        return frozenset()
+    try:
+        documents = read_yaml(resources, limits=limits).documents
+    except PackageError:
+        return frozenset()
+    found = (text for document in documents for text in _secret(document.value))
+    return frozenset(each for text in found for each in _spellings(text) if len(each) >= _SHORTEST)
+
+
+def redacted(text: str, secret: Iterable[str]) -> str:
+    """Return a text with every one of these values replaced, the longest first."""
+    for value in sorted(secret, key=lambda each: (-len(each), each)):
+        if value not in text:
+            continue
+        exact = re.escape(value)
+        pattern = exact if len(value) >= _LONG else rf"(?<!\w){exact}(?!\w)"
+        text = re.sub(pattern, HIDDEN, text)
+    return text
+
+
+def _secret(value: object) -> Iterator[str]:
+    """The texts in Secrets, however deep they lie: in lists, and in copies of resources."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            if each.get("kind") == "Secret":
+                for field in _FIELDS:
+                    yield from _texts(each.get(field))
+            pending += each.values()
+        elif isinstance(each, list):
+            pending += each
+        elif isinstance(each, str) and each.startswith("{") and "Secret" in each:
+            with suppress(ValueError):  # what kubectl applied last, as JSON
+                pending.append(json.loads(each))
+
+
+def _texts(value: object) -> Iterator[str]:
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            pending += each.values()
+        elif isinstance(each, list):
+            pending += each
+        elif each is not None and not isinstance(each, bool):
+            yield str(each)
+
+
+def _spellings(text: str) -> Iterator[str]:
+    plain = [text]
+    try:
+        plain.append(base64.b64decode("".join(text.split()), validate=True).decode())
+    except (binascii.Error, ValueError):
+        plain.append(base64.b64encode(text.encode("utf-8", "replace")).decode())
+    for each in plain:
+        yield each
+        yield each.strip()
+        yield json.dumps(each)[1:-1]
+        yield json.dumps(each, ensure_ascii=False)[1:-1]
+        yield " ".join(each.split())
+        if "\n" in each:
+            yield from (line.strip() for line in each.split("\n"))
