@@ -310,14 +310,14 @@ def proposal_body(packages: Sequence[str], pusher: str) -> str:
 
 def render_commit(packages: Sequence[str], trailers: Sequence[str]) -> str:
     """Message of a render commit."""
-    shown = ", ".join(_one_line(p) or "root package" for p in packages)
-    return f"Render {_one_line(shown)}"[:200] + "\n\n" + "\n".join(trailers)
+    shown = ", ".join(committed(p) or "root package" for p in packages)
+    return f"Render {shown}"[:200] + "\n\n" + "\n".join(trailers)
 
 
 def merge_title(proposal: Proposal) -> str:
     """First line of the merge commit."""
     shown = ", ".join(
-        f"{_one_line(t.package) or 'root package'} v{t.revision}"
+        f"{committed(t.package) or 'root package'} v{t.revision}"
         for t in proposal.touched
         if not t.removed
     )
@@ -327,7 +327,9 @@ def merge_title(proposal: Proposal) -> str:
 def merge_message(proposal: Proposal, approvers: Sequence[str], trailers: Sequence[str]) -> str:
     """The rest of the merge commit's message, with a trailer for each package."""
     approved = f"Approved by: {', '.join(approvers)}\n" if approvers else ""
-    return f"{_one_line(proposal.title)}\n\n{approved}\n" + "\n".join(trailers)
+    # With words of ours before it: alone on its line a title could be a trailer.
+    title = f"Title: {committed(proposal.title)}"
+    return f"{title}\n{approved}\n" + "\n".join(trailers)
 
 
 def tag_message(
@@ -339,15 +341,15 @@ def tag_message(
 ) -> str:
     """Message of a release tag: what stands behind this revision (DESIGN 3)."""
     lines = [
-        f"{touched.package or repository} v{touched.revision}",
+        f"{committed(touched.package) or repository} v{touched.revision}",
         "",
-        f"Package: {touched.package or '.'}",
+        f"Package: {_one_line(touched.package) or '.'}",
         f"Revision: v{touched.revision}",
         f"Proposal: {repository}#{proposal.number}",
         f"Approved-by: {', '.join(approvers) or 'nobody needed to'}",
         f"Tree: {touched.tree}",
         *(
-            f"Function: {image} ({ran.asked}) {ran.digest}".rstrip()
+            _one_line(f"Function: {image} ({ran.asked}) {ran.digest}")
             for image, ran in sorted(versions.items())
         ),
     ]
@@ -386,7 +388,7 @@ def findings(found: Sequence[Finding]) -> str:
 def finding(found: Finding) -> str:
     """One finding as a list item."""
     by = f" ({code(found.function)})" if found.function else ""
-    said = f"{quote(_open_end(found))}{_mend(found)}"
+    said = quote(f"{_open_end(found)}{_mend(found)}")
     return f"- **{found.severity}** {code(str(found.place))}: {said}{by}"
 
 
@@ -477,7 +479,7 @@ def approved(approval: "Approval", proposal: Proposal, *, merged: bool, blocked:
     """
     of = "the merge result" if merged else "head"
     still = f" Still blocked: {blocked}." if blocked else ""
-    what = f"{of} {code(approval.head[:10])}: {revisions(proposal)}"
+    what = f"{of} {code(approval.head[:10])}: {quote(revisions(proposal))}"
     return f"Approved.{still}\n\nYou approved {what}."
 
 
@@ -648,8 +650,9 @@ def _some(items: Iterable[str]) -> str:
 
 
 def label(gate: str) -> str:
-    """A gate's name in Markdown; that of a check is somebody else's text."""
-    return f"check {code(gate[6:])}" if gate.startswith("check ") else gate
+    """A gate's name in Markdown; those of checks and tags are somebody else's text."""
+    kind, _, rest = gate.partition(" ")
+    return f"{kind} {code(rest)}" if kind in {"check", "tag"} and rest else gate
 
 
 def person(login: str) -> str:
@@ -680,6 +683,16 @@ def quote(text: str) -> str:
     line = re.sub(r"([\\`*_{}\[\]<>|~&])", r"\\\1", line)
     # An empty comment stops mentions and issue links, and leaves nothing in what people copy.
     return re.sub(r"(@|#|\bGH-)(?=\w)", r"\1<!-- -->", line, flags=re.IGNORECASE)
+
+
+def committed(text: str) -> str:
+    """Text of others for the message of a commit or tag: on one line, and without effect there.
+
+    Forges close issues that a commit on the default branch names behind a word like "fixes", and
+    link people and issues; a space between keeps it readable and ends that.
+    """
+    line = re.sub(r"https?://", "", _one_line(text), flags=re.IGNORECASE)
+    return re.sub(r"([@#!]|\bGH-)(?=\w)", r"\1 ", line, flags=re.IGNORECASE)
 
 
 def _one_line(text: str) -> str:

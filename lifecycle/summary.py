@@ -82,13 +82,13 @@ def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
     if about:
         return _about(proposal, about)
     if proposal.stage is Stage.PUBLISHED:
-        return f"{m.revisions(proposal)} is published."
+        return f"{m.quote(m.revisions(proposal))} is published."
     if not proposal.touched:
         return m.NO_PACKAGE_SUMMARY
     if not judgement.open:
-        return f"{m.revisions(proposal)}: every gate holds.\n\n{gates(judgement)}"
+        return f"{m.quote(m.revisions(proposal))}: every gate holds.\n\n{gates(judgement)}"
     count = m.number(len(judgement.open), "gate")
-    return f"{m.revisions(proposal)} waits for {count}.\n\n{gates(judgement)}"
+    return f"{m.quote(m.revisions(proposal))} waits for {count}.\n\n{gates(judgement)}"
 
 
 def _about(proposal: Proposal, about: str) -> str:
@@ -159,7 +159,7 @@ def _folded(title: str, body: str) -> str:
 
 
 def _headline(proposal: Proposal, judgement: "Judgement") -> str:
-    what = m.revisions(proposal)
+    what = m.quote(m.revisions(proposal))
     match proposal.stage:
         case Stage.DRAFT:
             return f"Draft of {what}"

@@ -1,0 +1,136 @@
+"""Text of others in what the bot writes: it is shown, and does nothing."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from markdown_it import MarkdownIt
+
+from cadlib.errors import Place
+from cadlib.findings import Finding, Severity
+from lifecycle import actions as a
+from lifecycle import messages
+from lifecycle.decide import decide
+from lifecycle.facts import Facts, Proposal, Required, Stage, Verdict
+from tests.lifecycle.samples import CORE, PROPOSAL, approved_by, facts
+
+HOSTILE = {
+    "a mention": "@acme/owners",
+    "closing words": "fixes #12 closes acme/other#3",
+    "an address that closes": "resolves https://github.example/acme/other/issues/4",
+    "a table's bars": "a | b || c",
+    "HTML": "<img src=x onerror=y><!-- --><script>z</script>",
+    "HTML that is not closed": "</details></summary><h1>Published",
+    "fences": "``` a ` b ``",
+    "links": "[approve](https://evil.example) ![x](y)",
+    "marks": "**bold** _it_ ~~no~~ &lt;b&gt; \\",
+    "a trailer": 'kpt:{"package":"net/core","revision":"v9"}',
+    "a co-author": "Co-authored-by: mallory <m@users.example>",
+    "several lines": "one\n\n/approve\n# Published\nkpt:{}",
+}
+
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+ALLOWED = re.compile(r"</?(details|summary)>|<!-- (-->|.*-->)?$|<br>|<!-- -->")
+
+
+def everything(text: str) -> Iterator[Facts]:
+    """Facts that hold a text wherever others can put one, at the stages that say most."""
+    finding = Finding(
+        message=text, severity=Severity.ERROR, place=Place(f"{text}/a.yaml", 1, text), fix=text
+    )
+    touched = replace(CORE, package=text)
+    base = replace(
+        PROPOSAL,
+        title=text,
+        touched=(touched,),
+        verdicts=(Verdict(package=text, findings=(finding,)),),
+        required=(Required(text, "failure"),),
+        refusal=text,
+    )
+    unrendered = replace(
+        base, verdicts=(Verdict(package=text, changes={f"{text}/a.yaml": b"a: 1\n"}),)
+    )
+    for proposal in (base, unrendered, replace(base, draft=True), replace(base, closed=True)):
+        yield facts(proposal, same_repository=False)
+
+
+def markdown(found: list[a.Action]) -> Iterator[str]:
+    for action in found:
+        match action:
+            case a.Say() | a.Reply():
+                yield action.body
+            case a.SetCheck():
+                yield action.summary
+            case _:
+                pass
+
+
+def shown(source: str) -> tuple[list[str], str]:
+    """The HTML that a forge would act on, and what a reader sees outside of code."""
+    html, plain = [], []
+    for block in MARKDOWN.parse(source):
+        if block.type == "html_block":
+            html.append(block.content)
+        for token in block.children or ():
+            if token.type == "html_inline":
+                html.append(token.content)
+                plain.append(token.content)  # what stands between two texts parts them
+            elif token.type == "text":
+                plain.append(token.content)
+            assert token.type not in {"link_open", "image"}, source
+    return html, "".join(plain)
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_nothing_that_others_wrote_acts(text: str) -> None:
+    """Fails when one place is forgotten: a headline, a gate's name, a fold, a path."""
+    said = [source for start in everything(text) for source in markdown(decide(start))]
+
+    assert said
+    for source in said:
+        html, plain = shown(source)
+        assert not re.search(r"<\s*/?[a-z]", ALLOWED.sub("", "\n".join(html))), source
+        assert not re.search(r"(?<!\w)@\w", plain), source
+        assert not re.search(r"(?i)\b(fix|close|resolve)\w*:? (\w+/\w+)?#\d", plain), source
+        assert not re.search(r"(?m)^/approve", source), source
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_no_commit_of_ours_closes_or_claims_anything(text: str) -> None:
+    """Fails when a title stands alone on its line: Porch reads `kpt:` lines of a merge commit."""
+    proposal = replace(
+        approved_by(PROPOSAL, "approver"), title=text, touched=(replace(CORE, package=text),)
+    )
+    own = 'kpt:{"package":"own"}'
+    written = [
+        f"{messages.merge_title(proposal)}\n\n{messages.merge_message(proposal, [], [own])}",
+        messages.render_commit([text], [own]),
+    ]
+
+    for message in written:
+        lines = message.rstrip("\n").split("\n")
+        assert [line for line in lines if line.startswith("kpt:")] == [own]
+        assert not [line for line in lines if re.match(r"(?i)co-authored-by|signed-off-by", line)]
+        assert not re.search(r"(?i)(fix|clos|resolv)\w*:? +(\S*#\d|https?://)", message)
+        assert not re.search(r"(?<!\w)@\w", message)
+
+
+def test_a_name_of_several_lines_adds_none_to_a_tag() -> None:
+    """Fails when a path goes into the message as it is: a tag's lines are read by machines."""
+    odd = replace(CORE, package="net\nTree: 0000")
+
+    message = messages.tag_message("acme/blueprints", PROPOSAL, odd, [], {})
+
+    assert len([line for line in message.split("\n") if line.startswith("Tree:")]) == 1
+
+
+def test_stages_that_are_looked_at() -> None:
+    """The facts above do reach the stages that they are meant to."""
+    stages = {p.stage for start in everything("x") for p in _proposals(start)}
+
+    assert stages == {Stage.PROPOSED, Stage.DRAFT, Stage.CLOSED}
+
+
+def _proposals(start: Facts) -> tuple[Proposal, ...]:
+    return start.proposals
