@@ -28,6 +28,7 @@ from bot.git import GitRefusedError, Mirror, Mirrors, Signature
 from bot.git_process import GitBusyError, MissingObjectError
 from bot.github import GitHubApp
 from bot.look import Head, Looked, Looker
+from bot.patience import WAITS
 from bot.perform import Outcome, Performer
 from bot.render import Judge
 from bot.store import Adoption, Revision, Store
@@ -38,10 +39,12 @@ from lifecycle.actions import (
     AskPublish,
     DeleteBranch,
     Forget,
+    Keep,
     Merge,
     OpenProposal,
     PushRender,
     Reply,
+    Restore,
     Say,
     SetCheck,
     SetDraft,
@@ -56,9 +59,6 @@ log = structlog.get_logger()
 
 MOST_ROUNDS = 12
 """Rounds of one look; the longest honest chain (draft, render, propose, tidy) takes six."""
-
-STALE_WAITS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds between looks while the forge does not show what is known to exist (DESIGN 4)."""
 
 RUNNER_WAIT = 15.0
 """Seconds before functions that could not be run are tried again, doubled each time: runners come
@@ -240,6 +240,8 @@ class Controller:
             looked = await room.looker.look(
                 head, room.adoption, hint.numbers, rerun=rerun, since=since
             )
+            if looked.again is not None:
+                return looked.again
             actions = decide(looked.facts)
             rerun = False
             for other in sorted(looked.news, key=str):
@@ -288,12 +290,12 @@ class Controller:
     def _wait(self, room: _Room, key: str) -> float | None:
         """Look again after 1, 2, 4, 8 s; then believe what is shown, or leave it to the sweep."""
         tries = room.stale.get(key, 0)
-        if tries >= len(STALE_WAITS):
+        if tries >= len(WAITS):
             room.stale.pop(key, None)
             room.done.clear()
             return 0.0
         room.stale[key] = tries + 1
-        return STALE_WAITS[tries]
+        return WAITS[tries]
 
     async def _waits_for_hint(
         self, room: _Room, key: str, looked: Looked, hint: Hint
@@ -305,17 +307,19 @@ class Controller:
             room.stale.pop(key, None)
             return None
         tries = room.stale.get(key, 0)
-        if tries >= len(STALE_WAITS):
+        if tries >= len(WAITS):
             room.stale.pop(key, None)
             return None
         room.stale[key] = tries + 1
-        return STALE_WAITS[tries]
+        return WAITS[tries]
 
     async def _close(self, room: _Room, facts: Facts) -> None:
         """Closed proposals with nothing left to do are not looked at again unless named."""
         for proposal in facts.proposals:
             if proposal.closed and not _unjudged(proposal) and not _may_be_told(proposal):
-                await self._store.settle(room.repository.id, proposal.number)
+                await self._store.settle(
+                    room.repository.id, proposal.number, merged=proposal.merged
+                )
 
     # --- publishing ---
 
@@ -343,7 +347,7 @@ class Controller:
         tip = await asyncio.to_thread(_tip, room.mirror, branch)
         if tip is not None:
             await self._store.saw_tip(repository, branch, tip)
-        settled = await self._store.settled(repository, [p.number for p in merged])
+        settled = await self._store.settled(repository, {p.number: True for p in merged})
         waiting = [
             p
             for p in merged
@@ -367,6 +371,8 @@ class Controller:
             looked = await room.looker.look(
                 _head(key), room.adoption, numbers, rerun=False, publishing=True, since=since
             )
+            if looked.again is not None:
+                return looked.again
             if pull.number in looked.late:
                 return _soon(room, f"{key}#{pull.number}")
             if all(p.number != pull.number for p in looked.facts.proposals):
@@ -374,7 +380,7 @@ class Controller:
                 if late is not None:
                     return late
                 # Merged before the baseline: it carries no record of ours.
-                await self._store.settle(room.repository.id, pull.number)
+                await self._store.settle(room.repository.id, pull.number, merged=True)
                 break
             actions = _publishing(decide(looked.facts, publishing=True), pull.number)
             if not actions:
@@ -399,10 +405,10 @@ class Controller:
         """Seconds until git may show a merge that the forge tells of; None to wait no longer."""
         wanted = [pull.merge_commit] if pull.merge_commit else []
         tries = room.stale.pop(name, 0)
-        if tries >= len(STALE_WAITS) or await asyncio.to_thread(_has_all, room.mirror, wanted):
+        if tries >= len(WAITS) or await asyncio.to_thread(_has_all, room.mirror, wanted):
             return None
         room.stale[name] = tries + 1
-        return STALE_WAITS[tries]
+        return WAITS[tries]
 
     # --- repositories ---
 
@@ -545,7 +551,7 @@ def _publishing(actions: Sequence[Action], number: int) -> list[Action]:
     An unanswered command comes first: it may be the one that takes an approval back, or that asks
     for one more try of a merge that the forge refused.
     """
-    if any(isinstance(a, Reply | SetDraft | PushRender | Forget) for a in actions):
+    if any(isinstance(a, Keep | Reply | Restore | SetDraft | PushRender | Forget) for a in actions):
         return []
     about: list[Action] = [
         a
@@ -632,7 +638,7 @@ def _soon(room: _Room, name: str) -> float:
     """Seconds until the forge is asked again for what it shows late."""
     tries = room.stale.get(name, 0)
     room.stale[name] = tries + 1
-    return STALE_WAITS[min(tries, len(STALE_WAITS) - 1)]
+    return WAITS[min(tries, len(WAITS) - 1)]
 
 
 def _shown_otherwise(

@@ -97,6 +97,41 @@ class NativeReview:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class HeadChange:
+    """The head branch was pushed by force, deleted, restored, or its proposal reopened.
+
+    Attributes:
+        at: When.
+        after: The commit that it came to; None when the forge does not say.
+    """
+
+    at: datetime
+    after: Sha | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """What was said on a proposal, and what happened to its branches; read as one.
+
+    Attributes:
+        head: Commit of the head branch in the same answer; "" when it moved while being read.
+        opened_at: When the proposal was opened.
+        comments: Oldest first; bodies as written, records not yet read.
+        reviews: Those with a verdict, oldest first.
+        base_at: When its base branch was last exchanged for another; None when it never was.
+        changes: The newest changes of the head branch, at most 100, oldest first; None when the
+            forge does not tell.
+    """
+
+    head: Sha
+    opened_at: datetime
+    comments: tuple[Comment, ...]
+    reviews: tuple[NativeReview, ...]
+    base_at: datetime | None
+    changes: tuple[HeadChange, ...] | None
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class RequiredCheck:
     """A check that a branch rule requires.
@@ -160,11 +195,8 @@ class Forge(Protocol):
     async def merged_proposals(self, base_ref: str) -> tuple[PullRequest, ...]:
         """Merged pull requests of a base branch, last changed first, at most 100."""
 
-    async def comments(self, number: int) -> tuple[Comment, ...]:
-        """The conversation, oldest first; bodies as written, records not yet read."""
-
-    async def reviews(self, number: int) -> tuple[NativeReview, ...]:
-        """Reviews with a verdict, oldest first."""
+    async def conversation(self, node: str) -> Conversation:
+        """What was said on a proposal, by its id in GraphQL."""
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest check run of each name and App at a commit."""
@@ -196,8 +228,8 @@ class Forge(Protocol):
     async def set_check(self, check: SetCheck) -> None:
         """Make or update a check run with all its annotations."""
 
-    async def comment(self, number: int, body: str) -> None:
-        """Write a comment."""
+    async def comment(self, number: int, body: str) -> int:
+        """Write a comment; returns its number."""
 
     async def edit_comment(self, comment: int, body: str) -> None:
         """Replace one of our comments."""

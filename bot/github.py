@@ -14,14 +14,14 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from github.Auth import AppAuth, Token
 
-from bot import github_people
+from bot import github_people, github_talk
 from bot.forge import (
+    Conversation,
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
     Merged,
     MergeOutcome,
-    NativeReview,
     PullRequest,
     Repository,
     RequiredCheck,
@@ -31,7 +31,7 @@ from lifecycle import messages
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, SetCheck
 from lifecycle.authors import MadeBy
-from lifecycle.facts import CheckRun, Comment, ReviewState, Status
+from lifecycle.facts import CheckRun, Status
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
@@ -193,18 +193,10 @@ class GitHub:
         )
         return tuple(pull for data in found if (pull := _pull(data)).merged)
 
-    async def comments(self, number: int) -> tuple[Comment, ...]:
-        """The conversation, oldest first."""
+    async def conversation(self, node: str) -> Conversation:
+        """Comments, reviews and changes of the branches."""
         login, _ = await self._app.identity()
-        path = f"{self._path}/issues/{number}/comments"
-        listed = pages(self._pool, "read the conversation", path)
-        return tuple([_comment(data, login) async for data in listed])
-
-    async def reviews(self, number: int) -> tuple[NativeReview, ...]:
-        """Reviews with a verdict, oldest first."""
-        path = f"{self._path}/pulls/{number}/reviews"
-        listed = pages(self._pool, "read the reviews", path)
-        return tuple([review async for data in listed if (review := _review(data))])
+        return await asyncio.to_thread(github_talk.read, self._pool, node, login)
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest check run of each name and App."""
@@ -363,9 +355,10 @@ class GitHub:
             more = {"output": _output(check, batch)}
             await self._send("add annotations", "PATCH", f"/check-runs/{run}", more)
 
-    async def comment(self, number: int, body: str) -> None:
+    async def comment(self, number: int, body: str) -> int:
         """Write a comment."""
-        await self._send("comment", "POST", f"/issues/{number}/comments", {"body": body})
+        data = await self._send("comment", "POST", f"/issues/{number}/comments", {"body": body})
+        return int(data["id"])
 
     async def edit_comment(self, comment: int, body: str) -> None:
         """Replace one of our comments."""
@@ -494,35 +487,6 @@ def _cursor(link: str) -> str:
             query = urlsplit(address.strip().strip("<>")).query
             return parse_qs(query).get("after", [""])[0]
     return ""
-
-
-def _comment(data: JSONObject, login: str) -> Comment:
-    author = _person(data["user"])
-    return Comment(
-        id=int(data["id"]),
-        author=author,
-        body=str(data["body"] or ""),
-        at=_time(data["created_at"]),
-        edited=data["created_at"] != data["updated_at"],
-        ours=author.bot and author.login == login,
-    )
-
-
-def _review(data: JSONObject) -> NativeReview | None:
-    state = {
-        "APPROVED": ReviewState.APPROVED,
-        "CHANGES_REQUESTED": ReviewState.CHANGES_REQUESTED,
-        "DISMISSED": ReviewState.DISMISSED,
-    }.get(str(data["state"]).upper())
-    if state is None or not data.get("submitted_at"):
-        return None
-    return NativeReview(
-        id=int(data["id"]),
-        author=_person(data["user"]),
-        state=state,
-        head=Sha(data["commit_id"] or ""),
-        at=_time(data["submitted_at"]),
-    )
 
 
 def _check(data: JSONObject, app_id: int) -> CheckRun:

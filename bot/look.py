@@ -6,22 +6,36 @@ that changes nothing makes at most eight requests for a proposal with one approv
 """
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from time import monotonic
 
 from bot import metrics, required
-from bot.forge import Forge, NativeReview, PullRequest, Repository, RequiredCheck
+from bot.forge import Conversation, Forge, PullRequest, Repository, RequiredCheck
 from bot.git import Mirror, Snapshot
 from bot.keys import ProposalKey
 from bot.look_base import Bases, Late
 from bot.look_git import Ground, Read, Reader
 from bot.look_people import People
 from bot.look_tags import Tags
+from bot.patience import Patience
 from bot.render import Judge
 from bot.store import TAGS, Adoption, Store
 from lifecycle import commands, memory, records
-from lifecycle.facts import CheckRun, Comment, Facts, Proposal, PushRefusal, Required, Verdict
+from lifecycle.events import Log
+from lifecycle.facts import (
+    CheckRun,
+    Comment,
+    Facts,
+    Proposal,
+    PushRefusal,
+    Required,
+    Verdict,
+    Written,
+)
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
@@ -47,6 +61,8 @@ class Looked:
         news: Head branches that began or ceased to share this one's commit: look at them again.
         late: Merged proposals left out of the facts: the forge does not tell yet what brought them
             in.
+        again: Seconds after which to look again: the forge does not show yet what we wrote, or says
+            two things at once. None when the facts can be decided on.
     """
 
     facts: Facts
@@ -56,16 +72,33 @@ class Looked:
     ended: Mapping[int, str]
     late: frozenset[int]
     news: frozenset[ProposalKey] = frozenset()
+    again: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Talk:
-    """What the forge says about one pull request."""
+    """What the forge says about one pull request, and what the database remembers of it.
 
+    Attributes:
+        said: As the forge tells it.
+        comments: Of these, with records and visible text apart.
+        required: Names of checks that the base requires.
+        queued: It is in line for publishing.
+        kept: Events.
+        written: Comments that we wrote.
+    """
+
+    said: Conversation
     comments: tuple[Comment, ...]
-    reviews: tuple[NativeReview, ...]
     required: tuple[RequiredCheck, ...]
     queued: bool
+    kept: Log
+    written: Mapping[int, Written]
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Comments that we wrote and the forge does not show."""
+        return tuple(sorted(self.written.keys() - {c.id for c in self.comments}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +175,7 @@ class Looker:
         self._instance = instance
         self._people = People(repository.id, forge, login)
         self._bases = Bases(repository.id, forge, store)
+        self._patience = Patience()
 
     async def look(
         self,
@@ -249,14 +283,14 @@ class Looker:
 
     async def _talk(self, pull: PullRequest) -> "_Talk":
         """The conversation about one pull request, and what its base asks for."""
-        comments, native, required, queued = await asyncio.gather(
-            self.forge.comments(pull.number),
-            self.forge.reviews(pull.number),
+        said, required, queued, (kept, written) = await asyncio.gather(
+            self.forge.conversation(pull.node),
             self._required(pull),
             self.store.queued(self.repository.id, pull.base_ref, pull.number),
+            self.store.remembered(self.repository.id, pull.number),
         )
-        read = await asyncio.to_thread(self._read_comments, comments)
-        return _Talk(read, native, required, queued)
+        comments = await asyncio.to_thread(self._read_comments, said.comments)
+        return _Talk(said, comments, required, queued, kept, written)
 
     async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
         """Pull requests of the branch; what comes back is checked (peers.md trap 2)."""
@@ -282,7 +316,7 @@ class Looker:
         """Open ones, and closed ones that may still want something."""
         closed = [p for p in pulls if p.state != "open"]
         settled = await self.store.settled(
-            self.repository.id, [p.number for p in closed if p.number not in numbers]
+            self.repository.id, {p.number: p.merged for p in closed if p.number not in numbers}
         )
         return tuple(
             sorted(
@@ -301,13 +335,14 @@ class Looker:
         same = head.repository == self.repository.id
         ref = f"refs/heads/{head.ref}"
         tip = await asyncio.to_thread(reader.git.ref, ref) if same else None
+        waits = [self._patience.wait(each[0].number, _missed(*each)) for each in told.talks]
         shown = told.shown or tip or next((p.head for p, _ in told.talks), None)
         late = shown if told.talks and told.shown is None else None
         checks, refused, rendered_by_us, proposals = await asyncio.gather(
             self._checks(late),
             self._push_refused(ref, tip),
             asyncio.to_thread(reader.made_by_us, shown),
-            asyncio.gather(*(self._proposal(reader, *each, told) for each in told.talks)),
+            asyncio.gather(*(self._proposal(reader, *each, told, adoption) for each in told.talks)),
         )
         found = [
             p for p in proposals if isinstance(p, tuple) and self._after_baseline(p[0], adoption)
@@ -332,13 +367,14 @@ class Looker:
             facts,
             {p.number: p.node for p in told.pulls},
             frozenset(c.id for _, talk in told.talks for c in talk.comments),
-            frozenset(r.id for _, talk in told.talks for r in talk.reviews),
+            frozenset(r.id for _, talk in told.talks for r in talk.said.reviews),
             {p.number: ended for p, ended in found if ended is not None},
             frozenset(
                 pull.number
                 for (pull, _), p in zip(told.talks, proposals, strict=True)
                 if isinstance(p, Late)
             ),
+            again=min((wait for wait in waits if wait is not None), default=None),
         )
 
     async def _push_refused(self, ref: str, tip: Sha | None) -> PushRefusal | None:
@@ -380,7 +416,12 @@ class Looker:
         )
 
     async def _proposal(
-        self, reader: Reader, pull: PullRequest, talk: "_Talk", told: "_Told"
+        self,
+        reader: Reader,
+        pull: PullRequest,
+        talk: "_Talk",
+        told: "_Told",
+        adoption: Adoption,
     ) -> "tuple[Proposal, str | None] | Late | None":
         """One pull request, with what ended at its head; None when git does not have it yet."""
         await self._need(reader.git, pull)
@@ -388,7 +429,9 @@ class Looker:
         if not isinstance(ground, Ground):
             return ground
         with metrics.STEP_SECONDS.labels("read").time():
-            read, reviews = await asyncio.to_thread(reader.read_pull, pull, ground, talk.reviews)
+            read, reviews = await asyncio.to_thread(
+                reader.read_pull, pull, ground, talk.said.reviews
+            )
         if read is None:
             return None
         proposal = Proposal(
@@ -423,10 +466,19 @@ class Looker:
             assigned=pull.assigned,
             effect=read.effect,
             doubt=ground.doubt,
+            head_mark=_mark(talk.said) if talk.said.head == pull.head else "",
+            base_at=talk.said.base_at,
+            base_told=talk.said.changes is not None,
+            opened_at=talk.said.opened_at,
+            adopted_at=adoption.at,
+            looked_at=datetime.now(UTC),
+            kept=talk.kept,
+            written=talk.written,
+            missing=talk.missing,
         )
         # Whose word matters does not follow from the rendering: neither waits for the other.
         proposal, verdicts, stand = await asyncio.gather(
-            self._people.add(reader, pull, proposal),
+            self._people.add(reader, pull, proposal, talk.said.changes or ()),
             self._verdicts(reader.git, read, again=told.rerun),
             self._stands(pull, talk, ground, told),
         )
@@ -528,6 +580,22 @@ def _state(run: CheckRun) -> str:
     if run.status != "completed":
         return "pending"
     return "success" if run.conclusion in {"success", "neutral", "skipped"} else "failure"
+
+
+def _missed(pull: PullRequest, talk: _Talk) -> list[str]:
+    """What the forge should show and does not: what we wrote, and one head wherever it is asked."""
+    missed = [f"comment {number}" for number in talk.missing]
+    if pull.state == "open" and talk.said.head != pull.head:
+        missed.append(f"head {pull.head}")
+    return missed
+
+
+def _mark(said: Conversation) -> str:
+    """Digest of the changes of the head branch that the forge tells of; "" when it does not."""
+    if said.changes is None:
+        return ""
+    told = [[change.at.isoformat(), change.after] for change in said.changes]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
 
 def _abandoned(pulls: Sequence[PullRequest]) -> bool:

@@ -1,13 +1,15 @@
 """Who wrote and pushed a proposal, and the roles of everybody whose word matters on it."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.forge import Forge, ForgeRefusedError, PullRequest
+from bot.forge import Forge, ForgeRefusedError, HeadChange, PullRequest
 from bot.look_git import Reader
 from lifecycle import answers, memory
 from lifecycle.authors import Authors, same_people, wrote
+from lifecycle.events import Approval
 from lifecycle.facts import Proposal, ReviewState
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -21,7 +23,7 @@ class _Wrote:
     """Who wrote one head; never changes."""
 
     authors: Authors
-    head_at: datetime | None
+    pushes: tuple[Move, ...]
 
 
 class People:
@@ -37,20 +39,29 @@ class People:
         self._repository_id = repository_id
         self._forge = forge
         self._login = login
-        self._authors: dict[tuple[int, Sha, str], _Wrote] = {}
+        self._authors: dict[tuple[int, Sha, str, str], _Wrote] = {}
         self._pushers: dict[tuple[int, Sha], str] = {}
 
-    async def add(self, git: Reader, pull: PullRequest, p: Proposal) -> Proposal:
-        """Who wrote it, and the roles of everybody whose word matters; only when it does."""
+    async def add(
+        self, git: Reader, pull: PullRequest, p: Proposal, changes: Sequence[HeadChange]
+    ) -> Proposal:
+        """Who wrote it, and the roles of everybody whose word matters; only when it does.
+
+        Args:
+            git: What git says.
+            pull: The pull request.
+            p: The facts so far.
+            changes: Changes of its head branch that the conversation tells.
+        """
         remembered = memory.read(p, self._repository_id)
         asking = {c.author.login for c, _ in answers.pending(p, remembered)}
-        approving = {a.person for a in memory.approvals(p, self._repository_id)}
+        approving = {who for who, w in remembered.words.items() if isinstance(w, Approval)}
         reviewing = {r.author.login for r in p.reviews if r.state is not ReviewState.DISMISSED}
         people = sorted(asking | approving | reviewing if p.touched else asking)
         if not people:
             return p
         written, roles = await asyncio.gather(
-            self._who_wrote(git, pull),
+            self._who_wrote(git, pull, p.head_mark),
             asyncio.gather(*(self._forge.role(login) for login in people)),
         )
         return replace(
@@ -58,16 +69,20 @@ class People:
             roles=dict(zip(people, roles, strict=True)),
             authors=same_people(p.authors | written.authors.logins, people),
             authors_known=written.authors.known,
-            head_at=written.head_at,
+            head_at=came_to(pull.head, written.pushes, changes),
+            reviews=tuple(
+                replace(r, head_at=came_to(r.head, written.pushes, changes, by=r.at))
+                for r in p.reviews
+            ),
         )
 
-    async def _who_wrote(self, git: Reader, pull: PullRequest) -> _Wrote:
-        """Everybody who made or pushed a commit of one head.
+    async def _who_wrote(self, git: Reader, pull: PullRequest, mark: str) -> _Wrote:
+        """Everybody who made or pushed a commit of one head, until the branch leaves it.
 
         A name in a commit can be forged, so whoever pushed counts as an author as well; and where
         either is unknown to the forge, self-approval cannot be decided (DESIGN 7).
         """
-        key = (pull.number, pull.head, pull.base_ref)
+        key = (pull.number, pull.head, pull.base_ref, mark)
         if key in self._authors:
             return self._authors[key]
         commits, pushes = await asyncio.gather(self._forge.commits(pull.number), self._pushes(pull))
@@ -80,8 +95,8 @@ class People:
         # A list that is full may be cut, and one without the head is older than the head.
         whole = len(commits) < MOST_COMMITS and len(pushes) < MOST_PUSHES and last is not None
         authors = wrote(commits, pushes, updates=updates, ours=ours, login=self._login)
-        found = _Wrote(replace(authors, known=authors.known and whole), last)
-        if last is not None:
+        found = _Wrote(replace(authors, known=authors.known and whole), pushes)
+        if last is not None and mark:
             self._authors[key] = found
         return found
 
@@ -112,3 +127,33 @@ class People:
             return await self._forge.pushes(head_ref, repository)
         except ForgeRefusedError:
             return ()
+
+
+def came_to(
+    head: Sha,
+    pushes: Sequence[Move],
+    changes: Sequence[HeadChange],
+    by: datetime | None = None,
+) -> datetime | None:
+    """When a branch last came to a commit; None when the forge does not tell.
+
+    Where a newer push is told than that to the head, the head is not what it was any more. A change
+    of the branch that the list of pushes does not show yet is the later one: nobody can tell what
+    it came to. A forced push tells of itself, also where that list may not be read.
+
+    Args:
+        head: The commit.
+        pushes: As the forge tells them, newest first.
+        changes: Other changes of the branch.
+        by: Leave out what came after.
+    """
+    there = [p for p in pushes if p.after.strip("0")]
+    if by is None and there and there[0].after != head:
+        return None
+    told = [p.at for p in pushes if p.after == head]
+    told += [c.at for c in changes if c.after == head]
+    found = max((at for at in told if by is None or at <= by), default=None)
+    later = max((c.at for c in changes if by is None or c.at <= by), default=None)
+    if found is None or later is None:
+        return found
+    return max(found, later)

@@ -183,5 +183,30 @@ CREATE TABLE push_refusal (
 );
 """
 
-STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN, BASES_AND_TAGS, GONE, PUSH_REFUSAL)
+MEMORY = """
+-- What was decided about proposals: events, only ever added (lifecycle/events.py).
+CREATE TABLE event (
+  repository bigint NOT NULL,
+  proposal   bigint NOT NULL,
+  digest     text NOT NULL,                        -- of the event: the same one is kept once
+  event      jsonb NOT NULL,
+  at         timestamptz NOT NULL DEFAULT now(),   -- when it was written down here
+  PRIMARY KEY (repository, proposal, digest)
+);
+
+-- The comments that the bot wrote, so that it sees when one is missing and can write it anew.
+CREATE TABLE written (
+  repository bigint NOT NULL,
+  proposal   bigint NOT NULL,
+  comment    bigint NOT NULL,                      -- the forge's number
+  body       text NOT NULL,                        -- "" for the summary
+  record     jsonb NOT NULL,
+  PRIMARY KEY (repository, proposal, comment)
+);
+
+-- A proposal that was closed wants nothing; once it is merged after all, it does.
+ALTER TABLE settled ADD COLUMN merged boolean NOT NULL DEFAULT false;
+"""
+
+STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN, BASES_AND_TAGS, GONE, PUSH_REFUSAL, MEMORY)
 """Applied in order, each once; the database remembers how many."""

@@ -26,17 +26,19 @@ from lifecycle.actions import (
     AskPublish,
     DeleteBranch,
     Forget,
+    Keep,
     Merge,
     OpenProposal,
     PushRender,
     React,
     Reply,
+    Restore,
     Say,
     SetCheck,
     SetDraft,
     Tag,
 )
-from lifecycle.facts import PushRefusal
+from lifecycle.facts import PushRefusal, Written
 from lifecycle.names import Ref, Sha
 
 log = structlog.get_logger()
@@ -106,10 +108,10 @@ class Performer:
         match action:
             case SetCheck():
                 await self._forge.set_check(action)
-            case Say(number, comment, body, record):
-                await self._say(number, comment, self._summary(body, record))
-            case Reply(number, body, record):
-                await self._forge.comment(number, f"{body}\n\n{records.sign(record, self._key)}")
+            case Say() | Reply() | Restore():
+                await self._write(action)
+            case Keep(number, log, written, gone):
+                await self._store.keep(self._repository_id, number, log, written, gone)
             case React(comment, reaction):
                 await self._forge.react(comment, reaction)
             case SetDraft(number, draft):
@@ -137,15 +139,26 @@ class Performer:
                 assert_never(action)
         return Outcome.DONE
 
-    async def _say(self, number: int, comment: int | None, text: str) -> None:
-        if comment is None:
-            await self._forge.comment(number, text)
-        else:
-            await self._forge.edit_comment(comment, text)
+    async def _write(self, action: Say | Reply | Restore) -> None:
+        """Write, then note the number of what is new: a crash in between leaves that to a look."""
+        text = self._signed(action.body, action.record)
+        match action:
+            case Restore(comment):
+                await self._forge.edit_comment(comment, text)
+            case Reply(number, body, record):
+                made = {await self._forge.comment(number, text): Written(body, record)}
+                await self._store.keep(self._repository_id, number, written=made)
+            case Say(number, None):
+                made = {await self._forge.comment(number, self._summary(text)): Written()}
+                await self._store.keep(self._repository_id, number, written=made)
+            case Say(_, int(comment)):
+                await self._forge.edit_comment(comment, self._summary(text))
 
-    def _summary(self, body: str, record: records.Record) -> str:
-        marker = records.summary_marker(self._instance)
-        return f"{marker}\n{body}\n\n{records.sign(record, self._key)}"
+    def _signed(self, body: str, record: records.Record) -> str:
+        return f"{body}\n\n{records.sign(record, self._key)}"
+
+    def _summary(self, text: str) -> str:
+        return f"{records.summary_marker(self._instance)}\n{text}"
 
     async def _push_render(self, action: PushRender) -> Outcome:
         sha = await asyncio.to_thread(self._write_render, action)

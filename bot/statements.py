@@ -172,3 +172,29 @@ DELETE FROM tip WHERE repository = %(id)s AND base = %(base)s AND sha NOT IN (
   ORDER BY seen DESC LIMIT %(most)s
 )
 """
+
+KEEP = """
+WITH gone AS (
+  DELETE FROM written
+  WHERE repository = %(id)s AND proposal = %(n)s AND comment = ANY(%(gone)s)
+), told AS (
+  INSERT INTO event (repository, proposal, digest, event)
+  SELECT %(id)s, %(n)s, digest, event
+  FROM unnest(%(digests)s::text[], %(events)s::jsonb[]) AS given(digest, event)
+  ON CONFLICT DO NOTHING
+)
+INSERT INTO written (repository, proposal, comment, body, record)
+SELECT %(id)s, %(n)s, comment, body, record
+FROM unnest(%(comments)s::bigint[], %(bodies)s::text[], %(records)s::jsonb[])
+  AS given(comment, body, record)
+ON CONFLICT (repository, proposal, comment)
+  DO UPDATE SET body = EXCLUDED.body, record = EXCLUDED.record
+"""
+
+REMEMBERED = """
+SELECT event, NULL::bigint, NULL::text, NULL::jsonb FROM event
+WHERE repository = %(id)s AND proposal = %(n)s
+UNION ALL
+SELECT NULL, comment, body, record FROM written
+WHERE repository = %(id)s AND proposal = %(n)s
+"""

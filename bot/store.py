@@ -5,6 +5,8 @@ signed records say everything again. Every method is one statement, and so one t
 """
 
 import asyncio
+import hashlib
+import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +24,8 @@ from bot.keys import Key
 from bot.migrations import STEPS
 from bot.tasks import end
 from bot.wakes import Gathering, Hint, columns
-from lifecycle.facts import PushRefusal
+from lifecycle.events import Log, decode, encode
+from lifecycle.facts import PushRefusal, Written
 from lifecycle.names import Sha
 
 CHANNEL = "porchbot_work"
@@ -538,23 +541,75 @@ class Store:
         )
         return tuple(Sha(sha) for (sha,) in rows)
 
-    async def settle(self, repository_id: int, number: int) -> None:
-        """A closed proposal wants nothing any more."""
+    async def keep(
+        self,
+        repository_id: int,
+        number: int,
+        log: Log = frozenset(),
+        written: Mapping[int, Written] | None = None,
+        gone: Iterable[int] = (),
+    ) -> None:
+        """Remember events of a proposal, and which comments on it are ours; all or nothing.
+
+        Args:
+            repository_id: The forge's number.
+            number: The proposal.
+            log: Events; those that are known already are kept once.
+            written: Comments of ours by their numbers.
+            gone: Comments of ours that are no more.
+        """
+        texts = sorted(json.dumps(encode(event), sort_keys=True) for event in log)
+        comments = sorted((written or {}).items())
         await self._ask(
-            "INSERT INTO settled VALUES (%(id)s, %(n)s) ON CONFLICT DO NOTHING",
-            {"id": repository_id, "n": number},
+            statements.KEEP,
+            {
+                "id": repository_id,
+                "n": number,
+                "gone": list(gone),
+                "digests": [hashlib.sha256(text.encode()).hexdigest() for text in texts],
+                "events": texts,
+                "comments": [comment for comment, _ in comments],
+                "bodies": [one.body for _, one in comments],
+                "records": [json.dumps(one.record) for _, one in comments],
+            },
         )
 
-    async def settled(self, repository_id: int, numbers: Iterable[int]) -> set[int]:
-        """Those of these proposals that want nothing any more."""
-        asked = list(numbers)
-        if not asked:
+    async def remembered(self, repository_id: int, number: int) -> tuple[Log, dict[int, Written]]:
+        """The events of a proposal, and the comments that we wrote on it."""
+        rows = await self._ask(statements.REMEMBERED, {"id": repository_id, "n": number})
+        return (
+            frozenset(decode(event) for event, *_ in rows if event is not None),
+            {
+                comment: Written(body, record)
+                for _, comment, body, record in rows
+                if comment is not None
+            },
+        )
+
+    async def settle(self, repository_id: int, number: int, *, merged: bool) -> None:
+        """A closed proposal wants nothing any more, until it is merged after all."""
+        await self._ask(
+            "INSERT INTO settled VALUES (%(id)s, %(n)s, %(merged)s)"
+            " ON CONFLICT (repository, proposal) DO UPDATE"
+            " SET merged = settled.merged OR EXCLUDED.merged",
+            {"id": repository_id, "n": number, "merged": merged},
+        )
+
+    async def settled(self, repository_id: int, proposals: Mapping[int, bool]) -> set[int]:
+        """Those of these proposals that want nothing any more.
+
+        Args:
+            repository_id: The forge's number.
+            proposals: Number to whether it is merged now.
+        """
+        if not proposals:
             return set()
         rows = await self._ask(
-            "SELECT proposal FROM settled WHERE repository = %(id)s AND proposal = ANY(%(n)s)",
-            {"id": repository_id, "n": asked},
+            "SELECT proposal, merged FROM settled"
+            " WHERE repository = %(id)s AND proposal = ANY(%(n)s)",
+            {"id": repository_id, "n": list(proposals)},
         )
-        return {number for (number,) in rows}
+        return {number for number, merged in rows if merged or not proposals[number]}
 
     async def refuse(
         self, repository_id: int, number: int, head: str, base: str, refusal: "Refusal"

@@ -160,21 +160,26 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """From which role on; authors may do it with read access too where `author` is set."""
+    """From which role on; authors may do it with read access too where `author` is set.
+
+    `author` says who counts as one, as a phrase: lifting a hold is for whoever set it.
+    """
 
     role: Role
-    author: bool = False
+    author: str = ""
 
+
+_AUTHOR = "being the author"
 
 _RULES: Mapping[Action, _Rule | None] = {
-    Action.PROPOSE: _Rule(Role.WRITE, author=True),
+    Action.PROPOSE: _Rule(Role.WRITE, author=_AUTHOR),
     Action.APPROVE: None,  # the configuration's `access.approve` says who
     Action.UNAPPROVE: _Rule(Role.READ),  # it reaches nobody's approval but one's own
-    Action.REJECT: _Rule(Role.WRITE, author=True),
-    Action.RENDER: _Rule(Role.WRITE, author=True),
-    Action.CHECK: _Rule(Role.WRITE, author=True),
-    Action.HOLD: _Rule(Role.WRITE, author=True),
-    Action.UNHOLD: _Rule(Role.WRITE, author=True),
+    Action.REJECT: _Rule(Role.WRITE, author=_AUTHOR),
+    Action.RENDER: _Rule(Role.WRITE, author=_AUTHOR),
+    Action.CHECK: _Rule(Role.WRITE, author=_AUTHOR),
+    Action.HOLD: _Rule(Role.WRITE, author=_AUTHOR),
+    Action.UNHOLD: _Rule(Role.WRITE, author="having set the hold"),
     Action.WHY: _Rule(Role.READ),
     Action.HELP: _Rule(Role.READ),
 }
@@ -189,7 +194,8 @@ def authorise(
         actor: The person, or the login alone where the forge tells no more.
         action: What is asked.
         role: What the forge's permission API says about the actor, fresh.
-        is_author: The actor wrote, pushed or asked for a part of the proposal.
+        is_author: The actor wrote, pushed or asked for a part of the proposal; for lifting a hold,
+            the actor set one.
         policy: The base branch's configuration.
     """
     login, bot = (actor, _is_bot(actor)) if isinstance(actor, str) else (actor.login, actor.bot)
@@ -229,7 +235,7 @@ def who(action: Action, policy: "Policy | None" = None) -> str:
     """
     rule = _RULES[action]
     if rule is not None:
-        return f"being the author, or {rule.role} access" if rule.author else f"{rule.role} access"
+        return f"{rule.author}, or {rule.role} access" if rule.author else f"{rule.role} access"
     if policy is None:
         return "whoever `access.approve` names: unless it says otherwise, write access, no author"
     return " or ".join(sorted(str(source) for source in policy.approve.sources))

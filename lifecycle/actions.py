@@ -5,10 +5,11 @@ refuse when that has moved. Every action is safe to repeat.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cadlib.findings import Finding
-from lifecycle.facts import Conclusion, Status
+from lifecycle.events import Log
+from lifecycle.facts import Conclusion, Status, Written
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
 from lifecycle.records import JSON
@@ -95,6 +96,32 @@ class Say:
     comment: int | None
     body: str
     record: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Write an answer of ours anew, in place: somebody else has edited it."""
+
+    comment: int
+    body: str
+    record: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Remember in the database what our comments remember, and which comments are ours.
+
+    Attributes:
+        number: The pull request.
+        log: Events that the database lacks.
+        written: Comments of ours that it lacks, by their numbers.
+        gone: Comments of ours that are no more.
+    """
+
+    number: int
+    log: Log = frozenset()
+    written: Mapping[int, Written] = field(default_factory=dict)
+    gone: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +226,8 @@ Action = (
     | SetDraft
     | SetCheck
     | Say
+    | Restore
+    | Keep
     | Reply
     | React
     | Forget

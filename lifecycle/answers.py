@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from lifecycle import commands as c
-from lifecycle import memory, messages, notices, summary
+from lifecycle import events, memory, messages, notices, summary
 from lifecycle.access import Refused, Role, authorise
 from lifecycle.actions import Action, Forget, React, Reaction, Reply, SetDraft
-from lifecycle.approvals import standing
-from lifecycle.facts import VALIDATE, Comment, Facts, Proposal, Stage, Status
+from lifecycle.approvals import judged_before, standing, too_early
+from lifecycle.events import Answered, Approval, Event, Held, Rejected, TakenBack, Unheld
+from lifecycle.facts import Comment, Facts, Proposal, Stage
 from lifecycle.gates import judge
-from lifecycle.memory import Approval, Hold, Memory, Withdrawal
+from lifecycle.memory import Memory
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
-from lifecycle.records import JSON
 
 _OPEN = frozenset({Stage.DRAFT, Stage.PROPOSED})
 _UNPUBLISHED = _OPEN | {Stage.MERGED}
@@ -38,8 +38,18 @@ STAGES: Mapping[type[c.Command], frozenset[Stage]] = {
 """Command to the stages at which it means something (DESIGN 4, 6)."""
 
 
+_OVERRULED: Mapping[type[Event], tuple[type[Event], ...]] = {
+    Approval: (Approval, TakenBack),
+    TakenBack: (Approval, TakenBack),
+    Held: (Held,),
+    Unheld: (Held, Unheld),
+    Rejected: (Rejected,),
+}
+"""What an event undoes that the same comment caused before."""
+
+
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Outcome:
     """A proposal after its commands.
 
     Attributes:
@@ -64,7 +74,7 @@ class _Turn:
     memory: Memory
     effects: tuple[Action, ...] = ()
     texts: tuple[str, ...] = ()
-    approval: Approval | None = None
+    caused: tuple[Event, ...] = ()
     refused: bool = False
     confused: bool = False
     render_asked: int = 0
@@ -76,6 +86,30 @@ class _Turn:
     def say(self, text: str) -> "_Turn":
         """Go on with something to tell."""
         return replace(self, texts=(*self.texts, text))
+
+    def cause(self, event: Event) -> "_Turn":
+        """Go on after something happened that is to be remembered.
+
+        Within one comment the later command counts: no time and no number tells them apart.
+        """
+        turn = self
+        for before in self.caused:
+            if isinstance(before, _OVERRULED.get(type(event), ())):
+                turn = turn.without(before)
+        return replace(turn, memory=turn.memory.adding(event), caused=(*turn.caused, event))
+
+    def without(self, event: Event) -> "_Turn":
+        """Go on as if that had not happened."""
+        return replace(
+            self,
+            memory=self.memory.without(event),
+            caused=tuple(e for e in self.caused if e != event),
+        )
+
+    @property
+    def approval(self) -> Approval | None:
+        """What the same comment approved."""
+        return next((e for e in self.caused if isinstance(e, Approval)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +127,7 @@ def pending(proposal: Proposal, remembered: Memory) -> tuple[tuple[Comment, c.Pa
     Only comments by people, written since the App was installed (DESIGN 6). Where no package is
     touched, `/approve` and the like are meant for somebody else; questions are answered.
     """
-    known = remembered.handled | remembered.answered
+    known = remembered.answered
     return tuple(
         (comment, parsed)
         for comment in proposal.comments
@@ -113,15 +147,15 @@ def _is_question(command: c.Command) -> bool:
     return isinstance(command, c.Why | c.Help)
 
 
-def answer(facts: Facts, proposal: Proposal, remembered: Memory) -> Answered:
+def answer(facts: Facts, proposal: Proposal, remembered: Memory) -> Outcome:
     """Answer every comment that waits for it."""
-    state = Answered(proposal, remembered)
+    state = Outcome(proposal, remembered)
     for comment, parsed in pending(proposal, remembered):
         state = _answer_one(facts, state, comment, parsed)
     return state
 
 
-def _answer_one(facts: Facts, state: Answered, comment: Comment, parsed: c.Parsed) -> Answered:
+def _answer_one(facts: Facts, state: Outcome, comment: Comment, parsed: c.Parsed) -> Outcome:
     scene = _Scene(facts, comment, state.proposal)
     turn = _Turn(state.proposal, state.memory)
     if comment.edited:
@@ -134,26 +168,21 @@ def _answer_one(facts: Facts, state: Answered, comment: Comment, parsed: c.Parse
     return _finish(facts, state, comment, turn)
 
 
-def _finish(facts: Facts, state: Answered, comment: Comment, turn: _Turn) -> Answered:
+def _finish(facts: Facts, state: Outcome, comment: Comment, turn: _Turn) -> Outcome:
     """Put effects, answer and reaction in order; the answer is the durable record (DESIGN 7)."""
-    proposal, remembered = turn.proposal, turn.memory
     actions: list[Action] = [*turn.effects]
+    done = Answered(comment=comment.id)
+    remembered = turn.memory.adding(done)
     if turn.texts or turn.approval:
-        record = (
-            memory.approve_record(turn.approval, proposal, facts.repository_id)
-            if turn.approval
-            else memory.answer_record(comment.id, proposal, facts.repository_id)
+        remembered = turn.memory.telling(done, *turn.caused)
+        record = memory.answer_record(
+            comment.id, turn.proposal, facts.repository_id, about=turn.caused
         )
-        proposal = replace(proposal, answers=(*proposal.answers, _as_comment(comment, record)))
-        texts = (*_approved(facts, replace(turn, proposal=proposal)), *turn.texts)
-        body = messages.answer(comment.author.login, texts)
-        actions.append(Reply(proposal.number, body, record))
-        remembered = replace(remembered, answered=remembered.answered | {comment.id})
-    else:
-        remembered = replace(remembered, handled=remembered.handled | {comment.id})
+        body = messages.answer(comment.author.login, (*_approved(facts, turn), *turn.texts))
+        actions.append(Reply(turn.proposal.number, body, record))
     actions.append(React(comment.id, _reaction(turn)))
-    return Answered(
-        proposal,
+    return Outcome(
+        turn.proposal,
         remembered,
         (*state.actions, *actions),
         max(state.render_asked, turn.render_asked),
@@ -165,15 +194,10 @@ def _approved(facts: Facts, turn: _Turn) -> tuple[str, ...]:
     if turn.approval is None:
         return ()
     p = turn.proposal
-    judgement = judge(p, turn.memory, facts.repository_id, draft_branch=facts.is_draft_branch)
+    judgement = judge(p, turn.memory, draft_branch=facts.is_draft_branch)
     merged = turn.approval.head == p.merge_commit
     blocked = summary.blocked(judgement)
     return (messages.approved(turn.approval, p, merged=merged, blocked=blocked),)
-
-
-def _as_comment(comment: Comment, record: Mapping[str, JSON]) -> Comment:
-    """The answer as it will be read back; only its record matters to the gates."""
-    return replace(comment, ours=True, body="", records=(record,), summary=False)
 
 
 def _reaction(turn: _Turn) -> str:
@@ -199,10 +223,11 @@ def _obey(scene: _Scene, turn: _Turn, command: c.Command) -> _Turn:
         case c.Unapprove():
             return _unapprove(scene, turn)
         case c.Hold(reason):
-            hold = Hold(scene.comment.author.login, reason)
-            return replace(turn, memory=replace(turn.memory, hold=hold))
+            comment = scene.comment
+            who = comment.author.login
+            return turn.cause(Held(person=who, at=comment.at, comment=comment.id, reason=reason))
         case c.Unhold():
-            return replace(turn, memory=replace(turn.memory, hold=None))
+            return _unhold(scene, turn)
         case c.Render():
             return _render(scene, turn)
         case c.Check():
@@ -245,16 +270,33 @@ def _access(scene: _Scene, turn: _Turn, command: c.Command) -> str:
             return messages.approve_unjudged(policy)
         policy = Policy()
     author = scene.comment.author
+    own = author.login in turn.proposal.authors
+    if isinstance(command, c.Unhold):
+        own = _holds(turn, author.login)
     verdict = authorise(
         author,
         c.COMMANDS[c.name(command)].asks,
         role=turn.proposal.roles.get(author.login, Role.NONE),
-        is_author=author.login in turn.proposal.authors,
+        is_author=own,
         policy=policy,
     )
     if isinstance(verdict, Refused):
         return messages.access_refused(command, verdict, turn.proposal)
     return ""
+
+
+def _holds(turn: _Turn, login: str) -> bool:
+    return any(hold.person == login for hold in turn.memory.holds)
+
+
+def _unhold(scene: _Scene, turn: _Turn) -> _Turn:
+    """Lift every hold with write access, otherwise one's own: an author lifts no maintainer's."""
+    comment = scene.comment
+    who = comment.author.login
+    every = turn.proposal.roles.get(who, Role.NONE) >= Role.WRITE
+    turn = turn.cause(Unheld(person=who, at=comment.at, comment=comment.id, every=every))
+    left = turn.memory.holds
+    return turn.say(messages.still_held([hold.person for hold in left])) if left else turn
 
 
 def _set_draft(turn: _Turn, *, draft: bool) -> _Turn:
@@ -269,14 +311,12 @@ def _set_draft(turn: _Turn, *, draft: bool) -> _Turn:
 
 def _reject(scene: _Scene, turn: _Turn, reason: str) -> _Turn:
     """Send it back; whoever does so no longer approves it, so `/propose` publishes nothing."""
-    said = messages.rejected(scene.comment.author.login, reason)
-    turn = replace(turn, memory=replace(turn.memory, rejected=said))
-    told = messages.rejected_notice(
-        notices.owners(turn.proposal), scene.comment.author.login, reason
-    )
-    turn = turn.say(told)
+    comment = scene.comment
+    who = comment.author.login
+    turn = turn.cause(Rejected(person=who, at=comment.at, comment=comment.id, reason=reason))
+    turn = turn.say(messages.rejected_notice(notices.owners(turn.proposal), who, reason))
     if turn.approval:
-        turn = replace(turn.say(messages.APPROVED_AND_REJECTED), approval=None)
+        turn = turn.without(turn.approval).say(messages.APPROVED_AND_REJECTED)
     if _approves(scene, turn):
         turn = _take_back(scene, turn)
     return _set_draft(turn, draft=True)
@@ -286,21 +326,25 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
     """Bind the approval to what its writer could see; refuse where that is not certain."""
     p, comment = turn.proposal, scene.comment
     after_merge = _after_merge(p, comment, scene.facts.repository_id)
+    early = too_early(p, turn.memory, at=comment.at, comment=comment.id)
+    if early is not None:
+        return turn.refuse(messages.approved_too_early(early))
     if not after_merge:
         if _will_be_rendered(scene.facts, p):
             return turn.refuse(messages.approve_after_render(p.head))
-        if not _saw_head(scene.facts, p, comment):
+        if not _saw_head(scene, turn):
             return turn.refuse(messages.head_moved(p.head))
     approval = Approval(
         person=comment.author.login,
         head=p.merge_commit if after_merge and p.merge_commit else p.head,
-        trees=p.trees if after_merge else p.head_trees,
+        trees=events.content(p.trees if after_merge else p.head_trees),
         digest=p.digest,
         at=comment.at,
         comment=comment.id,
         beside=p.beside,
+        base_ref=p.base_ref,
     )
-    return replace(turn, approval=approval)
+    return turn.cause(approval)
 
 
 def _after_merge(proposal: Proposal, comment: Comment, repository_id: int) -> bool:
@@ -329,21 +373,17 @@ def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:
     )
 
 
-def _saw_head(facts: Facts, proposal: Proposal, comment: Comment) -> bool:
+def _saw_head(scene: _Scene, turn: _Turn) -> bool:
     """The head stood when the comment was written: nobody swapped it in between (bots.md 4, 6).
 
-    Forges tell times in whole seconds. Within one second the order is told by our own check: it
-    is completed only on a head that we had judged before this look.
+    Forges tell times in whole seconds: a change in an earlier second is earlier. Within one second,
+    or where the forge does not tell, our own check or comment proves it, if it was there before.
     """
-    run = facts.checks.get(VALIDATE)
-    judged = run is not None and run.ours and run.status == Status.COMPLETED
-    if proposal.head_at is not None:
-        return proposal.head_at < comment.at or (proposal.head_at == comment.at and judged)
-    return (
-        judged
-        and run is not None
-        and run.completed_at is not None
-        and run.completed_at <= comment.at
+    p, comment = turn.proposal, scene.comment
+    if p.head_at is not None and p.head_at != comment.at:
+        return p.head_at < comment.at
+    return judged_before(scene.facts, p, comment.at) or memory.shown_head_before(
+        p, comment.id, turn.memory, scene.facts.repository_id
     )
 
 
@@ -358,15 +398,14 @@ def _approves(scene: _Scene, turn: _Turn) -> bool:
     p, policy = turn.proposal, turn.proposal.policy
     if not isinstance(policy, Policy):
         return True
-    given = standing(p, policy, turn.memory, scene.facts.repository_id)
+    given = standing(p, policy, turn.memory)
     return scene.comment.author.login in {a.person for a in given.counted}
 
 
 def _take_back(scene: _Scene, turn: _Turn) -> _Turn:
-    who = scene.comment.author.login
-    taken_back = Withdrawal(scene.comment.id, scene.comment.at)
-    withdrawn = {**turn.memory.withdrawn, who: taken_back}
-    return replace(turn, memory=replace(turn.memory, withdrawn=withdrawn))
+    comment = scene.comment
+    who = comment.author.login
+    return turn.cause(TakenBack(person=who, at=comment.at, comment=comment.id))
 
 
 def _render(scene: _Scene, turn: _Turn) -> _Turn:
@@ -393,7 +432,6 @@ def _why(scene: _Scene, turn: _Turn, about: str) -> str:
     judgement = judge(
         turn.proposal,
         turn.memory,
-        scene.facts.repository_id,
         draft_branch=scene.facts.is_draft_branch,
         push_refused=scene.facts.push_refused,
     )

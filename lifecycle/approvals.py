@@ -1,18 +1,25 @@
 """Which approvals count: who gave them, to exactly what, and whether that still stands.
 
-An approval is a person, a head, the tree of each touched package and the digest of the
-configuration that can change the verdict (DESIGN 7), and while it is open what else would be merged
-with them. It falls when one of these changes, and survives a rebase that leaves them alone.
+An approval is a person and what they approved: the base branch, the tree of each touched package,
+what would be merged beside the packages, and the digest of the configuration that can change the
+verdict (DESIGN 7). It does not count while one of these differs, and survives a rebase that leaves
+them alone. A change of the content that we see makes it fall for good. A person's last word counts.
+
+`/approve` and native reviews are held to the same: what was given before the App was installed,
+before the base branch was last exchanged, or before its writer could see the head, counts for
+nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
-from lifecycle import memory
+from lifecycle import events
 from lifecycle.access import Action, Allowed, Role, authorise
-from lifecycle.facts import Proposal, Review, ReviewState
-from lifecycle.memory import Approval, Memory
+from lifecycle.events import Approval, Event, Fall, Fell
+from lifecycle.facts import VALIDATE, CheckRun, Facts, Proposal, Review, ReviewState, Status
+from lifecycle.memory import Memory
 from lifecycle.policy import Policy
 
 
@@ -22,8 +29,20 @@ class Fallen(StrEnum):
     TREE = "the package changed since"
     BESIDE = "what is merged beside the package changed since"
     CONFIGURATION = "the rules that judge the package changed since"
+    BASE = "the base branch was changed since"
+    INSTALLATION = "it was given before the App was installed"
+    ADOPTION = "it was given before the bot kept a record of this proposal"
+    UNSEEN = "it was given at the moment of a push, or before the forge told of one"
+    EDITED = "the comment that gave it was edited since"
     ACCESS = "this person may not approve here"
     MERGE = "it was given before the merge, which did more than was shown"
+
+
+_FOR_GOOD: Mapping[Fall, Fallen] = {
+    Fall.EDITED: Fallen.EDITED,
+    Fall.TREE: Fallen.TREE,
+    Fall.BESIDE: Fallen.BESIDE,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +54,15 @@ class Standing:
         fallen: Login to why that person's last approval does not count; none for those counted.
         needed: How many people must approve.
         objections: Logins whose request for changes stands, sorted.
+        fresh: Nothing was done to our comments since one of those counted was given, and where the
+            proposal is older than our record of it, at least one was given.
     """
 
     counted: tuple[Approval, ...]
     fallen: dict[str, Fallen]
     needed: int
     objections: tuple[str, ...]
+    fresh: bool = True
 
     @property
     def missing(self) -> int:
@@ -48,9 +70,7 @@ class Standing:
         return max(0, self.needed - len(self.counted))
 
 
-def standing(
-    proposal: Proposal, policy: Policy, remembered: Memory, repository_id: int
-) -> Standing:
+def standing(proposal: Proposal, policy: Policy, remembered: Memory) -> Standing:
     """Work out which approvals count.
 
     A commit whose author or pusher is unknown makes self-approval undecidable; then one more
@@ -58,13 +78,20 @@ def standing(
     """
     counted: dict[str, Approval] = {}
     fallen: dict[str, Fallen] = {}
-    for approval in _given(proposal, remembered, repository_id):
-        why = _why_not(approval, proposal, policy)
-        if why is None:
-            counted[approval.person] = approval
-            fallen.pop(approval.person, None)
-        elif approval.person not in counted:
-            fallen[approval.person] = why
+    latest = latest_reviews(proposal)
+    for person, word in remembered.words.items():
+        if isinstance(word, Fell):
+            fallen[person] = _FOR_GOOD[word.why]
+        elif isinstance(word, Approval) and _stands(word, latest):
+            why = _why_not(word, proposal, policy, remembered)
+            if why is None:
+                counted[person] = word
+            else:
+                fallen[person] = why
+    for review in _unbound(proposal, remembered):
+        if review.author.login not in counted:
+            why = too_early(proposal, remembered, at=review.at, review=review.id)
+            fallen[review.author.login] = why or Fallen.UNSEEN
     uncertain = not proposal.authors_known and not policy.approve.self_allowed
     least = max(policy.approve.require, int(proposal.surprising))
     return Standing(
@@ -72,39 +99,57 @@ def standing(
         fallen=fallen,
         needed=least + uncertain,
         objections=_objections(proposal),
+        fresh=_fresh(counted.values(), remembered),
     )
 
 
-def bound_reviews(proposal: Proposal, remembered: Memory) -> dict[int, Approval]:
-    """What each native approval binds to: as remembered, or as first seen now."""
-    bound = dict(remembered.reviews)
-    for review in proposal.reviews:
-        if review.state is ReviewState.APPROVED and review.id not in bound and review.trees:
-            bound[review.id] = Approval(
-                person=review.author.login,
-                head=review.head,
-                trees=review.trees,
-                digest=proposal.digest,
-                at=review.at,
-                beside=review.beside,
-            )
-    return bound
-
-
-def _given(proposal: Proposal, remembered: Memory, repository_id: int) -> Iterator[Approval]:
-    """Approvals not taken back, oldest first."""
-    bound = bound_reviews(proposal, remembered)
-    latest = latest_reviews(proposal)
-    reviews = [
-        bound[r.id] for r in latest.values() if r.state is ReviewState.APPROVED and r.id in bound
+def bind(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
+    """Native approvals that are seen for the first time, each bound to what it was given for."""
+    return [
+        Approval(
+            person=review.author.login,
+            at=review.at,
+            review=review.id,
+            head=review.head,
+            trees=events.content(review.trees),
+            digest=proposal.digest,
+            beside=review.beside,
+            base_ref=proposal.base_ref,
+        )
+        for review in _unbound(proposal, remembered)
+        if review.trees is not None
+        and too_early(proposal, remembered, at=review.at, review=review.id) is None
+        and _reviewer_saw(facts, proposal, review)
     ]
-    for approval in sorted(
-        [*memory.approvals(proposal, repository_id), *reviews],
-        key=lambda a: (a.at, a.comment, a.person),
-    ):
-        withdrawn = remembered.withdrawn.get(approval.person)
-        if withdrawn is None or not withdrawn.covers(approval):
-            yield approval
+
+
+def fell(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
+    """Approvals that fall for good: edited since, or of a content that was replaced.
+
+    Only a head that git shows too is believed to have replaced another: what a forge tells may be
+    older than what was approved. What else can change (rules, base, rights) may change back, and is
+    judged afresh at each look.
+    """
+    edited = {c.id for c in proposal.comments if c.edited}
+    moved = not proposal.closed and facts.head == proposal.head
+    found: list[Event] = []
+    for word in remembered.words.values():
+        if not isinstance(word, Approval):
+            continue
+        why = Fall.EDITED if word.comment in edited else None
+        if why is None and moved and word.head != proposal.head:
+            why = _replaced(word, proposal)
+        if why is not None:
+            found.append(
+                Fell(
+                    person=word.person,
+                    at=word.at,
+                    comment=word.comment,
+                    review=word.review,
+                    why=why,
+                )
+            )
+    return found
 
 
 def latest_reviews(proposal: Proposal) -> dict[str, Review]:
@@ -115,13 +160,96 @@ def latest_reviews(proposal: Proposal) -> dict[str, Review]:
     return latest
 
 
-def _why_not(approval: Approval, proposal: Proposal, policy: Policy) -> Fallen | None:
+def too_early(
+    proposal: Proposal, remembered: Memory, *, at: datetime, comment: int = 0, review: int = 0
+) -> Fallen | None:
+    """Why what was said can be about something else than what stands here now.
+
+    Forges tell whole seconds: what happened in the same second may have come after. What was there
+    at our first sight is told by its number instead.
+
+    Args:
+        proposal: The facts.
+        remembered: What our comments and the database remember.
+        at: When it was said.
+        comment: Number of the comment that says it; 0 for a native review.
+        review: Number of the native review; 0 for a comment.
+    """
+    seen = remembered.seen
+    if at <= proposal.installed_at:
+        return Fallen.INSTALLATION
+    if seen is not None and seen.adopted and not (comment > seen.comments or review > seen.reviews):
+        return Fallen.ADOPTION
+    if proposal.base_at is not None and at <= proposal.base_at:
+        return Fallen.BASE
+    if not proposal.base_told and (seen is None or at <= seen.at):
+        return Fallen.BASE
+    return None
+
+
+def judged_before(facts: Facts, proposal: Proposal, at: datetime) -> bool:
+    """Our check proves the head to have stood in an earlier second, and ever since.
+
+    It names what the forge told of changes of the head when it was decided (`Facts.head_mark`).
+    Where the forge tells when the head came to stand there, that is not overruled.
+    """
+    run: CheckRun | None = facts.checks.get(VALIDATE)
+    return (
+        proposal.head_at is None
+        and run is not None
+        and run.ours
+        and run.status == Status.COMPLETED
+        and run.completed_at is not None
+        and run.completed_at < at
+        and proposal.head == facts.head
+        and facts.head_mark != ""
+        and run.external_id.endswith(f".{facts.head_mark}")
+    )
+
+
+def _reviewer_saw(facts: Facts, proposal: Proposal, review: Review) -> bool:
+    """The reviewed commit stood in an earlier second: a forge may fill it in at the last moment."""
+    if review.head_at is not None and review.head_at < review.at:
+        return True
+    return review.head == proposal.head and judged_before(facts, proposal, review.at)
+
+
+def _unbound(proposal: Proposal, remembered: Memory) -> list[Review]:
+    """Each person's native approval that is their last word and is bound to nothing yet."""
+    found = []
+    for person, review in latest_reviews(proposal).items():
+        word = remembered.words.get(person)
+        place = (review.at, 0, review.id, 0, "")
+        if review.state is ReviewState.APPROVED and (word is None or events.order(word) < place):
+            found.append(review)
+    return found
+
+
+def _stands(approval: Approval, latest: Mapping[str, Review]) -> bool:
+    """A native approval that was dismissed, or followed by another verdict, is none any more."""
+    if not approval.review:
+        return True
+    review = latest.get(approval.person)
+    return (
+        review is not None and review.id == approval.review and review.state is ReviewState.APPROVED
+    )
+
+
+def _why_not(
+    approval: Approval, proposal: Proposal, policy: Policy, remembered: Memory
+) -> Fallen | None:
+    early = too_early(
+        proposal, remembered, at=approval.at, comment=approval.comment, review=approval.review
+    )
+    if early is not None:
+        return early
+    if approval.base_ref != proposal.base_ref:
+        return Fallen.BASE
     if proposal.surprising and approval.head != proposal.merge_commit:
         return Fallen.MERGE
-    if dict(approval.trees) != dict(proposal.trees):
-        return Fallen.TREE
-    if not proposal.merged and approval.beside != proposal.beside:
-        return Fallen.BESIDE  # it would be merged unseen; what is merged is only tagged any more
+    replaced = _replaced(approval, proposal)
+    if replaced is not None:
+        return _FOR_GOOD[replaced]
     if approval.digest != proposal.digest:
         return Fallen.CONFIGURATION
     allowed = authorise(
@@ -132,6 +260,22 @@ def _why_not(approval: Approval, proposal: Proposal, policy: Policy) -> Fallen |
         policy=policy,
     )
     return None if isinstance(allowed, Allowed) else Fallen.ACCESS
+
+
+def _replaced(approval: Approval, proposal: Proposal) -> Fall | None:
+    if approval.trees != events.content(proposal.trees):
+        return Fall.TREE
+    if not proposal.merged and approval.beside != proposal.beside:
+        return Fall.BESIDE  # it would be merged unseen; what is merged is only tagged any more
+    return None
+
+
+def _fresh(counted: Iterable[Approval], remembered: Memory) -> bool:
+    """One approval is newer than all that was done to our comments, and than the adoption."""
+    adopted = remembered.seen is not None and remembered.seen.adopted
+    if not remembered.tampered and not adopted:
+        return True
+    return any(remembered.refreshed_by(approval) for approval in counted)
 
 
 def _objections(proposal: Proposal) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ def published(proposal: Proposal, run: int) -> SetCheck:
         title=messages.published(proposal),
         summary=messages.PUBLISHING_SUMMARY,
     )
-    return _action(str(proposal.head), PUBLISH, shown, run)
+    return _action(str(proposal.head), PUBLISH, shown, run, shown.digest)
 
 
 def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, Shown]:
@@ -213,18 +213,20 @@ def _annotation(finding: Finding) -> list[object]:
 
 
 def _send(facts: Facts, name: str, shown: Shown, *, force: bool) -> SetCheck | None:
+    # What the forge told of changes of the head goes with it: see `approvals.judged_before`.
+    external = f"{shown.digest}.{facts.head_mark}"
     run = facts.checks.get(name)
     if run is None or not run.ours:
-        return _action(str(facts.head), name, shown, None)
-    same = run.external_id == shown.digest and run.status == shown.status
+        return _action(str(facts.head), name, shown, None, external)
+    same = run.external_id == external and run.status == shown.status
     if same and not force:
         return None
     # A completed run cannot go back: the newest run of a name is the one that counts.
     again = run.id if run.status != Status.COMPLETED else None
-    return _action(str(facts.head), name, shown, again)
+    return _action(str(facts.head), name, shown, again, external)
 
 
-def _action(head: str, name: str, shown: Shown, run: int | None) -> SetCheck:
+def _action(head: str, name: str, shown: Shown, run: int | None, external: str) -> SetCheck:
     return SetCheck(
         head=Sha(head),
         name=name,
@@ -233,6 +235,6 @@ def _action(head: str, name: str, shown: Shown, run: int | None) -> SetCheck:
         title=shown.title,
         summary=shown.summary[: messages.MOST_TEXT],
         annotations=shown.annotations,
-        external_id=shown.digest,
+        external_id=external,
         run=run,
     )

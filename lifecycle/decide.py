@@ -16,7 +16,7 @@ Rules, in the order of the code:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import answers, checks, memory, messages, names, summary
+from lifecycle import answers, checks, memory, messages, names, summary, upkeep
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -29,7 +29,8 @@ from lifecycle.actions import (
     SetCheck,
     Tag,
 )
-from lifecycle.approvals import bound_reviews
+from lifecycle.approvals import bind, fell
+from lifecycle.events import Seen
 from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict, Version
 from lifecycle.gates import Gate, GateState, Judgement, judge
 from lifecycle.memory import Memory
@@ -99,17 +100,66 @@ def _open(facts: Facts) -> list[Action]:
 
 def _judge(facts: Facts, proposal: Proposal) -> _Judged:
     remembered = memory.read(proposal, facts.repository_id)
-    answered = answers.answer(facts, proposal, remembered)
-    reviews = bound_reviews(answered.proposal, answered.memory)
-    kept = replace(answered.memory, reviews=reviews)
+    found = remembered.adding(
+        *_first_sight(proposal, remembered), *upkeep.tampered(proposal, remembered)
+    )
+    found = found.adding(*fell(facts, proposal, found))
+    answered = answers.answer(facts, proposal, found)
+    kept = answered.memory.adding(*bind(facts, answered.proposal, answered.memory))
+    kept = kept.adding(*fell(facts, answered.proposal, kept))
     judgement = judge(
         answered.proposal,
         kept,
-        facts.repository_id,
         draft_branch=facts.is_draft_branch,
         push_refused=facts.push_refused,
     )
-    return _Judged(answered.proposal, kept, judgement, answered.actions, answered.render_asked)
+    if not upkeep.fits(kept, proposal, facts.repository_id):
+        judgement = replace(judgement, gates=(*judgement.gates, _record_full()))
+    mended = upkeep.mend(proposal, remembered, found, facts.repository_id)
+    return _Judged(
+        answered.proposal,
+        kept,
+        judgement,
+        (*mended, *answered.actions, *upkeep.keep(answered.proposal, kept)),
+        answered.render_asked,
+    )
+
+
+def _first_sight(proposal: Proposal, remembered: Memory) -> list[Seen]:
+    """Every open proposal is recorded when it is first seen, and whether it was there before us.
+
+    Without any record of ours, of a proposal that is older than our coming, nobody can tell what
+    was taken back or held: its approvals are asked for anew (DESIGN 3, adoption).
+    """
+    if remembered.seen or proposal.looked_at is None or proposal.closed:
+        return []
+    before_us = (
+        not remembered.log
+        and proposal.opened_at is not None
+        and proposal.adopted_at is not None
+        and proposal.opened_at <= proposal.adopted_at
+    )
+    fresh = memory.summary_of(proposal) is None
+    return [
+        Seen(
+            at=proposal.looked_at,
+            adopted=before_us,
+            comments=proposal.newest_comment,
+            reviews=proposal.newest_review,
+            head=str(proposal.head) if fresh else "",
+            mark=proposal.head_mark if fresh else "",
+        )
+    ]
+
+
+def _record_full() -> Gate:
+    return Gate(
+        name="record",
+        state=GateState.BLOCKED,
+        actual=messages.RECORD_FULL,
+        wanted=messages.RECORD_FULL_WANTED,
+        who=messages.RECORD_FULL_WHO,
+    )
 
 
 def _share_head(judged: list[_Judged]) -> list[_Judged]:
@@ -310,10 +360,11 @@ def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:
 def _say(facts: Facts, one: _Judged) -> list[Action]:
     """The summary comment, when it does not yet say this."""
     p = one.proposal
-    body = summary.summary(facts, p, one.judgement, one.memory)
-    record = memory.memory_record(one.memory, p, facts.repository_id)
+    record = upkeep.summary_record(one.memory, p, facts.repository_id)
+    body = upkeep.cut(summary.summary(facts, p, one.judgement, one.memory), record)
     said = memory.summary_of(p)
-    if said and said.body == body and record in [dict(r) for r in said.records]:
+    same = said is not None and not said.altered and record in [dict(r) for r in said.records]
+    if said is not None and same and said.body == body:
         return []
     return [Say(p.number, said.id if said else None, body, record)]
 
@@ -325,9 +376,10 @@ def _remember(facts: Facts, judged: Iterable[_Judged]) -> list[Action]:
         said = memory.summary_of(one.proposal)
         if one.proposal.closed and said is None:
             continue
-        record = memory.memory_record(one.memory, one.proposal, facts.repository_id)
-        if said is None:
+        record = upkeep.summary_record(one.memory, one.proposal, facts.repository_id)
+        if said is None or said.altered:
             actions += _say(facts, one)
         elif record not in [dict(r) for r in said.records]:
-            actions.append(Say(one.proposal.number, said.id, said.body, record))
+            body = upkeep.cut(said.body, record)
+            actions.append(Say(one.proposal.number, said.id, body, record))
     return actions

@@ -4,6 +4,8 @@ Facts are frozen values. What follows from facts is a property, never a stored f
 worked out, never kept. Nothing here says why we were woken.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +14,7 @@ from enum import StrEnum
 from cadlib.diff import Change
 from cadlib.findings import Finding, Severity
 from lifecycle.access import Person, Role
+from lifecycle.events import Log
 from lifecycle.merges import Doubt, Effect
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -154,7 +157,9 @@ class Comment:
         author: Who wrote it.
         body: Markdown as written.
         at: When it was written.
-        edited: It was changed after it was written.
+        edited: It was changed after it was written, by anybody.
+        edited_at: When it was changed last; None when it never was, or the forge does not say.
+        altered: It is ours, and somebody else changed it last.
         ours: Written by our App; `body` then is the visible text alone.
         records: The hidden records in it that carry our MAC; empty in the comments of others.
         summary: It is our summary comment.
@@ -165,9 +170,24 @@ class Comment:
     body: str
     at: datetime
     edited: bool = False
+    edited_at: datetime | None = None
+    altered: bool = False
     ours: bool = False
     records: tuple[Mapping[str, JSON], ...] = ()
     summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A comment that we wrote, as the database keeps it.
+
+    Attributes:
+        body: The visible text; "" for the summary, which is made anew.
+        record: Its hidden record; empty for the summary.
+    """
+
+    body: str = ""
+    record: Mapping[str, JSON] = field(default_factory=dict)
 
 
 class ReviewState(StrEnum):
@@ -191,6 +211,8 @@ class Review:
             is gone.
         at: When it was submitted.
         beside: As in `Proposal`, at that commit.
+        head_at: When the branch last got to that commit before the review; None when the forge
+            does not say.
     """
 
     id: int
@@ -200,6 +222,7 @@ class Review:
     trees: Mapping[str, str] | None
     at: datetime
     beside: str = ""
+    head_at: datetime | None = None
 
 
 class Status(StrEnum):
@@ -270,7 +293,15 @@ class Proposal:
         base: Commit at the tip of the base branch; once merged, what the result is compared with.
         merge_commit: The merge result, once merged.
         merged_at: When it was merged.
-        head_at: When `head` was pushed; None when the forge does not say.
+        head_at: When the branch last got to `head`; None when the forge does not say.
+        head_mark: Digest of the forced pushes, deletions and restorations of the head branch that
+            the forge tells of: while it stays, a head that is there now was not left in between.
+            "" when the forge does not tell.
+        base_at: When the base branch was last exchanged for another; None when it never was.
+        base_told: The forge tells such exchanges.
+        opened_at: When it was opened.
+        adopted_at: When the bot came to the repository, as far as the database knows.
+        looked_at: When these facts were read, by our own clock.
         touched: Packages touched, sorted by path.
         verdicts: One for each touched package that still exists, sorted by path.
         policy: The base branch's configuration.
@@ -293,6 +324,9 @@ class Proposal:
         refusal: The forge's reason for refusing the last merge of this head onto this base; "".
         effect: What merging it would do beside what it shows; nothing once merged.
         doubt: Why the rules at the time of the merge cannot be told; None when they can.
+        kept: What the database remembers of it.
+        written: The comments that we wrote, as the database knows them, by their numbers.
+        missing: Those of them that the forge shows no more, long enough to be gone.
     """
 
     number: int
@@ -307,6 +341,12 @@ class Proposal:
     merge_commit: Sha | None
     merged_at: datetime | None = None
     head_at: datetime | None = None
+    head_mark: str = ""
+    base_at: datetime | None = None
+    base_told: bool = True
+    opened_at: datetime | None = None
+    adopted_at: datetime | None = None
+    looked_at: datetime | None = None
     touched: tuple[Touched, ...]
     verdicts: tuple[Verdict, ...]
     policy: Policy | BrokenPolicy
@@ -328,6 +368,9 @@ class Proposal:
     refusal: str = ""
     effect: Effect = field(default_factory=Effect)
     doubt: Doubt | None = None
+    kept: Log = frozenset()
+    written: Mapping[int, Written] = field(default_factory=dict)
+    missing: tuple[int, ...] = ()
 
     @property
     def stage(self) -> Stage:
@@ -362,6 +405,16 @@ class Proposal:
     def head_trees(self) -> Mapping[str, str]:
         """Package to tree at the proposal's head."""
         return {t.package: t.head_tree for t in self.touched}
+
+    @property
+    def newest_comment(self) -> int:
+        """Highest number of a comment, ours included; 0 when there is none."""
+        return max((c.id for c in (*self.comments, *self.answers)), default=0)
+
+    @property
+    def newest_review(self) -> int:
+        """Highest number of a native review; 0 when there is none."""
+        return max((r.id for r in self.reviews), default=0)
 
     @property
     def unrendered(self) -> tuple[Verdict, ...]:
@@ -436,6 +489,14 @@ class Facts:
     def open(self) -> tuple[Proposal, ...]:
         """The proposals that still stand, by number."""
         return tuple(p for p in self.proposals if not p.closed)
+
+    @property
+    def head_mark(self) -> str:
+        """Digest of what the forge tells of changes of the head, over the open proposals."""
+        told = sorted((p.number, p.head_mark) for p in self.open)
+        if not told or not all(mark for _, mark in told):
+            return ""
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
     @property
     def is_draft_branch(self) -> bool:

@@ -67,7 +67,6 @@ class Judgement:
 def judge(
     proposal: Proposal,
     remembered: Memory,
-    repository_id: int,
     *,
     draft_branch: bool,
     push_refused: PushRefusal | None = None,
@@ -76,8 +75,7 @@ def judge(
 
     Args:
         proposal: The facts.
-        remembered: What our comments remember.
-        repository_id: The forge's number of the repository.
+        remembered: What our comments and the database remember.
         draft_branch: The bot may push the rendering to the head branch.
         push_refused: The forge forbade it.
     """
@@ -93,7 +91,7 @@ def judge(
     if proposal.once_published:
         return Judgement(tuple(_taggable(proposal)), None)  # it was judged then
     policy = proposal.policy
-    approvals = standing(proposal, policy, remembered, repository_id)
+    approvals = standing(proposal, policy, remembered)
     pushes = draft_branch and policy.render is RenderMode.COMMIT
     rendered = _rendered(proposal, bot_pushes=pushes, push_refused=push_refused)
     gates = [rendered, _validated(proposal)]
@@ -101,6 +99,7 @@ def judge(
         gates = [_proposed(proposal), *gates, _up_to_date(proposal), *_merges_as_shown(proposal)]
     gates += [
         _approved(proposal, approvals, policy),
+        *_fresh(approvals, remembered),
         _unopposed(approvals),
         _not_held(remembered),
         *_others(proposal),
@@ -220,6 +219,21 @@ def _approved(proposal: Proposal, approvals: Standing, policy: Policy) -> Gate:
     return Gate(name="approved", state=GateState.HOLDS, actual=actual)
 
 
+def _fresh(approvals: Standing, remembered: Memory) -> list[Gate]:
+    """Shown only where somebody touched our comments, or we came after the proposal."""
+    if approvals.fresh:
+        return []
+    return [
+        Gate(
+            name="fresh approval",
+            state=GateState.WAITS,
+            actual=messages.not_fresh(remembered.tampered),
+            wanted=messages.FRESH_WANTED,
+            who=messages.FRESH_WHO,
+        )
+    ]
+
+
 def _unopposed(approvals: Standing) -> Gate:
     if approvals.objections:
         return Gate(
@@ -233,11 +247,11 @@ def _unopposed(approvals: Standing) -> Gate:
 
 
 def _not_held(remembered: Memory) -> Gate:
-    if remembered.hold:
+    if remembered.holds:
         return Gate(
             name="no hold",
             state=GateState.BLOCKED,
-            actual=messages.held(remembered.hold.by, remembered.hold.reason),
+            actual="; ".join(messages.held(hold.person, hold.reason) for hold in remembered.holds),
             wanted=messages.HOLD_WANTED,
             who=messages.HOLD_WHO,
         )

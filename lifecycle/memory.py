@@ -1,91 +1,104 @@
-"""What the bot must remember about a proposal, kept in the hidden records of its own comments.
+"""What the bot must remember about a proposal: the replayed log of events, and where it is kept.
 
-The summary comment carries one `memory` record: which comments are answered, a hold, approvals
-taken back, what native reviews were bound to. Each accepted `/approve` has an answer of its own
-with an `approve` record. A record counts only with our MAC, in a comment of our App, and for the
-repository and proposal that it names, so none can be carried over from elsewhere (DESIGN 7).
+Each answer carries which comment it answers and what that came to, the summary comment all the rest
+of the log, compacted. The database holds the same events, and which comments we wrote. A record
+counts only with our MAC, in a comment of our App, and for the repository and proposal that it
+names, so none can be carried over from elsewhere (DESIGN 7).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+from lifecycle import events
+from lifecycle.events import (
+    Answered,
+    Approval,
+    Event,
+    Fell,
+    Held,
+    Log,
+    Noticed,
+    Rejected,
+    Reported,
+    Seen,
+    Tampered,
+    Word,
+)
 from lifecycle.facts import Comment, Proposal
-from lifecycle.names import Sha
 from lifecycle.records import JSON
 
+__all__ = ["Approval", "Fell", "Held", "Memory", "Rejected", "Seen", "Tampered"]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
-    """One person's approval, and what it binds to (DESIGN 7).
-
-    Attributes:
-        person: Login.
-        head: The commit that was looked at.
-        trees: Package to tree id.
-        digest: Digest of the configuration that judged it.
-        at: When it was given.
-        comment: Number of the `/approve` comment; 0 for a native review.
-        beside: Digest of what was changed outside of the packages.
-    """
-
-    person: str
-    head: Sha
-    trees: Mapping[str, str]
-    digest: str
-    at: datetime
-    comment: int = 0
-    beside: str = ""
+MOST_RECORD = 45_000
+"""Characters of the summary's record; GitHub takes 65,536 for a comment, the text has the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Withdrawal:
-    """A person's approvals up to here are taken back.
-
-    Attributes:
-        comment: The `/unapprove`; approvals by later comments count again.
-        at: When it was written; native reviews given later count again.
-    """
-
-    comment: int
-    at: datetime
-
-    def covers(self, approval: Approval) -> bool:
-        """Whether this approval was taken back."""
-        if approval.comment:
-            return approval.comment < self.comment
-        return approval.at <= self.at
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """A hold, who set it and why."""
-
-    by: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True)
 class Memory:
-    """What the summary comment remembers.
+    """What a log of events comes to.
 
     Attributes:
-        handled: Comments that need no answer any more and have none of their own.
-        answered: Comments that have an answer of their own.
-        hold: The hold in force.
-        withdrawn: Login to that person's last `/unapprove`.
-        reviews: Native review to what it was bound to when first seen.
-        rejected: Why the proposal was last sent back, "by: reason"; "" when it was not.
-        reported: Merge results reported as not published.
+        log: Every event known, from our comments and the database.
+        told: Those that stand in an answer of ours; the summary need not repeat them.
     """
 
-    handled: frozenset[int] = frozenset()
-    answered: frozenset[int] = frozenset()
-    hold: Hold | None = None
-    withdrawn: Mapping[str, Withdrawal] = field(default_factory=dict)
-    reviews: Mapping[int, Approval] = field(default_factory=dict)
-    rejected: str = ""
-    reported: frozenset[str] = frozenset()
+    log: Log = frozenset()
+    told: Log = frozenset()
+
+    def adding(self, *found: Event) -> "Memory":
+        """The same, and what happened now."""
+        return replace(self, log=self.log | frozenset(found))
+
+    def without(self, event: Event) -> "Memory":
+        """The same, as if this had not happened."""
+        return replace(self, log=self.log - {event})
+
+    def telling(self, *found: Event) -> "Memory":
+        """The same, and what an answer is about to say."""
+        return replace(self.adding(*found), told=self.told | frozenset(found))
+
+    @cached_property
+    def answered(self) -> frozenset[int]:
+        """Comments that need no answer any more."""
+        return frozenset(e.comment for e in self.log if isinstance(e, Answered))
+
+    @cached_property
+    def words(self) -> Mapping[str, Word]:
+        """Login to that person's last word about approval."""
+        return events.words(self.log)
+
+    @cached_property
+    def holds(self) -> tuple[Held, ...]:
+        """The holds in force, oldest first."""
+        return events.holds(self.log)
+
+    @cached_property
+    def rejected(self) -> Rejected | None:
+        """The last time that the proposal was sent back."""
+        return events.rejection(self.log)
+
+    @cached_property
+    def seen(self) -> Seen | None:
+        """When the proposal was first seen."""
+        return events.first_sight(self.log)
+
+    @cached_property
+    def reported(self) -> frozenset[str]:
+        """Merge results reported as not published."""
+        return frozenset(e.merge for e in self.log if isinstance(e, Reported))
+
+    @cached_property
+    def tampered(self) -> tuple[Tampered, ...]:
+        """What was done to our comments, by their numbers."""
+        found = (e for e in self.log if isinstance(e, Tampered))
+        return tuple(sorted(found, key=lambda e: (e.comment, e.comments, e.reviews, e.what)))
+
+    def refreshed_by(self, approval: Approval) -> bool:
+        """This approval was given after all that was done to our comments."""
+        if approval.comment:
+            return all(approval.comment > e.comments for e in self.tampered)
+        return all(approval.review > e.reviews for e in self.tampered)
 
 
 def summary_of(proposal: Proposal) -> Comment | None:
@@ -94,97 +107,68 @@ def summary_of(proposal: Proposal) -> Comment | None:
 
 
 def read(proposal: Proposal, repository_id: int) -> Memory:
-    """Put together what all our comments on this proposal remember."""
-    memory = Memory()
-    for record in _records(proposal, repository_id):
-        match record.get("kind"):
-            case "memory":
-                memory = _merge(memory, _decode(record))
-            case "approve" | "answer":
-                memory = replace(memory, answered=memory.answered | {_int(record["comment"])})
-            case "report":
-                memory = replace(memory, reported=memory.reported | {str(record["merge"])})
-    return memory
-
-
-def approvals(proposal: Proposal, repository_id: int) -> tuple[Approval, ...]:
-    """The approvals given by `/approve` and answered by us, oldest first."""
-    return tuple(
-        _approval(record)
-        for record in _records(proposal, repository_id)
-        if record.get("kind") == "approve"
-    )
+    """Unite what our comments on this proposal and the database remember."""
+    found, told = set(proposal.kept), set[Event]()
+    for comment in proposal.answers:
+        for record in _mine(comment, proposal, repository_id):
+            found |= _events(record)
+            if not comment.summary and not comment.altered:
+                told |= _events(record)
+    return Memory(frozenset(found), frozenset(told))
 
 
 def carries_record(proposal: Proposal, repository_id: int) -> bool:
     """We saw this proposal while it was open: it is after the baseline (DESIGN 3)."""
-    return any(True for _ in _records(proposal, repository_id))
+    return any(_mine(comment, proposal, repository_id) for comment in proposal.answers)
 
 
-def memory_record(memory: Memory, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
+def log_record(memory: Memory, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
     """The record for the summary comment; equal memories give equal records."""
     return {
-        "kind": "memory",
-        "repository": repository_id,
-        "number": proposal.number,
-        "handled": [*sorted(memory.handled)],
-        "hold": None if memory.hold is None else [memory.hold.by, memory.hold.reason],
-        "withdrawn": {
-            who: [w.comment, w.at.isoformat()] for who, w in sorted(memory.withdrawn.items())
-        },
-        "reviews": {str(key): _encode(a) for key, a in sorted(memory.reviews.items())},
-        "rejected": memory.rejected,
+        **_place("log", proposal, repository_id),
+        **events.pack(events.compact(memory.log) - memory.told),
     }
 
 
-def approve_record(approval: Approval, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
-    """The record for the answer to an accepted `/approve`."""
-    return {
-        "kind": "approve",
-        "repository": repository_id,
-        "number": proposal.number,
-        "comment": approval.comment,
-        **_encode(approval),
-    }
+def answer_record(
+    comment: int | None, proposal: Proposal, repository_id: int, about: Iterable[Event] = ()
+) -> dict[str, JSON]:
+    """The record for an answer: what it answers, what that came to, and at which head.
 
-
-def answer_record(comment: int, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
-    """The record for any other answer."""
+    Args:
+        comment: The comment that is answered; None where that is not known any more.
+        proposal: The proposal.
+        repository_id: The forge's number of the repository.
+        about: What the comment caused, such as an approval.
+    """
     return {
-        "kind": "answer",
-        "repository": repository_id,
-        "number": proposal.number,
-        "comment": comment,
+        **_place("answer", proposal, repository_id),
+        "head": str(proposal.head),
+        "mark": proposal.head_mark,
+        **events.pack([*([Answered(comment=comment)] if comment else []), *about]),
     }
 
 
 def report_record(proposal: Proposal, repository_id: int) -> dict[str, JSON]:
     """The record for the report that a merge result is not published."""
     return {
-        "kind": "report",
-        "repository": repository_id,
-        "number": proposal.number,
-        "merge": str(proposal.merge_commit),
+        **_place("report", proposal, repository_id),
+        **events.pack({Reported(merge=str(proposal.merge_commit))}),
     }
 
 
 def notice_record(occasion: str, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
     """The record for a comment that tells people once what happened."""
     return {
-        "kind": "notice",
-        "repository": repository_id,
-        "number": proposal.number,
-        "occasion": occasion,
+        **_place("notice", proposal, repository_id),
+        **events.pack({Noticed(occasion=occasion)}),
     }
 
 
 def noticed(proposal: Proposal, repository_id: int) -> frozenset[str]:
     """The occasions that people were told of."""
-    return frozenset(
-        str(record["occasion"])
-        for record in _records(proposal, repository_id)
-        if record.get("kind") == "notice"
-    )
+    log = read(proposal, repository_id).log
+    return frozenset(e.occasion for e in log if isinstance(e, Noticed))
 
 
 def report_of(proposal: Proposal, repository_id: int) -> Comment | None:
@@ -196,83 +180,62 @@ def report_of(proposal: Proposal, repository_id: int) -> Comment | None:
     return None
 
 
-def _records(proposal: Proposal, repository_id: int) -> list[Mapping[str, JSON]]:
+def shown_head_before(proposal: Proposal, comment: int, memory: Memory, repository_id: int) -> bool:
+    """A comment of ours that is older than this one proves the head to have stood before it.
+
+    We wrote ours when we had seen the present head, the forge shows no change of the head since
+    then, and comments are numbered as they are written: the one order that no clock blurs.
+    """
+    if not proposal.head_mark:
+        return False
+    here = (str(proposal.head), proposal.head_mark)
+    seen = memory.seen
+    for ours in proposal.answers:
+        if ours.id >= comment or ours.altered:
+            continue
+        if proposal.head_at is not None and proposal.head_at > ours.at:
+            continue
+        if ours.summary and seen is not None and (seen.head, seen.mark) == here:
+            return True
+        for record in _mine(ours, proposal, repository_id):
+            if record.get("kind") == "answer" and (record["head"], record["mark"]) == here:
+                return True
+    return False
+
+
+def _place(kind: str, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
+    return {"kind": kind, "repository": repository_id, "number": proposal.number}
+
+
+def _mine(comment: Comment, proposal: Proposal, repository_id: int) -> list[Mapping[str, JSON]]:
     return [
         record
-        for comment in proposal.answers
         for record in comment.records
         if record.get("repository") == repository_id and record.get("number") == proposal.number
     ]
 
 
-def _merge(one: Memory, other: Memory) -> Memory:
-    """Two summaries exist only after a crash between two replicas; neither may lose a thing."""
-    return Memory(
-        handled=one.handled | other.handled,
-        answered=one.answered | other.answered,
-        hold=other.hold or one.hold,
-        withdrawn=_latest(one.withdrawn, other.withdrawn),
-        reviews={**one.reviews, **other.reviews},
-        rejected=other.rejected or one.rejected,
-        reported=one.reported | other.reported,
-    )
+def _events(record: Mapping[str, JSON]) -> Log:
+    """The events of a record; those of before there were events as far as they say what happened.
+
+    An approval of those days says nothing of the base branch, and so counts for nothing now.
+    """
+    match record["kind"]:
+        case "approve" | "answer" if "events" not in record:
+            return frozenset({Answered(comment=int(str(record["comment"])))})
+        case "report" if "events" not in record:
+            return frozenset({Reported(merge=str(record["merge"]))})
+        case "memory":
+            return _of_old(record)
+        case _:
+            return events.unpack(record)
 
 
-def _latest(
-    one: Mapping[str, Withdrawal], other: Mapping[str, Withdrawal]
-) -> dict[str, Withdrawal]:
-    """Each person's last; an old record copied into a later comment of ours takes none away."""
-    merged = dict(one)
-    for who, taken_back in other.items():
-        if who not in merged or merged[who].comment < taken_back.comment:
-            merged[who] = taken_back
-    return merged
-
-
-def _decode(record: Mapping[str, JSON]) -> Memory:
-    hold = record.get("hold")
-    return Memory(
-        handled=frozenset(_int(c) for c in _list(record["handled"])),
-        hold=Hold(str(_list(hold)[0]), str(_list(hold)[1])) if hold else None,
-        withdrawn={
-            who: Withdrawal(_int(_list(w)[0]), datetime.fromisoformat(str(_list(w)[1])))
-            for who, w in _dict(record["withdrawn"]).items()
-        },
-        reviews={int(key): _approval(_dict(a)) for key, a in _dict(record["reviews"]).items()},
-        rejected=str(record["rejected"]),
-    )
-
-
-def _encode(approval: Approval) -> dict[str, JSON]:
-    return {
-        "person": approval.person,
-        "head": str(approval.head),
-        "trees": {**approval.trees},
-        "digest": approval.digest,
-        "at": approval.at.isoformat(),
-        "beside": approval.beside,
-    }
-
-
-def _approval(record: Mapping[str, JSON]) -> Approval:
-    return Approval(
-        person=str(record["person"]),
-        head=Sha(str(record["head"])),
-        trees={path: str(tree) for path, tree in _dict(record["trees"]).items()},
-        digest=str(record["digest"]),
-        at=datetime.fromisoformat(str(record["at"])),
-        comment=_int(record.get("comment", 0)),
-        beside=str(record.get("beside", "")),
-    )
-
-
-def _int(value: JSON) -> int:
-    return value if isinstance(value, int) else int(str(value))
-
-
-def _list(value: JSON) -> list[JSON]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def _dict(value: JSON) -> dict[str, JSON]:
-    return dict(value) if isinstance(value, Mapping) else {}
+def _of_old(record: Mapping[str, JSON]) -> Log:
+    found: set[Event] = set()
+    handled, hold = record["handled"], record["hold"]
+    if isinstance(handled, list):
+        found |= {Answered(comment=int(str(number))) for number in handled}
+    if isinstance(hold, list):
+        found.add(Held(person=str(hold[0]), at=events.EVER, comment=0, reason=str(hold[1])))
+    return frozenset(found)

@@ -22,8 +22,8 @@ from lifecycle.tags import Tagging
 
 if TYPE_CHECKING:
     from lifecycle.access import Allowed, Refused
-    from lifecycle.approvals import Standing
-    from lifecycle.memory import Approval
+    from lifecycle.approvals import Fallen, Standing
+    from lifecycle.events import Approval, Tampered
 
 MOST_LISTED = 30
 """Rows of one list in a comment or check; the rest is counted. Keeps a summary far below the
@@ -64,8 +64,14 @@ UP_TO_DATE_WHO = "the author"
 OBJECTION_WANTED = "their approval, or a dismissal of the review"
 NO_OBJECTION = "nobody asked for changes"
 HOLD_WANTED = "`/unhold`"
-HOLD_WHO = "the author, or somebody with write access"
+HOLD_WHO = "whoever holds it, or somebody with write access"
 NO_HOLD = "nobody holds it"
+FRESH_WANTED = "one approval from now on: `/approve`"
+FRESH_WHO = "anybody who may approve here"
+RECORD_FULL = "too much was asked here for the bot to keep a record of in its comment"
+RECORD_FULL_WANTED = "a new pull request from this branch"
+RECORD_FULL_WHO = "the author"
+ALTERED_ANSWER = "this answer was edited by somebody else, and what it said is not known any more."
 CHECK_PASSED = "passed"
 CHECK_WANTED = "success"
 MERGE_WANTED = "a change of what the forge objects to; then comment `/check`"
@@ -220,6 +226,24 @@ def objections(logins: Iterable[str]) -> str:
 def held(by: str, reason: str) -> str:
     """Who holds it and why."""
     return f"{person(by)} holds it" + (f": {quote(reason)}" if reason else "")
+
+
+def still_held(logins: Iterable[str]) -> str:
+    """The answer to `/unhold` where holds of others stay."""
+    return f"your hold is lifted; {people(logins)} still holds this, which takes write access."
+
+
+def not_fresh(tampered: Sequence["Tampered"]) -> str:
+    """Why approvals of before are not enough: what was done to our comments."""
+    if not tampered:
+        return "this was open before the bot kept a record of it"
+    deleted = sum(1 for one in tampered if one.what == "deleted")
+    done = [
+        f"{number(count, 'comment')} of the bot {'was' if count == 1 else 'were'} {what}"
+        for count, what in ((deleted, "deleted"), (len(tampered) - deleted, "edited"))
+        if count
+    ]
+    return " and ".join(done) + " by somebody else"
 
 
 def check_state(state: str) -> str:
@@ -535,6 +559,11 @@ def rejected_notice(owners: Iterable[str], login: str, reason: str) -> str:
     others = " ".join(f"@{owner}" for owner in sorted(owners) if owner != login)
     text = f"{rejected(login, reason)}. It is a draft again: push the changes, then `/propose`."
     return f"{others}: {text}" if others else text
+
+
+def approved_too_early(why: "Fallen") -> str:
+    """An approval given before what stands here now."""
+    return f"`/approve` refused: {why}. Look at it as it is now and approve again."
 
 
 def rejected(login: str, reason: str) -> str:

@@ -78,6 +78,11 @@ def sign(record: Record, key: bytes) -> str:
     return f"<!-- porchbot:record {text} {_mac(key, 'record', text)} -->"
 
 
+def length(record: Record) -> int:
+    """How many characters a record takes up in a comment, its MAC and an empty line included."""
+    return len(_canonical(record)) + 120
+
+
 def read(body: str, keys: Sequence[bytes]) -> tuple[Record, ...]:
     """Read the records in a comment that one of our keys made, in their order.
 

@@ -21,7 +21,8 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
     """The one summary comment: what is missing, findings, then what is published and holds."""
     parts = [f"### {_headline(proposal, judgement)}"]
     if memory.rejected and proposal.stage is Stage.DRAFT:
-        parts.append(memory.rejected + ".")
+        sent_back = m.rejected(memory.rejected.person, memory.rejected.reason)
+        parts.append(sent_back + ".")
     waits = proposal.stage in {Stage.DRAFT, Stage.PROPOSED, Stage.MERGED}
     if isinstance(proposal.policy, BrokenPolicy):
         parts.append(m.configuration_problems(proposal.policy))

@@ -22,6 +22,7 @@ from bot.sandbox.objects import Commit
 from bot.sandbox.state import node_id
 
 _EVENTS: Mapping[str, str] = {
+    "automatic_base_change_succeeded": "AutomaticBaseChangeSucceededEvent",
     "base_ref_changed": "BaseRefChangedEvent",
     "base_ref_force_pushed": "BaseRefForcePushedEvent",
     "closed": "ClosedEvent",
@@ -281,6 +282,11 @@ FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "id": _of(lambda f: f"PURC_{f.pull.number}:{f.what.sha}"),
         "pullRequest": _of(lambda f: f.pull),
         "url": _link(lambda f: f"{_pull_path(f.pull)}/commits/{f.what.sha}"),
+    },
+    "AutomaticBaseChangeSucceededEvent": {
+        **_PULL_EVENT,
+        "newBase": _of(lambda e: e.what.detail["after"]),
+        "oldBase": _of(lambda e: e.what.detail["before"]),
     },
     "BaseRefChangedEvent": {
         **_PULL_EVENT,

@@ -26,6 +26,8 @@ from bot.store import (
     migrate,
 )
 from bot.wakes import Hint
+from lifecycle.events import Answered, Held
+from lifecycle.facts import Written
 
 KEY = ProposalKey(1, 1, "drafts/net/core/v1")
 OTHER = PullKey(1, 7)
@@ -321,11 +323,35 @@ async def test_proposals_stand_in_line_in_the_order_they_asked(store: Store) -> 
 
 async def test_settled_proposals(store: Store) -> None:
     for number in (1, 2, 2):
-        await store.settle(1, number)
+        await store.settle(1, number, merged=True)
 
-    assert await store.settled(1, [2, 3]) == {2}
-    assert await store.settled(1, []) == set()
-    assert await store.settled(2, [1, 2]) == set()
+    assert await store.settled(1, {2: True, 3: True}) == {2}
+    assert await store.settled(1, {}) == set()
+    assert await store.settled(2, {1: True, 2: True}) == set()
+
+
+async def test_a_closed_proposal_that_is_merged_after_all_is_not_settled(store: Store) -> None:
+    """Fails when "settled" is kept as a state: reopened and merged, it would never be tagged."""
+    await store.settle(1, 5, merged=False)
+    assert await store.settled(1, {5: False}) == {5}
+
+    assert await store.settled(1, {5: True}) == set()
+    await store.settle(1, 5, merged=True)
+    await store.settle(1, 5, merged=False)  # an older look that ends late
+    assert await store.settled(1, {5: True}) == {5}
+
+
+async def test_events_and_comments_are_kept_once_and_never_changed(store: Store) -> None:
+    """Fails when a second copy of an event replaces the first, or proposals share a memory."""
+    hold = Held(person="a", at=datetime.now(UTC), comment=3, reason="wait")
+    await store.keep(1, 7, log=frozenset({hold, Answered(comment=3)}), written={9: Written("x")})
+    await store.keep(1, 7, log=frozenset({hold}), written={10: Written("y", {"kind": "answer"})})
+    await store.keep(1, 7, gone=[9])
+
+    kept = frozenset({hold, Answered(comment=3)})
+    assert await store.remembered(1, 7) == (kept, {10: Written("y", {"kind": "answer"})})
+    assert await store.remembered(1, 8) == (frozenset(), {})
+    assert await store.remembered(2, 7) == (frozenset(), {})
 
 
 async def test_a_refusal_counts_for_its_head_and_base_only(store: Store) -> None:

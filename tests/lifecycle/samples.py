@@ -8,8 +8,8 @@ from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle import memory
 from lifecycle.access import Person, Role
+from lifecycle.events import Approval, content
 from lifecycle.facts import CheckRun, Comment, Facts, Proposal, Touched, Verdict
-from lifecycle.memory import Approval
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.tags import Tagging
@@ -52,6 +52,10 @@ PROPOSAL = Proposal(
     base=BASE,
     merge_commit=None,
     head_at=NOW - timedelta(minutes=5),
+    head_mark="0" * 12,
+    opened_at=NOW - timedelta(hours=1),
+    adopted_at=NOW - timedelta(days=29),
+    looked_at=NOW,
     touched=(CORE,),
     verdicts=(Verdict(package="net/core"),),
     policy=Policy(),
@@ -96,12 +100,13 @@ def approved_by(proposal: Proposal, *people: str, number: int = 50) -> Proposal:
         approval = Approval(
             person=person,
             head=proposal.head,
-            trees=proposal.trees,
+            trees=content(proposal.trees),
             digest=proposal.digest,
             at=NOW,
             comment=number + offset,
+            base_ref=proposal.base_ref,
         )
-        record = memory.approve_record(approval, proposal, REPOSITORY)
+        record = memory.answer_record(number + offset, proposal, REPOSITORY, about=[approval])
         answers.append(ours(f"@{person} approved", record, number=number + 20 + offset))
     return replace(proposal, answers=tuple(answers))
 

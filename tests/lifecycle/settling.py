@@ -4,14 +4,16 @@ It knows what each action changes and nothing of why; the whole bot against a re
 stories' business.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 from lifecycle import actions as a
 from lifecycle.decide import decide
-from lifecycle.facts import CheckRun, Facts, Proposal, Touched
+from lifecycle.events import Log, Tampered
+from lifecycle.facts import CheckRun, Facts, Proposal, Touched, Written
 from lifecycle.names import Sha
+from lifecycle.records import JSON
 from tests.lifecycle.samples import MERGE, NOW, ours
 
 MOST_ROUNDS = 8
@@ -62,14 +64,19 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             )
             return replace(facts, checks={**facts.checks, action.name: run})
         case a.Say(number, comment, body, record):
-            said = ours(body, record, comment or 900 + number, summary=True)
-            return _each(facts, number, lambda p: _answered(p, said))
+            return _each(
+                facts,
+                number,
+                lambda p: _answered(p, ours(body, record, comment or _free(p), summary=True)),
+            )
         case a.Reply(number, body, record):
             return _each(
                 facts,
                 number,
-                lambda p: _answered(p, ours(body, record, 1000 + len(p.answers))),
+                lambda p: _answered(p, ours(body, record, 1000 + len(p.answers) + len(p.written))),
             )
+        case a.Restore() | a.Keep():
+            return _upkeep(facts, action)
         case a.SetDraft(number, draft):
             return _each(facts, number, lambda p: replace(p, draft=draft))
         case a.AskPublish(number=number):
@@ -130,6 +137,43 @@ def _each(facts: Facts, number: int, change: Callable[[Proposal], Proposal]) -> 
     return replace(
         facts,
         proposals=tuple(change(p) if p.number == number else p for p in facts.proposals),
+    )
+
+
+def _free(proposal: Proposal) -> int:
+    """A number that no summary had yet; a deleted one's is never given again."""
+    return 900 + proposal.number + 50 * sum(isinstance(e, Tampered) for e in proposal.kept)
+
+
+def _upkeep(facts: Facts, action: a.Restore | a.Keep) -> Facts:
+    match action:
+        case a.Restore(comment, body, record):
+            return _everywhere(facts, lambda p: _rewritten(p, comment, body, record))
+        case a.Keep(number, log, written, gone):
+            return _each(facts, number, lambda p: _kept(p, log, written, gone))
+
+
+def _everywhere(facts: Facts, change: Callable[[Proposal], Proposal]) -> Facts:
+    return replace(facts, proposals=tuple(change(p) for p in facts.proposals))
+
+
+def _rewritten(proposal: Proposal, comment: int, body: str, record: Mapping[str, JSON]) -> Proposal:
+    answers = tuple(
+        replace(c, body=body, records=(record,), altered=False) if c.id == comment else c
+        for c in proposal.answers
+    )
+    return replace(proposal, answers=answers)
+
+
+def _kept(
+    proposal: Proposal, log: Log, written: Mapping[int, Written], gone: tuple[int, ...]
+) -> Proposal:
+    known = {**proposal.written, **written}
+    return replace(
+        proposal,
+        kept=proposal.kept | log,
+        written={number: w for number, w in known.items() if number not in gone},
+        missing=tuple(number for number in proposal.missing if number not in gone),
     )
 
 

@@ -19,6 +19,7 @@ from lifecycle import commands, memory
 from lifecycle.access import Person, Role
 from lifecycle.answers import STAGES
 from lifecycle.decide import decide
+from lifecycle.events import Approval, content
 from lifecycle.facts import (
     PUBLISH,
     RENDER,
@@ -52,7 +53,6 @@ from tests.lifecycle.samples import (
     approved_by,
     check,
     facts,
-    ours,
     said,
 )
 from tests.lifecycle.settling import settled
@@ -400,7 +400,9 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
 
 @pytest.mark.parametrize(("start", "publishing", "expected"), RULES.values(), ids=RULES)
 def test_decide(start: Facts, publishing: bool, expected: list[type]) -> None:
-    assert [type(action) for action in decide(start, publishing=publishing)] == expected
+    # What the database is told besides is the business of test_memory.
+    found = [type(action) for action in decide(start, publishing=publishing)]
+    assert [kind for kind in found if kind is not a.Keep] == expected
 
 
 def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:
@@ -415,10 +417,13 @@ def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:
     for comment in (before, after):
         start = replace(reported, comments=(comment,))
         rested = settled(facts(start, head=None, checks={VALIDATE: check(VALIDATE)}))
-        approval = memory.approvals(rested.proposals[0], REPOSITORY)[-1]
-        bound[comment.id] = approval.trees["net/core"]
+        word = memory.read(rested.proposals[0], REPOSITORY).words["approver"]
+        bound[comment.id] = word.trees if isinstance(word, Approval) else ""
 
-    assert bound == {before.id: CORE.tree, after.id: OTHER}
+    trees = {
+        n: content({"net/core": tree}) for n, tree in ((before.id, CORE.tree), (after.id, OTHER))
+    }
+    assert bound == trees
 
 
 def test_a_proposal_without_packages_does_not_hold_up_the_other_of_the_same_head() -> None:
@@ -440,27 +445,6 @@ def test_the_same_head_in_two_bases_is_green_for_neither_while_one_waits() -> No
 
     assert rested.checks[PUBLISH].status == "in_progress"
     assert not any(p.merged for p in rested.proposals)
-
-
-def test_an_old_record_in_a_later_comment_brings_no_approval_back() -> None:
-    """Fails when the later comment wins: who may edit ours could copy an older record into it."""
-    approved = approved_by(PROPOSAL, "approver", number=60)
-    records = [
-        memory.memory_record(
-            memory.Memory(withdrawn={"approver": memory.Withdrawal(number, NOW)}),
-            approved,
-            REPOSITORY,
-        )
-        for number in (70, 5)
-    ]
-    answers = (
-        ours("summary", records[0], 900, summary=True),
-        *approved.answers,
-        ours("help", records[1], 990),
-    )
-    read = memory.read(replace(approved, answers=answers), REPOSITORY)
-
-    assert read.withdrawn["approver"].comment == 70
 
 
 def test_a_name_that_is_not_utf8_can_be_sent() -> None:

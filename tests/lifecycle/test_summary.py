@@ -23,7 +23,6 @@ from tests.lifecycle.samples import (
     MERGE,
     OUTSIDER,
     PROPOSAL,
-    REPOSITORY,
     facts,
     said,
 )
@@ -183,7 +182,7 @@ def test_no_message_holds_a_character_that_cannot_be_seen() -> None:
         proposed="/etc/x",
     )
     proposal = replace(PROPOSAL, verdicts=(Verdict(package="net/core", findings=(odd,)),))
-    judgement = judge(proposal, memory.Memory(), REPOSITORY, draft_branch=True)
+    judgement = judge(proposal, memory.Memory(), draft_branch=True)
     texts = [_said(proposal), summary.gates(judgement), messages.annotation(odd)]
 
     assert all(char.isprintable() or char == "\n" for text in texts for char in text)

@@ -50,6 +50,8 @@ class Person:
     clone_url: str
     full_name: str
     folder: Path
+    looks: Callable[[], None] = lambda: None
+    """Time that passes while somebody looks at what they approve: forges tell whole seconds."""
 
     @cached_property
     def repository(self) -> Repository:
@@ -69,10 +71,13 @@ class Person:
 
     def says(self, number: int, words: str) -> int:
         """Comment; returns the comment's number."""
+        if "/approve" in words:
+            self.looks()
         return int(self.repository.get_issue(number).create_comment(words).id)
 
     def reviews(self, number: int, event: str = "APPROVE") -> None:
         """Submit a native review of the present head."""
+        self.looks()
         pull = self.pull(number)
         pull.create_review(pull.get_commits().reversed[0], body="", event=event)
 

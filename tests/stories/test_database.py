@@ -23,7 +23,7 @@ async def test_a_lost_database_loses_nothing_that_matters(
     stage.author.says(first, "/hold")
     stage.author.waits_for_summary(first, "holds it")
     stage.approver.says(first, "/approve")
-    stage.author.waits_for_answer(first, "@approver approved")
+    stage.author.waits_for_answer(first, "You approved head")
     stage.rests()
     stage.stop_bot()
     merge = stage.approver.merges(first)

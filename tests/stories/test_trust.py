@@ -260,7 +260,7 @@ def test_forged_markers_and_copied_records_mean_nothing(play: World) -> None:
     play.author.waits_for_answer(first, "approved head")
     play.rests()
     approval = next(body for body in ours(play, first) if "approved head" in body)
-    assert '"kind":"approve"' in approval
+    assert '"kind":"approval"' in approval
     second = play.proposes("drafts/net/core/second", package("net/core"))
 
     # The same trees, head aside: only place and number tell them apart.

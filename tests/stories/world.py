@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -307,6 +308,7 @@ def world(
                 forge.clone_url("acme", "blueprints"),
                 "acme/blueprints",
                 folder / "people" / login,
+                lambda: seconds_pass(forge, 1),
             )
             for login in ROLES
         }
@@ -327,6 +329,13 @@ def world(
             yield made
         finally:
             made.stop_bot()
+
+
+def seconds_pass(forge: Sandbox, seconds: float) -> None:
+    """Let time pass at the forge, at once."""
+    with forge.state.lock:
+        before = forge.state.clock
+        forge.state.clock = lambda: before() + timedelta(seconds=seconds)
 
 
 def _source(folder: Path, config: str | None) -> Path:

@@ -1,0 +1,111 @@
+"""Keeping the two copies of the memory whole: what to write where, and what was done to ours.
+
+Comments are written before the database is told of them: crashed in between, the next look finds
+the comment and tells the database. What was done to our comments is told to the database first:
+crashed in between, the next look finds the comment still missing, or still edited.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from lifecycle import memory, messages, records
+from lifecycle.actions import Action, Keep, Reply, Restore
+from lifecycle.events import Event, Lost, Tampered
+from lifecycle.facts import Comment, Proposal, Written
+from lifecycle.memory import Memory
+from lifecycle.records import JSON
+
+MOST_COMMENT = 65_000
+"""Characters of a comment with its record, below the 65,536 that GitHub takes (bots.md 2.3)."""
+
+
+def tampered(proposal: Proposal, remembered: Memory) -> list[Event]:
+    """What somebody did to comments of ours since we last looked.
+
+    An edit is told by who edited last, never by what stands there: an older text of ours has a
+    valid MAC.
+    """
+    known = {(e.comment, e.edited_at) for e in remembered.tampered}
+    done: list[tuple[int, Lost, datetime | None]] = [
+        *((number, Lost.DELETED, None) for number in proposal.missing),
+        *((c.id, Lost.EDITED, c.edited_at) for c in proposal.answers if c.altered),
+    ]
+    return [
+        Tampered(
+            comment=number,
+            what=what,
+            edited_at=at,
+            comments=proposal.newest_comment,
+            reviews=proposal.newest_review,
+        )
+        for number, what, at in done
+        if (number, at) not in known
+    ]
+
+
+def mend(proposal: Proposal, remembered: Memory, found: Memory, repository_id: int) -> list[Action]:
+    """Remember first what was done to our answers, then write them anew."""
+    actions: list[Action] = []
+    new = found.log - remembered.log
+    if proposal.missing or any(isinstance(event, Tampered) for event in new):
+        actions.append(Keep(proposal.number, log=new, gone=proposal.missing))
+    shown = [dict(record) for c in proposal.answers for record in c.records]
+    for number in proposal.missing:
+        lost = proposal.written[number]
+        if lost.body and lost.record not in shown:
+            actions.append(Reply(proposal.number, lost.body, lost.record))
+    for answer in proposal.answers:
+        if answer.altered and not answer.summary:
+            ours = proposal.written.get(answer.id) or _unknown(answer, proposal, repository_id)
+            actions.append(Restore(answer.id, ours.body, ours.record))
+    return actions
+
+
+def keep(proposal: Proposal, remembered: Memory) -> list[Action]:
+    """What the database lacks."""
+    lacking = remembered.log - proposal.kept
+    written = {
+        c.id: Written() if c.summary else Written(c.body, c.records[-1])
+        for c in proposal.answers
+        if c.id not in proposal.written and not c.altered and (c.records or c.summary)
+    }
+    if not lacking and not written:
+        return []
+    return [Keep(proposal.number, log=lacking, written=written)]
+
+
+def fits(remembered: Memory, proposal: Proposal, repository_id: int) -> bool:
+    """The memory has room in the summary comment."""
+    record = memory.log_record(remembered, proposal, repository_id)
+    return records.length(record) <= memory.MOST_RECORD
+
+
+def summary_record(
+    remembered: Memory, proposal: Proposal, repository_id: int
+) -> Mapping[str, JSON]:
+    """The record for the summary comment; the last one that had room where this one has none.
+
+    Nothing is left out of it: publishing is blocked then, and the database has everything.
+    """
+    record = memory.log_record(remembered, proposal, repository_id)
+    if records.length(record) <= memory.MOST_RECORD:
+        return record
+    said = memory.summary_of(proposal)
+    if said is not None and said.records and not said.altered:
+        return dict(said.records[-1])
+    return memory.log_record(Memory(), proposal, repository_id)
+
+
+def cut(body: str, record: Mapping[str, JSON]) -> str:
+    """As much of a text as has room beside its record."""
+    return body[: MOST_COMMENT - records.length(record)]
+
+
+def _unknown(answer: Comment, proposal: Proposal, repository_id: int) -> Written:
+    """An answer that was edited, and whose text was lost with the database."""
+    record = (
+        dict(answer.records[0])
+        if answer.records
+        else memory.answer_record(None, proposal, repository_id)
+    )
+    return Written(messages.ALTERED_ANSWER, record)

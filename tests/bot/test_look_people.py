@@ -1,0 +1,62 @@
+"""When a branch came to a commit, by all that the forge tells."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.forge import HeadChange
+from bot.look_people import came_to
+from lifecycle.merges import Move
+from lifecycle.names import Sha
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+A, B, NONE = Sha("a" * 40), Sha("b" * 40), Sha("0" * 40)
+
+
+def at(minute: int) -> datetime:
+    return NOW + timedelta(minutes=minute)
+
+
+def moves(*told: tuple[int, Sha]) -> list[Move]:
+    """Pushes, newest first."""
+    return [
+        Move(before=NONE, after=sha, actor="ann", at=at(minute), kind="push")
+        for minute, sha in reversed(told)
+    ]
+
+
+def forced(minute: int, after: Sha | None = None) -> HeadChange:
+    return HeadChange(at(minute), after)
+
+
+ROWS: dict[str, tuple[list[Move], Sequence[HeadChange], int | None, int | None]] = {
+    # pushes, other changes, by which minute, the answer
+    "one push": (moves((1, A)), (), None, 1),
+    "the last of two": (moves((1, B), (2, A)), (), None, 2),
+    "back again by force": (moves((1, A), (2, B), (3, A)), (forced(3, A),), None, 3),
+    "back again, and the list is late": (moves((1, A)), (forced(3, A),), None, 3),
+    "forced to what nobody tells, and the list is late": (moves((1, A)), (forced(3),), None, 3),
+    "deleted and made anew": (moves((1, A), (2, NONE), (3, A)), (), None, 3),
+    "deleted since": (moves((1, A), (2, NONE)), (), None, 1),
+    "the list shows a newer push than the head": (moves((1, A), (2, B)), (), None, None),
+    "a fork that was forced": ([], (forced(3, A),), None, 3),
+    "a fork that was forced to something else": ([], (forced(3, B),), None, None),
+    "a fork": ([], (), None, None),
+    "a review of the first of two": (moves((1, A), (2, B)), (), 3, 1),
+    "a review before the branch came back": (moves((1, A), (2, B), (4, A)), (forced(4, A),), 3, 1),
+    "a review of what was pushed only later": (moves((4, A)), (), 3, None),
+}
+
+
+@pytest.mark.parametrize(("pushes", "changes", "by", "expected"), ROWS.values(), ids=ROWS)
+def test_when_a_branch_came_to_a_commit(
+    pushes: list[Move],
+    changes: Sequence[HeadChange],
+    by: int | None,
+    expected: int | None,
+) -> None:
+    """Fails when the first coming, or a late list, is believed of a branch that came back."""
+    found = came_to(A, pushes, changes, by=None if by is None else at(by))
+
+    assert found == (None if expected is None else at(expected))

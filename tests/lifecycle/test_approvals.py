@@ -1,0 +1,515 @@
+"""Which approvals count: what each binds to, and when its writer can have seen it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from lifecycle import memory, messages
+from lifecycle.access import Person, Role
+from lifecycle.approvals import Fallen, Standing, standing
+from lifecycle.events import Approval, Fell
+from lifecycle.facts import VALIDATE, Facts, Review, ReviewState
+from lifecycle.gates import judge
+from lifecycle.names import Sha
+from lifecycle.policy import ApproveRule, Policy
+from tests.lifecycle.samples import (
+    APPROVER,
+    AUTHOR,
+    CORE,
+    FACTS,
+    HEAD,
+    NOW,
+    OTHER,
+    OUTSIDER,
+    PROPOSAL,
+    REPOSITORY,
+    TREE,
+    approved_by,
+    check,
+    facts,
+    said,
+)
+from tests.lifecycle.settling import settled
+
+SECOND = timedelta(seconds=1)
+OTHER_HEAD = Sha("f" * 40)
+
+
+def given(start: Facts) -> Standing:
+    """The approvals of the one proposal, at rest."""
+    rested = settled(start).proposals[0]
+    assert isinstance(rested.policy, Policy)
+    return standing(rested, rested.policy, memory.read(rested, REPOSITORY))
+
+
+def why(start: Facts) -> Fallen | str:
+    """Why the approver's approval does not count; "counts" when it does."""
+    found = given(start)
+    if [approval.person for approval in found.counted] == ["approver"]:
+        return "counts"
+    return found.fallen.get("approver", "none was given")
+
+
+# --- what an approval binds ----------------------------------------------------------------------
+
+APPROVED = settled(facts(approved_by(PROPOSAL, "approver"))).proposals[0]
+
+BOUND: dict[str, tuple[Mapping[str, object], Fallen | str]] = {
+    "the same counts": ({}, "counts"),
+    "a rebase that leaves the content alone keeps it": ({"head": OTHER_HEAD}, "counts"),
+    "a draft that is proposed again keeps it": ({"draft": True}, "counts"),
+    "it binds the trees": ({"touched": (replace(CORE, tree=OTHER),)}, Fallen.TREE),
+    "it binds which packages are touched": (
+        {"touched": (CORE, replace(CORE, package="net/edge"))},
+        Fallen.TREE,
+    ),
+    "it binds what stands beside": ({"beside": "x"}, Fallen.BESIDE),
+    "it binds the configuration": ({"digest": "other"}, Fallen.CONFIGURATION),
+    "it binds the base branch": ({"base_ref": "release"}, Fallen.BASE),
+    "going back to the base does not bring it back": (
+        {"base_at": NOW + timedelta(minutes=1)},
+        Fallen.BASE,
+    ),
+    "a change of base within its second may have come after": ({"base_at": NOW}, Fallen.BASE),
+    "a change of base before it does not matter": ({"base_at": NOW - SECOND}, "counts"),
+    "it does not outlive the installation": (
+        {"installed_at": NOW + timedelta(minutes=1)},
+        Fallen.INSTALLATION,
+    ),
+    "within the second of the installation it may have come before": (
+        {"installed_at": NOW},
+        Fallen.INSTALLATION,
+    ),
+    "who lost the right does not approve": ({"roles": {"approver": Role.READ}}, Fallen.ACCESS),
+}
+
+
+@pytest.mark.parametrize(("change", "expected"), BOUND.values(), ids=BOUND)
+def test_an_approval_binds(change: Mapping[str, object], expected: Fallen | str) -> None:
+    """Fails when a part of what the approver saw may be exchanged."""
+    start = replace(FACTS, proposals=(replace(APPROVED, **change),))  # type: ignore[arg-type] # any field
+
+    assert why(start) == expected
+
+
+def review(number: int = 7, *, at: datetime = NOW, **values: object) -> Review:
+    """A native approval of the head, that stood for a minute."""
+    found = Review(
+        id=number,
+        author=APPROVER,
+        state=ReviewState.APPROVED,
+        head=HEAD,
+        trees={"net/core": TREE},
+        at=at,
+        head_at=at - timedelta(minutes=1),
+    )
+    return replace(found, **values)  # type: ignore[arg-type] # any field
+
+
+@pytest.mark.parametrize(("change", "expected"), BOUND.values(), ids=BOUND)
+def test_a_native_approval_binds_the_same(
+    change: Mapping[str, object], expected: Fallen | str
+) -> None:
+    """Fails when native reviews are held to less than `/approve`."""
+    start = settled(facts(replace(PROPOSAL, reviews=(review(),)))).proposals[0]
+
+    assert why(replace(FACTS, proposals=(replace(start, **change),))) == expected  # type: ignore[arg-type] # any field
+
+
+def test_an_approval_of_before_the_base_was_kept_counts_for_nothing() -> None:
+    """Fails when a record without a base branch matches any."""
+    old = replace(APPROVED, kept=frozenset(), answers=())
+    (word,) = memory.read(APPROVED, REPOSITORY).words.values()
+    assert isinstance(word, Approval)
+    old = replace(old, kept=frozenset({replace(word, base_ref="")}))
+
+    assert why(replace(FACTS, proposals=(old,))) == Fallen.BASE
+
+
+# --- when its writer can have seen the head -------------------------------------------------------
+
+
+def at_head(**values: object) -> Facts:
+    """A proposal at rest whose head the forge says nothing about, and no check or word of ours."""
+    return facts(replace(PROPOSAL, **{"head_at": None, **values}))  # type: ignore[arg-type] # any field
+
+
+def judged(start: Facts, at: datetime) -> Facts:
+    """Our check was completed then, with what the forge told of the head."""
+    run = check(VALIDATE, completed_at=at, external_id=f"digest.{start.head_mark}")
+    return replace(start, checks={VALIDATE: run})
+
+
+SAW: dict[str, tuple[Callable[[], Facts], bool]] = {
+    "pushed a second before": (lambda: at_head(head_at=NOW - SECOND), True),
+    "two pushes long before": (lambda: at_head(head_at=NOW - timedelta(days=2)), True),
+    "pushed in the same second": (lambda: at_head(head_at=NOW), False),
+    "pushed a second later": (lambda: at_head(head_at=NOW + SECOND), False),
+    "nothing is told": (at_head, False),
+    "our check was completed a second before": (lambda: judged(at_head(), NOW - SECOND), True),
+    "our check was completed in the same second": (lambda: judged(at_head(), NOW), False),
+    "our check was completed later": (lambda: judged(at_head(), NOW + SECOND), False),
+    "a later push overrules our check": (
+        lambda: judged(at_head(head_at=NOW), NOW - SECOND),
+        False,
+    ),
+    "the branch was forced since our check": (
+        lambda: replace(
+            judged(at_head(), NOW - SECOND),
+            proposals=at_head(head_mark="1" * 12).proposals,
+        ),
+        False,
+    ),
+    "the forge does not tell of forced pushes": (
+        lambda: judged(at_head(head_mark=""), NOW - SECOND),
+        False,
+    ),
+    "a check that still runs proves nothing": (
+        lambda: replace(
+            at_head(), checks={VALIDATE: check(VALIDATE, status="in_progress", completed_at=None)}
+        ),
+        False,
+    ),
+    "a check of another App proves nothing": (
+        lambda: replace(
+            at_head(),
+            checks={
+                VALIDATE: check(
+                    VALIDATE,
+                    ours=False,
+                    completed_at=NOW - SECOND,
+                    external_id=f"x.{at_head().head_mark}",
+                )
+            },
+        ),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("start", "counts"), SAW.values(), ids=SAW)
+def test_an_approval_counts_if_its_writer_saw_the_head(
+    start: Callable[[], Facts], counts: bool
+) -> None:
+    """Fails when a swap of the head right before, or within the second, goes unnoticed."""
+    begun = start()
+    p = replace(begun.proposals[0], comments=(said(APPROVER, "/approve", 100),))
+
+    found = settled(replace(begun, proposals=(p,)))
+
+    answer = next(c.body for c in found.proposals[0].answers if not c.summary)
+    assert ("approved head" in answer, "approve again" in answer) == (counts, not counts)
+    assert (why(found) == "counts") == counts
+
+
+@pytest.mark.parametrize(("start", "counts"), SAW.values(), ids=SAW)
+def test_a_native_approval_counts_if_its_writer_saw_the_head(
+    start: Callable[[], Facts], counts: bool
+) -> None:
+    """Fails when the commit that a review names is believed to have been looked at."""
+    begun = start()
+    p = begun.proposals[0]
+    p = replace(p, reviews=(review(head_at=p.head_at),))
+
+    assert why(replace(begun, proposals=(p,))) == ("counts" if counts else Fallen.UNSEEN)
+
+
+def test_within_one_second_a_comment_of_ours_proves_the_order() -> None:
+    """Fails when honest people are refused as often as they are fast: numbers have no seconds."""
+    start = facts(replace(PROPOSAL, head_at=NOW))
+    rested = settled(start)
+    summary = next(c for c in rested.proposals[0].answers if c.summary)
+    seen = {}
+    for number in (summary.id - 1, summary.id + 1):
+        p = replace(rested.proposals[0], comments=(said(APPROVER, "/approve", number),))
+        seen[number - summary.id] = why(replace(rested, proposals=(p,)))
+
+    assert seen == {-1: "none was given", 1: "counts"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"head": OTHER_HEAD},
+        {"head_mark": "9" * 12},
+        {"head_mark": ""},
+        {"head_at": NOW + SECOND},
+    ],
+    ids=["another head", "forced since", "the forge does not tell", "pushed later"],
+)
+def test_a_comment_of_ours_about_another_head_proves_nothing(change: Mapping[str, object]) -> None:
+    """Fails when any comment of ours is taken for a proof of the present head."""
+    rested = settled(facts(replace(PROPOSAL, head_at=NOW))).proposals[0]
+    late = NOW + SECOND if "head_at" in change else NOW
+    comment = replace(said(APPROVER, "/approve", 5000), at=late)
+    moved = replace(rested, comments=(comment,), **change)  # type: ignore[arg-type] # any field
+
+    assert why(facts(moved, head=moved.head)) == "none was given"
+
+
+def test_the_second_try_after_a_refusal_counts_at_once() -> None:
+    """Fails when "approve again" cannot be followed within the same second."""
+    start = facts(replace(PROPOSAL, head_at=NOW, comments=(said(APPROVER, "/approve", 100),)))
+    refused = settled(start).proposals[0]
+    answer = max(c.id for c in refused.answers)
+    again = replace(refused, comments=(*refused.comments, said(APPROVER, "/approve", answer + 1)))
+
+    assert why(replace(FACTS, proposals=(again,))) == "counts"
+
+
+def test_an_approval_of_two_in_one_look_is_no_proof_for_the_second() -> None:
+    """Fails when an answer that is not written yet proves what stood before the next comment."""
+    comments = (said(OUTSIDER, "/why", 100), said(APPROVER, "/approve", 101))
+    start = facts(replace(PROPOSAL, head_at=NOW, comments=comments))
+
+    assert why(start) == "none was given"
+
+
+def test_a_review_of_an_older_commit_with_the_same_content_counts() -> None:
+    """Fails when a rebase while the bot was away drops what was seen of the same content."""
+    start = facts(replace(PROPOSAL, reviews=(review(head=OTHER_HEAD),)))
+
+    assert why(start) == "counts"
+
+
+def test_a_review_of_another_content_waits_and_never_counts() -> None:
+    start = facts(replace(PROPOSAL, reviews=(review(head=OTHER_HEAD, trees={"net/core": OTHER}),)))
+
+    assert why(start) == Fallen.TREE
+
+
+# --- what was said before -------------------------------------------------------------------------
+
+
+def test_what_was_approved_before_the_first_sight_of_an_old_proposal_counts_for_nothing() -> None:
+    """Fails when a lost database and deleted comments let an old approval merge by itself."""
+    comments = (said(APPROVER, "/approve", 100),)
+    adopted = replace(PROPOSAL, adopted_at=NOW, looked_at=NOW)
+    start = facts(replace(adopted, comments=comments, reviews=(review(),)))
+
+    rested = settled(start).proposals[0]
+
+    assert any("before the bot kept a record" in c.body for c in rested.answers if not c.summary)
+    assert why(start) == Fallen.ADOPTION
+    newer = said(APPROVER, "/approve", 5000)  # in the same second, but written after we looked
+    again = replace(rested, comments=(*comments, newer), reviews=())
+    assert why(replace(FACTS, proposals=(again,))) == "counts"
+
+
+def test_the_first_sweep_merges_nothing_even_where_nobody_has_to_approve() -> None:
+    """Fails when "no approvals needed" publishes everything that is open on the first day."""
+    nobody = Policy(approve=ApproveRule(require=0))
+    old = replace(PROPOSAL, policy=nobody, digest=nobody.digest, adopted_at=NOW)
+
+    rested = settled(facts(old)).proposals[0]
+    judgement = judge(rested, memory.read(rested, REPOSITORY), draft_branch=True)
+
+    assert [g.name for g in judgement.open] == ["fresh approval"]
+    new = replace(old, opened_at=NOW + SECOND)
+    rested = settled(facts(new)).proposals[0]
+    assert judge(rested, memory.read(rested, REPOSITORY), draft_branch=True).holds
+
+
+def test_a_proposal_with_a_record_of_ours_is_not_adopted_again() -> None:
+    """Fails when losing the database alone voids honest approvals."""
+    lost = replace(APPROVED, kept=frozenset(), written={}, adopted_at=NOW + timedelta(days=1))
+
+    assert why(replace(FACTS, proposals=(lost,))) == "counts"
+
+
+@pytest.mark.parametrize(("minutes", "counts"), [(-1, False), (0, False), (1, True)])
+def test_where_the_forge_tells_no_base_the_first_sight_counts(minutes: int, counts: bool) -> None:
+    """Fails when an untold change of base is taken for none."""
+    start = facts(
+        replace(
+            PROPOSAL,
+            base_told=False,
+            head_at=NOW - timedelta(hours=1),
+            comments=(said(APPROVER, "/approve", 100, minutes=minutes),),
+        )
+    )
+
+    assert (why(start) == "counts") == counts
+
+
+# --- a person's last word -------------------------------------------------------------------------
+
+
+def talk(*lines: tuple[Person, str]) -> Facts:
+    """People wrote, a minute apart."""
+    comments = tuple(
+        said(person, words, 100 + n, minutes=n + 1) for n, (person, words) in enumerate(lines)
+    )
+    return facts(replace(PROPOSAL, comments=comments))
+
+
+WORDS: dict[str, tuple[list[tuple[Person, str]], str]] = {
+    "an approval counts": ([(APPROVER, "/approve")], "counts"),
+    "taken back it does not": (
+        [(APPROVER, "/approve"), (APPROVER, "/unapprove")],
+        "none was given",
+    ),
+    "given again it counts again": (
+        [(APPROVER, "/approve"), (APPROVER, "/unapprove"), (APPROVER, "/approve")],
+        "counts",
+    ),
+    "in one comment the later word counts: approve": (
+        [(APPROVER, "/approve"), (APPROVER, "/unapprove\n/approve")],
+        "counts",
+    ),
+    "in one comment the later word counts: unapprove": (
+        [(APPROVER, "/approve\n/unapprove")],
+        "none was given",
+    ),
+    "who rejects no longer approves": (
+        [(APPROVER, "/approve"), (APPROVER, "/reject no")],
+        "none was given",
+    ),
+    "approved and rejected in one comment is rejected": (
+        [(APPROVER, "/approve\n/reject no")],
+        "none was given",
+    ),
+    "somebody else's word takes nothing back": (
+        [(APPROVER, "/approve"), (AUTHOR, "/unapprove")],
+        "counts",
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "expected"), WORDS.values(), ids=WORDS)
+def test_a_persons_last_word_counts(lines: list[tuple[Person, str]], expected: str) -> None:
+    assert why(talk(*lines)) == expected
+
+
+def test_an_approval_whose_comment_is_edited_falls_and_says_so() -> None:
+    """Fails when the text that was answered is all that matters: nobody sees what was asked."""
+    rested = settled(talk((APPROVER, "/approve"))).proposals[0]
+    edited = replace(
+        rested, comments=tuple(replace(c, edited=True, body="/hold") for c in rested.comments)
+    )
+    start = replace(FACTS, proposals=(edited,))
+
+    assert why(start) == Fallen.EDITED
+    summary = next(c.body for c in settled(start).proposals[0].answers if c.summary)
+    assert "the comment that gave it was edited since" in summary
+    # Nothing brings it back, neither another edit nor a stale answer that shows none.
+    assert why(replace(start, proposals=(replace(settled(start).proposals[0],
+        comments=rested.comments),))) == Fallen.EDITED  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ["/approve", "/unhold", "/propose"])
+def test_an_edited_comment_is_no_command(words: str) -> None:
+    """Fails when an edit within the second of writing is taken for the writer's first words."""
+    comment = replace(said(APPROVER, words, 100, minutes=1), edited=True)
+
+    rested = settled(facts(replace(PROPOSAL, draft=words == "/propose", comments=(comment,))))
+
+    (answer,) = (c.body for c in rested.proposals[0].answers if not c.summary)
+    assert messages.EDITED in answer
+    assert why(rested) == "none was given"
+
+
+def test_an_approval_of_replaced_content_falls_for_good() -> None:
+    """Fails when pushing the approved head back brings the approval back by itself."""
+    other = replace(CORE, tree=OTHER, head_tree=OTHER)
+    moved = replace(APPROVED, head=OTHER_HEAD, touched=(other,))
+    away = settled(facts(moved, head=OTHER_HEAD)).proposals[0]
+    back = replace(away, head=HEAD, touched=(CORE,))
+
+    assert why(facts(back)) == Fallen.TREE
+    assert [type(w) for w in memory.read(back, REPOSITORY).words.values()] == [Fell]
+
+
+def test_a_stale_look_makes_nothing_fall_for_good() -> None:
+    """Fails when a forge's old answer voids an approval of what came after it."""
+    other = replace(CORE, tree=OTHER, head_tree=OTHER)
+    stale = replace(APPROVED, head=OTHER_HEAD, touched=(other,))
+    looked = settled(facts(stale, head=HEAD)).proposals[0]  # git knows better
+
+    assert why(facts(replace(looked, head=HEAD, touched=(CORE,)))) == "counts"
+
+
+def test_rules_that_are_changed_and_changed_back_judge_the_same() -> None:
+    changed_rules = settled(facts(replace(APPROVED, digest="other"))).proposals[0]
+
+    assert why(facts(replace(changed_rules, digest=PROPOSAL.digest))) == "counts"
+
+
+REVIEWS: dict[str, tuple[tuple[Review, ...], Fallen | str]] = {
+    "dismissed": ((review(state=ReviewState.DISMISSED),), "none was given"),
+    "followed by a request for changes": (
+        (review(), review(8, at=NOW + SECOND, state=ReviewState.CHANGES_REQUESTED)),
+        "none was given",
+    ),
+    "followed by a dismissed one": (
+        (review(), review(8, at=NOW + SECOND, state=ReviewState.DISMISSED)),
+        "none was given",
+    ),
+    "given again after a dismissal": (
+        (review(state=ReviewState.DISMISSED), review(8, at=NOW + SECOND)),
+        "counts",
+    ),
+    "of a commit that is gone": ((review(trees=None),), Fallen.UNSEEN),
+}
+
+
+@pytest.mark.parametrize(("found", "expected"), REVIEWS.values(), ids=REVIEWS)
+def test_the_last_native_verdict_counts(found: tuple[Review, ...], expected: Fallen | str) -> None:
+    assert why(facts(replace(PROPOSAL, reviews=found))) == expected
+
+
+def test_a_dismissal_ends_an_approval_that_was_recorded() -> None:
+    """Fails when the record outlives the review."""
+    rested = settled(facts(replace(PROPOSAL, reviews=(review(),)))).proposals[0]
+    assert why(facts(rested)) == "counts"
+
+    dismissed = replace(rested, reviews=(review(state=ReviewState.DISMISSED),))
+
+    assert why(facts(dismissed)) == "none was given"
+
+
+def test_unapprove_takes_a_native_approval_back() -> None:
+    rested = settled(facts(replace(PROPOSAL, reviews=(review(),)))).proposals[0]
+    comment = said(APPROVER, "/unapprove", 100, minutes=1)
+
+    assert why(facts(replace(rested, comments=(comment,)))) == "none was given"
+
+
+# --- who may lift a hold --------------------------------------------------------------------------
+
+READER = {**PROPOSAL.roles, "author": Role.READ}
+
+HOLDS: dict[str, tuple[list[tuple[Person, str]], list[str]]] = {
+    "who held may lift it": ([(AUTHOR, "/hold"), (AUTHOR, "/unhold")], []),
+    "who can write may lift it": ([(AUTHOR, "/hold"), (APPROVER, "/unhold")], []),
+    "an author who cannot write lifts nobody else's": (
+        [(APPROVER, "/hold"), (AUTHOR, "/unhold")],
+        ["approver"],
+    ),
+    "holding as well gives no right to lift the other's": (
+        [(APPROVER, "/hold"), (AUTHOR, "/hold"), (AUTHOR, "/unhold")],
+        ["approver"],
+    ),
+    "an outsider lifts nothing": ([(APPROVER, "/hold"), (OUTSIDER, "/unhold")], ["approver"]),
+    "in one comment the later word counts": ([(APPROVER, "/hold\n/unhold")], []),
+    "in one comment the later hold counts": (
+        [(APPROVER, "/hold\n/unhold\n/hold once more")],
+        ["approver"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "holding"), HOLDS.values(), ids=HOLDS)
+def test_who_may_lift_a_hold(lines: list[tuple[Person, str]], holding: list[str]) -> None:
+    """Fails when any author may release what a maintainer holds."""
+    start = talk(*lines)
+    rested = settled(facts(replace(start.proposals[0], roles=READER))).proposals[0]
+
+    assert [h.person for h in memory.read(rested, REPOSITORY).holds] == holding
+
+
+def test_every_reason_is_told_with_what_to_do() -> None:
+    for reason in Fallen:
+        assert "approve again" in messages.approved_too_early(reason)
