@@ -3,6 +3,8 @@
 Rules
 - The pod is the fence. What is kept to here is what a pod has no limit for: the time of a call,
   the length of what is written, and that nothing of a call outlives it.
+- Nothing that a call wrote is there for the next, which may be another caller's: `/tmp` is emptied
+  after each, and where that cannot be done the pod ends.
 - One call runs at a time, so that the pod's limit of memory is the limit of one call.
 - The program gets the variables that it is given here, and none of the pod's own.
 - Whoever made the pod looks at it now and then. When nobody has for long, it ends: what a
@@ -16,6 +18,7 @@ import asyncio
 import os
 import re
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -46,6 +49,7 @@ _KILLS: Final = (
 )
 _LINGER_SECONDS: Final = 1.0  # for what was written before the end and is still in a pipe
 _GRACE_SECONDS: Final = 4.0  # a pod has five
+_TEMPORARY: Final = "/tmp"  # noqa: S108 - the pod's
 _MIB: Final = 1024 * 1024
 
 
@@ -65,14 +69,25 @@ class Program:
 class Started:
     """A runner that starts one program for every call, whatever the function is called."""
 
-    def __init__(self, program: Program, bounds: Bounds, message_bytes: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        bounds: Bounds,
+        message_bytes: int,
+        temporary: Path | None = None,
+        spoilt: Callable[[], None] = lambda: None,
+    ) -> None:
         """Make a runner.
 
         Args:
             program: What to start.
             bounds: How much it may take; memory and processes are the pod's to limit.
             message_bytes: Longest answer that can be sent.
+            temporary: Folder to empty after each call; None for none.
+            spoilt: Called where it cannot be emptied: there shall be no more calls.
         """
+        self._temporary = temporary
+        self._spoilt = spoilt
         self._program = program
         self._bounds = bounds
         self._message_bytes = message_bytes
@@ -85,7 +100,11 @@ class Started:
             left = None if seconds is None else max(seconds - (time.monotonic() - came), 0.001)
             bounds = within(self._bounds, left)
             killed = memory_kills()
-            ended = await _Call(image, bounds).whole(self._program, resources)
+            try:
+                ended = await _Call(image, bounds).whole(self._program, resources)
+            finally:
+                if self._temporary is not None and not _emptied(self._temporary):
+                    self._spoilt()
         if ended.status != 0 and memory_kills() > killed:
             raise FunctionStoppedError(image, "memory", _size(bounds.memory_bytes))
         # In a thread: whoever looks after the pod is answered meanwhile.
@@ -93,6 +112,29 @@ class Started:
         if not outcome.failed and len(outcome.resources) > self._message_bytes:
             raise MessageTooLargeError(image, len(outcome.resources), self._message_bytes)
         return outcome
+
+
+def _emptied(folder: Path) -> bool:
+    """Remove what is in a folder; return whether nothing is left."""
+    for each in folder.iterdir():
+        with suppress(OSError, RecursionError):
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each, onerror=_opened)
+            else:
+                each.unlink()
+    return not any(folder.iterdir())
+
+
+def _opened(_: Callable[[str], object], path: str, error: Any) -> None:
+    """Open what was closed to its owner, and remove it after all."""
+    if not isinstance(error[1], PermissionError):
+        raise error[1]
+    os.chmod(os.path.dirname(path), 0o700)
+    if os.path.isdir(path) and not os.path.islink(path):
+        os.chmod(path, 0o700)
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
 
 
 def memory_kills(files: Sequence[Path] = _KILLS) -> int:
@@ -301,7 +343,9 @@ async def serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    runner = Started(program, bounds, limits.message_bytes)
+    # The first process of a pod, whose /tmp is nobody else's; any other machine's is.
+    temporary = Path(_TEMPORARY) if os.getpid() == 1 else None
+    runner = Started(program, bounds, limits.message_bytes, temporary, stop.set)
     async with listening(address, runner, limits, grace=_GRACE_SECONDS, asked=seen.asked):
         while not stop.is_set() and seen.ago < alone:
             with suppress(TimeoutError):

@@ -863,3 +863,20 @@ async def test_slow_images_of_one_host_leave_threads_for_others(hub: Registry, m
         for each in slow:
             each.cancel()
         await asyncio.gather(*slow, return_exceptions=True)
+
+
+async def test_unpacking_stops_when_its_caller_has_left(hub: Registry, made: Made) -> None:
+    """Short-cut: stop the requests, and unpack what is here to its end, for nobody."""
+    many = layer(*[(entry(f"f{number}"), b"") for number in range(15_000)])
+    hub.push("t/many:v1", Image([many], {"Entrypoint": ["/f0"]}))
+    runner = made()
+    call = asyncio.create_task(runner.run(f"{hub.host}/t/many:v1", LIST))
+    folder = made.settings.folder
+    assert folder is not None
+    while not list(folder.glob("aside/*/new/root/f1??")):
+        await asyncio.sleep(0.005)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    while list(folder.glob("aside/*")):
+        await asyncio.sleep(0.01)
+    assert list(folder.glob("sha256/*")) == []

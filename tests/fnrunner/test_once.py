@@ -22,7 +22,7 @@ class Slow:
 
     def __call__(self) -> int:
         self.began.set()
-        assert self.let_go.wait(60)
+        assert self.let_go.wait(20)
         self.done += 1
         return self.done
 
@@ -107,10 +107,11 @@ async def test_what_nobody_waits_for_is_not_begun_and_what_has_begun_is_told() -
     for each in (second, first):
         each.cancel()
     await asyncio.gather(first, second, return_exceptions=True)
-    await asyncio.to_thread(once.close)
 
     assert stop.set
+    assert await once.do("c", lambda: "the next") == "the next"
     assert (slow.done, never.began.is_set()) == (1, False)
+    await asyncio.to_thread(once.close)
 
 
 async def test_one_host_does_not_take_all_threads() -> None:

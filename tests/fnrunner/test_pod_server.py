@@ -157,6 +157,36 @@ async def test_files_are_limited() -> None:
     assert outcome.log == "33\n"
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo x >a; ln -s /etc b; mkdir -p c/d; echo y >c/d/e; mkfifo f",
+        "mkdir -p a/b; echo x >a/b/c; chmod 0 a/b a",
+    ],
+)
+async def test_what_a_call_wrote_is_not_there_for_the_next(tmp_path: Path, script: str) -> None:
+    """Short-cut: end its processes, and leave its files to the next caller."""
+    spoilt: list[str] = []
+    argv = ("/bin/sh", "-c", f"cd {tmp_path}; ls >&2; {script}; cat")
+    program = Program(argv=argv, environment={"PATH": os.environ["PATH"]})
+    runner = Started(program, PATIENT, MIB, tmp_path, lambda: spoilt.append("spoilt"))
+    for _ in range(2):
+        assert (await runner.run("f", LIST)).log == ""
+    assert (list(tmp_path.iterdir()), spoilt) == ([], [])
+
+
+async def test_a_pod_whose_files_cannot_be_removed_takes_no_more_calls(tmp_path: Path) -> None:
+    """Short-cut: go on beside what is left."""
+    spoilt: list[str] = []
+    deep = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(1100)]"
+    argv = ("/bin/sh", "-c", f'cd {tmp_path}; {sys.executable} -c "{deep}"; cat')
+    program = Program(argv=argv, environment={"PATH": os.environ["PATH"]})
+    runner = Started(program, PATIENT, MIB, tmp_path, lambda: spoilt.append("spoilt"))
+    assert (await runner.run("f", LIST)).resources == LIST
+    assert spoilt == ["spoilt"]
+    subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
+
+
 async def test_one_call_runs_at_a_time(tmp_path: Path) -> None:
     """Fails where calls share the pod's memory."""
     runner = sh(f"mkdir {tmp_path}/here || exit 1; sleep 0.05; rmdir {tmp_path}/here; cat")

@@ -493,6 +493,17 @@ def test_memory_of_the_first_process_and_of_large_pages_is_added_up(tmp_path: Pa
         os.close(proc)
 
 
+async def test_a_run_leaves_no_trace_for_the_next(watched: Sandbox, root: Path) -> None:
+    """Short-cut: show the image as it is mounted, and let the kernel note what is read."""
+    file = root / "etc/data"
+    file.write_text("x")
+    os.utime(file, (1, 2))
+    script = "cat /etc/data; ls /tmp /dev/shm; echo x >/tmp/left; echo x >/dev/shm/left"
+    for _ in range(2):
+        assert (await shell(watched, root, script)).output == b"x/dev/shm:\n\n/tmp:\n"
+    assert file.stat().st_atime == 1
+
+
 async def test_there_are_no_terminals(sandbox: Sandbox, root: Path) -> None:
     """Short-cut: show the usual `/dev`. Each terminal has buffers that nobody counts."""
     script = "ls /dev; (: <>/dev/ptmx) || (: <>/dev/pts/ptmx) || echo none"
