@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from bot.sandbox import github_json as basic
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.model import Protection
+from bot.sandbox.protection import Protection
 from bot.sandbox.routing import Answer, Request, page, route
 
 _REPO = "/repos/{owner}/{repo}"

@@ -90,8 +90,24 @@ def _pull_request(state: State, links: Links, happening: Happening) -> Json:
     for key in ("before", "after", "changes"):
         if key in happening.extra:
             made[key] = happening.extra[key]
-    if "label" in happening.extra:
-        made["label"] = more.label(links, pull.repo, happening.extra["label"])
+    if "reviewer" in happening.extra:
+        made["requested_reviewer"] = basic.user(links, happening.extra["reviewer"])
+    return made | _label_or_assignee(links, happening)
+
+
+def _issues(_state: State, links: Links, happening: Happening) -> Json:
+    made: Json = {"issue": more.issue(links, happening.extra["issue"])}
+    if "changes" in happening.extra:
+        made["changes"] = happening.extra["changes"]
+    return made | _label_or_assignee(links, happening)
+
+
+def _label_or_assignee(links: Links, happening: Happening) -> Json:
+    extra, made = happening.extra, {}
+    if "label" in extra:
+        made["label"] = more.label(links, _repo(happening), extra["label"])
+    if "assignee" in extra:
+        made["assignee"] = basic.user(links, extra["assignee"])
     return made
 
 
@@ -120,7 +136,7 @@ def _review(_state: State, links: Links, happening: Happening) -> Json:
 def _issue_comment(_state: State, links: Links, happening: Happening) -> Json:
     comment = happening.extra["comment"]
     made: Json = {
-        "issue": more.issue(links, comment.pull),
+        "issue": more.issue(links, comment.thread),
         "comment": more.comment(links, comment),
     }
     if "changes" in happening.extra:
@@ -232,6 +248,7 @@ _BUILDERS: dict[str, Callable[[State, Links, Happening], dict[str, Any]]] = {
     "pull_request": _pull_request,
     "pull_request_review": _review,
     "issue_comment": _issue_comment,
+    "issues": _issues,
     "check_run": _check_run,
     "check_suite": _check_suite,
     "status": _status,

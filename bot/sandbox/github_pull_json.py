@@ -15,6 +15,7 @@ from bot.sandbox.model import (
     CheckRun,
     CheckSuite,
     Comment,
+    Issue,
     Label,
     Pull,
     Reaction,
@@ -22,6 +23,7 @@ from bot.sandbox.model import (
     Review,
     Role,
     Status,
+    Thread,
     User,
 )
 from bot.sandbox.objects import Commit
@@ -72,13 +74,13 @@ def rollup(url: str, reactions: Sequence[Reaction]) -> Json:
 
 def comment(links: Links, made: Comment) -> Json:
     """Schema `issue-comment`."""
-    repo, pull = made.pull.repo, made.pull
+    thread, repo = made.thread, made.thread.repo
     url = f"{basic.repo_url(links, repo)}/issues/comments/{made.id}"
     app = made.user.app
     return {
         "url": url,
-        "html_url": f"{_html(links, pull)}#issuecomment-{made.id}",
-        "issue_url": f"{basic.repo_url(links, repo)}/issues/{pull.number}",
+        "html_url": f"{_html(links, thread)}#issuecomment-{made.id}",
+        "issue_url": f"{basic.repo_url(links, repo)}/issues/{thread.number}",
         "id": made.id,
         "node_id": node_id("IC", made.id),
         "user": basic.user(links, made.user),
@@ -120,49 +122,52 @@ def webhook_review(links: Links, made: Review) -> Json:
     }
 
 
-def issue(links: Links, pull: Pull) -> Json:
-    """Schema `issue` for the issue that every pull request is too."""
-    api = basic.repo_url(links, pull.repo)
-    url = f"{api}/issues/{pull.number}"
-    html = _html(links, pull)
-    return {
-        "id": pull.id,
-        "node_id": node_id("PR", pull.id),
+def issue(links: Links, thread: Thread) -> Json:
+    """Schema `issue`, which every pull request is too."""
+    api = basic.repo_url(links, thread.repo)
+    url = f"{api}/issues/{thread.number}"
+    html = _html(links, thread)
+    assignees = [basic.user(links, who) for who in thread.assignees]
+    made = {
+        "id": thread.id,
+        "node_id": node_id("PR" if isinstance(thread, Pull) else "I", thread.id),
         "url": url,
         "repository_url": api,
         "labels_url": url + "/labels{/name}",
         "comments_url": f"{url}/comments",
         "events_url": f"{url}/events",
         "html_url": html,
-        "number": pull.number,
-        "state": pull.state,
-        "state_reason": None,
-        "title": pull.title,
-        "body": pull.body,
-        "user": basic.user(links, pull.user),
-        "labels": [label(links, pull.repo, made) for made in pull.labels],
-        "assignee": basic.user(links, pull.assignees[0]) if pull.assignees else None,
-        "assignees": [basic.user(links, user) for user in pull.assignees],
+        "number": thread.number,
+        "state": thread.state,
+        "state_reason": thread.state_reason if isinstance(thread, Issue) else None,
+        "title": thread.title,
+        "body": thread.body,
+        "user": basic.user(links, thread.user),
+        "labels": [label(links, thread.repo, made) for made in thread.labels],
+        "assignee": assignees[0] if assignees else None,
+        "assignees": assignees,
         "milestone": None,
-        "locked": False,
+        "locked": thread.locked,
         "active_lock_reason": None,
-        "comments": len(pull.comments),
-        "closed_at": stamp_or_none(pull.closed_at),
-        "created_at": stamp(pull.created_at),
-        "updated_at": stamp(pull.updated_at),
-        "author_association": association(pull.repo, pull.user),
-        "draft": pull.draft,
-        "reactions": rollup(url, pull.reactions),
+        "comments": len(thread.comments),
+        "closed_at": stamp_or_none(thread.closed_at),
+        "created_at": stamp(thread.created_at),
+        "updated_at": stamp(thread.updated_at),
+        "author_association": association(thread.repo, thread.user),
+        "reactions": rollup(url, thread.reactions),
         "performed_via_github_app": None,
         "timeline_url": f"{url}/timeline",
-        "pull_request": {
-            "url": _url(links, pull),
+    }
+    if isinstance(thread, Pull):
+        made["draft"] = thread.draft
+        made["pull_request"] = {
+            "url": _url(links, thread),
             "html_url": html,
             "diff_url": f"{html}.diff",
             "patch_url": f"{html}.patch",
-            "merged_at": stamp_or_none(pull.merged_at),
-        },
-    }
+            "merged_at": stamp_or_none(thread.merged_at),
+        }
+    return made
 
 
 def simple_pull(links: Links, pull: Pull) -> Json:
@@ -171,6 +176,7 @@ def simple_pull(links: Links, pull: Pull) -> Json:
     api = basic.repo_url(links, pull.repo)
     issue_url = f"{api}/issues/{pull.number}"
     statuses = f"{api}/statuses/{pull.head_sha}"
+    assignees = [basic.user(links, who) for who in pull.assignees]
     return {
         "url": url,
         "id": pull.id,
@@ -186,7 +192,7 @@ def simple_pull(links: Links, pull: Pull) -> Json:
         "statuses_url": statuses,
         "number": pull.number,
         "state": pull.state,
-        "locked": False,
+        "locked": pull.locked,
         "active_lock_reason": None,
         "title": pull.title,
         "user": basic.user(links, pull.user),
@@ -202,9 +208,9 @@ def simple_pull(links: Links, pull: Pull) -> Json:
         "closed_at": stamp_or_none(pull.closed_at),
         "merged_at": stamp_or_none(pull.merged_at),
         "merge_commit_sha": pull.merge_commit_sha,
-        "assignee": basic.user(links, pull.assignees[0]) if pull.assignees else None,
-        "assignees": [basic.user(links, user) for user in pull.assignees],
-        "requested_reviewers": [],
+        "assignee": assignees[0] if assignees else None,
+        "assignees": assignees,
+        "requested_reviewers": [basic.user(links, who) for who in pull.requested_reviewers],
         "requested_teams": [],
         "head": _end(links, pull.head_repo, pull.head_ref, pull.head_sha),
         "base": _end(links, pull.repo, pull.base_ref, pull.base_sha),
@@ -429,5 +435,6 @@ def _url(links: Links, made: Pull) -> str:
     return f"{basic.repo_url(links, made.repo)}/pulls/{made.number}"
 
 
-def _html(links: Links, made: Pull) -> str:
-    return f"{basic.repo_html(links, made.repo)}/pull/{made.number}"
+def _html(links: Links, made: Thread) -> str:
+    kind = "pull" if isinstance(made, Pull) else "issues"
+    return f"{basic.repo_html(links, made.repo)}/{kind}/{made.number}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.sandbox import github_json as basic
 from bot.sandbox import github_pull_json as more
 from bot.sandbox import workflows
-from bot.sandbox.errors import invalid, not_found
+from bot.sandbox.errors import invalid, not_found, plain
 from bot.sandbox.model import Pull, Review
 from bot.sandbox.routing import Answer, Request, page, route
 
@@ -178,3 +178,28 @@ def dismiss_review(request: Request) -> Answer:
     review = _review(request)
     request.state.pulls.dismiss(review, request.user, request.required("message"))
     return Answer(body=more.review(request.links, review))
+
+
+@route("GET", f"{_PULL}/requested_reviewers")
+def list_reviewers(request: Request) -> Answer:
+    """People who are asked for a review and have not given one yet."""
+    people = [basic.user(request.links, who) for who in _pull(request).requested_reviewers]
+    return Answer(body={"users": people, "teams": []})
+
+
+@route("POST", f"{_PULL}/requested_reviewers")
+def request_reviewers(request: Request) -> Answer:
+    """Ask people for a review."""
+    pull, logins = _pull(request), request.fields.texts("reviewers") or []
+    request.state.pulls.ask_review(pull, request.user, logins)
+    return Answer(status=201, body=more.simple_pull(request.links, pull))
+
+
+@route("DELETE", f"{_PULL}/requested_reviewers")
+def remove_reviewers(request: Request) -> Answer:
+    """Ask no more."""
+    pull, logins = _pull(request), request.fields.texts("reviewers")
+    if logins is None:
+        raise plain('Invalid request.\n\n"reviewers" wasn\'t supplied.')
+    request.state.pulls.unask_review(pull, request.user, logins)
+    return Answer(body=more.simple_pull(request.links, pull))

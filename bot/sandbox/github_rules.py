@@ -6,7 +6,8 @@ from typing import Any
 
 from bot.sandbox import github_json as basic
 from bot.sandbox.errors import not_found
-from bot.sandbox.model import Repository, Role, Ruleset
+from bot.sandbox.model import Repository, Role
+from bot.sandbox.protection import Ruleset
 from bot.sandbox.routing import Answer, Request, page, route
 from bot.sandbox.state import node_id
 

@@ -6,7 +6,7 @@ from bot.sandbox import github_json as basic
 from bot.sandbox import github_pull_json as more
 from bot.sandbox import timeline
 from bot.sandbox.github_json import Json
-from bot.sandbox.model import Comment, Pull, Review, TimelineEvent
+from bot.sandbox.model import Comment, Pull, Review, Thread, TimelineEvent
 from bot.sandbox.objects import Commit
 from bot.sandbox.routing import Answer, Request, page, route
 from bot.sandbox.state import node_id
@@ -15,13 +15,13 @@ from bot.sandbox.state import node_id
 @route("GET", "/repos/{owner}/{repo}/issues/{issue_number}/timeline")
 def list_timeline(request: Request) -> Answer:
     """Events, comments, reviews and commits, oldest first."""
-    pull = request.state.pulls.find(request.repo, request.number("issue_number"))
-    listed = page(request, timeline.items(request.state, pull))
-    body = [_item(request, pull, item) for item in listed.body]
+    thread = request.state.issues.find(request.repo, request.number("issue_number"))
+    listed = page(request, timeline.items(request.state, thread))
+    body = [_item(request, thread, item) for item in listed.body]
     return Answer(body=body, headers=listed.headers)
 
 
-def _item(request: Request, pull: Pull, item: timeline.Item) -> Json:
+def _item(request: Request, thread: Thread, item: timeline.Item) -> Json:
     match item.what:
         case Comment() as comment:
             made = more.comment(request.links, comment)
@@ -29,14 +29,14 @@ def _item(request: Request, pull: Pull, item: timeline.Item) -> Json:
         case Review() as review:
             return more.review(request.links, review) | {"event": item.kind}
         case Commit() as commit:
-            return basic.git_commit(request.links, pull.repo, commit) | {"event": item.kind}
+            return basic.git_commit(request.links, thread.repo, commit) | {"event": item.kind}
         case TimelineEvent() as event:
-            return _event(request, pull, item.kind, event)
+            return _event(request, thread, item.kind, event)
 
 
-def _event(request: Request, pull: Pull, kind: str, event: TimelineEvent) -> Json:
+def _event(request: Request, thread: Thread, kind: str, event: TimelineEvent) -> Json:
     """An event with GitHub's common fields, and its own."""
-    links, url = request.links, basic.repo_url(request.links, pull.repo)
+    links, url = request.links, basic.repo_url(request.links, thread.repo)
     commit = event.detail.get("commit") if kind == "merged" else None
     if kind == "head_ref_force_pushed":
         commit = event.detail["after"]
@@ -55,16 +55,17 @@ def _event(request: Request, pull: Pull, kind: str, event: TimelineEvent) -> Jso
     }
     match kind:
         case "closed" | "reopened":
-            made["state_reason"] = None
+            made["state_reason"] = event.detail.get("reason")
         case "renamed":
             made["rename"] = {"from": event.detail["before"], "to": event.detail["after"]}
         case "review_dismissed":
-            made["dismissed_review"] = _dismissed(pull, event)
+            made["dismissed_review"] = _dismissed(thread, event)
     return made
 
 
-def _dismissed(pull: Pull, event: TimelineEvent) -> Json:
-    found = next((r for r in pull.reviews if r.id == event.detail["review"]), None)
+def _dismissed(thread: Thread, event: TimelineEvent) -> Json:
+    reviews = thread.reviews if isinstance(thread, Pull) else []
+    found = next((r for r in reviews if r.id == event.detail["review"]), None)
     return {
         "state": event.detail["state"],
         "review_id": event.detail["review"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from graphql import GraphQLResolveInfo
@@ -96,17 +96,20 @@ def _by_id(request: Request, wanted: str) -> Any:
             continue
         if prefix == "R" and repo.id == number:
             return repo
-        for pull in repo.pulls.values():
-            kinds: dict[str, Sequence[Pull | Comment | Review]] = {
-                "PR": [pull],
-                "IC": pull.comments,
-                "PRR": pull.reviews,
-            }
-            things = kinds.get(prefix, [])
-            for thing in things:
-                if thing.id == number:
-                    return thing
+        for thing in _things(repo, prefix):
+            if thing.id == number:
+                return thing
     return None
+
+
+def _things(repo: Repository, prefix: str) -> list[Pull | Comment | Review]:
+    if prefix == "PR":
+        return list(repo.pulls.values())
+    if prefix == "IC":
+        return [comment for thread in repo.threads for comment in thread.comments]
+    if prefix == "PRR":
+        return [review for pull in repo.pulls.values() for review in pull.reviews]
+    return []
 
 
 def viewer(_root: Any, info: Info) -> User:

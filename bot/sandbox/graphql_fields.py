@@ -17,7 +17,7 @@ from bot.sandbox import graphql_entries as entries
 from bot.sandbox import timeline
 from bot.sandbox.connections import connection
 from bot.sandbox.graphql_entries import PULLS, TALK, Info, Resolver, need, request_of, state_word
-from bot.sandbox.model import Comment, Pull, Repository, Review, TimelineEvent, User
+from bot.sandbox.model import Comment, Pull, Repository, Review, Thread, TimelineEvent, User
 from bot.sandbox.objects import Commit
 from bot.sandbox.state import node_id
 
@@ -73,6 +73,11 @@ def _link(path: Callable[[Any], str]) -> Resolver:
 
 def _pull_path(pull: Pull) -> str:
     return f"{pull.repo.full_name}/pull/{pull.number}"
+
+
+def _thread_path(thread: Thread) -> str:
+    kind = "pull" if isinstance(thread, Pull) else "issues"
+    return f"{thread.repo.full_name}/{kind}/{thread.number}"
 
 
 def _commit(repo: Repository, sha: str | None, info: Info) -> Found | None:
@@ -264,8 +269,8 @@ FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         **_WRITTEN,
         "createdAt": _when(lambda c: c.created_at),
         "id": _id("IC"),
-        "pullRequest": _of(lambda c: c.pull),
-        "url": _link(lambda c: f"{_pull_path(c.pull)}#issuecomment-{c.id}"),
+        "pullRequest": _of(lambda c: c.thread if isinstance(c.thread, Pull) else None),
+        "url": _link(lambda c: f"{_thread_path(c.thread)}#issuecomment-{c.id}"),
     },
     "PullRequestReview": {
         **_WRITTEN,

@@ -35,6 +35,7 @@ _PERMISSION = {
     "delete": "contents=read",
     "pull_request": "pull_requests=read",
     "pull_request_review": "pull_requests=read",
+    "issues": "issues=read",
     "issue_comment": "issues=read; pull_requests=read",
     "check_run": "checks=read",
     "check_suite": "checks=read",

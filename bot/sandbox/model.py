@@ -13,6 +13,8 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from bot.sandbox.protection import Protection, Ruleset
+
 ZERO = "0" * 40
 """How git and GitHub write "no object" in a change of a ref."""
 
@@ -138,10 +140,10 @@ class Edit:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Comment:
-    """A comment in the conversation of a pull request."""
+    """A comment in the conversation of an issue or a pull request."""
 
     id: int
-    pull: Pull
+    thread: Thread
     user: User
     body: str
     created_at: datetime
@@ -190,12 +192,8 @@ class TimelineEvent:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Pull:
-    """A pull request. `head_sha` and `base_sha` stand still once it is closed.
-
-    `base_sha` is the base branch's tip when the pull request was opened, retargeted or last
-    pushed to: like GitHub's, it does not follow later pushes to the base branch.
-    """
+class Thread:
+    """What people talk in: an issue or a pull request. Both share one row of numbers."""
 
     id: int
     number: int
@@ -203,27 +201,46 @@ class Pull:
     user: User
     title: str
     body: str | None
+    created_at: datetime
+    updated_at: datetime
+    state: str = "open"
+    closed_at: datetime | None = None
+    locked: bool = False
+    labels: list[Label] = field(default_factory=list)
+    assignees: list[User] = field(default_factory=list)
+    comments: list[Comment] = field(default_factory=list)
+    reactions: list[Reaction] = field(default_factory=list)
+    events: list[TimelineEvent] = field(default_factory=list)
+    edit: Edit | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Issue(Thread):
+    """An issue; `state_reason` says why it is closed, or that it was reopened."""
+
+    state_reason: str | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Pull(Thread):
+    """A pull request. `head_sha` and `base_sha` stand still once it is closed.
+
+    `base_sha` is the base branch's tip when the pull request was opened, retargeted or last
+    pushed to: like GitHub's, it does not follow later pushes to the base branch.
+    """
+
     head_repo: Repository | None
     head_ref: str
     head_sha: str
     base_ref: str
     base_sha: str
     draft: bool
-    created_at: datetime
-    updated_at: datetime
     maintainer_can_modify: bool
-    state: str = "open"
-    closed_at: datetime | None = None
     merged_at: datetime | None = None
     merged_by: User | None = None
     merge_commit_sha: str | None = None
-    labels: list[Label] = field(default_factory=list)
-    assignees: list[User] = field(default_factory=list)
-    comments: list[Comment] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
-    reactions: list[Reaction] = field(default_factory=list)
-    events: list[TimelineEvent] = field(default_factory=list)
-    edit: Edit | None = None
+    requested_reviewers: list[User] = field(default_factory=list)
     merge_base: str | None = None
     mergeable_for: tuple[str, str] | None = None
     mergeable_reads: int = 0
@@ -319,82 +336,6 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Protection:
-    """Classic protection of one branch; rulesets are apart (`Ruleset`).
-
-    Attributes:
-        required_checks: Context, and the id of the App that must have made it (None: anybody).
-        required_reviews: Approving reviews needed from people who may write.
-        dismiss_stale: Whether a push to the head dismisses approving reviews.
-        strict: Whether the head must hold the base's tip.
-        allow_direct_push: Whether git may push to the branch; never by force, never a deletion.
-    """
-
-    required_checks: tuple[tuple[str, int | None], ...] = ()
-    required_reviews: int = 0
-    dismiss_stale: bool = False
-    strict: bool = False
-    allow_direct_push: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bypass:
-    """Who need not obey a ruleset.
-
-    Attributes:
-        actor_type: GitHub's word: `Integration`, `RepositoryRole`, `OrganizationAdmin`, `User`.
-        actor_id: Number of the App or user; of a role, GitHub's (2 maintain, 4 write, 5 admin).
-        mode: `always`, or `pull_request` for merges of pull requests only.
-    """
-
-    actor_type: str
-    actor_id: int
-    mode: str = "always"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruleset:
-    """Rules of the refs that match; several rulesets hold at once.
-
-    Attributes:
-        target: `branch` or `tag`.
-        include: Patterns of full or short names (`drafts/**`), `~DEFAULT_BRANCH`, `~ALL`.
-        exclude: Patterns of refs that are left out.
-        enforcement: `active`, `disabled` or `evaluate`.
-        creation: Whether only who bypasses may make a matching ref.
-        update: Whether only who bypasses may move one.
-        deletion: Whether only who bypasses may remove one.
-        non_fast_forward: Whether nobody else may push by force.
-        required_signatures: Whether commits that come in must be signed.
-        pull_request: Whether changes must come by pull requests.
-        required_reviews: Approving reviews that these need.
-        dismiss_stale: Whether a push to the head dismisses approving reviews.
-        required_checks: Context, and the id of the App that must have made it (None: anybody).
-        strict: Whether the head must hold the base's tip.
-        bypass: Who need not obey.
-    """
-
-    id: int
-    name: str
-    created_at: datetime
-    target: str = "branch"
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    enforcement: str = "active"
-    creation: bool = False
-    update: bool = False
-    deletion: bool = False
-    non_fast_forward: bool = False
-    required_signatures: bool = False
-    pull_request: bool = False
-    required_reviews: int = 0
-    dismiss_stale: bool = False
-    required_checks: tuple[tuple[str, int | None], ...] = ()
-    strict: bool = False
-    bypass: tuple[Bypass, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """One change of a ref: who, when, from what to what."""
 
@@ -429,6 +370,7 @@ class Repository:
     members: dict[str, Role] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
     pulls: dict[int, Pull] = field(default_factory=dict)
+    issues: dict[int, Issue] = field(default_factory=dict)
     labels: dict[str, Label] = field(default_factory=dict)
     suites: list[CheckSuite] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
@@ -440,6 +382,17 @@ class Repository:
     def full_name(self) -> str:
         """`owner/name`."""
         return f"{self.owner.login}/{self.name}"
+
+    @property
+    def threads(self) -> list[Thread]:
+        """Issues and pull requests, by number."""
+        both: list[Thread] = [*self.issues.values(), *self.pulls.values()]
+        return sorted(both, key=lambda thread: thread.number)
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next issue or pull request."""
+        return max((*self.issues, *self.pulls), default=0) + 1
 
     def branch(self, name: str) -> str | None:
         """Tip of a branch, or None."""
@@ -475,10 +428,11 @@ class Happening:
     """Something that webhooks may tell; `extra` holds what the event's payload needs besides.
 
     Keys of `extra`, by kind: push, create, delete: `change`; pull_request: `pull`, and
-    `before`/`after`, `label` or `changes`; pull_request_review: `review`; issue_comment:
-    `comment`, `changes`; check_run: `run`; check_suite: `suite`; status: `status`;
-    installation: `installation`; installation_repositories: `installation`, `added` or
-    `removed`; installation_target: `installation`, `changes`; repository: `changes`, `old_owner`.
+    `before`/`after`, `label`, `assignee`, `reviewer` or `changes`; issues: `issue`, and `label`,
+    `assignee` or `changes`; pull_request_review: `review`; issue_comment: `comment`, `changes`;
+    check_run: `run`; check_suite: `suite`; status: `status`; installation: `installation`;
+    installation_repositories: `installation`, `added` or `removed`; installation_target:
+    `installation`, `changes`; repository: `changes`, `old_owner`.
     """
 
     kind: str

@@ -92,7 +92,7 @@ class Pulls:
         now = self._state.now()
         pull = Pull(
             id=self._state.next_id(),
-            number=max(repo.pulls, default=0) + 1,
+            number=repo.next_number,
             repo=repo,
             user=user,
             title=title,
@@ -202,9 +202,38 @@ class Pulls:
             updated_at=now,
         )
         pull.reviews.append(made)
+        if user in pull.requested_reviewers:
+            pull.requested_reviewers.remove(user)
         pull.updated_at = now
         self._state.emit("pull_request_review", "submitted", pull.repo, user, review=made)
         return made
+
+    def ask_review(self, pull: Pull, user: User, logins: Sequence[str]) -> None:
+        """Ask people for a review; 422 for who cannot read here, and for the author."""
+        people = []
+        for login in logins:
+            found = self._state.data.users.get(login.lower())
+            if found is None or self._state.role(pull.repo, found) < Role.READ or found.app:
+                raise plain(
+                    "Reviews may only be requested from collaborators. One or more of the users"
+                    f" or teams you specified is not a collaborator of the {pull.repo.full_name}"
+                    " repository."
+                )
+            if found is pull.user:
+                raise plain("Review cannot be requested from pull request author.")
+            people.append(found)
+        for found in people:
+            if found not in pull.requested_reviewers:
+                pull.requested_reviewers.append(found)
+                pull.updated_at = self._state.now()
+                self._state.talk.tell(pull, "review_requested", user, reviewer=found)
+
+    def unask_review(self, pull: Pull, user: User, logins: Sequence[str]) -> None:
+        """Ask people no more."""
+        gone = {login.lower() for login in logins}
+        for found in [one for one in pull.requested_reviewers if one.login.lower() in gone]:
+            pull.requested_reviewers.remove(found)
+            self._state.talk.tell(pull, "review_request_removed", user, reviewer=found)
 
     def dismiss(self, review: Review, user: User, message: str) -> None:
         """Dismiss an approving or refusing review."""

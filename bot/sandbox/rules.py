@@ -17,15 +17,13 @@ from bot.sandbox import git as gitlib
 from bot.sandbox.errors import RefusedError, plain
 from bot.sandbox.model import (
     App,
-    Bypass,
-    Protection,
     Pull,
     RefChange,
     Repository,
     Role,
-    Ruleset,
     User,
 )
+from bot.sandbox.protection import Bypass, Protection, Ruleset
 
 if TYPE_CHECKING:
     from bot.sandbox.state import State

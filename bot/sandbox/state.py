@@ -27,6 +27,7 @@ from bot.sandbox.administration import Administration
 from bot.sandbox.checks import Checks
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.git_protocol import Git, GitStore, NewCommit
+from bot.sandbox.issues import Issues
 from bot.sandbox.model import (
     ZERO,
     Activity,
@@ -35,13 +36,13 @@ from bot.sandbox.model import (
     Data,
     Happening,
     Installation,
-    Protection,
     RefChange,
     Repository,
     Role,
     User,
 )
 from bot.sandbox.objects import Commit, Person
+from bot.sandbox.protection import Protection
 from bot.sandbox.pulls import Pulls
 from bot.sandbox.rules import Rules
 from bot.sandbox.talk import Talk
@@ -90,6 +91,7 @@ class State:
         self.activity_shown: Callable[[Activity], bool] = _shown_at_once
         """Whether an entry of the activity log is shown yet; a fault can let entries be late."""
         self.pulls = Pulls(self)
+        self.issues = Issues(self)
         self.talk = Talk(self)
         self.checks = Checks(self)
         self.rules = Rules(self)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.sandbox.model import Comment, Pull, Review, TimelineEvent
+from bot.sandbox.model import Comment, Pull, Review, Thread, TimelineEvent
 from bot.sandbox.objects import Commit
 from bot.sandbox.state import State
 
@@ -30,18 +30,19 @@ class Item:
     what: TimelineEvent | Comment | Review | Commit
 
 
-def items(state: State, pull: Pull) -> list[Item]:
+def items(state: State, thread: Thread) -> list[Item]:
     """Everything that the timeline holds, oldest first."""
-    found = [*_events(pull), *_said(pull)]
-    found += [
-        Item(kind="committed", at=commit.committer.when, what=commit)
-        for commit in state.pulls.commits(pull)
-    ]
+    found = [*_events(thread), *_said(thread)]
+    if isinstance(thread, Pull):
+        found += [
+            Item(kind="committed", at=commit.committer.when, what=commit)
+            for commit in state.pulls.commits(thread)
+        ]
     return sorted(found, key=lambda item: item.at)
 
 
-def _events(pull: Pull) -> Iterator[Item]:
-    for event in pull.events:
+def _events(thread: Thread) -> Iterator[Item]:
+    for event in thread.events:
         if event.kind in PAGES_ONLY:
             continue
         yield Item(kind=event.kind, at=event.at, what=event)
@@ -49,9 +50,10 @@ def _events(pull: Pull) -> Iterator[Item]:
             yield Item(kind="closed", at=event.at, what=event)
 
 
-def _said(pull: Pull) -> Iterator[Item]:
-    said: list[tuple[str, Comment | Review]] = [("commented", c) for c in pull.comments]
-    said += [("reviewed", r) for r in pull.reviews]
+def _said(thread: Thread) -> Iterator[Item]:
+    said: list[tuple[str, Comment | Review]] = [("commented", c) for c in thread.comments]
+    if isinstance(thread, Pull):
+        said += [("reviewed", r) for r in thread.reviews]
     for kind, one in sorted(said, key=lambda pair: pair[1].id):
         at = one.created_at if isinstance(one, Comment) else one.submitted_at
         yield Item(kind=kind, at=at, what=one)

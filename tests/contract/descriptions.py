@@ -119,6 +119,16 @@ SERVER_ERROR_BODY: Json = {
 }
 """A 5xx comes from GitHub's outer servers too, with less in it."""
 
+UNDESCRIBED = frozenset(
+    (method, f"/repos/{{owner}}/{{repo}}{rest}")
+    for method, rest in (
+        ("DELETE", "/issues/{issue_number}/assignees"),
+        ("PUT", "/issues/{issue_number}/lock"),
+        ("DELETE", "/issues/{issue_number}/lock"),
+    )
+)
+"""Operations of GitHub's that the description we have leaves out; only their errors are checked."""
+
 _ANYWHERE = frozenset({401, 403, 404, 429})
 """Answers that come on operations which do not list them."""
 
@@ -308,6 +318,8 @@ class Validator:
         self.answers[method, template, status] += 1
         where = f"{method} {template} -> {status}"
         operation = self._operations.get(template, {}).get(method.lower())
+        if operation is None and (method, template) in UNDESCRIBED:
+            return _prefixed(where, self._error(exchange) if status >= 400 else ())
         if operation is None:
             return [
                 f"{where}: GitHub's description has no such operation; if it should, add it to"

@@ -30,6 +30,8 @@ EVENTS = (
     "pull_request",
     "pull_request_review",
     "issue_comment",
+    "issues",
+    "repository",
     "check_run",
     "check_suite",
     "status",
@@ -274,6 +276,37 @@ def talk(walk: Walk, number: int) -> None:
     walk.ask(author, "GET", f"{issue}/timeline")
 
 
+def keep_issues(walk: Walk) -> None:
+    """Issues, people and labels on them, and reviewers of a pull request."""
+    author, owner = walk.people["author"], walk.people["owner"]
+    fields = {"title": "Odd", "body": "why", "labels": ["bug"], "assignees": ["author"]}
+    made = walk.ask(author, "POST", f"{REPO}/issues", 201, **fields)
+    issue = f"{REPO}/issues/{made['number']}"
+    walk.ask(author, "GET", f"{REPO}/issues?state=all&labels=bug&sort=updated&direction=asc")
+    walk.ask(owner, "POST", f"{issue}/assignees", 201, assignees=["approver", "nobody"])
+    walk.ask(author, "POST", f"{issue}/comments", 201, body="here")
+    walk.ask(owner, "PATCH", issue, title="Odder", assignees=["owner"], labels=[])
+    walk.ask(owner, "PATCH", issue, state="closed", state_reason="not_planned")
+    walk.ask(owner, "PATCH", issue, state="open")
+    walk.ask(owner, "GET", f"{issue}/timeline")
+    for method in ("PUT", "DELETE"):
+        walk.ask(owner, method, f"{issue}/lock", 204)
+    walk.ask(author, "PATCH", f"{REPO}/labels/bug", new_name="defect", color="00ff00")
+    walk.ask(author, "DELETE", f"{REPO}/labels/defect", 204)
+    pull = open_pull(walk, "drafts/net/core/people")
+    number = pull["number"]
+    walk.ask(owner, "POST", f"{REPO}/issues/{number}/assignees", 201, assignees=["author"])
+    owner.request("DELETE", f"{REPO}/issues/{number}/assignees", json={"assignees": ["author"]})
+    reviewers = f"{REPO}/pulls/{number}/requested_reviewers"
+    walk.ask(owner, "POST", reviewers, 422, reviewers=["nobody"])
+    walk.ask(owner, "POST", reviewers, 201, reviewers=["approver", "owner"])
+    walk.ask(author, "GET", reviewers)
+    walk.ask(owner, "DELETE", reviewers, reviewers=["owner"])
+    for method in ("PUT", "DELETE"):
+        walk.ask(owner, method, f"{REPO}/issues/{number}/lock", 204)
+    walk.ask(author, "PATCH", f"{REPO}/pulls/{number}", state="closed")
+
+
 def check(walk: Walk, sha: str) -> None:
     """Check suites and check runs of the App."""
     bot = walk.as_bot()
@@ -433,6 +466,7 @@ def test_every_operation_and_webhook_keeps_to_the_description(walk: Walk) -> Non
     check(walk, walk.ask(walk.people["author"], "GET", f"{REPO}/pulls/1")["head"]["sha"])
     live(walk, pull)
     close_and_fork(walk)
+    keep_issues(walk)
     walk.watch.verify()
     seen = {(method, template) for method, template, _ in validator.answers - before}
     assert not set(validator.operations) - seen

@@ -7,20 +7,13 @@ from typing import Any
 
 import httpx
 import pytest
-from github import GithubException, UnknownObjectException
+from github import UnknownObjectException
 
 from bot.sandbox.model import Pull
-from tests.bot.sandbox.world import World
+from tests.bot.sandbox.world import World, refused
 
 Api = Callable[..., httpx.Response]
 PULLS = "/repos/owner/catalog/pulls"
-
-
-def refused(call: Callable[[], Any]) -> tuple[int, str]:
-    """Status and message of a call that must fail."""
-    with pytest.raises(GithubException) as caught:
-        call()
-    return caught.value.status, str(caught.value.data["message"])
 
 
 def test_mergeable_is_null_until_it_was_asked_for(world: World) -> None:

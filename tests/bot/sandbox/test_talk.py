@@ -10,7 +10,7 @@ import pytest
 from github import GithubException, UnknownObjectException
 
 from bot.sandbox.model import Pull
-from tests.bot.sandbox.world import World
+from tests.bot.sandbox.world import World, refused
 
 Api = Callable[..., httpx.Response]
 ISSUE = "/repos/owner/catalog/issues/1"
@@ -125,6 +125,58 @@ def test_who_may_not_write_labels_is_told_so(world: World) -> None:
     with pytest.raises(GithubException) as caught:
         world.repository("outsider").get_issue(1).add_to_labels("x")
     assert caught.value.status == 403
+
+
+def test_an_issue_is_talked_in_like_a_pull_request(world: World, pull: Pull) -> None:
+    """Short-cut: let comments belong to pull requests, and know no others."""
+    (installation,) = world.state.data.installations.values()
+    installation.events = (*installation.events, "issues")
+    author = world.repository("author")
+    made = author.create_issue("Odd", body="why", labels=["bug"], assignee="author")
+    assert made.number == pull.number + 1
+    assert [label.name for label in made.labels] == ["bug"]
+    comment = made.create_comment("/approve")
+    hook = world.hooks()[-1]
+    assert (hook.name, "pull_request" in hook.payload["issue"]) == ("issue_comment.created", False)
+    comment.create_reaction("eyes")
+    assert refused(lambda: author.get_pull(made.number))[0] == 404
+    assert [i.number for i in author.get_issues()] == [made.number, pull.number]
+    made.edit(state="closed", state_reason="not_planned")
+    assert [i.number for i in author.get_issues()] == [pull.number]
+    assert author.get_issue(made.number).state_reason == "not_planned"
+    made.lock("off-topic")
+    assert refused(lambda: world.repository("outsider").get_issue(2).create_comment("x")) == (
+        403,
+        "Unable to create comment because issue is locked.",
+    )
+    world.bot().get_issue(2).create_comment("the App may")
+    names = [h.name for h in world.hooks() if h.name.startswith("issues.")]
+    assert names == [
+        "issues.opened",
+        "issues.labeled",
+        "issues.assigned",
+        "issues.closed",
+        "issues.locked",
+    ]
+
+
+def test_people_are_assigned_and_asked(world: World, pull: Pull) -> None:
+    owner = world.repository("owner")
+    seen = owner.get_pull(1)
+    seen.add_to_assignees("author", "approver", "outsider", "nobody")
+    assert [who.login for who in owner.get_pull(1).assignees] == ["author", "approver"]
+    seen.remove_from_assignees("approver")
+    seen.create_review_request(["approver"])
+    assert refused(lambda: seen.create_review_request(["author"]))[0] == 422
+    assert [who.login for who in owner.get_pull(1).requested_reviewers] == ["approver"]
+    world.repository("approver").get_pull(1).create_review(event="APPROVE")
+    assert owner.get_pull(1).requested_reviewers == []
+    assert [h.name for h in world.hooks()][-4:] == [
+        "pull_request.assigned",
+        "pull_request.unassigned",
+        "pull_request.review_requested",
+        "pull_request_review.submitted",
+    ]
 
 
 def test_a_blank_comment_and_one_too_long_are_refused(world: World, pull: Pull, api: Api) -> None:

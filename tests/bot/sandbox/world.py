@@ -6,13 +6,14 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import github
 import jwt
+import pytest
 from github import Auth
 
 from bot.sandbox.model import App, Repository
@@ -197,3 +198,10 @@ def wait_until(check: Any, timeout: float = 5.0) -> None:
     while not check():
         assert time.monotonic() < end, "it never came true"
         time.sleep(0.005)
+
+
+def refused(call: Callable[[], Any]) -> tuple[int, str]:
+    """Status and message of a call that must fail."""
+    with pytest.raises(github.GithubException) as caught:
+        call()
+    return caught.value.status, str(caught.value.data["message"])
