@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from cadlib.yaml.layout import key_start
 from cadlib.yaml.match import rising
 from cadlib.yaml.patch import Patch, foot, head
 from cadlib.yaml.tree import Map, Seq, content_start
@@ -63,7 +64,7 @@ def _entries(text: str, node: Map | Seq, at: int) -> list[tuple[int, int]]:
     """Return where each key or dash stands, and where its value ends."""
     if isinstance(node, Map):
         return [
-            (_question(text, key.start), max(key.end, value.end))
+            (key_start(text, key), max(key.end, value.end))
             for key, value in zip(node.keys, node.values, strict=True)
         ]
     found: list[tuple[int, int]] = []
@@ -75,21 +76,15 @@ def _entries(text: str, node: Map | Seq, at: int) -> list[tuple[int, int]]:
     return found
 
 
-def _question(text: str, start: int) -> int:
-    """Return where an explicit key's question mark stands, or else where the key does."""
-    before = text.rfind("\n", 0, start) + 1
-    margin = text[before:start].rstrip()
-    return before + len(margin) - 1 if margin.endswith("?") else start
-
-
 def _dash(text: str, position: int, at: int) -> int:
     """Return the next dash: at the position itself, or in its column behind blanks only."""
-    while text[position : position + 1] != "-" or text[position - 1 : position] not in " \n":
-        line = text.index("\n", position) + 1
-        while text[line : line + at + 1].strip(" ") != "-":
-            line = text.index("\n", line) + 1
-        position = line + at
-    return position
+    if text[position : position + 1] == "-" and text[position - 1 : position] in " \n":
+        return position
+    # A scalar that keeps its blank lines ends where the next line begins.
+    line = position if text[position - 1 : position] == "\n" else text.index("\n", position) + 1
+    while text[line : line + at + 1].strip(" ") != "-":
+        line = text.index("\n", line) + 1
+    return line + at
 
 
 def arrange(

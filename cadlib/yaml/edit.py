@@ -25,6 +25,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.yaml.borrow import Like
 from cadlib.yaml.comments import Comments, agree, make_room, set_comments
 from cadlib.yaml.emit import Style, emit, entry
+from cadlib.yaml.fields import FieldPath, field_text
 from cadlib.yaml.fresh import Entry
 from cadlib.yaml.holds import holds
 from cadlib.yaml.layout import children, style_of
@@ -90,7 +91,7 @@ def edit(
         if not patch.edits:
             break
         try:
-            data = _checked(stream, patch, expected)
+            data = _checked(stream, patch, expected, _changed(stream, kept))
             break
         except EditError:
             if not lent:
@@ -214,24 +215,64 @@ def _commented(stream: Stream, comments: Sequence[Comments | None], expected: li
                 wanted[position] = {f: text for f, text in each.items() if f not in moved}
         if not patch.edits:
             break
-        stream = read(_checked(stream, patch, expected), path=stream.source.path)
+        place = _wanted_comment(stream, wanted)
+        stream = read(_checked(stream, patch, expected, place), path=stream.source.path)
         patch = Patch(stream.source)
     for position, each in wanted.items():
         if not agree(stream.documents[position].comments, each):
             set_comments(stream.documents[position], each, patch)
     if patch.edits:
-        stream = read(_checked(stream, patch, expected), path=stream.source.path)
+        place = _wanted_comment(stream, wanted)
+        stream = read(_checked(stream, patch, expected, place), path=stream.source.path)
     for position, each in wanted.items():
         document = stream.documents[position]
         if not agree(document.comments, each):
-            place = Place(stream.source.path, document.start_line)
+            place = _wanted_comment(stream, {position: each})
             raise EditError(place, "the text would not have the wanted comments", _BY_HAND)
     return stream.data
 
 
-def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> bytes:
-    """Apply the edits, read the result, and compare it with what was wanted."""
-    place = Place(stream.source.path)
+def _changed(stream: Stream, wanted: Mapping[int, Value]) -> Place:
+    """Return the first field that changes."""
+    for position, value in wanted.items():
+        document = stream.documents[position]
+        if not document.template and not same(document.value, value):
+            field = _difference(document.value, value)
+            return Place(stream.source.path, document.line(field), field_text(field))
+    return Place(stream.source.path)
+
+
+def _difference(old: Value, new: Value) -> FieldPath:
+    """Return where two values begin to differ, as a field of the old one."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        both = [key for key in old if key in new and not same(old[key], new[key])]
+        if both and old.keys() == new.keys():
+            return (both[0], *_difference(old[both[0]], new[both[0]]))
+        return next(((key,) for key in old if key not in new), ())
+    if isinstance(old, list) and isinstance(new, list):
+        for index, (one, other) in enumerate(zip(old, new, strict=False)):
+            if not same(one, other):
+                return (index, *_difference(one, other))
+    return ()
+
+
+def _wanted_comment(stream: Stream, wanted: Mapping[int, Comments]) -> Place:
+    """Return the first field that is to have another comment."""
+    for position, each in wanted.items():
+        document = stream.documents[position]
+        there = document.comments
+        for field in (*each, *there):
+            if each.get(field, "").strip() != there.get(field, "").strip():
+                return Place(stream.source.path, document.line(field), field_text(field))
+    return Place(stream.source.path)
+
+
+def _checked(stream: Stream, patch: Patch, expected: list[Value], place: Place) -> bytes:
+    """Apply the edits, read the result, and compare it with what was wanted.
+
+    Raises:
+        EditError: It differs; at `place`, where the change was to be made.
+    """
     for ending in (
         patch.apply,
         partial(patch.apply, complete=True),
@@ -244,7 +285,8 @@ def _checked(stream: Stream, patch: Patch, expected: list[Value]) -> bytes:
                 return data
             found = read(data, path=place.path)
         except (PackageError, ValueError) as error:
-            problem = f"the change does not fit into the text ({error})"
+            reason = error.problem if isinstance(error, PackageError) else error
+            problem = f"the change does not fit into the text ({reason})"
             raise EditError(place, problem, _BY_HAND) from error
         if len(found.documents) == len(expected) and all(
             same(document.value, value)

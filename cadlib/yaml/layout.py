@@ -67,12 +67,20 @@ def children(node: Node) -> tuple[Node, ...]:
 def column(source: Text, node: Node) -> int:
     """Return the column of a block collection's keys or dashes, from 0."""
     if isinstance(node, Map) and node.keys:
-        position = node.keys[0].start
+        position = key_start(source.text, node.keys[0])
     elif isinstance(node, Seq) and source.text[node.start] != "-":  # behind an anchor or a tag
         position = source.text.rfind("-", node.start, node.items[0].start)
     else:
         position = node.start
     return position - source.line_start(position)
+
+
+def key_start(text: str, key: Node) -> int:
+    """Return where a key begins: at its question mark, if it has one."""
+    before = text.rfind("\n", 0, key.start) + 1
+    margin = text[before : key.start].rstrip()
+    asked = margin.endswith("?") and margin[:-1].strip(" -") == ""
+    return before + len(margin) - 1 if asked else key.start
 
 
 def _steps(source: Text, node: Node) -> Iterator[int]:

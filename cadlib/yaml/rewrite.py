@@ -6,7 +6,7 @@ from cadlib.yaml.scalars import Atom, inline, literal
 from cadlib.yaml.tree import Scalar, content_start
 
 _HEADER = re.compile(r"[|>]?([0-9+-]*)([^\r\n]*)")  # matches everywhere
-_COMMENT = re.compile(r"[ \t]+#[^\r\n]*")
+_REST = re.compile(r"(?:[ \t]+#[^\r\n]*)?[ \t]*")  # matches everywhere
 
 
 def scalar_text(
@@ -41,9 +41,9 @@ def scalar_text(
             lines = literal(wanted, indent + step)
             if lines is not None:
                 # A comment on the line moves up to the header; below it would be text.
-                comment = _COMMENT.match(text, node.end)
-                head = lines[0] + (comment[0] if comment else "")
-                return "\n".join([head, *lines[1:]]), comment.end() if comment else node.end
+                rest = _REST.match(text, node.end)
+                assert rest is not None  # noqa: S101 - the pattern matches everywhere
+                return "\n".join([lines[0] + rest[0].rstrip(), *lines[1:]]), rest.end()
     style = node.style if node.style in ("'", '"') else ""
     kept = ""
     if node.style in ("|", ">"):

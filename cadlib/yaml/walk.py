@@ -4,6 +4,7 @@ Rules: see `cadlib.yaml.edit`. Every method here writes into a `Patch`; none rea
 result, which `edit` does for the whole file.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -350,17 +351,22 @@ class Editor:
                 node, field, f"the block &{node.anchor} would become something else",
                 "Replace it by hand",
             )  # fmt: skip
-        if isinstance(wanted, dict | list) and wanted and not slot.flow:
-            self._open(node, wanted, slot)
+        bare = slot.after is not None or content_start(self._patch.text, node) == node.start
+        if isinstance(wanted, dict | list) and wanted and not slot.flow and bare:
+            self._open(node, wanted, field, slot)
         elif slot.after is not None and is_block(node):
-            end = self._colon(slot.after)
-            self._patch.replace(end, end, " " + flow(wanted))
+            end = self._colon(slot, field)
+            self._patch.replace(end, self._beginning(node, end), " " + flow(wanted))
             self._patch.delete(self._patch.after(end), self._patch.after(node.end))
         else:
-            self._inline(node, wanted, slot)
+            self._inline(node, wanted, field, slot)
 
-    def _inline(self, node: Scalar | Map | Seq, wanted: Value, slot: Slot) -> None:
+    def _inline(
+        self, node: Scalar | Map | Seq, wanted: Value, field: FieldPath, slot: Slot
+    ) -> None:
         patch = self._patch
+        if slot.after is not None and not slot.flow:
+            self._colon(slot, field)
         start = content_start(patch.text, node)
         if isinstance(node, Scalar) and not isinstance(wanted, dict | list):
             style = (
@@ -373,16 +379,23 @@ class Editor:
                 flow=slot.flow, json=slot.json, root=slot.column < 0,
             )  # fmt: skip
         else:
-            text, end = flow(wanted, json=slot.json, inside=slot.flow), node.end
+            text = flow(wanted, json=slot.json, inside=slot.flow)
+            end = _filled_end(patch.text, node)
         if start == node.end:
             if slot.after is not None and ":" not in patch.text[slot.after : start]:
                 text = ": " + text
             elif patch.text[start - 1 : start] != " ":
                 text = " " + text
-        patch.replace(start, end, text)
+        if patch.text[end : end + 1] == "#":  # a comment without a blank before it
+            text += " "
+        patch.replace(self._untagged(node, wanted, start), end, text)
 
     def _open(
-        self, node: Scalar | Map | Seq, wanted: "dict[str, Value] | list[Value]", slot: Slot
+        self,
+        node: Scalar | Map | Seq,
+        wanted: "dict[str, Value] | list[Value]",
+        field: FieldPath,
+        slot: Slot,
     ) -> None:
         """Give a place that had a scalar, nothing, or another collection lines of its own."""
         patch = self._patch
@@ -392,31 +405,65 @@ class Editor:
             at = patch.column(start) if node.end > node.start else slot.column + 2
             first, _, rest = self._fresh.lines(wanted, at, near, slot.likes).partition("\n")
             gap = "" if slot.column < 0 or patch.text[start - 1 : start] in " \n" else " "
-            patch.replace(start, node.end, gap + first.lstrip(" "))
-            patch.replace(patch.after(node.end), patch.after(node.end), rest)
+            end = _filled_end(patch.text, node)
+            patch.replace(start, end, gap + first.lstrip(" "))
+            patch.replace(patch.after(end), patch.after(end), rest)
             return
         style = self._fresh.near.style(near, wanted)
         flat = style.compact and isinstance(wanted, list)
         at = slot.column if flat else slot.column + style.step
         lines = self._fresh.lines(wanted, at, near, slot.likes)
-        colon = self._colon(slot.after)
+        colon = self._colon(slot, field)
+        end = max(_filled_end(patch.text, node), colon)
         if is_block(node):
+            patch.delete(colon, self._beginning(node, colon))
             patch.delete(patch.after(colon), patch.after(node.end))
         elif node.end > node.start:
-            begin = max(content_start(patch.text, node), colon)
-            patch.delete(len(patch.text[:begin].rstrip(" \t")), node.end)
-        place = patch.after(max(node.end, colon))
+            begin = self._untagged(node, wanted, max(content_start(patch.text, node), colon))
+            patch.delete(len(patch.text[:begin].rstrip(" \t")), end)
+        place = patch.after(max(node.end, colon) if is_block(node) else end)
         patch.replace(place, place, lines)
 
-    def _colon(self, key_end: int) -> int:
-        """Return where a key's colon ends."""
-        return self._patch.text.index(":", key_end) + 1
+    def _colon(self, slot: Slot, field: FieldPath) -> int:
+        """Return where the colon of a key ends.
+
+        Raises:
+            EditError: The key has none: a question mark stands before it.
+        """
+        found = _COLON.match(self._patch.text, slot.after or 0)
+        if found is None:
+            source = self._document.source
+            place = Place(source.path, source.line(slot.after or 0), field_text(field))
+            raise EditError(place, "a key behind a question mark has no colon below it", _COLON_FIX)
+        return found.end()
+
+    def _beginning(self, node: Node, colon: int) -> int:
+        """Return up to where the line of a key's colon holds the block that is its value.
+
+        That is its tag, or all of its line where it begins there (`: - a`, `: b: c`).
+        """
+        text = self._patch.text
+        if node.start >= self._patch.line_end(colon):
+            return colon
+        tag = _TAG.match(text, node.start)
+        return self._patch.line_end(node.start) if tag is None else tag.end()
+
+    def _untagged(self, node: Node, wanted: Value, start: int) -> int:
+        """Return where what a value replaces begins: at its tag, unless that fits the new one."""
+        found = _TAGGED.match(self._patch.text, node.start, start)
+        fits = isinstance(node.value, str) and isinstance(wanted, str)
+        return start if found is None or fits or found.end() != start else found.start("tag")
 
     def _refuse(self, node: Node, field: FieldPath, problem: str, fix: str) -> EditError:
         source = self._document.source
         return EditError(
             Place(source.path, source.line(node.start), field_text(field)), problem, fix
         )
+
+
+def _filled_end(text: str, node: Node) -> int:
+    """Return where a node ends, without the blank lines that a block scalar keeps."""
+    return node.start + len(text[node.start : node.end].rstrip("\r\n"))
 
 
 def _is_bare(node: Node, wanted: Value) -> bool:
@@ -444,3 +491,7 @@ def _aliases(node: Node) -> Iterator[Alias]:
 
 
 _HAND = "Make this change by hand"
+_COLON = re.compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*:")
+_COLON_FIX = "Write the key without its question mark, or with a colon"
+_TAG = re.compile(r"![^\s,\[\]{}]*")
+_TAGGED = re.compile(r"(?:&[^\s,\[\]{}]+\s+)?(?P<tag>![^\s,\[\]{}]*\s*)")

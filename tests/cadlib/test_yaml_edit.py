@@ -392,7 +392,7 @@ def test_a_text_that_would_not_read_as_wanted_never_comes_out() -> None:
     with pytest.raises(EditError) as caught:
         edit(stream, {0: {"a": 1, "b": 2}}, write=lambda *_, **__: ["b: 3"])
     assert str(caught.value) == (
-        "f.yaml: the edited text would not have the wanted value. Make this change by hand."
+        "f.yaml:1: the edited text would not have the wanted value. Make this change by hand."
     )
     with pytest.raises(EditError, match=r"does not fit into the text .*not YAML"):
         edit(stream, {0: {"a": 1, "b": 2}}, write=lambda *_, **__: ["b: ["])
