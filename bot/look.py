@@ -216,7 +216,7 @@ class Looker:
                 tags=tags,
             )
             looked = await self._put_together(reader, head, adoption, told)
-            await self._index(tags)
+            await self._index(tags, looked.facts)
         if alone:
             return looked
         others, news = await self._share(head, told, adoption, publishing=publishing, since=since)
@@ -254,12 +254,14 @@ class Looker:
             others.append(alone.facts)
         return tuple(others), frozenset(ProposalKey(me, at, ref) for _, at, ref in sharing.news)
 
-    async def _index(self, tags: Tags) -> None:
+    async def _index(self, tags: Tags, facts: Facts) -> None:
         """Tags of ours that the index does not know: it was lost, and is built again."""
+        proposals = {str(p.merge_commit): p.number for p in facts.proposals if p.merge_commit}
         for (package, number), revision in tags.ours.items():
             known = tags.used.get(package, {}).get(number)
             if known is None or (known.target == revision.target and not known.tag):
-                await self.store.keep_revision(self.repository.id, package, number, revision)
+                found = replace(revision, proposal=proposals.get(revision.target))
+                await self.store.keep_revision(self.repository.id, package, number, found)
 
     async def _fetch(self, since: float | None) -> None:
         with metrics.STEP_SECONDS.labels("fetch").time():

@@ -80,10 +80,16 @@ class Reader:
 
     def made_by_us(self, sha: str | None) -> bool:
         """A render commit with our mark: a trailer alone can be written by anybody."""
+        return self.render_asker(sha) is not None
+
+    def render_asker(self, sha: str | None) -> str | None:
+        """Who asked for a render commit of ours, "" for nobody; None for any other commit."""
         if sha is None or not self.git.has(sha):
-            return False
+            return None
         commit = self.git.commit(sha)
-        return len(commit.parents) == 1 and records.has_render_mark(
+        if len(commit.parents) != 1:
+            return None
+        return records.render_asker(
             commit.message,
             self.keys,
             parent=commit.parents[0],
@@ -259,10 +265,13 @@ class Reader:
         base_ref: str,
     ) -> Effect:
         """What merging an open proposal would do beside what it shows."""
-        if ground.merge is not None or ground.base is None or not touched:
+        if ground.merge is not None or ground.base is None:
             return Effect()
         merged = self.git.merged(ground.base, head)
         if merged.unrelated or merged.conflicts:
+            # Where nothing is to be published, that is for the forge to tell.
+            if not touched:
+                return Effect()
             return Effect(conflicts=merged.conflicts, unrelated=merged.unrelated)
         after = {path: trees[1] for path, trees in merged.difference.packages.items()}
         units = self._units(policy, base_ref, after)
@@ -276,7 +285,7 @@ class Reader:
             ),
             files=merges.hidden_files(
                 _outside(shown, packages),
-                _outside(merged.difference.files, {*packages, *units}),
+                _outside(merged.difference.files if touched else {}, {*packages, *units}),
                 several=merged.several,
             ),
         )

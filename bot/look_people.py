@@ -89,12 +89,13 @@ class People:
         shas = [commit.sha for commit in commits]
         updates, ours = await asyncio.gather(
             asyncio.to_thread(git.updates, shas, pull.base_ref),
-            asyncio.to_thread(lambda: {sha for sha in shas if git.made_by_us(sha)}),
+            asyncio.to_thread(lambda: {sha: git.render_asker(sha) for sha in shas}),
         )
         last = next((p.at for p in pushes if p.after == pull.head), None)
         # A list that is full may be cut, and one without the head is older than the head.
         whole = len(commits) < MOST_COMMITS and len(pushes) < MOST_PUSHES and last is not None
-        authors = wrote(commits, pushes, updates=updates, ours=ours, login=self._login)
+        rendered = {sha: asker for sha, asker in ours.items() if asker is not None}
+        authors = wrote(commits, pushes, updates=updates, ours=rendered, login=self._login)
         found = _Wrote(replace(authors, known=authors.known and whole), pushes)
         if last is not None and mark:
             self._authors[key] = found

@@ -183,7 +183,12 @@ class Performer:
                 self._who,
                 datetime.now(UTC),
                 lambda tree: records.mark_message(
-                    action.message, self._key, action.head, tree, self._repository_id
+                    action.message,
+                    self._key,
+                    action.head,
+                    tree,
+                    self._repository_id,
+                    action.asker,
                 ),
             )
 

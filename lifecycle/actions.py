@@ -25,6 +25,7 @@ class PushRender:
         changes: Path in the repository to new bytes, None for a file to delete.
         message: Without the mark that makes it ours; that is added with the key.
         asked: Number of the newest comment that asked for it; 0 when nobody did.
+        asker: Login of whoever wrote that; the commit names it under its mark.
     """
 
     head_ref: str
@@ -32,6 +33,7 @@ class PushRender:
     changes: Mapping[str, bytes | None]
     message: str
     asked: int = 0
+    asker: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 Rules (DESIGN 7):
 
-1. Authors, committers and co-authors of its commits, and whoever pushed them: names in commits can
-   be forged, pushes cannot.
+1. Authors, committers and co-authors of its commits, whoever pushed them, and whoever asked the bot
+   to make one: names in commits can be forged, pushes and our marks cannot.
 2. A merge of the base's own line whose tree is the clean merge adds nothing: neither who made it
    ("Update branch") nor who pushed it is an author by it.
 3. A commit whose author, committer or pusher the forge does not know makes self-approval
@@ -11,7 +11,7 @@ Rules (DESIGN 7):
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lifecycle.merges import Move
@@ -53,7 +53,7 @@ def wrote(
     moves: Sequence[Move],
     *,
     updates: Mapping[Sha, Sha],
-    ours: Collection[Sha],
+    ours: Mapping[Sha, str],
     login: str,
 ) -> Authors:
     """Work out who wrote a proposal.
@@ -62,7 +62,7 @@ def wrote(
         commits: Of the proposal.
         moves: Of its branch.
         updates: Clean merges of the base's line among the commits, each to its first parent.
-        ours: Commits that we made and marked.
+        ours: Commits that we made and marked, each to who asked for it; "" for nobody.
         login: Our own.
     """
     made = [c for c in commits if c.sha not in ours and c.sha not in updates]
@@ -75,6 +75,7 @@ def wrote(
         *(c.committer for c in made),
         *(person for c in made for person in c.coauthors),
         *(m.actor for m in pushed),
+        *ours.values(),
     }
     known = (
         all(c.author and c.committer is not None for c in made)

@@ -117,7 +117,15 @@ def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, 
 
 
 def _untouched(proposal: Proposal) -> Shown:
-    """No package is touched: passed, unless the proposal would break the configuration."""
+    """No package is touched: passed, unless it would break the configuration or a package."""
+    if proposal.effect.packages and not proposal.configuration:
+        said = messages.merge_effect(proposal.effect, proposal.base_ref)
+        return Shown(
+            status=Status.COMPLETED,
+            conclusion=Conclusion.FAILURE,
+            title=messages.MORE_THAN_SHOWN,
+            summary=messages.mend_merge(said, proposal.base_ref),
+        )
     bad = bool(proposal.configuration)
     return Shown(
         status=Status.COMPLETED,

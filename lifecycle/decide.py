@@ -191,7 +191,7 @@ def _may_pass(one: _Judged) -> bool:
     p = one.proposal
     if p.touched or not isinstance(p.policy, Policy):
         return one.judgement.holds
-    return not p.configuration
+    return not p.configuration and not p.effect.packages
 
 
 def _render(facts: Facts, judged: Iterable[_Judged]) -> PushRender | None:
@@ -203,7 +203,9 @@ def _render(facts: Facts, judged: Iterable[_Judged]) -> PushRender | None:
     for one in judged:
         if not one.proposal.closed:
             p = one.proposal
-            return _push(facts, p.policy, p.verdicts, p.touched, asked=one.render_asked)
+            push = _push(facts, p.policy, p.verdicts, p.touched, asked=one.render_asked)
+            askers = (c.author.login for c in p.comments if c.id == one.render_asked)
+            return push and replace(push, asker=next(askers, ""))
     return None
 
 

@@ -76,6 +76,7 @@ CHECK_PASSED = "passed"
 CHECK_WANTED = "success"
 MERGE_WANTED = "a change of what the forge objects to; then comment `/check`"
 MERGE_WHO = "somebody who may change the branch rules, or the author"
+MORE_THAN_SHOWN = "The merge would change packages that are not shown here"
 TAG_WHO = "somebody who may push and delete tags"
 TAG_ALLOWED = "a rule for tags that lets the bot make them; then comment `/check`"
 SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
@@ -183,6 +184,11 @@ def merge_effect(effect: Effect, base_ref: str) -> str:
     parts = [f"leave {names(effect.packages)} other than shown here"] if effect.packages else []
     parts += [f"change {_some(map(code, effect.files))}"] if effect.files else []
     return f"the merge would {' and '.join(parts)}, which the changes shown here leave out"
+
+
+def mend_merge(said: str, base_ref: str) -> str:
+    """What is wrong with a merge, and how to mend it, as sentences."""
+    return f"{said[:1].upper()}{said[1:]}. To mend it, {merge_base_wanted(base_ref)}."
 
 
 def is_up_to_date(base_ref: str) -> str:
@@ -594,8 +600,8 @@ def access_refused(command: commands.Command, refused: "Refused", proposal: Prop
     word = code(f"/{commands.name(command)}")
     if refused.is_author and isinstance(proposal.policy, Policy):
         return (
-            f"{word} refused: you wrote or pushed a part of this, and authors do not approve their"
-            f" own work here. Ask {approvals_who(proposal.policy, proposal.authors)}."
+            f"{word} refused: you wrote, pushed or asked for a part of this, and authors do not"
+            f" approve their own work here. Ask {approvals_who(proposal.policy, proposal.authors)}."
         )
     return f"{word} refused: it takes {refused.needed}, and you have {refused.actual}."
 

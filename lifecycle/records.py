@@ -138,10 +138,12 @@ def is_summary(body: str, instance: str | None = None) -> bool:
 
 # --- marks on render commits ----------------------------------------------------------------------
 
-_MARK = re.compile(r"^Porchbot-Render: ([0-9a-f]{64})[ \t\r]*$", re.MULTILINE)
+_MARK = re.compile(
+    r"^(?:Porchbot-Asked-By: ([^\n\r]+)\n)?Porchbot-Render: ([0-9a-f]{64})[ \t\r]*$", re.MULTILINE
+)
 
 
-def render_mark(key: bytes, parent: str, tree: str, repository_id: int) -> str:
+def render_mark(key: bytes, parent: str, tree: str, repository_id: int, asker: str = "") -> str:
     """The line that proves a render commit to be ours: it fits one parent, tree and repository.
 
     Args:
@@ -149,24 +151,28 @@ def render_mark(key: bytes, parent: str, tree: str, repository_id: int) -> str:
         parent: The commit that was rendered.
         tree: The tree of the rendering.
         repository_id: The forge's number of the repository.
+        asker: Login of whoever asked for it, in a line of its own; "" when nobody did.
     """
-    return f"Porchbot-Render: {_mac(key, 'render', _canonical([repository_id, parent, tree]))}"
+    mac = _mac(key, "render", _rendering(parent, tree, repository_id, asker))
+    return (f"Porchbot-Asked-By: {asker}\n" if asker else "") + f"Porchbot-Render: {mac}"
 
 
-def mark_message(message: str, key: bytes, parent: str, tree: str, repository_id: int) -> str:
+def mark_message(
+    message: str, key: bytes, parent: str, tree: str, repository_id: int, asker: str = ""
+) -> str:
     """Put the mark into a commit message, before the trailers at its end."""
     text = message.rstrip("\n")
     head, trailers = text, ""
     while (last := head.rpartition("\n"))[2].startswith("kpt:"):
         head, trailers = last[0], f"{last[2]}\n{trailers}"
-    mark = render_mark(key, parent, tree, repository_id)
+    mark = render_mark(key, parent, tree, repository_id, asker)
     return f"{head.rstrip()}\n\n{mark}\n\n{trailers}".rstrip("\n") + "\n"
 
 
-def has_render_mark(
+def render_asker(
     message: str, keys: Sequence[bytes], *, parent: str, tree: str, repository_id: int
-) -> bool:
-    """Whether a commit carries a mark that one of our keys made for it.
+) -> str | None:
+    """Who asked for a render commit of ours: "" for nobody; None when it is not ours.
 
     Args:
         message: The commit's message.
@@ -175,9 +181,14 @@ def has_render_mark(
         tree: The commit's tree.
         repository_id: The forge's number of the repository.
     """
-    text = _canonical([repository_id, parent, tree])
-    macs = _MARK.findall(message)[:_MOST_RECORDS]
-    return any(_valid(keys, "render", text, mac) for mac in macs)
+    for asker, mac in _MARK.findall(message)[:_MOST_RECORDS]:
+        if _valid(keys, "render", _rendering(parent, tree, repository_id, asker), mac):
+            return str(asker)
+    return None
+
+
+def _rendering(parent: str, tree: str, repository_id: int, asker: str) -> str:
+    return _canonical([repository_id, parent, tree, *([asker] if asker else [])])
 
 
 # --- marks on tags --------------------------------------------------------------------------------

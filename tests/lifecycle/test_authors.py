@@ -9,9 +9,10 @@ from lifecycle.merges import Move
 from lifecycle.names import Sha
 from tests.lifecycle.samples import NOW
 
-A, B, C, D = (Sha(letter * 40) for letter in "abcd")
+A, B, C, D, E = (Sha(letter * 40) for letter in "abcde")
 NONE = Sha("0" * 40)
 BOT = "porchbot[bot]"
+OURS = ((D, ""), (E, "fay"))
 
 
 def made(sha: Sha, author: str | None, committer: str | None = "", *others: str) -> MadeBy:
@@ -69,6 +70,9 @@ CASES: dict[str, Case] = {
     "a rendering of ours": (
         [made(A, "ann"), made(D, None, None)], [push(A, D, BOT), FIRST], {}, {"ann"}, True,
     ),
+    "a rendering that somebody asked for": (
+        [made(A, "ann"), made(E, None, None)], [push(A, E, BOT), FIRST], {}, {"ann", "fay"}, True,
+    ),
 }  # fmt: skip
 
 
@@ -83,7 +87,9 @@ def test_who_wrote_it(
     known: bool,
 ) -> None:
     """The short-cut counts commit authors, and everybody whose name stands at a push."""
-    found = wrote(commits, moves, updates=updates, ours={D}, login=BOT)
+    ours = {c.sha: asker for c in commits for sha, asker in OURS if sha == c.sha}
+
+    found = wrote(commits, moves, updates=updates, ours=ours, login=BOT)
 
     assert (set(found.logins), found.known) == (people, known)
 

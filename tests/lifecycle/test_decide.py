@@ -282,6 +282,11 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         True,
         [a.Reply, a.Say],
     ),
+    "a proposal without a package whose merge changes one fails": (
+        facts(replace(NOTHING, effect=Effect(packages=("net/edge",)))),
+        False,
+        [a.SetCheck],
+    ),
     "a merge that would do more than is shown is not made": (
         settled(facts(replace(APPROVED, queued=True, effect=Effect(packages=("net/edge",))))),
         True,
@@ -403,6 +408,28 @@ def test_decide(start: Facts, publishing: bool, expected: list[type]) -> None:
     # What the database is told besides is the business of test_memory.
     found = [type(action) for action in decide(start, publishing=publishing)]
     assert [kind for kind in found if kind is not a.Keep] == expected
+
+
+def test_a_proposal_without_a_package_is_not_green_while_its_merge_changes_one() -> None:
+    """Fails when what touches no package is nobody's business: histories may criss-cross."""
+    hidden = replace(NOTHING, effect=Effect(packages=("net/edge",)))
+
+    (shown,) = decide(facts(hidden))
+
+    assert isinstance(shown, a.SetCheck)
+    assert shown.conclusion == "failure"
+    assert "leave `net/edge` other than shown here" in shown.summary
+    assert "merge `main` into this branch" in shown.summary
+
+
+def test_who_asked_for_a_rendering_is_named_with_it() -> None:
+    """Fails when the bot is the author: whoever asks for a change does not approve it."""
+    asked = asks(replace(UNRENDERED, policy=Policy(render=RenderMode.CHECK)), AUTHOR, "/render")
+
+    (push, *_) = decide(facts(asked))
+
+    assert isinstance(push, a.PushRender)
+    assert push.asker == "author"
 
 
 def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:

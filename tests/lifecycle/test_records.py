@@ -166,7 +166,22 @@ MESSAGE = 'Render net/core\n\nkpt:{"package":"net/core","workspaceName":"v2"}'
 def has_mark(message: str, **changed: object) -> bool:
     facts = {"parent": PARENT, "tree": TREE, "repository_id": 42, **changed}
     keys = facts.pop("keys", [KEY])
-    return records.has_render_mark(message, keys, **facts)  # type: ignore[arg-type]  # a test's shorthand
+    asker = records.render_asker(message, keys, **facts)  # type: ignore[arg-type]  # a test's shorthand
+    return asker is not None
+
+
+def test_a_mark_says_who_asked_and_cannot_say_otherwise() -> None:
+    """Fails when the name stands outside of the mark: who asked would take it off, and approve."""
+
+    def asker(message: str) -> str | None:
+        return records.render_asker(message, [KEY], parent=PARENT, tree=TREE, repository_id=42)
+
+    asked = records.mark_message(MESSAGE, KEY, PARENT, TREE, 42, "eve")
+
+    assert asker(asked) == "eve"
+    assert asker(asked.replace("eve", "bob")) is None
+    assert asker(asked.replace("Porchbot-Asked-By: eve\n", "")) is None
+    assert asker(records.mark_message(MESSAGE, KEY, PARENT, TREE, 42)) == ""
 
 
 def test_a_mark_proves_one_commit_and_no_other() -> None:
