@@ -642,7 +642,7 @@ def test_no_secret_is_said_or_logged(stage: World, tmp_path: Path) -> None:
     said += ours(play, number)
     for run in play.author.checks(play.author.pull(number).head.sha).values():
         said += [run.output.title, run.output.summary]
-    play.forge.faults.fail("GET *comments", 502, caller=ME)
+    play.forge.faults.fail("POST /graphql", 502, caller=ME)
     play.approver.says(number, "/approve")
     play.author.waits_for_tag("net/core/v1")
     play.rests()

@@ -198,10 +198,11 @@ def test_old_answers_after_a_webhook_make_nothing_twice(play: World) -> None:
     assert list(play.author.tags()) == ["net/core/v1"]
 
 
-def test_a_frozen_forge_is_believed_again_once_it_thaws(play: World) -> None:
+@pytest.mark.parametrize("calls", ["GET *", "POST /graphql"], ids=["REST", "GraphQL"])
+def test_a_frozen_forge_is_believed_again_once_it_thaws(play: World, calls: str) -> None:
     """Fails when a look that saw nothing new is the last one: its webhook came before the facts."""
     number = play.proposes(BRANCH, package("net/core"))
-    play.forge.faults.freeze(caller=ME)
+    play.forge.faults.freeze(calls, caller=ME)
     mark = play.forge.faults.mark()
     play.approver.says(number, "/approve")
     wait_for("a look", lambda: play.forge.faults.counts(ME, since=mark) or None)
@@ -272,7 +273,7 @@ def test_without_a_secret_there_is_no_start(stage: World) -> None:
 def test_a_wake_while_a_look_runs_causes_another_look(play: World) -> None:
     """Fails when a key that is being looked at swallows wakes."""
     number = play.proposes(BRANCH, package("net/core"))
-    play.forge.faults.slow("GET *comments", 0.4, caller=ME, times=2)
+    play.forge.faults.slow("POST /graphql", 0.4, caller=ME, times=2)
     mark = play.forge.faults.mark()
     play.author.says(number, "/why")
     wait_for("the look", lambda: play.forge.faults.counts(ME, since=mark) or None)
@@ -286,7 +287,7 @@ def test_a_wake_while_a_look_runs_causes_another_look(play: World) -> None:
 def test_a_wake_while_looks_fail_is_served_when_they_work_again(play: World) -> None:
     """Fails when a failed look marks its key as done, or a key in trouble is blocked for ever."""
     number = play.proposes(BRANCH, package("net/core"))
-    play.forge.faults.fail("GET *comments", 502, times=2, caller=ME)
+    play.forge.faults.fail("POST /graphql", 502, times=2, caller=ME)
 
     play.author.says(number, "/why")
     play.approver.says(number, "/approve")
@@ -315,7 +316,7 @@ def test_a_wait_that_the_forge_asked_for_is_kept(play: World) -> None:
     """Fails when a wake, or impatience, calls the forge before Retry-After is over."""
     number = play.proposes(BRANCH, package("net/core"))
     play.forge.faults.fail(
-        "GET *comments",
+        "POST /graphql",
         429,
         {"message": "You have exceeded a secondary rate limit."},
         headers={"Retry-After": "3"},
@@ -332,7 +333,7 @@ def test_a_wait_that_the_forge_asked_for_is_kept(play: World) -> None:
 
     assert play.author.waits_for_tag("net/core/v1")
     calls = play.forge.faults.calls(ME, since=mark)
-    of_it = [c for c in calls if "comments" in c.template and c.began > refused + 0.1]
+    of_it = [c for c in calls if c.template == "/graphql" and c.began > refused + 0.1]
     assert min(c.began for c in of_it) - refused >= 2.8
 
 
