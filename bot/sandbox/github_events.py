@@ -21,6 +21,9 @@ def payload(state: State, links: Links, happening: Happening) -> Json:
     made |= _BUILDERS[happening.kind](state, links, happening)
     if happening.repo is not None and "repository" not in made:
         made["repository"] = basic.repository(links, happening.repo)
+    owner = happening.repo.owner if happening.repo else None
+    if owner is not None and owner.kind == "Organization":
+        made["organization"] = basic.organization(links, owner)
     made["sender"] = basic.user(links, happening.sender)
     return made
 

@@ -95,6 +95,25 @@ def full_user(links: Links, who: User, repositories: int) -> Json:
     }
 
 
+def organization(links: Links, who: User) -> Json:
+    """Schema `organization-simple`."""
+    url = f"{links.api}/orgs/{quote(who.login)}"
+    return {
+        "login": who.login,
+        "id": who.id,
+        "node_id": user_node_id(who),
+        "url": url,
+        "repos_url": f"{url}/repos",
+        "events_url": f"{url}/events",
+        "hooks_url": f"{url}/hooks",
+        "issues_url": f"{url}/issues",
+        "members_url": url + "/members{/member}",
+        "public_members_url": url + "/public_members{/member}",
+        "avatar_url": f"{links.web}/avatars/u/{who.id}",
+        "description": "",
+    }
+
+
 def app(links: Links, made: App) -> Json:
     """Schema `integration`."""
     return {

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from bot.sandbox import git as gitlib
 from bot.sandbox import github_json as basic
 from bot.sandbox import github_pull_json as more
-from bot.sandbox import refs, workflows
+from bot.sandbox import limits, refs, workflows
 from bot.sandbox.errors import RefusedError, invalid, not_found, plain
 from bot.sandbox.git_protocol import Git
 from bot.sandbox.model import ZERO, RefChange, Repository, Role
@@ -110,6 +110,7 @@ def delete_contents(request: Request) -> Answer:
 
 def _change_file(request: Request, change: FileChange) -> Answer:
     repo, state = request.repo, request.state
+    limits.check_path(change.path)
     branch = request.text("branch") or repo.default_branch
     tip = repo.branch(branch)
     if tip is None and repo.refs:
@@ -125,8 +126,8 @@ def _change_file(request: Request, change: FileChange) -> Answer:
         [change],
         request.required("message"),
         actor=request.user,
-        author=_person(request, "author"),
-        committer=_person(request, "committer"),
+        author=person(request, "author"),
+        committer=person(request, "committer"),
     )
     body: dict[str, Any] = {
         "commit": basic.git_commit(request.links, repo, commit),
@@ -148,7 +149,8 @@ def _check_old(request: Request, change: FileChange, old: TreeEntry | None) -> N
         raise RefusedError(409, f"{change.path} does not match {sha}")
 
 
-def _person(request: Request, field: str) -> Person | None:
+def person(request: Request, field: str) -> Person | None:
+    """An author, committer or tagger of the body; None where it is not given."""
     given = request.fields.inner(field)
     if given is None:
         return None
@@ -216,7 +218,7 @@ def create_tag(request: Request) -> Answer:
     if git.kind(target) != kind:
         raise plain("Object does not exist" if git.kind(target) is None else "type is wrong")
     user = request.user
-    tagger = _person(request, "tagger") or request.state.person(user)
+    tagger = person(request, "tagger") or request.state.person(user)
     tag = Tag(
         name=request.required("tag"),
         target=target,

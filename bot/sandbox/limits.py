@@ -1,11 +1,11 @@
-"""How long texts may be: GitHub's limits, and its words for what passes them.
+"""How long texts may be, and which paths there are, with GitHub's words for what is refused.
 
 Source: reference/forge.md 1; titles and bodies count characters, checks count bytes.
 """
 
 from __future__ import annotations
 
-from bot.sandbox.errors import custom, unprocessable
+from bot.sandbox.errors import custom, plain, unprocessable
 
 LONGEST_TITLE = 256
 LONGEST_BODY = 65_536
@@ -38,3 +38,10 @@ def check_bytes(resource: str, field: str, text: str | None, most: int) -> None:
     """Refuse a text of too many bytes; 422."""
     if text is not None and len(text.encode()) > most:
         raise custom(resource, f"{field} exceeds a maximum bytesize of {most}", field)
+
+
+def check_path(path: str) -> None:
+    """Refuse a path that no tree can hold; 422."""
+    parts = path.split("/")
+    if any(part.lower() in ("", ".", "..", ".git") or len(part) > 255 for part in parts):
+        raise plain("tree.path contains a malformed path component")

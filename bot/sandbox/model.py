@@ -68,6 +68,27 @@ class User:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
+class Team:
+    """A team of an organization; `roles` are what it may do, by the repository's id."""
+
+    id: int
+    name: str
+    slug: str
+    created_at: datetime
+    members: list[User] = field(default_factory=list)
+    roles: dict[int, Role] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Organization:
+    """What an account of type Organization holds: members (`admin`, `member`) and teams."""
+
+    account: User
+    members: dict[str, str] = field(default_factory=dict)
+    teams: dict[str, Team] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class App:
     """A GitHub App as registered: its key's public half, what it may do and hear."""
 
@@ -404,6 +425,7 @@ class Data:
     """The forge's whole memory; one deep copy of it is one moment of the forge."""
 
     users: dict[str, User] = field(default_factory=dict)
+    organizations: dict[str, Organization] = field(default_factory=dict)
     repositories: dict[int, Repository] = field(default_factory=dict)
     apps: dict[int, App] = field(default_factory=dict)
     installations: dict[int, Installation] = field(default_factory=dict)

@@ -156,7 +156,7 @@ class Rules:
         if classic and status == 422:
             raise plain("Cannot update this protected ref.")
         if classic:
-            raise RefusedError(status, f"Could not update file: {classic[0].text}")
+            raise RefusedError(status, classic[0].text)
         if found:
             raise RefusedError(status, _violations(found))
 

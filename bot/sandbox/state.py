@@ -42,6 +42,7 @@ from bot.sandbox.model import (
     User,
 )
 from bot.sandbox.objects import Commit, Person
+from bot.sandbox.organizations import Organizations
 from bot.sandbox.protection import Protection
 from bot.sandbox.pulls import Pulls
 from bot.sandbox.rules import Rules
@@ -95,6 +96,7 @@ class State:
         self.talk = Talk(self)
         self.checks = Checks(self)
         self.rules = Rules(self)
+        self.organizations = Organizations(self)
         self.admin = Administration(self)
 
     def at(self, data: Data) -> State:
@@ -348,7 +350,8 @@ class State:
             return floor
         if user is repo.owner:
             return Role.ADMIN
-        return max(floor, repo.members.get(user.login, Role.NONE))
+        of_owner = self.organizations.role(repo, user)
+        return max(floor, of_owner, repo.members.get(user.login, Role.NONE))
 
     def installation_of(self, app: App, repo: Repository) -> Installation | None:
         """The installation of an App that covers a repository."""

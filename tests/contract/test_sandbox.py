@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.sandbox.model import App, Repository
+from bot.sandbox.model import App, Repository, Role
 from bot.sandbox.serve import Sandbox
 from bot.sandbox.state import FileChange
 from tests.contract.descriptions import Validator
@@ -276,6 +276,55 @@ def talk(walk: Walk, number: int) -> None:
     walk.ask(author, "GET", f"{issue}/timeline")
 
 
+def write_objects(walk: Walk) -> None:
+    """Blobs, trees, commits, and a merge of branches."""
+    author, git = walk.people["author"], f"{REPO}/git"
+    walk.repo.protections.clear()
+    head = walk.ask(author, "GET", f"{git}/ref/heads/main")["object"]["sha"]
+    blob = walk.ask(author, "POST", f"{git}/blobs", 201, content="x\n", encoding="utf-8")
+    walk.ask(author, "GET", f"{git}/blobs/{blob['sha']}")
+    entry = {"path": "a/b", "mode": "100644", "type": "blob"}
+    entries = [entry | {"sha": blob["sha"]}, entry | {"path": "c", "content": "y"}]
+    base = walk.ask(author, "GET", f"{git}/trees/main?recursive=1")["sha"]
+    tree = walk.ask(author, "POST", f"{git}/trees", 201, base_tree=base, tree=entries)
+    fields = {"message": "By hand", "tree": tree["sha"], "parents": [head]}
+    commit = walk.ask(author, "POST", f"{git}/commits", 201, **fields)
+    walk.ask(author, "POST", f"{git}/commits", 422, **fields | {"tree": "0" * 40})
+    walk.ask(author, "POST", f"{git}/refs", 201, ref="refs/heads/by-hand", sha=commit["sha"])
+    base = walk.ask(author, "GET", f"{REPO}/contents/c?ref=by-hand")["sha"]
+    assert base
+    walk.ask(author, "POST", f"{REPO}/merges", 201, base="main", head="by-hand")
+    walk.ask(author, "POST", f"{REPO}/merges", 204, base="main", head="by-hand")
+    walk.ask(author, "POST", f"{REPO}/merges", 404, base="main", head="nowhere")
+
+
+def ask_organizations(walk: Walk) -> None:
+    """An organization with a team, and the App on it."""
+    state, app, admin = walk.forge.state, walk.as_app(), walk.people["approver"]
+    orgs = state.organizations
+    orgs.add("acme", admins=("approver",), members=("author",))
+    team = orgs.add_team("acme", "Net reviewers", ("author",))
+    repo = state.add_repository("acme", "packages", private=True)
+    orgs.grant(team, repo, Role.WRITE)
+    state.install(walk.app, repo)
+    walk.ask(app, "GET", "/orgs/acme/installation")
+    walk.ask(app, "GET", "/users/owner/installation")
+    walk.ask(admin, "GET", "/orgs/acme/members/author", 204)
+    walk.ask(admin, "GET", "/orgs/acme/members/outsider", 404)
+    walk.ask(admin, "GET", "/orgs/acme/memberships/approver")
+    for path in ("", "/members", "/memberships/author"):
+        walk.ask(admin, "GET", f"/orgs/acme/teams/net-reviewers{path}")
+    walk.ask(admin, "GET", "/orgs/acme/teams/net-reviewers/repos/acme/packages", 204)
+    walk.ask(admin, "GET", "/orgs/acme/teams/none", 404)
+    for path in ("", "/teams", "/collaborators/author/permission"):
+        walk.ask(admin, "GET", f"/repos/acme/packages{path}")
+    walk.ask(walk.people["author"], "GET", "/repos/acme/packages/commits", 409)
+    walk.ask(walk.people["outsider"], "GET", "/repos/acme/packages", 404)
+    with state.lock:
+        made = FileChange(path="a", content=b"a")
+        state.commit_files(repo, "main", [made], "A", actor=state.user("author"))
+
+
 def keep_issues(walk: Walk) -> None:
     """Issues, people and labels on them, and reviewers of a pull request."""
     author, owner = walk.people["author"], walk.people["owner"]
@@ -467,6 +516,8 @@ def test_every_operation_and_webhook_keeps_to_the_description(walk: Walk) -> Non
     live(walk, pull)
     close_and_fork(walk)
     keep_issues(walk)
+    write_objects(walk)
+    ask_organizations(walk)
     walk.watch.verify()
     seen = {(method, template) for method, template, _ in validator.answers - before}
     assert not set(validator.operations) - seen
