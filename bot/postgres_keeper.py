@@ -6,6 +6,7 @@ got another parent (a forked helper may still hold the pipe), and then stops the
 While it lives it holds a lock on the folder: the next server waits until this one has ended.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -24,6 +25,9 @@ POLL = 0.5
 STOP = 10.0
 """Seconds that a fast shutdown may take (it writes one checkpoint) before the server is killed."""
 
+ORPHANS = 2.0
+"""Seconds that processes of a killed server have to notice it."""
+
 TAKEN = 75
 """Exit status when another server has the folder (EX_TEMPFAIL)."""
 
@@ -39,6 +43,7 @@ class Order(TypedDict):
         environment: All of their environment.
         lock: File that is locked meanwhile.
         log: File that takes their output.
+        sockets: Folder of the server's socket; nobody else's.
         remove: Folders to delete afterwards.
         patience: Seconds to wait for a server that still has the folder.
         stands_for: Folder that was asked for: if it is gone at the end, so are the data.
@@ -51,6 +56,7 @@ class Order(TypedDict):
     environment: dict[str, str]
     lock: str
     log: str
+    sockets: str
     remove: list[str]
     patience: float
     stands_for: str
@@ -68,7 +74,7 @@ def keep(order: Order) -> int:
     parent = os.getppid()
     end = time.monotonic() + order["patience"]
     with open(order["lock"], "wb") as lock:
-        if not _locked(lock, end) or not _cleared(order["data"], end):
+        if not _locked(lock, end) or not _cleared(order["data"], order["sockets"], end):
             return TAKEN
         with open(order["log"], "wb") as log:
             status = _initialised(order, log) or _served(order, log, parent)
@@ -93,20 +99,48 @@ def _locked(lock: BinaryIO, end: float) -> bool:
             return True
 
 
-def _cleared(data: str, end: float) -> bool:
-    """Wait for a server whose keeper was killed, and remove the mark of one that is gone.
+def _cleared(data: str, sockets: str, end: float) -> bool:
+    """End what a killed keeper or server left running, and remove the marks of one that is gone.
 
-    PostgreSQL removes a left-over mark itself unless a process of its own user has that number,
-    which after a restart of a container is likely: numbers are small there.
+    We hold the lock, so nobody keeps these any more. Otherwise a second server could start while
+    processes of the first still write: PostgreSQL's own guard are the marks that we remove. It
+    removes those left over itself unless a process of its own user has that number, which is likely
+    where numbers are small, as in a container, or where nobody waits for the dead.
     """
     mark = os.path.join(data, "postmaster.pid")
-    while (number := _marked(mark)) is not None and _is_server(number):
+    begun = time.monotonic()
+    while left := _left(data, mark):
+        waited = time.monotonic() - begun
         if time.monotonic() > end:
             return False
+        for number in left:
+            _end(number, first=number == _marked(mark), waited=waited)
         time.sleep(0.05)
-    if os.path.exists(mark):
-        os.remove(mark)
+    for each in (mark, f"{sockets}/.s.PGSQL.5432.lock", f"{sockets}/.s.PGSQL.5432"):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(each)
     return True
+
+
+def _end(number: int, *, first: bool, waited: float) -> None:
+    """Ask a server to end; its processes end by themselves soon after it, or are made to."""
+    if first:
+        how = signal.SIGINT if waited < STOP / 2 else signal.SIGQUIT
+    elif waited > ORPHANS:
+        how = signal.SIGKILL
+    else:
+        return
+    with contextlib.suppress(OSError):
+        os.kill(number, how)
+
+
+def _left(data: str, mark: str) -> set[int]:
+    """Processes of servers on this data folder."""
+    number = _marked(mark)
+    found = {number} if number is not None and _is_server(number, data) else set()
+    with contextlib.suppress(OSError):  # no /proc: PostgreSQL sees whether its memory is in use
+        found |= {int(n) for n in os.listdir("/proc") if n.isdigit() and _is_server(int(n), data)}
+    return found
 
 
 def _marked(mark: str) -> int | None:
@@ -117,14 +151,15 @@ def _marked(mark: str) -> int | None:
         return None
 
 
-def _is_server(number: int) -> bool:
+def _is_server(number: int, data: str) -> bool:
+    """Whether a process is PostgreSQL's and works in this folder."""
     try:
-        os.kill(number, 0)
         with open(f"/proc/{number}/comm", encoding="utf-8") as name:
-            return name.read().strip() == "postgres"
+            if name.read().strip() != "postgres":
+                return False
+        return os.path.samefile(os.readlink(f"/proc/{number}/cwd"), data)
     except OSError:
-        # Gone; or there is no /proc, and PostgreSQL itself sees whether its memory is in use.
-        return False
+        return False  # gone, or another user's
 
 
 def _initialised(order: Order, log: BinaryIO) -> int:

@@ -55,16 +55,16 @@ class Judge:
     """Renders and validates packages through a function runner.
 
     Args:
-        client: The runner, over its channel.
+        runner: Runs functions.
         limits: For packages.
         clock: Seconds that only grow.
     """
 
     def __init__(
-        self, client: Runner, limits: Limits = DEFAULT, clock: Callable[[], float] = monotonic
+        self, runner: Runner, limits: Limits = DEFAULT, clock: Callable[[], float] = monotonic
     ) -> None:
         self._clock = clock
-        self._client = client
+        self._runner = runner
         self._limits = limits
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._busy: dict[str, asyncio.Task[Verdict]] = {}
@@ -165,7 +165,7 @@ class Judge:
                 return step, ""
             try:
                 with metrics.STEP_SECONDS.labels("function").time():
-                    ran = await self._client.run(step.image, step.resources)
+                    ran = await self._runner.run(step.image, step.resources)
                 if step.step.startswith("mutators"):
                     secret |= await asyncio.to_thread(secrets.values, ran.resources, STREAM)
                 outcome = render.Outcome(

@@ -5,10 +5,8 @@ import os
 import secrets
 import signal
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 from psycopg.conninfo import conninfo_to_dict
@@ -19,8 +17,11 @@ from bot.git import Mirrors
 from bot.git_process import check_version
 from bot.github import GitHubApp
 from bot.http_server import listening
+from bot.own_runner import own_runner
 from bot.postgres import EmbeddedPostgres, PostgresError
+from bot.ready import Check, Readiness
 from bot.render import Judge
+from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
 from bot.store import Store, StoreError
 from bot.work import Worker
@@ -35,8 +36,9 @@ log = structlog.get_logger()
 # Whoever opens a pull request names images: others than the catalog are for the operator to allow.
 _CATALOG_ONLY = tuple(word for each in PREFIXES for word in ("--allow", f"{each}*"))
 
-RUNNER_START = 30.0
-"""Seconds for our own runner to answer; it takes about half a second."""
+
+SWEEP_AGAIN = 5.0
+"""Seconds until a sweep that had no database is tried again: webhooks were refused meanwhile."""
 
 
 def run(*, until_stdin_closes: bool) -> int:
@@ -107,25 +109,30 @@ async def running(settings: Settings) -> AsyncIterator[str]:
     """
     await asyncio.to_thread(check_version)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-        url = settings.database_url
+        url, postgres = settings.database_url, None
         if not url:
             postgres = await stack.enter_async_context(
                 EmbeddedPostgres(settings.state / "postgres")
             )
             url = postgres.url
         store = await stack.enter_async_context(Store(url))
-        address = settings.runner_address or await stack.enter_async_context(_own_runner(settings))
+        address, own = settings.runner_address, None
+        if not address:
+            how = ("--config", settings.runner_config) if settings.runner_config else _CATALOG_ONLY
+            own = await stack.enter_async_context(own_runner(how, settings.state))
+            address = own.address
         tls = ClientTls.of(settings.runner_ca, settings.runner_cert, settings.runner_key)
         client = await stack.enter_async_context(
             Client(address, tls=tls if settings.runner_address else None)
         )
+        runner = WatchedRunner(client)
         app = GitHubApp(settings.github_api_url, settings.github_app_id, settings.private_key)
         stack.callback(app.close)
         mirrors = Mirrors(settings.state / "mirrors")
         controller = Controller(
             app,
             mirrors,
-            Judge(client),
+            Judge(runner),
             store,
             [records.derive_key(key.encode()) for key in settings.private_keys],
             settings.instance,
@@ -135,13 +142,35 @@ async def running(settings: Settings) -> AsyncIterator[str]:
         loops = [
             group.create_task(worker.run(settings.workers)),
             group.create_task(_sweep(store, mirrors, settings)),
+            group.create_task(runner.watch(_back(controller), own.kill if own else None)),
         ]
-        application = web.app(settings, store, client, app.identity)
+        if postgres is not None:
+            loops.append(group.create_task(postgres.watch()))
+        readiness = Readiness(
+            {
+                "forge": Check(app.check, 30),
+                "database": Check(store.check, 1),
+                "runner": Check(runner.check, 1),
+            }
+        )
+        application = web.app(settings, store, readiness, app.identity)
         try:
             async with listening(application, settings.host, settings.port) as listens:
                 yield listens
         finally:
             await tasks.end(loops)
+
+
+def _back(controller: Controller) -> Callable[[], Awaitable[None]]:
+    """What to do when the runner is back: nobody waits for the end of a pause any more."""
+
+    async def wake() -> None:
+        try:
+            await controller.runner_is_back()
+        except StoreError as error:
+            log.warning("what waited for the runner waits longer", error=str(error))
+
+    return wake
 
 
 async def _sweep(store: Store, mirrors: Mirrors, settings: Settings) -> None:
@@ -153,60 +182,6 @@ async def _sweep(store: Store, mirrors: Mirrors, settings: Settings) -> None:
             await asyncio.to_thread(mirrors.trim)
         except StoreError as error:
             log.warning("sweep put off", error=str(error))
-        await asyncio.sleep(settings.sweep_interval)
-
-
-@asynccontextmanager
-async def _own_runner(settings: Settings) -> AsyncIterator[str]:
-    """Start `porchbot runner` on a Unix socket, and again when it dies; end it with the block."""
-    how = ("--config", settings.runner_config) if settings.runner_config else _CATALOG_ONLY
-    with tempfile.TemporaryDirectory(prefix="porchbot-runner-") as folder:
-        address = f"unix:{Path(folder) / 'runner.sock'}"
-        process = _Runner(await _spawn(address, how))
-        keeping = asyncio.create_task(_keep(process, address, how))
-        try:
-            async with Client(address) as client:
-                if not await client.is_ready(RUNNER_START):
-                    raise OSError(f"the function runner did not start within {RUNNER_START} s")
-            yield address
-        finally:
-            await tasks.end([keeping])
-            await process.end()
-
-
-class _Runner:
-    """The runner's process, which may be another after it died."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-
-    async def end(self) -> None:
-        """Stop it and wait for it."""
-        with suppress(ProcessLookupError):
-            self.process.terminate()
-        await self.process.wait()
-
-
-async def _spawn(address: str, how: Sequence[str]) -> asyncio.subprocess.Process:
-    """The runner ends by itself when the pipe to its standard input closes: also after kill -9."""
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot.cli", "runner", "--listen", address, "--until-stdin-closes"),
-        *how,
-        stdin=asyncio.subprocess.PIPE,
-        # The bot's secrets are none of its business: it runs what packages bring.
-        env={key: value for key, value in os.environ.items() if not _is_ours(key)},
-    )
-
-
-def _is_ours(variable: str) -> bool:
-    return variable.startswith("PORCHBOT_") or variable == "DATABASE_URL"
-
-
-async def _keep(runner: _Runner, address: str, how: Sequence[str]) -> None:
-    while True:
-        await runner.process.wait()
-        log.error(
-            "the function runner ended; it is started again", status=runner.process.returncode
-        )
-        await asyncio.sleep(0.2)
-        runner.process = await _spawn(address, how)
+            await asyncio.sleep(min(SWEEP_AGAIN, settings.sweep_interval))
+        else:
+            await asyncio.sleep(settings.sweep_interval)

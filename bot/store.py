@@ -224,6 +224,8 @@ class Store:
             max_size=connections,
             open=False,
             timeout=patience,
+            # The pool waits longer and longer between its own tries; whoever asks tries at once.
+            reconnect_timeout=1,
             kwargs={"autocommit": True, "application_name": "porchbot"},
         )
         self._turns = asyncio.Semaphore(connections)
@@ -249,13 +251,13 @@ class Store:
                 await self._telling
         await self._pool.close()
 
-    async def ready(self) -> bool:
-        """Whether the database answers."""
-        try:
-            await self._ask("SELECT 1")
-        except StoreError:
-            return False
-        return True
+    async def check(self) -> None:
+        """Ask for anything at all.
+
+        Raises:
+            StoreError: The database does not answer.
+        """
+        await self._ask("SELECT 1")
 
     # --- deliveries and wakes ---------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
-from typing import IO, Protocol
+from typing import IO
 
 import structlog
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from bot import metrics
 from bot.forge import ForgeBusyError, ForgeRefusedError
 from bot.github_events import Delivery, Signature, WebhookError, read_headers, read_verified
+from bot.ready import OK, Readiness
 from bot.settings import Settings
 from bot.store import Delivered, Store, StoreError
 
@@ -59,20 +60,13 @@ BUFFERED = 64 * 1024
 Identity = Callable[[], Awaitable[tuple[str, int]]]
 
 
-class Runner(Protocol):
-    """The function runner, as far as this door asks."""
-
-    async def is_ready(self) -> bool:
-        """Whether it answers."""
-
-
 class Door:
     """Takes requests.
 
     Args:
         settings: For the webhook's secrets.
         store: Where deliveries and wakes go.
-        runner: For readiness.
+        readiness: What the bot needs, and what of it is missing.
         identity: Asks the forge for our own login.
         limits: For bodies.
     """
@@ -81,13 +75,13 @@ class Door:
         self,
         settings: Settings,
         store: Store,
-        runner: Runner,
+        readiness: Readiness,
         identity: Identity,
         limits: Limits = DEFAULT,
     ) -> None:
         self._secrets = settings.webhook_secrets
         self._store = store
-        self._runner = runner
+        self._readiness = readiness
         self._identity = identity
         self._bodies = Bodies(limits)
         self._login = ""
@@ -122,11 +116,9 @@ class Door:
         return PlainTextResponse("ok\n")
 
     async def readyz(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
-        """Deliveries can be taken and functions run."""
-        database, runner = await asyncio.gather(self._store.ready(), self._runner.is_ready())
-        return JSONResponse(
-            {"database": database, "runner": runner}, 200 if database and runner else 503
-        )
+        """What the bot needs, each "ok" or what is wrong with it; 503 when something is missing."""
+        said = await self._readiness.read()
+        return JSONResponse(said, 200 if all(each == OK for each in said.values()) else 503)
 
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
         """For Prometheus."""
@@ -270,12 +262,12 @@ def _busy() -> WebhookError:
 def app(
     settings: Settings,
     store: Store,
-    runner: Runner,
+    readiness: Readiness,
     identity: Identity,
     limits: Limits = DEFAULT,
 ) -> Starlette:
     """The ASGI application."""
-    door = Door(settings, store, runner, identity, limits)
+    door = Door(settings, store, readiness, identity, limits)
     return Starlette(
         routes=[
             Route("/webhooks/github", door.webhook, methods=["POST"]),

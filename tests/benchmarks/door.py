@@ -33,11 +33,6 @@ class _Repository:
     installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-class _Away:
-    async def is_ready(self) -> bool:
-        return True
-
-
 async def _identity() -> tuple[str, int]:
     return "porchbot[bot]", 1
 
@@ -46,6 +41,7 @@ async def _serve() -> None:
     """The door and its database, until standard input closes."""
     from bot import http_server, web
     from bot.postgres import EmbeddedPostgres
+    from bot.ready import Readiness
     from bot.settings import Settings
     from bot.store import Store
 
@@ -53,7 +49,7 @@ async def _serve() -> None:
     with EmbeddedPostgres() as server:
         async with Store(server.url) as store:
             await store.adopt(_Repository(), datetime.now(UTC), {})
-            application = web.app(settings, store, _Away(), _identity)
+            application = web.app(settings, store, Readiness({}), _identity)
             async with http_server.listening(application, "127.0.0.1", 0) as address:
                 print(address.rpartition(":")[2], flush=True)
                 await asyncio.to_thread(sys.stdin.read)

@@ -13,7 +13,7 @@ from bot.github_events import WebhookError, read_delivery
 from bot.keys import InstallationsKey, Key, RepositoryKey
 from bot.store import Delivered, Store
 from bot.wakes import Hint
-from tests.bot.test_web import SECRET, SETTINGS, Served, _comment, _Forge, _headers, _Runner
+from tests.bot.test_web import SECRET, SETTINGS, Served, _comment, _Forge, _headers, ready
 
 
 class _Kept(Store):
@@ -39,7 +39,7 @@ async def _door(
     bodies: web.Limits = web.DEFAULT,
     connections: http_server.Limits = http_server.DEFAULT,
 ) -> AsyncIterator[int]:
-    application = web.app(SETTINGS, store, _Runner(), _Forge().identity, bodies)
+    application = web.app(SETTINGS, store, ready(store), _Forge().identity, bodies)
     async with http_server.listening(application, "127.0.0.1", 0, connections) as address:
         yield int(address.rpartition(":")[2])
 

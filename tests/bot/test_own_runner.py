@@ -1,14 +1,35 @@
-"""The function runner that the bot starts for itself."""
+"""The function runner that the bot starts for itself: kept running, watched, replaced."""
 
+import asyncio
+import os
+import signal
+import subprocess
 import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from bot.serve import _spawn
+from bot.own_runner import OwnRunner, end_left_over, own_runner
+from bot.ready import MissingError
+from bot.runner_watch import WatchedRunner
 from fnrunner.client import Client
+from fnrunner.errors import RunnerBusyError
+from fnrunner.run import Limits
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+
+LIST = b"""apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items: []
+functionConfig:
+  apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: labels}
+  data: {a: b}
+"""
+LABELS = "set-labels:v0.2"
 
 
 async def test_it_is_not_given_the_secrets_of_the_bot(
@@ -18,14 +39,127 @@ async def test_it_is_not_given_the_secrets_of_the_bot(
     for secret in ("PORCHBOT_WEBHOOK_SECRETS", "PORCHBOT_GITHUB_PRIVATE_KEY", "DATABASE_URL"):
         monkeypatch.setenv(secret, "hunter2")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.corp:3128")
-    started = await _spawn(f"unix:{tmp_path}/runner.sock", ())
+    started = OwnRunner(f"unix:{tmp_path}/runner.sock", (), tmp_path)
+    await started.start()
     try:
         async with Client(f"unix:{tmp_path}/runner.sock") as client:
             assert await client.is_ready(60)
         given = Path(f"/proc/{started.pid}/environ").read_bytes().split(b"\0")
     finally:
         started.kill()
-        await started.wait()
+        await started.end()
 
     assert b"HTTPS_PROXY=http://proxy.corp:3128" in given  # images are fetched through it
     assert [each for each in given if b"hunter2" in each] == []
+
+
+async def _until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not true():
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def _watched(
+    state: Path, returns: list[str]
+) -> AsyncIterator[tuple[OwnRunner, WatchedRunner]]:
+    """A runner of our own, watched more closely than it would be."""
+
+    async def back() -> None:
+        returns.append("back")
+
+    async with own_runner((), state) as own, Client(own.address, Limits(seconds=2)) as client:
+        watched = WatchedRunner(client, every=0.1, seconds=1, strikes=2)
+        watching = asyncio.create_task(watched.watch(back, own.kill))
+        try:
+            yield own, watched
+        finally:
+            watching.cancel()
+
+
+async def test_one_that_is_killed_is_back_and_runs_functions(tmp_path: Path) -> None:
+    """Short-cut refused: what waits for its return waits out its pause, fifteen seconds or more."""
+    returns: list[str] = []
+    async with _watched(tmp_path, returns) as (own, watched):
+        first = own.pid
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        await _until(lambda: own.pid != first and returns)
+
+        assert not (await watched.run(LABELS, LIST)).failed
+        assert list(tmp_path.glob("runner-*.json")) != []
+    assert list(tmp_path.glob("runner-*.json")) == []
+
+
+async def test_one_that_hangs_is_broken_and_replaced(tmp_path: Path) -> None:
+    """Short-cut refused: the time limit of the call, whose end is blamed on the package."""
+    returns: list[str] = []
+    async with _watched(tmp_path, returns) as (own, watched):
+        first = own.pid
+        assert first is not None
+        os.kill(first, signal.SIGSTOP)
+
+        with pytest.raises(RunnerBusyError):
+            await watched.run(LABELS, LIST)
+        await _until(lambda: returns)
+
+        assert own.pid != first
+        assert not (await watched.run(LABELS, LIST)).failed
+
+
+async def test_one_of_somebody_else_that_hangs_is_waited_for(tmp_path: Path) -> None:
+    returns: list[str] = []
+
+    async def back() -> None:
+        returns.append("back")
+
+    async with own_runner((), tmp_path) as theirs, Client(theirs.address) as client:
+        watched = WatchedRunner(client, every=0.05, seconds=0.5, strikes=2)
+        watching = asyncio.create_task(watched.watch(back))
+        assert theirs.pid is not None
+        os.kill(theirs.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(RunnerBusyError):
+                await watched.run(LABELS, LIST)
+            with pytest.raises(MissingError, match="does not answer health checks"):
+                await watched.check()
+        finally:
+            os.kill(theirs.pid, signal.SIGCONT)
+        await _until(lambda: returns)
+
+        assert not (await watched.run(LABELS, LIST)).failed
+        watching.cancel()
+
+
+async def test_the_next_bot_ends_a_runner_that_hangs(tmp_path: Path) -> None:
+    """Short-cut refused: closing its input, which what hangs does not notice."""
+    script = (
+        "import asyncio, sys, pathlib\n"
+        "from bot.own_runner import OwnRunner\n"
+        "async def main():\n"
+        "    runner = OwnRunner('unix:' + sys.argv[1] + '/s', (), pathlib.Path(sys.argv[1]))\n"
+        "    await runner.start()\n"
+        "    print(runner.pid, flush=True)\n"
+        "    await asyncio.sleep(600)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE
+    ) as bot:
+        assert bot.stdout is not None
+        hung = int(await asyncio.to_thread(bot.stdout.readline))
+        os.kill(hung, signal.SIGSTOP)
+        end_left_over(tmp_path)
+        assert Path(f"/proc/{hung}/stat").exists()  # its bot lives: it is not ours
+        bot.kill()
+
+    end_left_over(tmp_path)
+
+    def gone() -> bool:
+        try:
+            return Path(f"/proc/{hung}/stat").read_text().rpartition(") ")[2][0] == "Z"
+        except OSError:
+            return True
+
+    await _until(gone)
+    assert list(tmp_path.glob("runner-*.json")) == []

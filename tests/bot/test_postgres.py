@@ -1,5 +1,6 @@
 """The embedded PostgreSQL: it ends with us, loosens nothing, and comes back after any kill."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -8,14 +9,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from bot import postgres_keeper
+from bot.keys import PullKey
 from bot.postgres import EmbeddedPostgres, PostgresError, create_database, drop_database
+from bot.store import Store, StoreError
 
+KEY = PullKey(1, 1)
 CHECKOUT = Path(__file__).resolve().parents[2]
 RUN = """
 import sys, time
@@ -292,3 +298,57 @@ async def test_each_test_has_a_database_of_its_own(postgres: EmbeddedPostgres) -
         await create_database(postgres.url, "of its own")
     await drop_database(postgres.url, "of its own")
     await drop_database(postgres.url, "of its own")
+
+
+def _processes(home: Path) -> list[int]:
+    """The server's processes, itself included."""
+    return [
+        int(n)
+        for n in os.listdir("/proc")
+        if n.isdigit() and postgres_keeper._is_server(int(n), f"{home}/data")
+    ]
+
+
+@pytest.mark.parametrize("victim", ["server", "both"])
+async def test_a_killed_server_heals_by_itself(folder: Path, victim: str) -> None:
+    """Short-cut refused: the next start of the bot heals it; until then nothing works."""
+    async with EmbeddedPostgres(folder) as server, Store(server.url) as store:
+        watching = asyncio.create_task(server.watch())
+        await store.wake(KEY)
+        keeper, first = server._keeper, server.pid
+        assert keeper is not None
+        killed = {"server": [first], "both": [first, keeper.pid]}[victim]
+        begun = time.monotonic()
+        for number in killed:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+
+        async with asyncio.timeout(60):
+            while server._keeper is keeper or not await _answers(store):
+                await asyncio.sleep(0.05)
+        print(f"healed after {time.monotonic() - begun:.1f} s")
+
+        taken = await store.take("test")
+        assert taken is not None
+        assert taken.key == str(KEY)
+        assert server.pid != first
+        watching.cancel()
+
+
+async def _answers(store: Store) -> bool:
+    try:
+        await store.check()
+    except StoreError:
+        return False
+    return True
+
+
+async def test_a_stopped_server_stays_stopped(folder: Path) -> None:
+    async with EmbeddedPostgres(folder) as server:
+        watching = asyncio.create_task(server.watch())
+        await asyncio.to_thread(server.stop)
+        await asyncio.sleep(0.5)
+
+        assert server.home is not None
+        assert _processes(server.home) == []
+        watching.cancel()

@@ -405,12 +405,13 @@ async def test_a_database_of_a_newer_version_is_refused(database_url: str) -> No
 async def test_a_dead_database_is_an_error_of_ours_and_passes() -> None:
     with EmbeddedPostgres() as server:
         async with Store(server.url) as store:
-            assert await store.ready()
+            await store.check()
             server.stop()
 
-            assert not await store.ready()
             # The short-cut hands on what the database's client says: lines, with a full stop.
             said = r"^The database cannot be reached: .*[^.]\. Start it, or set DATABASE_URL\.$"
+            with pytest.raises(StoreError, match=said):
+                await store.check()
             with pytest.raises(StoreError, match=said):
                 await store.store_delivery(DELIVERY, {})
 

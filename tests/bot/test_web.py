@@ -19,6 +19,7 @@ from bot import web
 from bot.forge import ForgeBusyError
 from bot.keys import PullKey
 from bot.postgres import EmbeddedPostgres
+from bot.ready import Check, MissingError, Readiness
 from bot.settings import Settings
 from bot.store import Store
 
@@ -37,12 +38,20 @@ class Served:
     installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-class _Runner:
-    def __init__(self, *, ready: bool = True) -> None:
-        self.ready = ready
+def ready(store: Store, *, missing: str = "") -> Readiness:
+    """The database as it is; the others as they are said to be."""
 
-    async def is_ready(self) -> bool:
-        return self.ready
+    async def ask(name: str) -> None:
+        if name == missing:
+            raise MissingError(f"{name} is away")
+
+    return Readiness(
+        {
+            "forge": Check(lambda: ask("forge"), 0),
+            "database": Check(store.check, 0),
+            "runner": Check(lambda: ask("runner"), 0),
+        }
+    )
 
 
 class _Forge:
@@ -70,9 +79,11 @@ async def store(database_url: str) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def client(
-    store: Store, *, runner: _Runner | None = None, forge: _Forge | None = None
+    store: Store, *, missing: str = "", forge: _Forge | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
-    application = web.app(SETTINGS, store, runner or _Runner(), (forge or _Forge()).identity)
+    application = web.app(
+        SETTINGS, store, ready(store, missing=missing), (forge or _Forge()).identity
+    )
     transport = httpx.ASGITransport(app=application)
     async with httpx.AsyncClient(transport=transport, base_url="http://bot") as opened:
         yield opened
@@ -159,12 +170,14 @@ async def test_without_a_database_the_forge_is_told_to_keep_it() -> None:
             server.stop()
             body = _comment()
             answer = await bot.post(PATH, content=body, headers=_headers(body))
-            ready = await bot.get("/readyz")
+            said = await bot.get("/readyz")
             alive = await bot.get("/healthz")
             figures = await bot.get("/metrics")
 
     assert (answer.status_code, answer.json()) == (503, {"message": "The bot has no database now."})
-    assert (ready.status_code, ready.json()) == (503, {"database": False, "runner": True})
+    assert said.status_code == 503
+    assert said.json()["database"].startswith("The database cannot be reached: ")
+    assert said.json()["runner"] == "ok"
     assert (alive.status_code, figures.status_code) == (200, 200)
 
 
@@ -248,14 +261,42 @@ async def test_a_forge_that_is_slow_or_away_keeps_no_delivery_waiting(store: Sto
     assert forge.asked == 2
 
 
-async def test_ready_when_deliveries_can_be_taken_and_functions_run(store: Store) -> None:
-    async with client(store, runner=_Runner(ready=False)) as bot:
+@pytest.mark.parametrize("missing", ["forge", "runner"])
+async def test_what_is_missing_is_named(store: Store, missing: str) -> None:
+    async with client(store, missing=missing) as bot:
         without = await bot.get("/readyz")
+        alive = await bot.get("/healthz")
     async with client(store) as bot:
         with_all = await bot.get("/readyz")
 
-    assert (without.status_code, without.json()) == (503, {"database": True, "runner": False})
-    assert (with_all.status_code, with_all.json()) == (200, {"database": True, "runner": True})
+    all_well = {"forge": "ok", "database": "ok", "runner": "ok"}
+    assert (without.status_code, without.json()) == (
+        503,
+        {**all_well, missing: f"{missing} is away"},
+    )
+    assert (with_all.status_code, with_all.json()) == (200, all_well)
+    assert (alive.status_code, alive.text) == (200, "ok\n")
+
+
+async def test_readiness_asks_seldom_and_waits_for_nobody() -> None:
+    """Short-cut refused: a call to the forge for each probe; whoever probes uses up its limit."""
+    asked = 0
+    hangs = asyncio.Event()
+
+    async def ask() -> None:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0)
+
+    kept, slow = Check(ask, 3600), Check(hangs.wait, 3600)
+    assert await asyncio.gather(*(kept.read() for _ in range(50))) == ["ok"] * 50
+    assert await kept.read() == "ok"
+    assert asked == 1
+
+    said = await asyncio.gather(*(slow.read() for _ in range(2)))
+    assert said == ["no answer within 3 s"] * 2
+    hangs.set()
+    assert await slow.read() == "ok"
 
 
 async def test_the_metrics_count_deliveries_and_show_the_queue(store: Store) -> None:
