@@ -28,7 +28,8 @@ from gitdb import IStream
 from gitdb.exc import BadName, BadObject, ODBError
 
 from bot import git_merge
-from bot.git_merge import MOST_DEEP, TREE, Difference, Merged
+from bot.difference import MOST_DEEP, TREE, Difference, differ
+from bot.git_merge import Merged
 from bot.git_process import (
     GitBusyError,
     MissingObjectError,
@@ -419,7 +420,7 @@ class Snapshot:
         """
         one, other = self.commit(before).tree if before else "", self.commit(after).tree
         return self._kept.differences.get_or(
-            f"{one} {other}", lambda: git_merge.differ(self._entries, one, other)
+            f"{one} {other}", lambda: differ(self._entries, one, other)
         )
 
     def merged(self, base: str, head: str) -> Merged:

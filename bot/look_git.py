@@ -8,13 +8,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot import config
-from bot.config import CONFIG, LEDGER
+from bot import rules
+from bot.config import CONFIG
 from bot.forge import NativeReview, PullRequest
 from bot.git import Snapshot
 from bot.git_process import MissingObjectError
 from bot.look_tags import Tags
-from cadlib.findings import Finding, Severity
+from bot.rules import Rules
+from cadlib.findings import Finding
 from lifecycle import merges, names, records
 from lifecycle.facts import Review, Touched
 from lifecycle.merges import Doubt, Effect
@@ -155,10 +156,11 @@ class Reader:
         if not self.git.has(head):
             return None
         origin = self._origin(head, ground.base)
-        policy, ledger, published = self._rules(ground.rules, base_ref)
+        held = self._rules(ground.rules, base_ref)
+        policy, ledger = held.policy, held.ledger
         touched: tuple[Touched, ...] = ()
         effect = Effect()
-        if published:
+        if held.published:
             workspace = names.workspace(head_ref, number)
             touched = tuple(
                 self._touched(package, ledger, head, origin, ground, workspace)
@@ -171,7 +173,7 @@ class Reader:
             touched,
             policy,
             (
-                *_configuration(self.git, head, origin),
+                *rules.problems(self.git.blob, head, origin),
                 *names.problems([t.package for t in touched if t.head_tree]),
                 *names.used_up([(t.package, t.revision) for t in touched]),
             ),
@@ -183,25 +185,12 @@ class Reader:
         """The merge base that people are shown changes against; "" when there is none."""
         return (self.git.merge_base(head, base) if base else None) or Sha("")
 
-    def _rules(self, at: Sha, base_ref: str) -> tuple[Policy | BrokenPolicy, _Ledger, bool]:
-        """The configuration, the ledger, and whether packages are published from this branch."""
-        policy = config.read(self.git.blob(at, CONFIG))
-        default = self._rules_of_default() if base_ref != self.default_branch else None
-        if isinstance(default, BrokenPolicy):
-            policy = default
-        ledger = config.read_ledger(self.git.blob(at, LEDGER))
-        if isinstance(ledger, BrokenPolicy):
-            # Without the ledger the next number cannot be told: nothing is published.
-            policy, ledger = ledger, {}
-        return policy, ledger, not isinstance(default, Policy) or base_ref in default.branches
-
-    def _rules_of_default(self) -> Policy | BrokenPolicy:
-        """The default branch alone says from which other branches packages are published.
-
-        Anybody with write access can make a branch whose own rules ask for no approval.
-        """
-        tip = self.git.ref(f"refs/heads/{self.default_branch}")
-        return config.read(self.git.blob(tip, CONFIG) if tip else None)
+    def _rules(self, at: Sha, base_ref: str) -> Rules:
+        """The rules that held for a base branch at a commit."""
+        default = None
+        if base_ref != self.default_branch:
+            default = self.git.ref(f"refs/heads/{self.default_branch}") or ""
+        return rules.of_base(self.git.blob, at, base_ref, default)
 
     def _units(
         self, policy: Policy | BrokenPolicy, base_ref: str, packages: Iterable[str]
@@ -334,20 +323,6 @@ def _outside(files: Mapping[str, str], packages: Iterable[str]) -> dict[str, str
     """Those of the files that lie in none of the packages."""
     inside = tuple(f"{package}/" if package else "" for package in packages)
     return {path: state for path, state in files.items() if not path.startswith(inside)}
-
-
-def _configuration(git: Snapshot, head: Sha, origin: Sha) -> tuple[Finding, ...]:
-    """Problems of the configuration file as the proposal would leave it."""
-    at_head = git.blob(head, CONFIG)
-    if origin and at_head == git.blob(origin, CONFIG):
-        return ()
-    read = config.read(at_head)
-    if not isinstance(read, BrokenPolicy):
-        return ()
-    return tuple(
-        Finding(message=p.problem, severity=Severity.ERROR, place=p.place, fix=p.fix)
-        for p in read.problems
-    )
 
 
 def _changed_by(git: Snapshot, package: str, origin: Sha, base: Sha) -> tuple[str, ...]:

@@ -9,20 +9,18 @@ import hashlib
 import json
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from time import monotonic
 
 import structlog
 
-from bot import metrics
+from bot import metrics, verdicts
 from bot.git import Snapshot
-from cadlib import diff, render, secrets
-from cadlib.errors import PackageError, Place
-from cadlib.findings import Finding, Severity, from_error
-from cadlib.images import resolve_image
+from cadlib import render, secrets
+from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, STREAM, Limits
-from cadlib.package import Entry, Files, join
+from cadlib.package import Files
 from fnrunner.errors import (
     FunctionError,
     FunctionUnavailableError,
@@ -30,8 +28,8 @@ from fnrunner.errors import (
     RunnerBusyError,
 )
 from fnrunner.run import CALL, Call, Runner
-from lifecycle.facts import Verdict, Version
-from lifecycle.policy import GuardrailFunction, Mode, Policy
+from lifecycle.facts import Verdict
+from lifecycle.policy import Policy
 
 log = structlog.get_logger()
 
@@ -112,34 +110,14 @@ class Judge:
         try:
             files, before = await asyncio.to_thread(self._read, git, tree, origin)
         except PackageError as error:
-            found = (_placed(from_error(error), package),)
-            return Verdict(package=package, findings=found, complete=False)
-        steps = render.render(
-            files,
-            mutators=[_function(f) for f in policy.mutators],
-            validators=[_function(f) for f in policy.validators],
-            limits=self._limits,
-        )
-        secret = set(await asyncio.to_thread(_secrets, files.values()))
+            return verdicts.unreadable(package, error)
+        steps = verdicts.begin(files, policy, self._limits)
+        secret = await asyncio.to_thread(verdicts.secret_values, files.values())
         rendered, broken = await self._drive(steps, secret)
         if rendered is None:
             return Verdict(package=package, broken=broken)
-        changed = await asyncio.to_thread(diff.changes, before, files)
-        differs = await asyncio.to_thread(_rendering, files, rendered.changes)
-        softened = [_soften(finding, policy) for finding in rendered.findings]
-        return Verdict(
-            package=package,
-            changes={join(package, path): data for path, data in rendered.changes.items()},
-            findings=tuple(_placed(_discreet(f, secret), package) for f in softened),
-            functions=rendered.calls,
-            versions={
-                step.image: Version(step.source, step.digest)
-                for step in rendered.steps
-                if step.image
-            },
-            complete=rendered.complete,
-            diff=tuple(changed),
-            rendering=differs,
+        return await asyncio.to_thread(
+            verdicts.of, package, files, before, rendered, policy, secret
         )
 
     def _read(self, git: Snapshot, tree: str, origin: str) -> tuple[Files, Files]:
@@ -171,7 +149,7 @@ class Judge:
                 outcome = render.Outcome(
                     resources=ran.resources,
                     results=ran.results,
-                    error=(ran.log or "it refused") if ran.failed else "",
+                    error=(ran.log or verdicts.REFUSED) if ran.failed else "",
                     log=ran.log,
                     digest=ran.digest,
                 )
@@ -191,67 +169,12 @@ def _not_run(steps: render.Steps, image: str, error: Exception, secret: Iterable
     return why
 
 
-def _secrets(files: Iterable[Entry]) -> frozenset[str]:
-    """The values of all Secrets in files that functions may see."""
-    return frozenset(value for file in files for value in secrets.values(file.data))
-
-
-def _discreet(finding: Finding, secret: Iterable[str]) -> Finding:
-    """A finding without values of Secrets, whichever function speaks of them."""
-    proposed = finding.proposed
-    return replace(
-        finding,
-        message=secrets.redacted(finding.message, secret),
-        place=replace(finding.place, field=secrets.redacted(finding.place.field, secret)),
-        fix=secrets.redacted(finding.fix, secret),
-        proposed=None if proposed is None else secrets.redacted(proposed, secret),
-    )
-
-
 def _advance(steps: render.Steps, outcome: render.Outcome | None) -> render.Call | render.Rendered:
     try:
         return next(steps) if outcome is None else steps.send(outcome)
     except StopIteration as done:
         rendered: render.Rendered = done.value
         return rendered
-
-
-def _rendering(files: Files, changes: Mapping[str, bytes | None]) -> tuple[diff.Change, ...]:
-    """What rendering would change, by resource and field; values of Secrets are left out."""
-    if not changes:
-        return ()
-    after = {path: entry for path, entry in files.items() if changes.get(path, b"") is not None}
-    for path, data in changes.items():
-        if data is not None:
-            after[path] = Entry(data, files[path].mode if path in files else "100644")
-    return tuple(diff.changes(files, after))
-
-
-def _function(guardrail: GuardrailFunction) -> render.Function:
-    return render.Function(
-        image=guardrail.image,
-        name=guardrail.name,
-        config_path=guardrail.config_path,
-        config_map=guardrail.config_map,
-    )
-
-
-def _soften(finding: Finding, policy: Policy) -> Finding:
-    """What a guardrail in mode `warn` finds is shown and does not block; its `fix` is added."""
-    for guardrail in (*policy.mutators, *policy.validators):
-        if finding.function == resolve_image(guardrail.image):
-            severity = finding.severity
-            if guardrail.mode is Mode.WARN and severity is Severity.ERROR:
-                severity = Severity.WARNING
-            return replace(finding, severity=severity, fix=finding.fix or guardrail.fix)
-    return finding
-
-
-def _placed(finding: Finding, package: str) -> Finding:
-    """The finding with its place relative to the repository; the whole package is its Kptfile."""
-    place = finding.place
-    path = join(package, place.path or "Kptfile")
-    return replace(finding, place=Place(path, place.line, place.field))
 
 
 def _digest(package: str, tree: str, origin: str, policy: Policy) -> str:

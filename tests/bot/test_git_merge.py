@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bot import git_process
+from bot.difference import Difference, Entries, differ
 from bot.git import Mirror
-from bot.git_merge import Difference, Entries, differ
 from tests.bot.git_server import Remote
 
 Files = dict[str, bytes | str]

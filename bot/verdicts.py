@@ -1,0 +1,125 @@
+"""Verdicts on packages: what a rendering under a repository's guardrails comes to.
+
+The bot and `porchbot check` make them alike.
+
+How functions are run is the caller's affair: it drives what `begin` gives, and hands in the end.
+No value of a Secret gets into a verdict, whichever function speaks of it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from cadlib import diff, render, secrets
+from cadlib.errors import PackageError, Place
+from cadlib.findings import Finding, Severity, from_error
+from cadlib.images import resolve_image
+from cadlib.limits import Limits
+from cadlib.package import Entry, Files, join
+from lifecycle.facts import Verdict, Version
+from lifecycle.policy import GuardrailFunction, Mode, Policy
+
+REFUSED = "it refused"
+"""Why a function failed that gave no reason."""
+
+
+def begin(files: Files, policy: Policy, limits: Limits) -> render.Steps:
+    """Begin to render a package, and to run the guardrails on it."""
+    return render.render(
+        files,
+        mutators=[_function(f) for f in policy.mutators],
+        validators=[_function(f) for f in policy.validators],
+        limits=limits,
+    )
+
+
+def secret_values(files: Iterable[Entry]) -> set[str]:
+    """Collect the values of all Secrets in files that functions may see."""
+    return {value for file in files for value in secrets.values(file.data)}
+
+
+def unreadable(package: str, error: PackageError) -> Verdict:
+    """Make the verdict on a package that cannot be read at all."""
+    return Verdict(package=package, findings=(_placed(from_error(error), package),), complete=False)
+
+
+def of(
+    package: str,
+    files: Files,
+    before: Files,
+    rendered: render.Rendered,
+    policy: Policy,
+    secret: Iterable[str],
+) -> Verdict:
+    """Make the verdict on a package that was rendered.
+
+    Args:
+        package: Its path in the repository.
+        files: As they are.
+        before: As they were at the merge base; empty for a new package.
+        rendered: What rendering came to.
+        policy: The rules of the base branch.
+        secret: Values that must not be said.
+    """
+    softened = [_soften(finding, policy) for finding in rendered.findings]
+    return Verdict(
+        package=package,
+        changes={join(package, path): data for path, data in rendered.changes.items()},
+        findings=tuple(_placed(_discreet(f, secret), package) for f in softened),
+        functions=rendered.calls,
+        versions={
+            step.image: Version(step.source, step.digest) for step in rendered.steps if step.image
+        },
+        complete=rendered.complete,
+        diff=tuple(diff.changes(before, files)),
+        rendering=_rendering(files, rendered.changes),
+    )
+
+
+def _discreet(finding: Finding, secret: Iterable[str]) -> Finding:
+    """A finding without values of Secrets, whichever function speaks of them."""
+    proposed = finding.proposed
+    return replace(
+        finding,
+        message=secrets.redacted(finding.message, secret),
+        place=replace(finding.place, field=secrets.redacted(finding.place.field, secret)),
+        fix=secrets.redacted(finding.fix, secret),
+        proposed=None if proposed is None else secrets.redacted(proposed, secret),
+    )
+
+
+def _rendering(files: Files, changes: Mapping[str, bytes | None]) -> tuple[diff.Change, ...]:
+    """What rendering would change, by resource and field; values of Secrets are left out."""
+    if not changes:
+        return ()
+    after = {path: entry for path, entry in files.items() if changes.get(path, b"") is not None}
+    for path, data in changes.items():
+        if data is not None:
+            after[path] = Entry(data, files[path].mode if path in files else "100644")
+    return tuple(diff.changes(files, after))
+
+
+def _function(guardrail: GuardrailFunction) -> render.Function:
+    return render.Function(
+        image=guardrail.image,
+        name=guardrail.name,
+        config_path=guardrail.config_path,
+        config_map=guardrail.config_map,
+    )
+
+
+def _soften(finding: Finding, policy: Policy) -> Finding:
+    """What a guardrail in mode `warn` finds is shown and does not block; its `fix` is added."""
+    for guardrail in (*policy.mutators, *policy.validators):
+        if finding.function == resolve_image(guardrail.image):
+            severity = finding.severity
+            if guardrail.mode is Mode.WARN and severity is Severity.ERROR:
+                severity = Severity.WARNING
+            return replace(finding, severity=severity, fix=finding.fix or guardrail.fix)
+    return finding
+
+
+def _placed(finding: Finding, package: str) -> Finding:
+    """The finding with its place relative to the repository; the whole package is its Kptfile."""
+    place = finding.place
+    path = join(package, place.path or "Kptfile")
+    return replace(finding, place=Place(path, place.line, place.field))
