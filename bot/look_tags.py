@@ -56,7 +56,9 @@ class Tags:
         if merge is not None:
             for number in reversed(numbers):
                 if self._at(package, number) == merge and self._is_ours(package, number):
-                    return Tagging(number, tagged=True, foreign=self._foreign_at(package, merge))
+                    made = self.ours[package, number].tag
+                    foreign = self._foreign_at(package, merge)
+                    return Tagging(number, tagged=True, tag=made, foreign=foreign)
             for number, revision in self.used.get(package, {}).items():
                 if revision.target == merge:
                     return self._was(package, number, revision, withdrawn=number in ledger)
@@ -69,6 +71,7 @@ class Tags:
             clash=names.clash(_ref(package, number), self.refs) or "",
             foreign=self._foreign_at(package, merge) if merge else self._foreign_last(package),
             missing=() if merge else self._missing(package, ledger),
+            listed=ledger,
         )
 
     def _was(self, package: str, number: int, known: Revision, *, withdrawn: bool) -> Tagging:

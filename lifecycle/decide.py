@@ -30,13 +30,14 @@ from lifecycle.actions import (
     Tag,
 )
 from lifecycle.approvals import bind, fell
-from lifecycle.events import Seen
+from lifecycle.events import Seen, Tagged
 from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict, Version
 from lifecycle.gates import Gate, GateState, Judgement, judge
 from lifecycle.memory import Memory
 from lifecycle.notices import notices
 from lifecycle.policy import MergeMethod, Policy, RenderMode
 from lifecycle.records import trailer
+from lifecycle.tags import Lost, Tagging
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,14 @@ def _open(facts: Facts) -> list[Action]:
 
 def _judge(facts: Facts, proposal: Proposal) -> _Judged:
     remembered = memory.read(proposal, facts.repository_id)
+    proposal = _recall_tags(proposal, remembered)
     found = remembered.adding(
         *_first_sight(proposal, remembered), *upkeep.tampered(proposal, remembered)
     )
     found = found.adding(*fell(facts, proposal, found))
     answered = answers.answer(facts, proposal, found)
     kept = answered.memory.adding(*bind(facts, answered.proposal, answered.memory))
-    kept = kept.adding(*fell(facts, answered.proposal, kept))
+    kept = kept.adding(*fell(facts, answered.proposal, kept), *_tagged(proposal))
     judgement = judge(
         answered.proposal,
         kept,
@@ -123,6 +125,44 @@ def _judge(facts: Facts, proposal: Proposal) -> _Judged:
         (*mended, *answered.actions, *upkeep.keep(answered.proposal, kept)),
         answered.render_asked,
     )
+
+
+def _tagged(proposal: Proposal) -> list[Tagged]:
+    """What was published, so that it stays known without the database and without the tag."""
+    return [
+        Tagged(
+            package=t.package,
+            revision=t.revision,
+            commit=str(proposal.merge_commit),
+            tag=t.tagging.tag,
+        )
+        for t in proposal.touched
+        if proposal.merged and t.tagged and t.tagging.tag
+    ]
+
+
+def _recall_tags(proposal: Proposal, remembered: Memory) -> Proposal:
+    """Packages that were published, and whose tags neither git nor the index knows any more."""
+    known = {
+        e.package: e
+        for e in remembered.log
+        if isinstance(e, Tagged) and e.commit == str(proposal.merge_commit)
+    }
+    return replace(
+        proposal,
+        touched=tuple(
+            replace(t, tagging=_recalled(known[t.package], t.tagging))
+            if t.package in known and not t.done
+            else t
+            for t in proposal.touched
+        ),
+    )
+
+
+def _recalled(published: Tagged, now: Tagging) -> Tagging:
+    if published.revision in now.listed:
+        return Tagging(published.revision, tagged=True, withdrawn=True)
+    return Tagging(published.revision, lost=Lost.GONE, tag=published.tag)
 
 
 def _first_sight(proposal: Proposal, remembered: Memory) -> list[Seen]:

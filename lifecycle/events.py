@@ -166,6 +166,23 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tagged:
+    """A package was published: whatever becomes of its tag, it is not published again.
+
+    Attributes:
+        package: Its path.
+        revision: Its number.
+        commit: The merge result.
+        tag: The tag object that we made.
+    """
+
+    package: str
+    revision: int
+    commit: str
+    tag: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noticed:
     """People were told of something that happened to their proposal."""
 
@@ -201,6 +218,7 @@ Event = (
     | Unheld
     | Rejected
     | Reported
+    | Tagged
     | Noticed
     | Tampered
 )
@@ -287,7 +305,8 @@ def first_sight(log: Iterable[Event]) -> Seen | None:
 def compact(log: Iterable[Event]) -> Log:
     """Leave out what a later word has overruled; replaying gives the same, in any union."""
     given = frozenset(log)
-    kept: set[Event] = {e for e in given if isinstance(e, Answered | Reported | Noticed | Tampered)}
+    lasting = Answered | Reported | Tagged | Noticed | Tampered
+    kept: set[Event] = {e for e in given if isinstance(e, lasting)}
     kept |= set(words(given).values())
     kept |= _last_holds(given)
     kept |= {e for e in (rejection(given), first_sight(given)) if e is not None}
@@ -323,6 +342,7 @@ _KINDS: Mapping[str, type[Any]] = {
     "unheld": Unheld,
     "rejected": Rejected,
     "reported": Reported,
+    "tagged": Tagged,
     "noticed": Noticed,
     "tampered": Tampered,
 }

@@ -46,6 +46,7 @@ class Tagging:
         clash: Full name of a ref beside which git cannot hold the tag; "" when there is room.
         foreign: Tags without our record: on the merge result; before a merge the newest tag.
         missing: Names of tags of earlier revisions that we made, and that are gone or replaced.
+        listed: Numbers of the package in the ledger: their tags may be gone.
     """
 
     revision: int = 0
@@ -56,3 +57,4 @@ class Tagging:
     clash: str = ""
     foreign: tuple[Foreign, ...] = ()
     missing: tuple[str, ...] = ()
+    listed: frozenset[int] = frozenset()

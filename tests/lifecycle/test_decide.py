@@ -414,12 +414,32 @@ def test_a_proposal_without_a_package_is_not_green_while_its_merge_changes_one()
     """Fails when what touches no package is nobody's business: histories may criss-cross."""
     hidden = replace(NOTHING, effect=Effect(packages=("net/edge",)))
 
-    (shown,) = decide(facts(hidden))
+    (shown,) = (x for x in decide(facts(hidden)) if isinstance(x, a.SetCheck))
 
-    assert isinstance(shown, a.SetCheck)
     assert shown.conclusion == "failure"
     assert "leave `net/edge` other than shown here" in shown.summary
     assert "merge `main` into this branch" in shown.summary
+
+
+def test_what_was_published_is_not_published_again_under_another_number() -> None:
+    """Fails when the index alone knows: lost together with the tag, the same content is v6 then."""
+    published = replace(
+        MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True, tag="9" * 40)),)
+    )
+    rested = settled(facts(published, head=None)).proposals[0]
+    forgotten = replace(
+        rested, touched=(replace(CORE, tagging=Tagging(6)),), queued=True, kept=frozenset()
+    )
+
+    found = decide(facts(forgotten, head=None), publishing=True)
+    withdrawn = Tagging(6, listed=frozenset({5}))
+    quiet = replace(forgotten, touched=(replace(CORE, tagging=withdrawn),))
+
+    assert not [x for x in found if isinstance(x, a.Tag)]
+    assert not [x for x in decide(facts(quiet, head=None)) if isinstance(x, a.Reply | a.Tag)]
+    text = "".join(x.body for x in found if isinstance(x, a.Say | a.Reply))
+    assert "`net/core/v5` was published, and its tag is gone" in text
+    assert f"git push --force origin {'9' * 40}:refs/tags/net/core/v5" in text
 
 
 def test_who_asked_for_a_rendering_is_named_with_it() -> None:

@@ -23,6 +23,7 @@ from lifecycle.events import (
     Rejected,
     Reported,
     Seen,
+    Tagged,
     TakenBack,
     Tampered,
     Unheld,
@@ -75,6 +76,13 @@ EVENTS = st.one_of(
     st.builds(Unheld, person=PEOPLE, at=SECONDS, comment=NUMBERS, every=st.booleans()),
     st.builds(Rejected, person=PEOPLE, at=SECONDS, comment=NUMBERS, reason=st.just("no")),
     st.builds(Noticed, occasion=st.sampled_from(["a", "b"])),
+    st.builds(
+        Tagged,
+        package=st.sampled_from(["net/core", ""]),
+        revision=st.integers(1, 2),
+        commit=st.just("c" * 40),
+        tag=st.just("9" * 40),
+    ),
     st.builds(Reported, merge=st.sampled_from(["c" * 40, "d" * 40])),
     st.builds(
         Seen, at=SECONDS, adopted=st.booleans(), comments=NUMBERS, head=st.sampled_from("xy")
