@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -811,6 +810,7 @@ class Trickle:
     def __init__(self, image: Image) -> None:
         self._image = image
         self.broken = threading.Event()  # its client has gone
+        self.enough = threading.Event()  # the test ends
 
     def __call__(self, liar: Liar, handler: BaseHTTPRequestHandler) -> None:
         data = self._image.manifest()
@@ -826,31 +826,38 @@ class Trickle:
         handler.send_header("Content-Length", str(len(blob)))
         handler.end_headers()
         try:
-            while True:
+            while not self.enough.wait(0.01):
                 handler.wfile.write(b"x")
-                time.sleep(0.01)
         except OSError:
             self.broken.set()
+
+
+@contextmanager
+def ended(trickle: Trickle) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        trickle.enough.set()
 
 
 async def test_what_is_brought_stops_when_its_caller_has_left(made: Made) -> None:
     """Short-cut: bring it to its end, five minutes later, for nobody."""
     trickle = Trickle(Image([files({"big": os.urandom(50_000)})], {"Entrypoint": ["/big"]}))
-    with lying(trickle) as liar:
+    with lying(trickle) as liar, ended(trickle):
         runner = made()
         call = asyncio.create_task(runner.run(f"{liar.host}/t/f:v1", LIST))
         while not any("/blobs/" in path for _, path, _ in liar.seen):
             await asyncio.sleep(0.01)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        assert await asyncio.to_thread(trickle.broken.wait, 60)
+        assert await asyncio.to_thread(trickle.broken.wait, 20)
 
 
 async def test_slow_images_of_one_host_leave_threads_for_others(hub: Registry, made: Made) -> None:
     """Short-cut: eight threads for all; a package that names eight slow images has them."""
     trickle = Trickle(Image([files({"big": os.urandom(50_000)})], {"Entrypoint": ["/big"]}))
     hub.push("t/quick:v1", shell("cat"))
-    with lying(trickle) as liar:
+    with lying(trickle) as liar, ended(trickle):
         runner = made()
         slow = [
             asyncio.create_task(runner.run(f"{liar.host}/t/f{number}:v1", LIST))
@@ -858,7 +865,8 @@ async def test_slow_images_of_one_host_leave_threads_for_others(hub: Registry, m
         ]
         while sum("/blobs/" in path for _, path, _ in liar.seen) < 2:
             await asyncio.sleep(0.01)
-        assert (await runner.run(f"{hub.host}/t/quick:v1", LIST)).resources == LIST
+        quick = runner.run(f"{hub.host}/t/quick:v1", LIST)
+        assert (await asyncio.wait_for(quick, 30)).resources == LIST
         assert not any(each.done() for each in slow)
         for each in slow:
             each.cancel()
