@@ -16,7 +16,7 @@ Source: kpt.md 3.10 and 9.2; unlike kpt's, comments follow their element when a 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cadlib.errors import PackageError
 from cadlib.package import KPTFILE, SYMLINK, Entry, Files, name
@@ -33,6 +33,7 @@ from cadlib.yaml import (
     read,
 )
 from cadlib.yaml.match import match
+from cadlib.yaml.outdated import fitting
 
 Identity = tuple[str, str, str, str]
 """Group, kind, namespace and name of a resource."""
@@ -171,12 +172,15 @@ def _heal(before: Stream, after: Stream, elsewhere: Elsewhere) -> bytes:
     wanted: dict[int, Value | Deleted] = dict.fromkeys(old, DELETED)
     likes: dict[int, list[Document]] = {}
     commented = "#" in after.source.text
-    for position, each in pairs.items():
+    kept: list[_Found] = []
+    for position, each in sorted(pairs.items()):
+        was, item = old[position], each.item
+        said = fitting(was.value, item.value, was.comments, item.comments)
+        kept.append(replace(each, item=replace(item, comments=said)))
         wanted[position] = ordered(each.item.value, old[position].value)
         if commented:
             likes[position] = [each.document]
-    kept = [pairs[position] for position in old if position in pairs]
-    paired = {id(each) for each in kept}
+    paired = {id(each) for each in pairs.values()}
     new = [each for each in found if id(each) not in paired]
     data = edit(before, wanted, like=likes)
     if new:

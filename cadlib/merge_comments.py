@@ -5,6 +5,7 @@ Rules:
   keys, else by content, else by place.
 - What one side left as it was is taken from the other; so a comment that only upstream
   changed arrives although no value did (kpt loses it).
+- A comment of an element that was replaced goes (`cadlib.yaml.outdated`).
 - The comment of a scalar that both sides changed goes with its value. Where both changed
   the comment alone the policy decides, but for that of a mapping or list, which stays the
   local one, as in kpt; both is told as a conflict.
@@ -18,7 +19,8 @@ from cadlib.conflicts import ABSENT, Absent, Side
 from cadlib.merge_fields import At, Clash, alike
 from cadlib.schema import Schema
 from cadlib.yaml import FieldPath, Value, same
-from cadlib.yaml.match import match
+from cadlib.yaml.match import MergeKey, match, merge_key
+from cadlib.yaml.outdated import SETTER, replaced
 
 Comments = Mapping[FieldPath, str]
 
@@ -35,6 +37,26 @@ class State:
     def comment(self) -> str | None:
         """The comment at this value, or None."""
         return None if self.value is ABSENT else self.comments.get(self.path)
+
+    def about(self, merged: Value, key: MergeKey | None) -> "State":
+        """Return the state of an element without comments that are about another value.
+
+        Args:
+            merged: What became of the element.
+            key: The merge key of the list.
+        """
+        if isinstance(self.value, Absent) or same(self.value, merged):
+            return self
+        setters = {path: text for path, text in self.comments.items() if SETTER in text}
+        if replaced(self.value, merged):
+            return State(self.value, self.path, setters)
+        if not key or not isinstance(self.value, dict) or not isinstance(merged, dict):
+            return self
+        gone = {
+            (*self.path, name) for name in key if not same(self.value.get(name), merged.get(name))
+        }
+        kept = {path: text for path, text in self.comments.items() if path not in gone}
+        return State(self.value, self.path, {**kept, **setters})
 
     def at(self, step: str | int | None) -> "State":
         """Return the state of a field or element of this one; None is one not there."""
@@ -114,12 +136,19 @@ class Merger:
                 self._walk(value, (*at, key), inner, schema.at(key), found)
         elif isinstance(merged, list):
             known = self._noted.get(at, schema)
-            places = [
-                self._places(merged, each, known) for each in (sides.base, sides.ours, sides.theirs)
+            elements_of = [
+                self._elements(merged, each, known)
+                for each in (sides.base, sides.ours, sides.theirs)
             ]
             for index, value in enumerate(merged):
-                inner = sides.at([each.get(index) for each in places])
-                self._walk(value, (*at, index), inner, known.element, found)
+                base, ours, theirs = (each[index] for each in elements_of)
+                self._walk(value, (*at, index), Sides(base, ours, theirs), known.element, found)
+
+    def _elements(self, merged: list[Value], state: State, schema: Schema) -> list[State]:
+        """Return for each element of the merged list its state on one side."""
+        places = self._places(merged, state, schema)
+        key = merge_key(merged, _items(state))
+        return [state.at(places.get(index)).about(value, key) for index, value in enumerate(merged)]
 
     def _comment(self, merged: Value, sides: Sides) -> str | None:
         base, ours, theirs = sides.base.comment, sides.ours.comment, sides.theirs.comment
@@ -136,13 +165,17 @@ class Merger:
 
     def _places(self, merged: list[Value], state: State, schema: Schema) -> dict[int, int]:
         """Return for each element of the merged list its place in the list of one side."""
-        items = state.value if isinstance(state.value, list) else []
+        items = _items(state)
         keys = elements.merge_keys(schema, (merged, items), infer=self._infer)
         if keys:
             return elements.pairs(merged, items, keys)
         return {
             index: place for index, place in enumerate(match(items, merged)) if place is not None
         }
+
+
+def _items(state: State) -> list[Value]:
+    return state.value if isinstance(state.value, list) else []
 
 
 def _told(comment: str | None) -> Side:

@@ -10,6 +10,7 @@ from cadlib.kio import to_json
 from cadlib.source import Resource, Source
 from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Stream, Value, append, digits, same
 from cadlib.yaml import read as read_yaml
+from cadlib.yaml.outdated import fitting
 
 
 def changes(
@@ -65,7 +66,8 @@ def _edit(stream: Stream, handed_out: Sequence[int], stayed: Mapping[int, Resour
             wanted[position] = now.value
             reorder = reorder or ordered
         if _comments_changed(now, document):
-            comments[position] = now.comments or {}
+            kept = now.comments or {}
+            comments[position] = fitting(document.value, now.value, document.comments, kept)
     full = [n for n, document in enumerate(stream.documents) if not document.empty]
     if wanted and all(wanted.get(position) is DELETED for position in full):
         return None

@@ -137,10 +137,10 @@ def _match_middle(
     key = merge_key(old, new)
     left: dict[Hashable, list[int]] = {}
     for position in reversed(free):
-        left.setdefault(_identity(old[position], key), []).append(position)
+        left.setdefault(identity(old[position], key), []).append(position)
     middle = [place for place, position in enumerate(found) if position is None]
     for place in middle:
-        same_ones = left.get(_identity(new[place], key))
+        same_ones = left.get(identity(new[place], key))
         if same_ones:
             found[place] = same_ones.pop()
     _match_by_place(old, new, found, key)
@@ -203,11 +203,12 @@ def _tells_apart(key: MergeKey, items: Sequence[Value]) -> bool:
         values = [item.get(name) for name in key]
         if any(value is None or isinstance(value, dict | list) for value in values):
             return False
-        seen.add(_identity(item, key))
+        seen.add(identity(item, key))
     return len(seen) == len(items)
 
 
-def _identity(value: Value, key: MergeKey | None) -> Hashable:
+def identity(value: Value, key: MergeKey | None) -> Hashable:
+    """Return what an element is known by: its merge key, or all of it."""
     if key is not None and isinstance(value, dict):
         return tuple(_named(name, value.get(name)) for name in key)
     return _frozen(value)

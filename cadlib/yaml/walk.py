@@ -20,6 +20,7 @@ from cadlib.yaml.flows import rearranged
 from cadlib.yaml.fresh import Entry, Fresh
 from cadlib.yaml.layout import children, column
 from cadlib.yaml.match import match, renamed
+from cadlib.yaml.outdated import outdated
 from cadlib.yaml.patch import Patch, foot
 from cadlib.yaml.rewrite import scalar_text
 from cadlib.yaml.scalars import Quoted, inline
@@ -226,9 +227,11 @@ class Editor:
             if wanted:
                 self._replace(node, wanted, field, slot)
             return
-        found = match(node.value, wanted)
-        models = self._fresh.lender.at_items(slot.likes, wanted)
         at = 0 if node.flow else column(self._document.source, node)
+        known = match(node.value, wanted)
+        old = outdated(self._patch, node, at, wanted, known)
+        found = [None if index in old.gone else index for index in known]
+        models = self._fresh.lender.at_items(slot.likes, wanted)
         places = {index: place for place, index in enumerate(found) if index is not None}
         json = slot.json or all(
             isinstance(item, Scalar) and item.style == '"' for item in node.items
@@ -241,6 +244,8 @@ class Editor:
                 likes=tuple(model.like for model in models[place]),
             )  # fmt: skip
             self.node(node.items[index], wanted[place], (*field, place), inner)
+            for span in old.spans.get(index, ()):
+                self._patch.delete(*span)
 
         if found == list(range(len(node.items))):
             for index in range(len(found)):

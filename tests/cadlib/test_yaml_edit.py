@@ -68,7 +68,7 @@ SCALARS: dict[str, tuple[str, Changes, str]] = {
     "booleans": ("a: x\nb: true\n", {"a": True, "b": False}, "a: true\nb: false\n"),
     "floats": ("a: 1\nb: 1\n", {"a": 0.5, "b": float("-inf")}, "a: 0.5\nb: -.inf\n"),
     "a value for nothing": ("a: # c\nb:\n", {"a": "x", "b": 1}, "a: x # c\nb: 1\n"),
-    "an item for nothing": ("- # c\n-\n", {"[0]": "x", "[1]": 1}, "- x # c\n- 1\n"),
+    "an item for nothing": ("- # c\n-\n", {"[0]": "x", "[1]": 1}, "- x\n- 1\n"),
     "a wide character before it": ("é: 😀 # x\n", {"é": "v"}, "é: v # x\n"),
     "a folded plain scalar": ("a: x\n  y\nb: 1\n", {"a": "z"}, "a: z\nb: 1\n"),
     "untouched numbers keep their text": (
@@ -265,7 +265,7 @@ KINDS: dict[str, tuple[str, Changes, str]] = {
     "a mapping becomes a scalar": ("a: # c\n  b: 1\nd: 1\n", {"a": "x"}, "a: x # c\nd: 1\n"),
     "a mapping becomes a list": ("a: # c\n  b: 1\nd: 1\n", {"a": [1]}, "a: # c\n- 1\nd: 1\n"),
     "an item becomes a mapping": ("- x # c\n-   y\n", {"[0]": {"a": 1, "b": 2}},
-                                  "- a: 1 # c\n  b: 2\n-   y\n"),
+                                  "- a: 1\n  b: 2\n-   y\n"),
     "an item without value becomes a mapping": ("-\n- 1\n", {"[0]": {"a": 1}}, "- a: 1\n- 1\n"),
     "an item becomes a scalar": ("- a: 1\n  b: 2\n- 1\n", {"[0]": "x"}, "- x\n- 1\n"),
     "in braces": ("{a: x, b: [1]}\n", {"a": {"c": "d"}, "b": 1}, "{a: {c: d}, b: 1}\n"),

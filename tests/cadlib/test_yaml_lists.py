@@ -85,7 +85,7 @@ TABLE: dict[str, tuple[str, Value, str]] = {
         "- - a # a\n  # b\n  - b\n- c\n", [["b", "a"], "c"], "# b\n- - b\n  - a # a\n- c\n"),
     "in front of a nested list": (
         "- - a\n  - b\n", [["n1", "a", "b"]], "- - n1\n  - a\n  - b\n"),
-    "all of a nested list": ("- - a # a\n  - b\n- 3\n", [["c"], 3], "- - c # a\n- 3\n"),
+    "all of a nested list": ("- - a # a\n  - b\n- 3\n", [["c"], 3], "- - c\n- 3\n"),
     "an element without value": ("-\n- a\n", ["a"], "- a\n"),
     "block scalars": (
         "- |\n  # no comment\n  x\n- y\n", ["y", "# no comment\nx\n"],
@@ -115,7 +115,7 @@ TABLE: dict[str, tuple[str, Value, str]] = {
         "- {name: y, v: 3}\n"),
     "renamed in place": (
         "- name: x # the one\n  value: 1\n", [{"name": "z", "value": 1}],
-        "- name: z # the one\n  value: 1\n"),
+        "- name: z\n  value: 1\n"),
     "another one, not renamed": (
         "- name: x # the one\n  value: 1\n", [{"name": "z", "value": 2}],
         "- name: z\n  value: 2\n"),
