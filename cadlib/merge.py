@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from cadlib.conflicts import ABSENT, Absent, Conflict, Policy, Side, veiled
 from cadlib.merge_comments import Merger, Sides, State
 from cadlib.merge_fields import At, Clash, Fields
-from cadlib.schema import Schema, Schemas, of_comment
+from cadlib.schema import NOTES, Schema, Schemas, of_comment
 from cadlib.source import ref
 from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Value, field_text, same
 
 _SCHEMAS = Schemas()
-_NOTE = "x-kubernetes-patch-strategy"
 # What kpt and its functions write into resources for themselves. Two resources that differ
 # in nothing else are the same.
 _NOISE = re.compile(
@@ -68,7 +67,9 @@ def merge_documents(
     """
     if updated is None:
         return _removed_upstream(origin, local, path)
-    noted = {key: each for side in (origin, local, updated) for key, each in list_schemas(side)}
+    noted = {
+        key: each for side in (origin, local, updated) for key, each in schemas_in_comments(side)
+    }
     fields = Fields(policy.side, noted, infer=infer)
     schema = schemas.of(local.value)
     base: Side = ABSENT if origin is None else origin.value
@@ -135,18 +136,18 @@ def _without_noise(value: Value) -> Value:
     return {**value, "metadata": {**rest, "annotations": kept} if kept else rest}
 
 
-def list_schemas(document: Document | None) -> Iterator[tuple[FieldPath, Schema]]:
-    """Return what comments say of lists: at the end of the key's line, or right above it."""
+def schemas_in_comments(document: Document | None) -> Iterator[tuple[FieldPath, Schema]]:
+    """Return what comments say of fields: at the end of the key's line, or right above it."""
     if document is None or document.empty:
         return
     source = document.source
     start = source.line_start(document.start)
     start = source.line_start(max(start - 1, 0))  # the line above belongs to the first field
-    if source.text.find(_NOTE, start, document.end) < 0:
+    if all(source.text.find(each, start, document.end) < 0 for each in NOTES):
         return
     lines = source.text[start : document.end].split("\n")
     first = source.line(start)
-    for path in _list_paths(document.value, ()):
+    for path in _collections(document.value, ()):
         line = document.line(path)
         above = lines[line - first - 1].strip() if line and line > first else ""
         for comment in (document.comments.get(path, ""), above):
@@ -155,14 +156,15 @@ def list_schemas(document: Document | None) -> Iterator[tuple[FieldPath, Schema]
                 yield path, found
 
 
-def _list_paths(value: Value, at: FieldPath) -> Iterator[FieldPath]:
+def _collections(value: Value, at: FieldPath) -> Iterator[FieldPath]:
     if isinstance(value, dict):
+        yield at
         for key, inner in value.items():
-            yield from _list_paths(inner, (*at, key))
+            yield from _collections(inner, (*at, key))
     elif isinstance(value, list):
         yield at
         for index, inner in enumerate(value):
-            yield from _list_paths(inner, (*at, index))
+            yield from _collections(inner, (*at, index))
 
 
-__all__ = ["Conflict", "Merged", "Policy", "equal", "list_schemas", "merge_documents"]
+__all__ = ["Conflict", "Merged", "Policy", "equal", "merge_documents", "schemas_in_comments"]

@@ -18,7 +18,7 @@ from enum import Enum
 from cadlib import elements
 from cadlib.conflicts import ABSENT, Absent, Side
 from cadlib.errors import PackageError, Place
-from cadlib.merge import list_schemas
+from cadlib.merge import schemas_in_comments
 from cadlib.schema import Schema, Schemas
 from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Value, field_text
 
@@ -68,7 +68,7 @@ def merge2(
         PackageError: The patch has a mapping, list or scalar where the document has
             another of these, or a directive that does not exist.
     """
-    noted = {field: each for side in (document, patch) for field, each in list_schemas(side)}
+    noted = {field: each for side in (document, patch) for field, each in schemas_in_comments(side)}
     patcher = _Patcher(patch, document, noted, prepend=prepend, infer=infer)
     value = patcher.merge(
         _State(document.value, ()), _State(patch.value, ()), schemas.of(document.value), ()
@@ -145,6 +145,7 @@ class _Patcher:
 
     def merge(self, old: _State, new: _State, schema: Schema, at: FieldPath) -> Side:
         """Return the merged value of one field."""
+        schema = self._noted.get(at, schema)
         self._comment(old, new, at)
         match old.value, new.value:
             case _, None:
@@ -154,7 +155,7 @@ class _Patcher:
             case ((dict() | None | Absent()), dict()):
                 return self._map(old, new, schema, at)
             case ((list() | None | Absent()), list()):
-                return self._list(old, new, self._noted.get(at, schema), at)
+                return self._list(old, new, schema, at)
             case ((dict() | list()), _):
                 raise self._refuse(new, old)
             case _, (dict() | list()):

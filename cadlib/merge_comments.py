@@ -127,6 +127,7 @@ class Merger:
         schema: Schema,
         found: dict[FieldPath, str],
     ) -> None:
+        schema = self._noted.get(at, schema)
         comment = self._comment(merged, sides)
         if comment:
             found[at] = comment
@@ -135,14 +136,13 @@ class Merger:
                 inner = sides.at((key, key, key))
                 self._walk(value, (*at, key), inner, schema.at(key), found)
         elif isinstance(merged, list):
-            known = self._noted.get(at, schema)
             elements_of = [
-                self._elements(merged, each, known)
+                self._elements(merged, each, schema)
                 for each in (sides.base, sides.ours, sides.theirs)
             ]
             for index, value in enumerate(merged):
                 base, ours, theirs = (each[index] for each in elements_of)
-                self._walk(value, (*at, index), Sides(base, ours, theirs), known.element, found)
+                self._walk(value, (*at, index), Sides(base, ours, theirs), schema.element, found)
 
     def _elements(self, merged: list[Value], state: State, schema: Schema) -> list[State]:
         """Return for each element of the merged list its state on one side."""

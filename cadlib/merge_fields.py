@@ -82,6 +82,7 @@ class Fields:
 
     def merge(self, base: Side, ours: Side, theirs: Side, schema: Schema, at: At) -> Side:
         """Return the merged value, or ABSENT."""
+        schema = self._noted.get(at.field, schema)
         if alike(theirs, base):
             return _cleared(ours, base)
         if alike(ours, base):
@@ -96,7 +97,7 @@ class Fields:
         if all(isinstance(each, dict) for each in sides):
             return self._maps(base, ours, theirs, schema, at)
         if all(isinstance(each, list) for each in sides):
-            return self._lists(base, ours, theirs, self._noted.get(at.field, schema), at)
+            return self._lists(base, ours, theirs, schema, at)
         return self._choose(base, ours, theirs, at)
 
     def _nulled(self, base: Side, ours: Side, theirs: Side, at: At) -> Side:

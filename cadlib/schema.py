@@ -23,6 +23,9 @@ _STRATEGY = "x-kubernetes-patch-strategy"
 _LIST_TYPE = "x-kubernetes-list-type"
 _MAP_KEYS = "x-kubernetes-list-map-keys"
 
+NOTES = (_STRATEGY, "$ref")
+"""What a comment with a schema holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -155,8 +158,25 @@ _JOB_TEMPLATE = _whole(metadata=_METADATA, spec=_JOB_SPEC)
 _WORKLOAD = {"spec": _whole(template=_TEMPLATE), "status": _CONDITIONS}
 _WEBHOOKS = {"webhooks": _listed(WHOLE, "name")}
 
-# Types that a comment on a field may name, by the last part of their name.
+# Types that a comment on a field may name, by the last part of their name; kinds, too.
 _TYPES = {
+    **{
+        f"{kind}Spec": _whole(template=_TEMPLATE)
+        for kind in (
+            "Deployment",
+            "DaemonSet",
+            "ReplicaSet",
+            "StatefulSet",
+            "ReplicationController",
+            "Job",
+        )
+    },
+    "JobTemplateSpec": _JOB_TEMPLATE,
+    "CronJobSpec": _whole(jobTemplate=_JOB_TEMPLATE),
+    "ServiceSpec": _whole(ports=_listed(WHOLE, "port", "protocol")),
+    "Volume": _VOLUME,
+    "Probe": _PROBE,
+    "Lifecycle": _LIFECYCLE,
     "Container": _CONTAINER,
     "EphemeralContainer": _EPHEMERAL_CONTAINER,
     "EnvVar": _ENV,
@@ -269,18 +289,20 @@ def _other(group: str) -> Schema:
 
 
 def of_comment(comment: str) -> Schema | None:
-    """Return what a comment says of the list it stands at; None if it says nothing.
+    """Return what a comment says of the mapping or list it stands at; None if it says nothing.
 
     Args:
-        comment: With its "#", such as `# {"x-kubernetes-patch-merge-key":"name", ...}`.
+        comment: With its "#", such as `# {"x-kubernetes-patch-merge-key":"name", ...}` or
+            `# {"$ref":"#/definitions/io.k8s.api.core.v1.PodSpec"}`.
     """
     text = comment.lstrip("#").strip()
-    if not (text.startswith("{") and _STRATEGY in text):
+    if not (text.startswith("{") and any(each in text for each in NOTES)):
         return None
     try:
-        return _of_openapi(json.loads(text))
+        found = _of_openapi(json.loads(text))
     except ValueError:  # words in braces, meant for people
         return None
+    return None if found is UNKNOWN else found
 
 
 def _definitions(crd: Value) -> Iterator[tuple[tuple[str, str, str], object]]:
@@ -316,7 +338,9 @@ def _of_openapi(schema: object) -> Schema:
     node = _mapping(schema)
     reference = node.get("$ref")
     if isinstance(reference, str):
-        return _TYPES.get(reference.rpartition(".")[2], UNKNOWN)
+        name = reference.rpartition(".")[2]
+        kinds = (each for (_, kind), each in _RESOURCES.items() if kind == name)
+        return _TYPES.get(name) or next(kinds, UNKNOWN)
     properties, items = node.get("properties"), node.get("items")
     every = node.get("additionalProperties")
     return Schema(

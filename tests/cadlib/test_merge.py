@@ -532,3 +532,28 @@ def test_a_null_is_told_as_the_removal_that_it_is(states: States, reason: str) -
     assert merged.value == foo()
     assert [each.chosen for each in kept.conflicts] == ["local"]
     assert kept.value == (foo() if states[1]["a"] is None else local)
+
+
+POD = '# {"$ref":"#/definitions/io.k8s.api.core.v1.PodSpec"}'
+DEPLOYMENT = '# {"$ref":"#/definitions/io.k8s.api.apps.v1.Deployment"}'
+NOTED = {
+    "on the mapping": f"x: {POD}\n  containers:\n",
+    "above the mapping": f"{POD}\nx:\n  containers:\n",
+    "further up": f"x: {DEPLOYMENT}\n  spec:\n    template:\n      spec:\n        containers:\n",
+}
+
+
+@pytest.mark.parametrize("head", NOTED.values(), ids=NOTED)
+def test_a_type_that_a_comment_names_is_followed(head: str) -> None:
+    """The short-cut: heed comments at the list itself alone, and replace all others whole."""
+    margin = " " * (len(head.splitlines()[-1]) - len(head.splitlines()[-1].lstrip()))
+
+    def text(*containers: str) -> Document:
+        lines = "".join(f"{margin}- name: {n}\n{margin}  image: {i}\n"
+                        for n, _, i in (each.partition("=") for each in containers))  # fmt: skip
+        return read(f"kind: X\napiVersion: example.com/v1\n{head}{lines}".encode()).documents[0]
+
+    merged = merge_documents(text("a=a:1"), text("a=a:1", "b=b:1"), text("a=a:2"))
+
+    assert merged.conflicts == ()
+    assert merged.value == text("a=a:2", "b=b:1").value

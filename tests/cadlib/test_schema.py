@@ -123,6 +123,7 @@ def test_a_comment_tells_of_its_list() -> None:
     assert at(found, "*", "env").keys == ("name",)
     assert of_comment("# {see x-kubernetes-patch-strategy in the manual}") is None
     assert of_comment('# {"$openapi":"replicas"}') is None
+    assert of_comment('# {"$ref":"#/definitions/com.example.Unheard"}') is None
 
 
 def test_nothing_is_known_below_the_unknown() -> None:

@@ -274,7 +274,7 @@ def test_a_runner_runs_what_is_built_in_and_images(
         assert "name: b #" in texts(package)["thing.yaml"]
         second = run("eval", "--image", "set-labels:v0.2", *given, "--", "l=x")
         assert second.exit_code == 0, second.stderr
-        assert "digest: builtin:set-labels@" in (tmp_path / "results/results.yaml").read_text()
+        assert "digest: builtin:set-labels/" in (tmp_path / "results/results.yaml").read_text()
     finally:
         running.terminate()
         running.wait()
