@@ -290,12 +290,16 @@ def rejection(log: Iterable[Event]) -> Rejected | None:
 
 
 def first_sight(log: Iterable[Event]) -> Seen | None:
-    """When the proposal was first seen; of several sightings what is strictest in each."""
-    found = sorted((e for e in log if isinstance(e, Seen)), key=order)
+    """When the proposal was first seen; of several sightings what is strictest in each.
+
+    The earliest tells the head. Only what is taken over from it as it is decides which one that is:
+    otherwise a sighting that `compact` made stricter would lose to another than it did before.
+    """
+    found = [e for e in log if isinstance(e, Seen)]
     if not found:
         return None
     return replace(
-        found[0],
+        min(found, key=lambda e: (e.at, e.head, e.mark)),
         adopted=any(e.adopted for e in found),
         comments=max(e.comments for e in found),
         reviews=max(e.reviews for e in found),

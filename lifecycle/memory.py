@@ -92,7 +92,7 @@ class Memory:
     def tampered(self) -> tuple[Tampered, ...]:
         """What was done to our comments, by their numbers."""
         found = (e for e in self.log if isinstance(e, Tampered))
-        return tuple(sorted(found, key=lambda e: (e.comment, e.comments, e.reviews, e.what)))
+        return tuple(sorted(found, key=lambda e: (e.comment, events.order(e))))
 
     def refreshed_by(self, approval: Approval) -> bool:
         """This approval was given after all that was done to our comments."""

@@ -85,7 +85,13 @@ EVENTS = st.one_of(
     ),
     st.builds(Reported, merge=st.sampled_from(["c" * 40, "d" * 40])),
     st.builds(
-        Seen, at=SECONDS, adopted=st.booleans(), comments=NUMBERS, head=st.sampled_from("xy")
+        Seen,
+        at=SECONDS,
+        adopted=st.booleans(),
+        comments=NUMBERS,
+        reviews=NUMBERS,
+        head=st.sampled_from("xy"),
+        mark=st.sampled_from("mn"),
     ),
     st.builds(
         Tampered,
@@ -115,7 +121,7 @@ def test_order_and_repetition_make_no_difference(log: list[Event], more: object)
     assert replayed(shuffled) == replayed(log)
 
 
-@settings(max_examples=400)
+@settings(max_examples=max(400, settings().max_examples))
 @given(one=LOGS, other=LOGS)
 def test_what_compaction_leaves_out_makes_no_difference_in_any_union(
     one: frozenset[Event], other: frozenset[Event]
@@ -127,6 +133,35 @@ def test_what_compaction_leaves_out_makes_no_difference_in_any_union(
     assert replayed(compact(one) | compact(other)) == whole
     assert replayed(compact(one | other)) == whole
     assert compact(compact(one)) == compact(one)
+
+
+def test_a_sighting_made_stricter_is_still_the_same_sighting() -> None:
+    """Fails when the text of a sighting orders it: joined with another it would sort elsewhere."""
+    at = NOW + timedelta(seconds=1)
+    one = frozenset({Seen(at=at, adopted=True, comments=1, head="y")})
+    other = frozenset(
+        {
+            Seen(at=at, adopted=False, comments=2, head="x"),
+            Seen(at=at, adopted=True, comments=1, head="x"),
+        }
+    )
+
+    assert replayed(compact(one) | compact(other)) == replayed(one | other)
+    assert events.first_sight(one | other) == Seen(at=at, adopted=True, comments=2, head="x")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_was_done_to_comments_is_listed_in_one_order(order: int) -> None:
+    """Fails when two edits of one comment are listed as the set happens to hold them."""
+    done = [
+        Tampered(comment=4, what=Lost.EDITED, edited_at=at, comments=2, reviews=6)
+        for at in (NOW, NOW + timedelta(seconds=1), NOW + timedelta(seconds=2))
+    ][::order]
+    found = [Memory(frozenset(done[n:] + done[:n])).tampered for n in range(3)]
+
+    assert {tuple(e.edited_at for e in listed) for listed in found} == {
+        tuple(NOW + timedelta(seconds=n) for n in range(3))
+    }
 
 
 @given(log=LOGS)
