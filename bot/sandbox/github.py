@@ -24,11 +24,15 @@ from bot.sandbox import (
     github_branches,
     github_checks,
     github_commits,
+    github_forks,
     github_git,
+    github_hooks,
     github_issues,
     github_orgs,
     github_pulls,
+    github_releases,
     github_repos,
+    github_review_comments,
     github_rules,
     github_timeline,
     graphql,
@@ -39,6 +43,7 @@ from bot.sandbox.errors import GitError, RefusedError, not_found
 from bot.sandbox.faults import Call, Failure, Faults, Plan
 from bot.sandbox.fields import parsed
 from bot.sandbox.github_json import Links
+from bot.sandbox.hooks import Hooks
 from bot.sandbox.routing import Answer, Request, Route, find, named, query_of, route
 from bot.sandbox.state import State
 
@@ -48,11 +53,15 @@ OPERATIONS = (
     github_branches,
     github_checks,
     github_commits,
+    github_forks,
     github_git,
+    github_hooks,
     github_issues,
     github_orgs,
     github_pulls,
+    github_releases,
     github_repos,
+    github_review_comments,
     github_rules,
     github_timeline,
 )
@@ -108,8 +117,11 @@ class _Asked:
 class GitHub:
     """The API door."""
 
-    def __init__(self, state: State, links: Links, accounts: Accounts, faults: Faults) -> None:
+    def __init__(
+        self, state: State, links: Links, accounts: Accounts, faults: Faults, hooks: Hooks
+    ) -> None:
         self._state = state
+        self._hooks = hooks
         self._links = links
         self._accounts = accounts
         self._faults = faults
@@ -224,6 +236,7 @@ class GitHub:
             state=state,
             links=self._links,
             accounts=self._accounts,
+            hooks=self._hooks,
             caller=caller,
             method=asked.method,
             path=asked.path,

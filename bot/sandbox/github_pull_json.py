@@ -242,7 +242,7 @@ def pull(
         "mergeable_state": mergeable[1],
         "merged_by": basic.user_or_none(links, made.merged_by),
         "comments": len(made.comments),
-        "review_comments": 0,
+        "review_comments": len(made.remarks),
         "maintainer_can_modify": made.maintainer_can_modify,
         "commits": len(state.pulls.commits(made)),
         "additions": sum(f.additions for f in files),

@@ -17,6 +17,9 @@ class Delivery:
     url: str
     headers: dict[str, str]
     body: bytes
+    hook_id: int
+    installation_id: int | None = None
+    repository_id: int | None = None
 
     @property
     def name(self) -> str:

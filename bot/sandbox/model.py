@@ -107,6 +107,20 @@ class App:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
+class RepoHook:
+    """A webhook that a repository has by itself, without an App."""
+
+    id: int
+    repo: Repository
+    url: str
+    secret: str
+    events: tuple[str, ...]
+    active: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class Installation:
     """An App on an account, for chosen repositories."""
 
@@ -261,6 +275,7 @@ class Pull(Thread):
     merged_by: User | None = None
     merge_commit_sha: str | None = None
     reviews: list[Review] = field(default_factory=list)
+    remarks: list[ReviewComment] = field(default_factory=list)
     requested_reviewers: list[User] = field(default_factory=list)
     merge_base: str | None = None
     mergeable_for: tuple[str, str] | None = None
@@ -281,6 +296,39 @@ class Pull(Thread):
     def head_owner(self) -> str:
         """Login of the head's owner; "unknown" when the fork is gone."""
         return self.head_repo.owner.login if self.head_repo else "unknown"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ReviewComment:
+    """A remark at a line of a file; `answers` is the number of the remark that it answers."""
+
+    id: int
+    user: User
+    body: str
+    path: str
+    line: int | None
+    side: str
+    commit_id: str
+    answers: int | None
+    created_at: datetime
+    updated_at: datetime
+    edit: Edit | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Release:
+    """A release; a draft has no `published_at`, and no tag is made for it."""
+
+    id: int
+    tag: str
+    target: str
+    name: str | None
+    body: str | None
+    draft: bool
+    prerelease: bool
+    author: User
+    created_at: datetime
+    published_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -397,6 +445,8 @@ class Repository:
     statuses: list[Status] = field(default_factory=list)
     protections: dict[str, Protection] = field(default_factory=dict)
     rulesets: dict[int, Ruleset] = field(default_factory=dict)
+    hooks: dict[int, RepoHook] = field(default_factory=dict)
+    releases: dict[int, Release] = field(default_factory=dict)
     activity: list[Activity] = field(default_factory=list)
 
     @property

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from bot.sandbox.accounts import NEEDS, Accounts, Caller, Need
@@ -17,7 +17,10 @@ from bot.sandbox.github_json import Links
 from bot.sandbox.model import App, Repository, User
 from bot.sandbox.state import State
 
-_GREEDY = ("path", "ref", "branch", "basehead")
+if TYPE_CHECKING:
+    from bot.sandbox.hooks import Hooks
+
+_GREEDY = ("path", "ref", "branch", "basehead", "tag")
 """Parameters that may hold slashes (forge.md 1, "Transport")."""
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -43,6 +46,7 @@ class Request:
         state: The forge's memory as this request sees it (an older one under a fault).
         links: Where the forge answers.
         accounts: Mints tokens.
+        hooks: Webhooks and what went out.
         caller: Who asks.
         method: HTTP method.
         path: Path below `/api/v3`, still quoted.
@@ -56,6 +60,7 @@ class Request:
     state: State
     links: Links
     accounts: Accounts
+    hooks: Hooks
     caller: Caller
     method: str
     path: str
@@ -225,6 +230,20 @@ def cursor_page(request: Request, items: Sequence[Any], key: Callable[[Any], int
     if part and first > 0:
         links.append(f'<{list_url(kept, before=_cursor(key(part[0])))}>; rel="prev"')
     return Answer(body=part, headers={"Link": ", ".join(links)} if links else {})
+
+
+def pages_of(
+    request: Request, items: Sequence[Any], key: Callable[[Any], int], name: str
+) -> Answer:
+    """One page of a list that goes one way by a cursor of the given name."""
+    query = {k: v for k, v in request.query.items() if k != name}
+    if request.query.get(name):
+        query["after"] = request.query[name]
+    listed = cursor_page(replace(request, query=query), items, key)
+    link = listed.headers.get("Link", "").partition(", ")[0]
+    if 'rel="next"' not in link:
+        return Answer(body=listed.body)
+    return Answer(body=listed.body, headers={"Link": link.replace("after=", f"{name}=")})
 
 
 def _cursor(number: int) -> str:

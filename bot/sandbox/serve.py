@@ -56,7 +56,7 @@ class Sandbox:
         self.accounts = Accounts(self.state)
         self.faults = Faults(self.state)
         self.hooks = Hooks(self.state, self.links, self.faults.hooks)
-        self._github = GitHub(self.state, self.links, self.accounts, self.faults)
+        self._github = GitHub(self.state, self.links, self.accounts, self.faults, self.hooks)
         self._git = GitHttp(self.state, self.store, self.accounts, self.faults, self.web_url)
         self._pages: App = Pages(self.state).app
         self._server = uvicorn.Server(

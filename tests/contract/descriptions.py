@@ -125,6 +125,15 @@ UNDESCRIBED = frozenset(
         ("DELETE", "/issues/{issue_number}/assignees"),
         ("PUT", "/issues/{issue_number}/lock"),
         ("DELETE", "/issues/{issue_number}/lock"),
+        ("POST", "/pulls/{pull_number}/comments/{comment_id}/replies"),
+        ("GET", "/pulls/comments"),
+        ("GET", "/pulls/comments/{comment_id}"),
+        ("PATCH", "/pulls/comments/{comment_id}"),
+        ("DELETE", "/pulls/comments/{comment_id}"),
+        ("DELETE", "/releases/{release_id}"),
+        ("GET", "/forks"),
+        ("POST", "/forks"),
+        ("POST", "/merge-upstream"),
     )
 )
 """Operations of GitHub's that the description we have leaves out; only their errors are checked."""

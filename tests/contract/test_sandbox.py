@@ -325,6 +325,54 @@ def ask_organizations(walk: Walk) -> None:
         state.commit_files(repo, "main", [made], "A", actor=state.user("author"))
 
 
+def keep_hooks(walk: Walk) -> None:
+    """The App's webhook and a repository's, with their deliveries."""
+    app, owner = walk.as_app(), walk.people["owner"]
+    walk.ask(app, "GET", "/app/hook/config")
+    walk.ask(app, "PATCH", "/app/hook/config", secret="other")
+    assert walk.forge.hooks.idle()
+    first = walk.ask(app, "GET", "/app/hook/deliveries?per_page=2")[0]
+    address = f"/app/hook/deliveries/{first['id']}"
+    assert walk.ask(app, "GET", address)["guid"] == first["guid"]
+    walk.ask(app, "POST", f"{address}/attempts", 202)
+    walk.ask(app, "GET", "/app/hook/deliveries/x", 422)
+    config = {"url": "http://127.0.0.1:9/own", "content_type": "json", "secret": "s"}
+    fields = {"name": "web", "config": config, "events": ["push", "issues"]}
+    hook = walk.ask(owner, "POST", f"{REPO}/hooks", 201, **fields)
+    walk.ask(owner, "POST", f"{REPO}/hooks", 422, **fields)
+    own = f"{REPO}/hooks/{hook['id']}"
+    walk.ask(owner, "PATCH", own, add_events=["create"], remove_events=["issues"], active=True)
+    walk.ask(owner, "POST", f"{own}/pings", 204)
+    assert walk.forge.hooks.idle()
+    listed = walk.ask(owner, "GET", f"{own}/deliveries")
+    assert [one["event"] for one in listed] == ["ping", "ping"]
+    walk.ask(owner, "GET", f"{own}/deliveries/{listed[0]['id']}")
+    walk.ask(owner, "POST", f"{own}/deliveries/{listed[0]['id']}/attempts", 202)
+    for path in (own, f"{REPO}/hooks"):
+        walk.ask(owner, "GET", path)
+    walk.ask(owner, "DELETE", own, 204)
+
+
+def release_and_remark(walk: Walk) -> None:
+    """Releases, and remarks at lines of a pull request."""
+    author = walk.people["author"]
+    fields = {"tag_name": "net/core/v7", "name": "Seven", "body": "text", "draft": True}
+    draft = walk.ask(author, "POST", f"{REPO}/releases", 201, **fields)
+    walk.ask(author, "GET", f"{REPO}/releases/latest", 404)
+    walk.ask(author, "PATCH", f"{REPO}/releases/{draft['id']}", draft=False)
+    walk.ask(author, "POST", f"{REPO}/releases", 422, **fields)
+    for path in ("", "/latest", "/tags/net/core/v7", f"/{draft['id']}"):
+        walk.ask(author, "GET", f"{REPO}/releases{path}")
+    pull = open_pull(walk, "drafts/net/core/remarks", "other\n")
+    address = f"{REPO}/pulls/{pull['number']}/comments"
+    at = {"path": "net/core/service.yaml", "commit_id": pull["head"]["sha"], "body": "why?"}
+    made = walk.ask(author, "POST", address, 201, **at, line=1)
+    walk.ask(author, "POST", address, 422, **at | {"path": "nowhere"}, line=1)
+    walk.ask(author, "POST", address, 201, **at, in_reply_to=made["id"])
+    walk.ask(author, "GET", address)
+    walk.ask(author, "PATCH", f"{REPO}/pulls/{pull['number']}", state="closed")
+
+
 def keep_issues(walk: Walk) -> None:
     """Issues, people and labels on them, and reviewers of a pull request."""
     author, owner = walk.people["author"], walk.people["owner"]
@@ -516,6 +564,8 @@ def test_every_operation_and_webhook_keeps_to_the_description(walk: Walk) -> Non
     live(walk, pull)
     close_and_fork(walk)
     keep_issues(walk)
+    keep_hooks(walk)
+    release_and_remark(walk)
     write_objects(walk)
     ask_organizations(walk)
     walk.watch.verify()
