@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING
 
 from bot.sandbox import git as gitlib
 from bot.sandbox import limits
+from bot.sandbox.check_records import Annotation, CheckRun, CheckSuite, Status
 from bot.sandbox.errors import RefusedError, custom, not_found, plain
-from bot.sandbox.model import (
-    Annotation,
-    App,
-    CheckRun,
-    CheckSuite,
-    Pull,
-    RefChange,
-    Repository,
-    Status,
-    User,
-)
+from bot.sandbox.model import App, Pull, RefChange, Repository, User
 
 if TYPE_CHECKING:
     from bot.sandbox.state import State

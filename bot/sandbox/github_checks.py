@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bot.sandbox import github_pull_json as more
+from bot.sandbox.check_records import Annotation, CheckRun, CheckSuite
 from bot.sandbox.checks import Wish
 from bot.sandbox.errors import RefusedError, plain
 from bot.sandbox.fields import Fields
-from bot.sandbox.model import Annotation, CheckRun, CheckSuite
 from bot.sandbox.routing import Answer, Request, page, route
 
 _REPO = "/repos/{owner}/{repo}"

@@ -9,11 +9,10 @@ from urllib.parse import quote
 
 from bot.sandbox import checks as rules
 from bot.sandbox import github_json as basic
+from bot.sandbox.check_records import CheckRun, CheckSuite, Status
 from bot.sandbox.diffs import FileDiff
 from bot.sandbox.github_json import Json, Links, stamp, stamp_or_none
 from bot.sandbox.model import (
-    CheckRun,
-    CheckSuite,
     Comment,
     Issue,
     Label,
@@ -22,7 +21,6 @@ from bot.sandbox.model import (
     Repository,
     Review,
     Role,
-    Status,
     Thread,
     User,
 )

@@ -86,7 +86,7 @@ class Pulls:
         if self._state.role(head_repo, user) < Role.WRITE and user.app is None:
             raise RefusedError(403, "Must have push access to the head repository.")
         self._refuse_double(repo, head_repo, head_ref, base)
-        self._bring(repo, head_repo, head_sha)
+        self.bring(repo, head_repo, head_sha)
         if gitlib.contains(self._state.git(repo), base_sha, head_sha):
             raise custom("PullRequest", f"No commits between {base} and {head}")
         now = self._state.now()
@@ -108,8 +108,8 @@ class Pulls:
             maintainer_can_modify=maintainer_can_modify and head_repo is not repo,
         )
         repo.pulls[pull.number] = pull
-        self._publish_head(pull)
-        self._note(pull, user, "opened", "opened this pull request")
+        self.publish_head(pull)
+        self.note(pull, user, "opened", "opened this pull request")
         self._state.emit("pull_request", "opened", repo, user, pull=pull)
         return pull
 
@@ -132,7 +132,7 @@ class Pulls:
             raise invalid("PullRequest", "title", "missing_field")
         changes: dict[str, object] = {}
         if title is not None and title != pull.title:
-            self._note(
+            self.note(
                 pull,
                 user,
                 "renamed",
@@ -160,7 +160,7 @@ class Pulls:
         """Close without merging."""
         pull.state, pull.closed_at = "closed", self._state.now()
         pull.updated_at = pull.closed_at
-        self._note(pull, user, "closed", "closed this pull request")
+        self.note(pull, user, "closed", "closed this pull request")
         self._state.emit("pull_request", "closed", pull.repo, user, pull=pull)
 
     def set_draft(self, pull: Pull, user: User, draft: bool) -> None:
@@ -174,7 +174,7 @@ class Pulls:
         pull.draft, pull.updated_at = draft, self._state.now()
         action = "converted_to_draft" if draft else "ready_for_review"
         words = "marked this as a draft" if draft else "marked this as ready for review"
-        self._note(pull, user, "convert_to_draft" if draft else action, words)
+        self.note(pull, user, "convert_to_draft" if draft else action, words)
         self._state.emit("pull_request", action, pull.repo, user, pull=pull)
 
     def review(
@@ -244,7 +244,7 @@ class Pulls:
         note = {"review": review.id, "message": message, "state": review.state.lower()}
         review.state, review.updated_at = "DISMISSED", self._state.now()
         words = f"dismissed a review: {message}"
-        self._note(review.pull, user, "review_dismissed", words, **note)
+        self.note(review.pull, user, "review_dismissed", words, **note)
         self._state.emit("pull_request_review", "dismissed", review.pull.repo, user, review=review)
 
     def merge(
@@ -279,7 +279,7 @@ class Pulls:
         change = RefChange(ref=f"refs/heads/{pull.base_ref}", before=base, after=done)
         if not self._state.git(pull.repo).move([change]):
             raise RefusedError(405, "Base branch was modified. Review and try the merge again.")
-        self._merged(pull, user, done, base)
+        self.merged(pull, user, done, base)
         self._state.refs_changed(pull.repo, [change], user, ActivityKind.PR_MERGE)
         return done
 
@@ -302,7 +302,7 @@ class Pulls:
         if not self._state.git(repo).move([change]):
             raise RefusedError(405, "Base branch was modified. Review and try the merge again.")
         for pull, made, before in merges:
-            self._merged(pull, user, made, before)
+            self.merged(pull, user, made, before)
         self._state.refs_changed(repo, [change], user, ActivityKind.MERGE_QUEUE_MERGE)
         return tip
 
@@ -389,88 +389,16 @@ class Pulls:
         base = pull.repo.branch(pull.base_ref) or pull.base_sha
         return gitlib.merge_base(self._state.git(pull.repo), base, pull.head_sha)
 
-    def branch_moved(self, repo: Repository, change: RefChange, actor: User) -> None:
-        """Follow a branch that moved or went: heads, then bases."""
-        branch = change.ref.removeprefix("refs/heads/")
-        for target in list(self._state.data.repositories.values()):
-            for pull in list(target.pulls.values()):
-                if pull.state != "open":
-                    self._head_of_closed_moved(pull, repo, change, actor)
-                elif pull.head_repo is repo and pull.head_ref == branch:
-                    self._head_moved(pull, change, actor)
-                elif target is repo and pull.base_ref == branch:
-                    self._base_moved(pull, change, actor)
-
-    def _head_of_closed_moved(
-        self, pull: Pull, repo: Repository, change: RefChange, actor: User
-    ) -> None:
-        if pull.head_repo is not repo or change.ref != f"refs/heads/{pull.head_ref}":
-            return
-        if gitlib.deleted(change):
-            self._note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
-        elif gitlib.created(change) and change.after == pull.head_sha:
-            self._note(pull, actor, "head_ref_restored", f"restored {pull.head_ref}")
-
-    def _head_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
-        if gitlib.deleted(change):
-            self._note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
-            self.close(pull, actor)
-            return
-        if pull.head_repo is not None:
-            self._bring(pull.repo, pull.head_repo, change.after)
-        pull.head_sha, pull.updated_at = change.after, self._state.now()
-        self._publish_head(pull)
-        base = pull.repo.branch(pull.base_ref)
-        pull.base_sha = base or pull.base_sha
-        forced = pull.head_repo is not None and self._state.forced(pull.head_repo, change)
-        kind = "head_ref_force_pushed" if forced else "pushed"
-        words = f"pushed {change.after[:7]}"
-        self._note(pull, actor, kind, words, before=change.before, after=change.after)
-        self._state.emit(
-            "pull_request",
-            "synchronize",
-            pull.repo,
-            actor,
-            pull=pull,
-            before=change.before,
-            after=change.after,
-        )
-        self._dismiss_stale(pull, actor)
-        if base and gitlib.contains(self._state.git(pull.repo), base, change.after):
-            self.close(pull, actor)  # a head without commits of its own ends the pull request
-
-    def _base_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
-        if gitlib.deleted(change):
-            self.close(pull, actor)
-            return
-        git = self._state.git(pull.repo)
-        if self._state.forced(pull.repo, change):
-            words = f"pushed {change.after[:7]} to {pull.base_ref} by force"
-            detail = {"before": change.before, "after": change.after}
-            self._note(pull, actor, "base_ref_force_pushed", words, **detail)
-        if gitlib.contains(git, change.after, pull.head_sha):
-            landed = merging.landing(git, change.after, pull.head_sha)
-            self._merged(pull, actor, landed, change.before)
-
-    def _merged(self, pull: Pull, user: User, commit: str, base: str) -> None:
+    def merged(self, pull: Pull, user: User, commit: str, base: str) -> None:
+        """Take note of a merge as `commit`, into a base that stood at `base`."""
         pull.merge_base = gitlib.merge_base(self._state.git(pull.repo), base, pull.head_sha)
         pull.base_sha = base
         pull.state, pull.merge_commit_sha = "closed", commit
         pull.merged_at = pull.closed_at = pull.updated_at = self._state.now()
         pull.merged_by = user
         words = f"merged commit {commit[:7]} into {pull.base_ref}"
-        self._note(pull, user, "merged", words, commit=commit)
+        self.note(pull, user, "merged", words, commit=commit)
         self._state.emit("pull_request", "closed", pull.repo, user, pull=pull)
-
-    def _dismiss_stale(self, pull: Pull, actor: User) -> None:
-        if not self._state.rules.dismisses_stale(pull.repo, pull.base_ref):
-            return
-        for review in pull.reviews:
-            if review.state == "APPROVED":
-                review.state, review.updated_at = "DISMISSED", self._state.now()
-                self._state.emit(
-                    "pull_request_review", "dismissed", pull.repo, actor, review=review
-                )
 
     def _refresh(self, pull: Pull, base: str) -> None:
         if pull.mergeable_for != (base, pull.head_sha):
@@ -499,7 +427,7 @@ class Pulls:
                 words = "The pull request was merged."
             raise custom("PullRequest", f"state cannot be changed. {words}", "state")
         if pull.head_repo is not None:
-            self._bring(pull.repo, pull.head_repo, tip)
+            self.bring(pull.repo, pull.head_repo, tip)
         if not gitlib.contains(self._state.git(pull.repo), tip, pull.head_sha):
             words = f"The {pull.head_ref} branch was force-pushed or recreated."
             raise custom("PullRequest", f"state cannot be changed. {words}", "state")
@@ -507,14 +435,14 @@ class Pulls:
             self._refuse_double(pull.repo, pull.head_repo, pull.head_ref, pull.base_ref)
         pull.state, pull.closed_at, pull.head_sha = "open", None, tip
         pull.updated_at = self._state.now()
-        self._note(pull, user, "reopened", "reopened this pull request")
+        self.note(pull, user, "reopened", "reopened this pull request")
         self._state.emit("pull_request", "reopened", pull.repo, user, pull=pull)
 
     def _retarget(self, pull: Pull, user: User, base: str) -> dict[str, object]:
         sha = pull.repo.branch(base)
         if sha is None:
             raise invalid("PullRequest", "base")
-        self._note(
+        self.note(
             pull,
             user,
             "base_ref_changed",
@@ -550,18 +478,21 @@ class Pulls:
                     f"A pull request already exists for {head_repo.owner.login}:{head_ref}.",
                 )
 
-    def _bring(self, repo: Repository, head_repo: Repository, sha: str) -> None:
+    def bring(self, repo: Repository, head_repo: Repository, sha: str) -> None:
+        """Bring a commit over from a fork."""
         if head_repo is not repo:
             self._state.git(repo).fetch(self._state.git(head_repo), sha)
 
-    def _publish_head(self, pull: Pull) -> None:
+    def publish_head(self, pull: Pull) -> None:
+        """Let `refs/pull/N/head` stand at the head."""
         self._state.git(pull.repo).point(f"refs/pull/{pull.number}/head", pull.head_sha)
 
     def _need(self, repo: Repository, user: User, role: Role) -> None:
         if self._state.role(repo, user) < role:
             raise RefusedError(403, "Must have admin rights to Repository.")
 
-    def _note(self, pull: Pull, actor: User, kind: str, text: str, **detail: object) -> None:
+    def note(self, pull: Pull, actor: User, kind: str, text: str, **detail: object) -> None:
+        """Write an event into the timeline; see `TimelineEvent`."""
         pull.events.append(
             TimelineEvent(
                 id=self._state.next_id(),

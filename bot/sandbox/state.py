@@ -26,6 +26,7 @@ from bot.sandbox import git as gitlib
 from bot.sandbox.administration import Administration
 from bot.sandbox.checks import Checks
 from bot.sandbox.errors import RefusedError, not_found
+from bot.sandbox.following import Following
 from bot.sandbox.git_protocol import Git, GitStore, NewCommit
 from bot.sandbox.issues import Issues
 from bot.sandbox.model import (
@@ -92,6 +93,7 @@ class State:
         self.activity_shown: Callable[[Activity], bool] = _shown_at_once
         """Whether an entry of the activity log is shown yet; a fault can let entries be late."""
         self.pulls = Pulls(self)
+        self.following = Following(self)
         self.issues = Issues(self)
         self.talk = Talk(self)
         self.checks = Checks(self)
@@ -436,7 +438,7 @@ class State:
                 self._announce(repo, change, actor)
         for change in changes:
             if change.ref.startswith("refs/heads/"):
-                self.pulls.branch_moved(repo, change, actor)
+                self.following.branch_moved(repo, change, actor)
                 self.checks.pushed(repo, change, actor)
 
     def commit_files(

@@ -13,20 +13,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from bot.sandbox import git as gitlib
+from bot.sandbox.check_records import CheckRun
 from bot.sandbox.checks import GOOD
 from bot.sandbox.errors import not_found
 from bot.sandbox.markup import Note, ShownDiff, shown_diff
-from bot.sandbox.model import (
-    CheckRun,
-    Comment,
-    Pull,
-    Reaction,
-    Repository,
-    Review,
-    Role,
-    TimelineEvent,
-    User,
-)
+from bot.sandbox.model import Comment, Pull, Reaction, Repository, Review, Role, TimelineEvent, User
 from bot.sandbox.objects import Commit, TreeEntry
 from bot.sandbox.state import State
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from bot.sandbox.check_records import Annotation
 from bot.sandbox.checks import Wish
 from bot.sandbox.git import BareStore
-from bot.sandbox.model import Annotation, Pull
+from bot.sandbox.model import Pull
 from bot.sandbox.state import FileChange, State
 
 README = (
