@@ -183,7 +183,7 @@ def _validate(proposal: Proposal) -> Shown:
         status=Status.COMPLETED,
         conclusion=Conclusion.FAILURE if bad else Conclusion.SUCCESS,
         title=messages.blocking_findings(len(bad)) if bad else messages.IS_VALID,
-        summary=messages.findings(findings),
+        summary=messages.findings(sorted(findings, key=summary.severity_first)),
         # What a function did is in the text; at the lines stands what people should look at.
         annotations=tuple(f for f in findings if f.severity is not Severity.INFO),
     )

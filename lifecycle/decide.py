@@ -173,11 +173,14 @@ def _first_sight(proposal: Proposal, remembered: Memory) -> list[Seen]:
     """
     if remembered.seen or proposal.looked_at is None or proposal.closed:
         return []
+    opened = proposal.opened_at
+    adopted = proposal.adopted_at and proposal.adopted_at.replace(microsecond=0)
     before_us = (
         not remembered.log
-        and proposal.opened_at is not None
-        and proposal.adopted_at is not None
-        and proposal.opened_at <= proposal.adopted_at
+        and opened is not None
+        and adopted is not None
+        # Forges tell whole seconds; what the bot opens in the second of its coming is no older.
+        and (opened < adopted or (opened == adopted and not proposal.author.bot))
     )
     fresh = memory.summary_of(proposal) is None
     return [

@@ -31,7 +31,7 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
     found += proposal.configuration
     if found and proposal.stage is not Stage.PUBLISHED:
-        parts.append("**Findings**\n\n" + m.findings(sorted(found, key=_severity_first)))
+        parts.append("**Findings**\n\n" + m.findings(sorted(found, key=severity_first)))
     parts += [_ending(facts, proposal), _packages(proposal), _tag_notes(proposal)]
     parts.append(_changes(proposal))
     if waits:
@@ -109,7 +109,7 @@ def _about(proposal: Proposal, about: str) -> str:
         )
     parts = [f"about {m.code(about)}:"]
     if found:
-        parts.append("**Findings**\n\n" + m.findings(sorted(found, key=_severity_first)))
+        parts.append("**Findings**\n\n" + m.findings(sorted(found, key=severity_first)))
     if lines:
         parts.append("**Changes**\n\n" + "\n".join(m.change_list(lines)))
     return "\n\n".join(parts)
@@ -255,6 +255,7 @@ def _ending(facts: Facts, proposal: Proposal) -> str:
             return ""
 
 
-def _severity_first(found: Finding) -> tuple[int, str, int, str]:
+def severity_first(found: Finding) -> tuple[int, str, int, str]:
+    """Sort key of findings for people: what blocks first, then by place."""
     order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
     return (order[found.severity], found.place.path, found.place.line or 0, found.message)

@@ -1,23 +1,32 @@
-"""Takes the README's pictures from a running playground or demo.
+"""Takes the README's pictures from the demo: `python -m tests.screenshots`. Needs Chromium.
 
-`make playground INFO=info.json` (or the demo) in one terminal, then
-`python -m tests.screenshots info.json docs/images`. Needs Chromium.
+Beside each picture it writes what stands on the page, so that a test (`tests/test_screenshots.py`)
+tells when the demo says something else than its pictures show.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import hashlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
+from bot.cli.demo import Story
+from bot.cli.playground import Playground
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 QUIET = (
     "--headless",
@@ -31,8 +40,8 @@ QUIET = (
     "--hide-scrollbars",
     "--force-device-scale-factor=1.5",
 )
-PATIENCE = 60
-"""Seconds that one picture may take."""
+PATIENCE = 30
+"""Seconds that one picture may take, or a page to say what it should."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,56 +50,119 @@ class Picture:
 
     Attributes:
         name: File name without its ending.
+        moment: When in the demo's story.
         page: Path below the pull request's page.
         height: Height of the window, in CSS pixels.
-        dark: Whether to take it in dark colours.
+        width: Its width.
     """
 
     name: str
+    moment: str
     page: str
     height: int
-    dark: bool = False
+    width: int = 1280
 
 
 PICTURES = (
-    Picture(name="pull-request", page="", height=1500),
-    Picture(name="checks", page="/checks", height=1400),
+    Picture(name="checks", moment="objection", page="/checks", height=1160),
+    Picture(name="pull-request", moment="refusal", page="", height=1240),
+    Picture(name="phone", moment="objection", page="", height=1400, width=390),
 )
 
-
-def newest_pull(info: Mapping[str, Any], repository: str) -> int:
-    """Return the number of the newest pull request, open or closed.
-
-    Raises:
-        SystemExit: There is none yet.
-    """
-    token = info["users"][0]["token"]
-    request = urllib.request.Request(
-        f"{info['api_url']}/repos/{repository}/pulls?state=all&per_page=1",
-        headers={"Authorization": f"token {token}", "User-Agent": "porchbot-screenshots"},
-    )
-    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-        found = json.load(answer)
-    if not found:
-        raise SystemExit(f"{repository} has no pull request yet: drive the playground first")
-    return int(found[0]["number"])
+Look = Callable[[Picture, str], None]
+"""Given a picture to take, and the address of its page."""
 
 
-def take(browser: str, address: str, picture: Picture, target: Path) -> None:
+def story(console: Console, look: Look, repository: Path | None = None) -> None:
+    """Run the demo, and look at each picture's page at its moment."""
+    with Playground(repository) as playground:
+        info = playground.info()
+
+        def watch(moment: str, number: int) -> None:
+            for picture in PICTURES:
+                if picture.moment == moment:
+                    look(picture, _address(info, number, picture))
+
+        Story(info, console, watch).tell()
+
+
+def _address(info: Mapping[str, Any], number: int, picture: Picture) -> str:
+    repository = info["repositories"][0]["full_name"]
+    return f"{info['web_url']}/{repository}/pull/{number}{picture.page}"
+
+
+def page(address: str) -> str:
+    """Return what a page says now."""
+    with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
+        return text_of(answer.read().decode())
+
+
+def at_rest(address: str) -> str:
+    """Return what a page says once it has said the same for two seconds."""
+    text, since = page(address), time.monotonic()
+    while time.monotonic() < since + 2:
+        time.sleep(0.2)
+        newer = page(address)
+        if newer != text:
+            text, since = newer, time.monotonic()
+    return text
+
+
+class _Text(HTMLParser):
+    """Collects what stands in the main part of a page, a line for each piece of text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self._skipped = 0
+        self._main = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._main = self._main or tag == "main"
+        self._skipped += tag in _UNSEEN
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skipped -= tag in _UNSEEN
+
+    def handle_data(self, data: str) -> None:
+        if self._main and not self._skipped and data.strip():
+            self.lines.append(" ".join(data.split()))
+
+
+_UNSEEN = frozenset({"script", "style", "svg", "time"})
+
+
+def text_of(html: str) -> str:
+    """Return what a page says, without what differs from run to run: times and commits."""
+    reader = _Text()
+    reader.feed(html)
+    return re.sub(r"\b[0-9a-f]{7,40}\b", "(commit)", "\n".join(reader.lines)) + "\n"
+
+
+def said(picture: Picture) -> Path:
+    """Where the text of a picture's page is kept: the digest of the picture, then the text."""
+    return FOLDER / f"{picture.name}.txt"
+
+
+def digest(picture: Picture) -> str:
+    """Digest of a picture, so that its text is kept with no other."""
+    return hashlib.sha256((FOLDER / f"{picture.name}.png").read_bytes()).hexdigest()
+
+
+def take(browser: str, address: str, picture: Picture) -> None:
     """Take one picture.
 
     Raises:
         SystemExit: The browser made none.
     """
-    dark = ("--blink-settings=preferredColorScheme=0",) if picture.dark else ()
+    target = FOLDER / f"{picture.name}.png"
     with tempfile.TemporaryDirectory() as profile:
         done = subprocess.run(
             [
                 browser,
                 *QUIET,
-                *dark,
                 f"--user-data-dir={profile}",
-                f"--window-size=1280,{picture.height}",
+                f"--window-size={picture.width},{picture.height}",
                 f"--screenshot={target}",
                 address,
             ],
@@ -104,24 +176,18 @@ def take(browser: str, address: str, picture: Picture, target: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Take all pictures; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("info", type=Path, help="the file that the playground wrote")
-    parser.add_argument("folder", type=Path, help="where the pictures go")
-    parser.add_argument("--pull", type=int, help="number of the pull request; the newest if none")
-    given = parser.parse_args(arguments)
+    argparse.ArgumentParser(description=__doc__).parse_args(arguments)
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
         print(f"no browser found ({', '.join(BROWSERS)}): install Chromium", file=sys.stderr)
         return 1
-    info = json.loads(given.info.read_text(encoding="utf-8"))
-    repository = info["repositories"][0]["full_name"]
-    number = given.pull or newest_pull(info, repository)
-    given.folder.mkdir(parents=True, exist_ok=True)
-    for picture in PICTURES:
-        address = f"{info['web_url']}/{repository}/pull/{number}{picture.page}"
-        target = given.folder.resolve() / f"{picture.name}.png"
-        take(browser, address, picture, target)
-        print(f"{target.name}: {address}")
+
+    def look(picture: Picture, address: str) -> None:
+        text = at_rest(address)
+        take(browser, address, picture)
+        said(picture).write_text(f"{digest(picture)}\n{text}", encoding="utf-8")
+
+    story(Console(highlight=False, soft_wrap=True), look)
     return 0
 
 

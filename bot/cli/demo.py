@@ -130,11 +130,18 @@ class Story:
     Args:
         info: What a playground writes about itself.
         console: Where to tell it.
+        watch: Told of each moment worth a look, with the pull request it is about.
     """
 
-    def __init__(self, info: dict[str, Any], console: Console) -> None:
+    def __init__(
+        self,
+        info: dict[str, Any],
+        console: Console,
+        watch: Callable[[str, int], None] = lambda moment, number: None,  # noqa: ARG005 (names)
+    ) -> None:
         self._info = info
         self._console = console
+        self._watch = watch
         self._people = {
             u["login"]: Person(u["login"], u["token"], u["role"]) for u in info["users"]
         }
@@ -179,8 +186,10 @@ class Story:
         pull = self._draft(work)
         self._guardrail(pull)
         self._objection(pull)
+        self._watch("objection", pull.number)
         self._mend(work, pull)
         self._refusal(pull)
+        self._watch("refusal", pull.number)
         self._publish(pull, 1)
 
     def _draft(self, work: Path) -> PullRequest:
@@ -218,7 +227,14 @@ class Story:
         run = self._wait_check(pull.number, "porchbot/validate", "failure")
         for note in run.get_annotations():
             self._say(f"  {note.path}:{note.start_line}: {note.message}")
+            self._say(f"    {self._line(run.head_sha, note.path, note.start_line)}")
         self._say(f"Checks: {self._page(pull)}#checks")
+
+    def _line(self, commit: str, path: str, line: int) -> str:
+        """One line of a file at a commit, as it stands there."""
+        found = self._repository("author").get_contents(path, ref=commit)
+        file = found[0] if isinstance(found, list) else found
+        return file.decoded_content.decode().split("\n")[line - 1].strip()
 
     def _mend(self, work: Path, pull: PullRequest) -> None:
         self._step("author fixes it and proposes")
@@ -284,7 +300,7 @@ class Story:
         def answered() -> str | None:
             for reply in issue.get_comments():
                 if reply.id > comment.id and reply.body.startswith(f"@{login} "):
-                    return reply.body.split("<!--")[0].strip()
+                    return " ".join(reply.body.split("<!--")[0].split())
             return None
 
         return self._wait(f"an answer to {login}'s {words}", answered)

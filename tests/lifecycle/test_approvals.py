@@ -8,15 +8,18 @@ import pytest
 
 from lifecycle import memory, messages
 from lifecycle.access import Person, Role
+from lifecycle.actions import Say
 from lifecycle.approvals import Fallen, Standing, standing
+from lifecycle.decide import decide
 from lifecycle.events import Approval, Fell
-from lifecycle.facts import VALIDATE, Facts, Review, ReviewState
+from lifecycle.facts import VALIDATE, Facts, Proposal, Review, ReviewState
 from lifecycle.gates import judge
 from lifecycle.names import Sha
 from lifecycle.policy import ApproveRule, Policy
 from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,
+    BOT,
     CORE,
     FACTS,
     HEAD,
@@ -296,6 +299,19 @@ def test_what_was_approved_before_the_first_sight_of_an_old_proposal_counts_for_
     newer = said(APPROVER, "/approve", 5000)  # in the same second, but written after we looked
     again = replace(rested, comments=(*comments, newer), reviews=())
     assert why(replace(FACTS, proposals=(again,))) == "counts"
+
+
+def test_what_the_bot_opens_in_the_second_of_its_coming_is_no_older() -> None:
+    """Fails when whole seconds make the bot's own first proposal wait for one approval more."""
+    adopted = NOW + timedelta(milliseconds=300)
+    same = replace(PROPOSAL, opened_at=NOW, adopted_at=adopted, looked_at=adopted)
+
+    def waits(proposal: Proposal) -> bool:
+        said_ = [a.body for a in decide(facts(proposal)) if isinstance(a, Say)]
+        return any("a record of it" in body for body in said_)
+
+    assert waits(same)
+    assert not waits(replace(same, author=BOT, assigned=("author",)))
 
 
 def test_the_first_sweep_merges_nothing_even_where_nobody_has_to_approve() -> None:

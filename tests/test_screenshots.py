@@ -1,0 +1,37 @@
+"""The README's pictures show what the demo says."""
+
+import io
+import re
+import time
+
+from rich.console import Console
+
+from tests.screenshots import PATIENCE, PICTURES, Picture, digest, page, said, story
+
+NEW = "make new pictures: python -m tests.screenshots"
+
+
+def test_the_demo_says_what_its_pictures_show() -> None:
+    """The short-cut takes a picture once: the demo then goes on, and the README stays behind."""
+    output = io.StringIO()
+    pages: dict[str, str] = {}
+
+    def look(picture: Picture, address: str) -> None:
+        kept = said(picture).read_text(encoding="utf-8").partition("\n")[2]
+        until = time.monotonic() + PATIENCE
+        while (now := page(address)) != kept and time.monotonic() < until:
+            time.sleep(0.2)  # what the bot does next may still be under way
+        pages[picture.name] = now
+
+    story(Console(file=output, highlight=False, soft_wrap=True, width=1000), look)
+
+    for picture in PICTURES:
+        kept, _, text = said(picture).read_text(encoding="utf-8").partition("\n")
+        assert kept == digest(picture), f"{picture.name}: {NEW}"
+        assert text == pages[picture.name], f"{picture.name}: {NEW}"
+    told = [line.strip() for line in output.getvalue().split("\n")]
+    found = next(line for line in told if re.match(r"net/core/router\.yaml:\d+: ", line))
+    place = found.split(": ")[0]
+    assert place in pages["checks"].split("\n")
+    assert told[told.index(found) + 1] == '- containerPort: "http" # a name where a number belongs'
+    assert "Tags of net/core: net/core/v1, net/core/v2" in output.getvalue()
