@@ -4,7 +4,7 @@ FROM debian:bookworm-slim AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends python3 python3-venv
 COPY . /source
 RUN python3 -m venv /opt/porchbot \
- && /opt/porchbot/bin/pip install --no-cache-dir '/source[kubernetes]' \
+ && /opt/porchbot/bin/pip install --no-cache-dir '/source[server,embedded,policy,kubernetes]' \
  && /opt/porchbot/bin/python -m compileall -q /opt/porchbot/lib
 
 FROM debian:bookworm-slim
@@ -15,5 +15,8 @@ RUN apt-get update \
  && install --directory --owner porchbot /var/cache/porchbot
 COPY --from=build /opt/porchbot /opt/porchbot
 ENV PATH=/opt/porchbot/bin:/usr/local/bin:/usr/bin:/bin
+# From outside, and not only from inside of the container.
+ENV PORCHBOT_LISTEN=0.0.0.0:8080 PORCHBOT_RUNNER_LISTEN=0.0.0.0:9445
+EXPOSE 8080 9445
 USER 10001
 ENTRYPOINT ["porchbot"]

@@ -55,11 +55,11 @@ $(VENV)/bin/python:
 	$(BIN)/pip install --quiet --upgrade pip
 
 $(RUN_READY): pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --quiet --editable '.[demo]'
 	@$(COMPILE)
 	@touch $@
 
 $(DEV_READY): pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable . --group dev
+	$(BIN)/pip install --quiet --editable '.[demo]' --group dev
 	@$(COMPILE)
 	@touch $@ $(RUN_READY)

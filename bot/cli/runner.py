@@ -23,6 +23,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--listen",
     default="127.0.0.1:9445",
     show_default=True,
+    envvar="PORCHBOT_RUNNER_LISTEN",
+    show_envvar=True,
     metavar="ADDRESS",
     help="host:port, [::1]:port, or unix:/path of a socket, which its owner alone may use.",
 )

@@ -18,6 +18,7 @@ Gatekeeper" and `gator test`.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Final
 
 from cadlib import resourcelist
@@ -74,6 +75,11 @@ class _Check:
     item: int
 
 
+NO_ENGINE: Final = (
+    "the policy engine is not installed: install porchbot[policy] where functions are run"
+)
+
+
 def run(resources: ResourceList) -> Verdict:
     """Check the resources by the constraints among them."""
     items = [item for item in resources.items if resource.is_krm(item.value)]
@@ -81,6 +87,8 @@ def run(resources: ResourceList) -> Verdict:
         found = sort_results(_results(items))
     except (ConstraintError, confined.BrokenError, confined.StoppedError) as error:
         text = str(error) if isinstance(error, ConstraintError) else f"the policies: {error}"
+        if isinstance(error, confined.BrokenError) and find_spec("regorus") is None:
+            text = NO_ENGINE
         found = [verdict.result(text, "error")]
     failed = any(each["severity"] == "error" for each in found)
     log = "\n\n".join(map(_line, found)) if failed else ""

@@ -1,0 +1,69 @@
+"""What a command says when it breaks: one line, and at most a hint.
+
+A traceback is for whoever asks for it, with PORCHBOT_TRACEBACK=1.
+"""
+
+import os
+import sys
+import traceback
+
+_EXTRAS = {
+    "server": (
+        "cryptography",
+        "git",
+        "github",
+        "google",
+        "grpc",
+        "grpc_health",
+        "grpc_reflection",
+        "grpc_status",
+        "httptools",
+        "jwt",
+        "markdown_it",
+        "prometheus_client",
+        "psycopg",
+        "psycopg_pool",
+        "requests",
+        "starlette",
+        "structlog",
+        "uvicorn",
+    ),
+    "policy": ("regorus",),
+    "kubernetes": ("kubernetes",),
+    "demo": ("graphql", "jinja2", "rich"),
+}
+"""The extra of pyproject.toml that brings a module; a test compares both."""
+
+_EXTRA_OF = {module: extra for extra, modules in _EXTRAS.items() for module in modules}
+
+
+def tell(error: Exception) -> int:
+    """Write on standard error why a command ended; return its exit status.
+
+    Args:
+        error: What nobody below handled.
+    """
+    if os.environ.get("PORCHBOT_TRACEBACK"):
+        traceback.print_exception(error)
+        return 1
+    for line in _lines(error):
+        print(line, file=sys.stderr)  # noqa: T201 (the program's own voice)
+    return 1
+
+
+def _lines(error: Exception) -> list[str]:
+    if isinstance(error, ModuleNotFoundError):
+        extra = _EXTRA_OF.get((error.name or "").partition(".")[0])
+        if extra:
+            return [
+                f"error: this command needs {error.name}, which is not installed.",
+                f"Install it: pip install 'porchbot[{extra}]'",
+            ]
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return [f"error: {where}{error.strerror}"]
+    what = " ".join(str(error).split()) or "no reason given"
+    return [
+        f"error: {type(error).__name__}: {what}",
+        "This is a bug of porchbot. PORCHBOT_TRACEBACK=1 shows where; please report it.",
+    ]

@@ -1,0 +1,64 @@
+"""What a command says when it breaks: one line, a hint, and no traceback unless asked."""
+
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from bot.cli import failure
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def told(error: Exception, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert failure.tell(error) == 1
+    return capsys.readouterr().err.splitlines()
+
+
+def test_an_extra_that_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails when the module alone is named: nobody knows which package brings `psycopg_pool`."""
+    assert told(ModuleNotFoundError("no", name="psycopg_pool"), capsys) == [
+        "error: this command needs psycopg_pool, which is not installed.",
+        "Install it: pip install 'porchbot[server]'",
+    ]
+    assert told(ModuleNotFoundError("no", name="grpc.aio"), capsys)[1].endswith("[server]'")
+
+
+def test_a_bug_is_one_line_and_a_hint(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fails when Python tells it: a page of lines of which the last one counts."""
+    assert told(ValueError("two\nlines"), capsys) == [
+        "error: ValueError: two lines",
+        "This is a bug of porchbot. PORCHBOT_TRACEBACK=1 shows where; please report it.",
+    ]
+    assert told(FileNotFoundError(2, "No such file or directory", "a.yaml"), capsys) == [
+        "error: a.yaml: No such file or directory"
+    ]
+    monkeypatch.setenv("PORCHBOT_TRACEBACK", "1")
+    assert told(ValueError("x"), capsys)[-1] == "ValueError: x"
+
+
+def test_every_library_of_an_extra_is_known() -> None:
+    """Fails when a dependency is added to an extra and the hint does not know it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    modules = metadata.packages_distributions()
+    for extra in ("server", "policy", "kubernetes", "demo"):
+        brought = {
+            _name(line)
+            for line in project["optional-dependencies"][extra]
+            if "porchbot[" not in line
+        }
+        known = {
+            _name(distribution)
+            for module in failure._EXTRAS[extra]
+            for distribution in modules.get(module, ())
+        }
+        assert brought - known <= {"uvloop"}, extra  # imported where it is there
+
+
+def _name(line: str) -> str:
+    for end in "[>=<;! ":
+        line = line.partition(end)[0]
+    return line.lower().replace("_", "-").replace(".", "-")
