@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from cadlib import forms
+from cadlib.errors import Place
 from cadlib.forms import Form, FormError, Strict, later, wrong
 from cadlib.images import is_image
 from cadlib.yaml import FieldPath
@@ -41,7 +42,7 @@ LEDGER = ".porchbot/ledger.yaml"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
     (): frozenset({"deployment", "metadata", "drafts", "functions", "upstreams", "variants"}),
-    ("access",): frozenset({"propose", "configure", "delete"}),
+    ("access",): frozenset({"propose", "delete"}),
     ("publish",): frozenset({"checks", "release", "oci"}),
     ("guardrails", "mutators", 0): frozenset({"configPath", "exec", "exclude", "selectors", "tag"}),
     ("guardrails", "validators", 0): frozenset(
@@ -176,10 +177,25 @@ class Approve(Strict):
         return self
 
 
+class Configure(Strict):
+    """Who must approve a change of this file or of the ledger; its author never counts."""
+
+    require: Annotated[int, Field(ge=1, le=100)] = 1
+    """How many people must approve."""
+
+    from_: Annotated[
+        list[Annotated[str, AfterValidator(_source), Field(json_schema_extra=_SOURCE_SCHEMA)]],
+        Field(min_length=1, max_length=100, alias="from"),
+    ]
+    """Whose approval counts, any of these, spelled as in `approve`."""
+
+
 class Access(Strict):
     """Who may do what."""
 
     approve: Approve = Field(default_factory=lambda: Approve.model_validate({}))
+    configure: Configure | None = None
+    """Left out: whoever approves packages, at least one, and never an author."""
 
 
 class Publish(Strict):
@@ -225,8 +241,15 @@ class Configuration(Strict):
             approve=ApproveRule(
                 approve.require, tuple(_as_source(text) for text in approve.from_), approve.self_
             ),
+            configure=_configure(self.access.configure),
             merge=MergeMethod(self.publish.merge),
         )
+
+
+def _configure(rule: Configure | None) -> ApproveRule | None:
+    if rule is None:
+        return None
+    return ApproveRule(rule.require, tuple(_as_source(text) for text in rule.from_))
 
 
 def _guardrail(function: Function) -> GuardrailFunction:
@@ -309,6 +332,12 @@ def read_ledger(
         package: frozenset(int(number) for number in numbers)
         for package, numbers in found.revisions.items()
     }
+
+
+def irregular(path: str) -> BrokenPolicy:
+    """Something stands where a file with rules belongs: broken, and not absent."""
+    problem = "it is no regular file (a link, a folder or a submodule stands there)"
+    return BrokenPolicy((Problem(Place(path), problem, "Put the file itself there, or nothing"),))
 
 
 def _read(form: type[Form], data: bytes | None, path: str) -> Form | BrokenPolicy:

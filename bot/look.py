@@ -35,6 +35,7 @@ from lifecycle.facts import (
     Required,
     Verdict,
     Written,
+    rules_digest,
 )
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -451,8 +452,9 @@ class Looker:
             touched=read.touched,
             verdicts=(),
             policy=read.policy,
-            digest=read.policy.digest if isinstance(read.policy, Policy) else "",
+            digest="",
             configuration=read.configuration,
+            configures=read.configures,
             beside=read.beside,
             comments=tuple(c for c in talk.comments if not c.ours),
             answers=tuple(c for c in talk.comments if c.ours),
@@ -485,7 +487,11 @@ class Looker:
             self._stands(pull, talk, ground, told),
         )
         proposal = replace(
-            proposal, verdicts=verdicts, required=stand.required, refusal=stand.refusal
+            proposal,
+            verdicts=verdicts,
+            digest=(rules_digest(read.policy, verdicts) if isinstance(read.policy, Policy) else ""),
+            required=stand.required,
+            refusal=stand.refusal,
         )
         if not proposal.closed and any(v.blocking for v in verdicts):
             proposal = replace(proposal, pushed_by=await self._people.pusher_of(pull))

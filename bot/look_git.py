@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot import rules
+from bot import config, rules
 from bot.config import CONFIG
 from bot.forge import NativeReview, PullRequest
 from bot.git import Snapshot
@@ -24,6 +24,9 @@ from lifecycle.policy import BrokenPolicy, Policy
 
 MOST_SUBJECTS = 100
 """Commits of a draft that are looked at for its title."""
+
+CONFIGURATION = (CONFIG, ".porchbot")
+"""What a proposal changes rules by: the configuration, and the folder of the ledger."""
 
 RULES = (CONFIG, ".porchbot", "CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS")
 """What judges proposals, and may not change among merges that came together."""
@@ -59,6 +62,7 @@ class Read:
     configuration: tuple[Finding, ...]
     beside: str
     effect: Effect
+    configures: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,12 +177,13 @@ class Reader:
             touched,
             policy,
             (
-                *rules.problems(self.git.blob, head, origin),
+                *rules.problems(self._file, head, origin),
                 *names.problems([t.package for t in touched if t.head_tree]),
                 *names.used_up([(t.package, t.revision) for t in touched]),
             ),
             _beside(self.git, origin, head, touched),
             effect,
+            held.published and self._differs(origin, head, CONFIGURATION),
         )
 
     def _origin(self, head: Sha, base: Sha | None) -> Sha:
@@ -190,7 +195,22 @@ class Reader:
         default = None
         if base_ref != self.default_branch:
             default = self.git.ref(f"refs/heads/{self.default_branch}") or ""
-        return rules.of_base(self.git.blob, at, base_ref, default)
+        return rules.of_base(self._file, at, base_ref, default)
+
+    def _file(self, at: str, path: str) -> bytes | BrokenPolicy | None:
+        """A file with rules; broken, and not absent, where something else stands in its place."""
+        folder = path.rpartition("/")[0]
+        for each, kind in ((folder, "40000 "), (path, "100")):
+            found = self.git.entry(at, each) if each else kind
+            if not found:
+                return None
+            if not found.startswith(kind):
+                return config.irregular(each)
+        return self.git.blob(at, path)
+
+    def _differs(self, one: str, other: str, paths: Iterable[str]) -> bool:
+        entry = self.git.entry
+        return any((entry(one, path) if one else "") != entry(other, path) for path in paths)
 
     def _units(
         self, policy: Policy | BrokenPolicy, base_ref: str, packages: Iterable[str]

@@ -57,7 +57,7 @@ class People:
         asking = {c.author.login for c, _ in answers.pending(p, remembered)}
         approving = {who for who, w in remembered.words.items() if isinstance(w, Approval)}
         reviewing = {r.author.login for r in p.reviews if r.state is not ReviewState.DISMISSED}
-        people = sorted(asking | approving | reviewing if p.touched else asking)
+        people = sorted(asking | approving | reviewing if p.ours else asking)
         if not people:
             return p
         written, roles = await asyncio.gather(

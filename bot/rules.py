@@ -11,8 +11,9 @@ from bot.config import CONFIG, LEDGER
 from cadlib.findings import Finding, Severity
 from lifecycle.policy import BrokenPolicy, Policy
 
-Blob = Callable[[str, str], bytes | None]
-"""Gives a regular file by commit and path; None where there is none."""
+Blob = Callable[[str, str], bytes | BrokenPolicy | None]
+"""Gives a regular file by commit and path; None where there is nothing, and what is wrong where
+something else stands in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,11 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> Rules:
         base_ref: The branch's name, such as "main".
         default: Commit of the default branch, "" for none; None where the base is that branch.
     """
-    policy = config.read(blob(at, CONFIG))
-    above = None if default is None else config.read(blob(default, CONFIG) if default else None)
+    policy = _policy(blob, at)
+    above = None if default is None else _policy(blob, default)
     if isinstance(above, BrokenPolicy):
         policy = above
-    ledger = config.read_ledger(blob(at, LEDGER))
+    ledger = _ledger(blob, at)
     if isinstance(ledger, BrokenPolicy):
         # Without the ledger the next number cannot be told: nothing is published.
         policy, ledger = ledger, {}
@@ -61,13 +62,24 @@ def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:
         head: The change's commit.
         origin: What it began with; "" for nothing.
     """
-    at_head = blob(head, CONFIG)
-    if origin and at_head == blob(origin, CONFIG):
-        return ()
-    read = config.read(at_head)
-    if not isinstance(read, BrokenPolicy):
-        return ()
+    read: list[object] = []
+    if not origin or blob(head, CONFIG) != blob(origin, CONFIG):
+        read.append(_policy(blob, head))
+    if not origin or blob(head, LEDGER) != blob(origin, LEDGER):
+        read.append(_ledger(blob, head))
     return tuple(
         Finding(message=p.problem, severity=Severity.ERROR, place=p.place, fix=p.fix)
-        for p in read.problems
+        for each in read
+        if isinstance(each, BrokenPolicy)
+        for p in each.problems
     )
+
+
+def _policy(blob: Blob, at: str) -> Policy | BrokenPolicy:
+    found = blob(at, CONFIG) if at else None
+    return found if isinstance(found, BrokenPolicy) else config.read(found)
+
+
+def _ledger(blob: Blob, at: str) -> Mapping[str, frozenset[int]] | BrokenPolicy:
+    found = blob(at, LEDGER)
+    return found if isinstance(found, BrokenPolicy) else config.read_ledger(found)

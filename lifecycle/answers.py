@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from lifecycle import access, events, memory, messages, notices, summary
 from lifecycle import commands as c
-from lifecycle import events, memory, messages, notices, summary
-from lifecycle.access import Refused, Role, authorise
+from lifecycle.access import Allowed, Person, Refused, Role, authorise
 from lifecycle.actions import Action, Forget, React, Reaction, Reply, SetDraft
 from lifecycle.approvals import judged_before, standing, too_early
 from lifecycle.events import Answered, Approval, Event, Held, Rejected, TakenBack, Unheld
 from lifecycle.facts import Comment, Facts, Proposal, Stage
 from lifecycle.gates import judge
 from lifecycle.memory import Memory
-from lifecycle.policy import BrokenPolicy, Policy, RenderMode
+from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 
 _OPEN = frozenset({Stage.DRAFT, Stage.PROPOSED})
 _UNPUBLISHED = _OPEN | {Stage.MERGED}
@@ -135,7 +135,7 @@ def pending(proposal: Proposal, remembered: Memory) -> tuple[tuple[Comment, c.Pa
         and not comment.author.bot
         and comment.at >= proposal.installed_at
         and (parsed := c.parse(comment.body))
-        and (proposal.touched or _asks_only(parsed))
+        and (proposal.ours or _asks_only(parsed))
     )
 
 
@@ -246,7 +246,7 @@ def _help(scene: _Scene, turn: _Turn) -> list[tuple[str, str, str]]:
     rows = []
     for word, entry in c.COMMANDS.items():
         made = entry.make()
-        if p.stage not in STAGES[type(made)] or (not p.touched and not _is_question(made)):
+        if p.stage not in STAGES[type(made)] or (not p.ours and not _is_question(made)):
             continue
         if isinstance(made, c.Render) and not scene.facts.same_repository:
             continue
@@ -264,12 +264,17 @@ def _help(scene: _Scene, turn: _Turn) -> list[tuple[str, str, str]]:
 
 def _access(scene: _Scene, turn: _Turn, command: c.Command) -> str:
     """Why this person may not do this here; "" when allowed."""
-    policy = turn.proposal.policy
+    proposal = turn.proposal
+    policy = proposal.policy
+    author = scene.comment.author
+    if isinstance(command, c.Approve) and _may_approve_rules(author, proposal):
+        return ""
     if isinstance(policy, BrokenPolicy):
-        if isinstance(command, c.Approve):
+        if isinstance(command, c.Approve) and not proposal.configures:
             return messages.approve_unjudged(policy)
         policy = Policy()
-    author = scene.comment.author
+    if isinstance(command, c.Approve) and not proposal.touched:
+        policy = configuring(proposal.policy)
     own = author.login in turn.proposal.authors
     if isinstance(command, c.Unhold):
         own = _holds(turn, author.login)
@@ -283,6 +288,20 @@ def _access(scene: _Scene, turn: _Turn, command: c.Command) -> str:
     if isinstance(verdict, Refused):
         return messages.access_refused(command, verdict, turn.proposal)
     return ""
+
+
+def _may_approve_rules(author: Person, proposal: Proposal) -> bool:
+    """It changes rules, and this person may approve that, whoever approves the packages."""
+    if not proposal.configures:
+        return False
+    verdict = authorise(
+        author,
+        access.Action.APPROVE,
+        role=proposal.roles.get(author.login, Role.NONE),
+        is_author=author.login in proposal.authors,
+        policy=configuring(proposal.policy),
+    )
+    return isinstance(verdict, Allowed)
 
 
 def _holds(turn: _Turn, login: str) -> bool:
@@ -329,6 +348,8 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
     early = too_early(p, turn.memory, at=comment.at, comment=comment.id)
     if early is not None:
         return turn.refuse(messages.approved_too_early(early))
+    if p.unjudged:
+        return turn.refuse(messages.APPROVE_UNJUDGED)
     if not after_merge:
         if _will_be_rendered(scene.facts, p):
             return turn.refuse(messages.approve_after_render(p.head))

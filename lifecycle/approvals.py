@@ -28,7 +28,7 @@ class Fallen(StrEnum):
 
     TREE = "the package changed since"
     BESIDE = "what is merged beside the package changed since"
-    CONFIGURATION = "the rules that judge the package changed since"
+    CONFIGURATION = "the rules or the functions that judge the package changed since"
     BASE = "the base branch was changed since"
     INSTALLATION = "it was given before the App was installed"
     ADOPTION = "it was given before the bot kept a record of this proposal"
@@ -118,6 +118,7 @@ def bind(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
         )
         for review in _unbound(proposal, remembered)
         if review.trees is not None
+        and not proposal.unjudged
         and too_early(proposal, remembered, at=review.at, review=review.id) is None
         and _reviewer_saw(facts, proposal, review)
     ]
@@ -250,7 +251,7 @@ def _why_not(
     replaced = _replaced(approval, proposal)
     if replaced is not None:
         return _FOR_GOOD[replaced]
-    if approval.digest != proposal.digest:
+    if approval.digest != proposal.digest and not proposal.unjudged:
         return Fallen.CONFIGURATION
     allowed = authorise(
         approval.person,

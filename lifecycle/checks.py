@@ -99,6 +99,8 @@ def published(proposal: Proposal, run: int) -> SetCheck:
 
 
 def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, Shown]:
+    if proposal.configures and not proposal.touched and not proposal.configuration:
+        return {PUBLISH: _rules(proposal, judgement)}
     if isinstance(proposal.policy, BrokenPolicy):
         broken = Shown(
             status=Status.COMPLETED,
@@ -114,6 +116,20 @@ def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, 
         VALIDATE: _validate(proposal),
         PUBLISH: _publish(proposal, judgement),
     }
+
+
+def _rules(proposal: Proposal, judgement: Judgement) -> Shown:
+    """Only rules are changed: passed once that is approved under those of the base branch."""
+    return Shown(
+        status=Status.COMPLETED if judgement.holds else Status.IN_PROGRESS,
+        conclusion=Conclusion.SUCCESS if judgement.holds else None,
+        title=(
+            messages.RULES_APPROVED
+            if judgement.holds
+            else messages.waiting(proposal, [summary.short(gate) for gate in judgement.open])
+        ),
+        summary=summary.gates(judgement),
+    )
 
 
 def _untouched(proposal: Proposal) -> Shown:

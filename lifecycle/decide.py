@@ -232,7 +232,7 @@ def _share_head(judged: list[_Judged]) -> list[_Judged]:
 def _may_pass(one: _Judged) -> bool:
     """Nothing of it is missing, or it has no package and leaves the configuration readable."""
     p = one.proposal
-    if p.touched or not isinstance(p.policy, Policy):
+    if p.ours or not isinstance(p.policy, Policy):
         return one.judgement.holds
     return not p.configuration and not p.effect.packages
 
@@ -308,7 +308,7 @@ def _waits_for_publishing(action: SetCheck, judged: list[_Judged]) -> bool:
 def _advance(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
     p = one.proposal
     if not p.touched:
-        return []
+        return _say(facts, one) if p.configures and not p.closed else []
     match p.stage:
         case Stage.DRAFT:
             return _say(facts, one)

@@ -6,7 +6,7 @@ worked out, never kept. Nothing here says why we were woken.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -146,6 +146,16 @@ class Verdict:
     def blocking(self) -> tuple[Finding, ...]:
         """The findings that must be mended before publishing."""
         return tuple(f for f in self.findings if f.severity is Severity.ERROR)
+
+
+def rules_digest(policy: Policy, verdicts: Iterable[Verdict]) -> str:
+    """Digest of what judges a proposal: the rules, and what each function was that ran.
+
+    A tag of an image that means something else since is another judge; a builtin function is the
+    same one until its behaviour changes (DESIGN 7).
+    """
+    ran = sorted({(image, ran.behaviour) for v in verdicts for image, ran in v.versions.items()})
+    return hashlib.sha256(json.dumps([policy.digest, ran]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,8 +315,9 @@ class Proposal:
         touched: Packages touched, sorted by path.
         verdicts: One for each touched package that still exists, sorted by path.
         policy: The base branch's configuration.
-        digest: Digest of what in it can change these packages' verdict; "" when broken.
+        digest: What judges these packages, as `rules_digest` has it; "" when the rules are broken.
         configuration: Findings about the configuration file as the proposal changes it.
+        configures: It changes `.porchbot.yaml` or the ledger of a branch that is published from.
         beside: Digest of what the head changes outside of the packages; "" for nothing.
         comments: Without our own, oldest first.
         answers: Our own comments, oldest first.
@@ -352,6 +363,7 @@ class Proposal:
     policy: Policy | BrokenPolicy
     digest: str
     configuration: tuple[Finding, ...] = ()
+    configures: bool = False
     beside: str = ""
     comments: tuple[Comment, ...] = ()
     answers: tuple[Comment, ...] = ()
@@ -415,6 +427,16 @@ class Proposal:
     def newest_review(self) -> int:
         """Highest number of a native review; 0 when there is none."""
         return max((r.id for r in self.reviews), default=0)
+
+    @property
+    def ours(self) -> bool:
+        """There is something to approve here: packages, or the rules that judge them."""
+        return bool(self.touched) or self.configures
+
+    @property
+    def unjudged(self) -> bool:
+        """A function could not be run, so it is not known what judges the packages."""
+        return any(v.broken for v in self.verdicts)
 
     @property
     def unrendered(self) -> tuple[Verdict, ...]:

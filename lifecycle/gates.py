@@ -11,7 +11,7 @@ from lifecycle import messages, names
 from lifecycle.approvals import Standing, standing
 from lifecycle.facts import Proposal, PushRefusal
 from lifecycle.memory import Memory
-from lifecycle.policy import BrokenPolicy, Policy, RenderMode
+from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 
 
 class GateState(StrEnum):
@@ -79,6 +79,8 @@ def judge(
         draft_branch: The bot may push the rendering to the head branch.
         push_refused: The forge forbade it.
     """
+    if proposal.configures and not proposal.touched and not proposal.merged:
+        return _rules_changed(proposal, remembered)
     if isinstance(proposal.policy, BrokenPolicy):
         gate = Gate(
             name="configuration",
@@ -99,6 +101,7 @@ def judge(
         gates = [_proposed(proposal), *gates, _up_to_date(proposal), *_merges_as_shown(proposal)]
     gates += [
         _approved(proposal, approvals, policy),
+        *_configured(proposal, remembered),
         *_fresh(approvals, remembered),
         _unopposed(approvals),
         _not_held(remembered),
@@ -107,6 +110,42 @@ def judge(
         *_taggable(proposal),
     ]
     return Judgement(tuple(gates), approvals)
+
+
+def _rules_changed(proposal: Proposal, remembered: Memory) -> Judgement:
+    """A proposal that changes rules and no package: people merge it, once it is approved."""
+    approvals = standing(proposal, configuring(proposal.policy), remembered)
+    return Judgement(
+        (
+            _proposed(proposal),
+            _validated(proposal),
+            *_configured(proposal, remembered),
+            *_fresh(approvals, remembered),
+            _unopposed(approvals),
+            _not_held(remembered),
+        ),
+        approvals,
+    )
+
+
+def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
+    """Rules are changed under the rules that they change; what is merged is in force already."""
+    if not proposal.configures or proposal.merged:
+        return []
+    rules = configuring(proposal.policy)
+    approvals = standing(proposal, rules, remembered)
+    actual = messages.approvals(approvals)
+    if not approvals.missing:
+        return [Gate(name="rules approved", state=GateState.HOLDS, actual=actual)]
+    return [
+        Gate(
+            name="rules approved",
+            state=GateState.WAITS,
+            actual=actual,
+            wanted=messages.rules_wanted(approvals, authors_known=proposal.authors_known),
+            who=messages.approvals_who(rules, proposal.authors),
+        )
+    ]
 
 
 def _proposed(proposal: Proposal) -> Gate:

@@ -81,6 +81,7 @@ TAG_WHO = "somebody who may push and delete tags"
 TAG_ALLOWED = "a rule for tags that lets the bot make them; then comment `/check`"
 SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
 SAME_HEAD_WHO = "the author"
+RULES_APPROVED = "The change of the rules is approved"
 NO_PACKAGE = "No package is touched"
 NO_PACKAGE_SUMMARY = "Nothing here for porchbot: this changes no package, so nothing is published."
 PUBLISHING_SUMMARY = "Every gate holds."
@@ -97,6 +98,12 @@ def configuration_broken(policy: BrokenPolicy) -> str:
     """Why nothing can be judged."""
     count = len(policy.problems)
     return f"`.porchbot.yaml` on the base branch has {number(count, 'problem')}"
+
+
+APPROVE_UNJUDGED = (
+    "`/approve` refused: a function could not be run, so nobody knows yet what would be approved."
+    " Approve again when `porchbot/validate` shows a result."
+)
 
 
 def approve_unjudged(policy: BrokenPolicy) -> str:
@@ -212,6 +219,18 @@ def approvals_wanted(standing: "Standing", *, merged: bool, authors_known: bool)
     if not authors_known:
         text += "; one more than usual, because who wrote or pushed a commit is unknown"
     return text
+
+
+def rules_wanted(standing: "Standing", *, authors_known: bool) -> str:
+    """What is missing for a change of the rules, and the way out where nobody else is there."""
+    text = f"{number(standing.missing, 'more approval')} of the changed rules: `/approve`"
+    if not authors_known:
+        text += "; one more than usual, because who wrote or pushed a commit is unknown"
+    return (
+        f"{text}. Authors never approve a change of the rules: where nobody else is there to do"
+        " it, an administrator can merge past this check, by the bypass list of the branch's"
+        " ruleset or *Do not allow bypassing* left off in its protection"
+    )
 
 
 def approvals_who(policy: Policy, authors: Iterable[str]) -> str:
@@ -664,7 +683,8 @@ def revisions(proposal: Proposal) -> str:
         for t in proposal.touched
     ]
     more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-    return ", ".join(shown[:3]) + more or "nothing"
+    rules = "a change of the rules" if proposal.configures else "nothing"
+    return ", ".join(shown[:3]) + more or rules
 
 
 def name(package: str) -> str:

@@ -7,7 +7,7 @@ committed, one approval by somebody with write access who is not an author (DESI
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from cadlib.errors import Place
@@ -99,6 +99,8 @@ class Policy:
         mutators: Run after each package's own pipeline, in this order.
         validators: Run after all mutators.
         approve: Who must approve.
+        configure: Who must approve a change of the configuration or the ledger; None for whoever
+            approves packages. At least one, and never an author.
         merge: How the bot merges.
     """
 
@@ -108,6 +110,7 @@ class Policy:
     mutators: tuple[GuardrailFunction, ...] = ()
     validators: tuple[GuardrailFunction, ...] = ()
     approve: ApproveRule = field(default_factory=ApproveRule)
+    configure: ApproveRule | None = None
     merge: MergeMethod = MergeMethod.MERGE
 
     @property
@@ -135,6 +138,18 @@ class Policy:
 def _judging(function: GuardrailFunction) -> list[object]:
     config = None if function.config_map is None else dict(function.config_map)
     return [function.image, config, function.config_path, function.mode]
+
+
+def configuring(policy: "Policy | BrokenPolicy") -> Policy:
+    """The rules by which a change of the rules is approved, in the place of those for packages.
+
+    Rules that cannot be read name nobody: an administrator repairs them, with the approval of
+    another one.
+    """
+    if isinstance(policy, BrokenPolicy):
+        return Policy(approve=ApproveRule(1, (RoleSource(Role.ADMIN),)))
+    rule = policy.configure or policy.approve
+    return replace(policy, approve=ApproveRule(max(1, rule.require), rule.sources))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
     waits = proposal.stage in {Stage.DRAFT, Stage.PROPOSED, Stage.MERGED}
     if isinstance(proposal.policy, BrokenPolicy):
         parts.append(m.configuration_problems(proposal.policy))
-    elif waits:
+    if waits and judgement.standing is not None:
         parts += [missing(judgement), _unenforced(proposal)]
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
     found += proposal.configuration
@@ -73,8 +73,8 @@ def blocked(judgement: "Judgement") -> str:
 def short(gate: "Gate") -> str:
     """One gate that does not hold, in a few words that stand alone."""
     # "0 of 1" or "still running" alone would not say of what.
-    if gate.name == "approved":
-        return f"approved by {gate.actual}"
+    if gate.name in {"approved", "rules approved"}:
+        return f"{gate.name} by {gate.actual}"
     return f"{gate.name}: {gate.actual}" if gate.name.startswith("check ") else gate.actual
 
 
@@ -192,6 +192,8 @@ def _unenforced(proposal: Proposal) -> str:
 
 
 def _packages(proposal: Proposal) -> str:
+    if not proposal.touched:
+        return ""
     rows = [
         f"- {m.name(t.package)}: "
         + ("removed; its revisions and tags stay" if t.removed else f"v{t.revision}{_aside(t)}")

@@ -418,7 +418,9 @@ def test_broken_configuration_on_main_fails_closed_and_shows(
     play.owner.pushes("main", {".porchbot.yaml": CONFIG})
 
     # Nobody could tell by which rules the review judged: it is asked for again.
-    play.author.waits_for_summary(number, "the rules that judge the package changed since")
+    play.author.waits_for_summary(
+        number, "the rules or the functions that judge the package changed since"
+    )
     not_published(play, number)
     play.approver.says(number, "/approve")
     assert play.author.waits_for_tag("net/core/v1")
