@@ -1,0 +1,105 @@
+"""Rules are changed under the rules that they change."""
+
+from tests.stories.people import wait_for
+from tests.stories.world import CONFIG, World, package
+
+CONFIGURE = CONFIG.replace("access:\n", 'access:\n  configure: {from: ["role:admin"]}\n')
+OPEN = CONFIG.replace("require: 1", "require: 0")
+
+
+def publish(play: World, number: int) -> str | None:
+    """The conclusion of `porchbot/publish` at a proposal's head."""
+    checks = play.author.checks(play.author.pull(number).head.sha)
+    run = checks.get("porchbot/publish")
+    return run.conclusion if run else "missing"
+
+
+def proposes(play: World, branch: str, text: str, **more: str) -> int:
+    """A pull request that changes the configuration; waits for the bot's summary."""
+    author = play.author
+    author.pushes(branch, {".porchbot.yaml": text, **more})
+    made = author.repository.create_pull(base="main", head=branch, title="Rules", body="")
+    return made.number
+
+
+def test_a_change_of_the_rules_waits_for_approval_under_the_rules_of_the_base(
+    play: World,
+) -> None:
+    """Fails when only packages are judged: whoever can merge would first weaken the rules."""
+    play.owner.pushes("main", {".porchbot.yaml": CONFIGURE})
+    play.rests()
+    number = proposes(play, "weaker", OPEN)
+    summary = play.author.waits_for_summary(number, "rules approved")
+    assert "somebody with admin access, not `author`" in summary
+    assert "an administrator can merge past this check" in summary
+    play.rests()
+    assert publish(play, number) is None
+
+    # Who may approve packages may not approve this; nor may its author.
+    asked = play.approver.says(number, "/approve")
+    answer = play.author.waits_for_answer(number, "`/approve` refused", after=asked)
+    assert "admin access" in answer
+    play.rests()
+    assert publish(play, number) is None
+
+    play.owner.says(number, "/approve")
+    wait_for("the check", lambda: publish(play, number) == "success" or None)
+    play.rests()
+    assert not play.author.pull(number).merged
+
+
+def test_a_push_after_the_approval_of_rules_takes_it_back(play: World) -> None:
+    """Fails when an approval of rules binds to the proposal and not to what it says."""
+    number = proposes(play, "rules", CONFIG + "render: check\n")
+    play.author.waits_for_summary(number, "rules approved")
+    play.approver.says(number, "/approve")
+    wait_for("the check", lambda: publish(play, number) == "success" or None)
+
+    play.author.pushes("rules", {".porchbot.yaml": OPEN})
+
+    play.author.waits_for_summary(number, "what is merged beside the package changed since")
+    play.rests()
+    assert publish(play, number) is None
+
+
+def test_a_package_beside_a_change_of_the_rules_needs_both(play: World) -> None:
+    """Fails when the approval of the package carries the rules along."""
+    play.owner.pushes("main", {".porchbot.yaml": CONFIGURE})
+    play.rests()
+    number = proposes(play, "both", OPEN, **package("net/core"))
+    play.author.waits_for_summary(number, "rules approved")
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "1 of 1 (`approver`)")
+    play.rests()
+    assert publish(play, number) is None
+
+    play.owner.says(number, "/approve")
+    play.author.waits_for_tag("net/core/v1")
+
+
+def test_a_link_in_the_place_of_the_rules_is_broken_and_an_administrator_repairs_it(
+    play: World,
+) -> None:
+    """Fails when a link counts as no file: the rules would then be those of a bare repository."""
+    clone = play.owner.checks_out("main")
+    (clone / ".porchbot.yaml").unlink()
+    (clone / ".porchbot.yaml").symlink_to("elsewhere.yaml")
+    play.owner.commits(clone, "main", "Link the rules")
+    play.author.pushes("topic", package("net/core"))
+    made = play.author.repository.create_pull(base="main", head="topic", title="x", body="")
+    number = made.number
+    play.approver.says(number, "/approve")
+    play.author.waits_for_summary(number, "it is no regular file")
+    play.rests()
+    assert not play.author.pull(number).merged
+
+    clone = play.author.checks_out("repair")
+    (clone / ".porchbot.yaml").unlink()
+    (clone / ".porchbot.yaml").write_text(CONFIG)
+    play.author.commits(clone, "repair", "Repair the rules")
+    repair = play.author.repository.create_pull(base="main", head="repair", title="x", body="")
+    play.author.waits_for_summary(repair.number, "rules approved")
+    asked = play.approver.says(repair.number, "/approve")
+    play.author.waits_for_answer(repair.number, "admin access", after=asked)
+    play.owner.says(repair.number, "/approve")
+    wait_for("the check", lambda: publish(play, repair.number) == "success" or None)
