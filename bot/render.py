@@ -23,11 +23,13 @@ from cadlib.limits import DEFAULT, STREAM, Limits
 from cadlib.package import Files
 from fnrunner.errors import (
     FunctionError,
+    FunctionRefusedError,
     FunctionUnavailableError,
     RunnerBrokenError,
     RunnerBusyError,
 )
 from fnrunner.run import CALL, Call, Runner
+from lifecycle import messages
 from lifecycle.facts import Verdict
 from lifecycle.policy import Policy
 
@@ -156,9 +158,18 @@ class Judge:
             except FunctionError as error:
                 if isinstance(error, FunctionUnavailableError) and error.passing:
                     return None, _not_run(steps, step.image, error, secret)
-                outcome = render.Outcome(error=str(error))
+                outcome = _refused(error)
             except (RunnerBusyError, RunnerBrokenError) as error:
                 return None, _not_run(steps, step.image, error, secret)
+
+
+def _refused(error: FunctionError) -> render.Outcome:
+    """Why a function cannot be run, and what its author can do about that."""
+    if isinstance(error, FunctionRefusedError):
+        return render.Outcome(error=error.reason, fix=messages.ask_operator(error.fix))
+    if isinstance(error, FunctionUnavailableError):
+        return render.Outcome(error=error.reason, fix=error.fix)
+    return render.Outcome(error=str(error))
 
 
 def _not_run(steps: render.Steps, image: str, error: Exception, secret: Iterable[str]) -> str:

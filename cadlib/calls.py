@@ -84,6 +84,7 @@ class Outcome:
         exit_code: Its exit status; None where it has none, as when it could not be run.
         alone: How it came to `results`, where it treats each resource alone.
         digest: What ran, such as the "sha256:…" of the image; "" where nobody says.
+        fix: What to do about the error, a sentence without its full stop; "" for the usual.
     """
 
     resources: bytes | None = None
@@ -94,6 +95,7 @@ class Outcome:
     exit_code: int | None = None
     alone: Alone | None = None
     digest: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,7 @@ class Running:
             complained = any(each.severity is Severity.ERROR for each in found)
             answer = replace(answer, problem=None, ok=False)
             if not complained:
-                found.append(_failure(task, call, outcome.error))
+                found.append(_failure(task, call, outcome))
         elif answer.problem:
             found.append(_breach(task, call, answer.problem))
         self.findings += found
@@ -200,13 +200,14 @@ def _read(task: Task, call: Call, outcome: Outcome, sent: list[Resource]) -> Ans
     )
 
 
-def _failure(task: Task, call: Call, error: str) -> Finding:
+def _failure(task: Task, call: Call, outcome: Outcome) -> Finding:
+    what = "cannot be run here" if outcome.fix else "failed"
     return Finding(
-        message=f"the function failed: {error}",
+        message=f"the function {what}: {outcome.error}",
         severity=Severity.ERROR,
         place=functions.place(task.function),
         function=call.function,
-        fix="Look at what it says, then at its configuration and the resources",
+        fix=outcome.fix or "Look at what it says, then at its configuration and the resources",
     )
 
 

@@ -56,8 +56,8 @@ class Policy:
             raise FunctionRefusedError(
                 image,
                 "it is not among the functions allowed here",
-                f"Add a pattern that fits it ({images.repository(image)}) or its digest"
-                f" ({digest}) to `allow` in the runner's configuration",
+                f"Add the line `- {images.repository(image)}` under `allow` in the runner's"
+                " configuration",
             )
 
     def check_host(self, image: str, *, named: bool) -> None:
@@ -83,8 +83,8 @@ class Policy:
             raise FunctionRefusedError(
                 image,
                 f"its registry {host} is not among those that are asked here",
-                f"Add a pattern that fits it ({images.repository(image)}) to `allow` in the"
-                f" runner's configuration, or name {host} under `images.registries`",
+                f"Add the line `- {images.repository(image)}` under `allow` in the runner's"
+                f" configuration, or name {host} under `images.registries`",
             )
 
     def within(self, output_bytes: int, seconds: float) -> Self:

@@ -125,6 +125,18 @@ def runner_broken(verdicts: Iterable[Verdict]) -> str:
     return "; ".join(f"{name(v.package)}: {v.broken}" for v in verdicts)
 
 
+def ask_operator(fix: str) -> str:
+    """What an author can do about a function that only an operator can allow.
+
+    Args:
+        fix: What the operator is to do, a sentence.
+    """
+    return (
+        "Use a function that runs here (`porchbot fn list`), or ask the administrators of this"
+        f" repository, or whoever operates the bot, for this: {fix[:1].lower()}{fix[1:]}"
+    )
+
+
 def not_rendered(verdicts: Sequence[Verdict], refused: PushRefusal | None = None) -> str:
     """How many files differ from their rendering, and why the bot could not push it."""
     files = sum(len(v.changes) for v in verdicts)

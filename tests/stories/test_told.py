@@ -5,6 +5,30 @@ from tests.stories.test_main import BAD
 from tests.stories.world import World, package, resized
 
 
+def test_an_image_that_may_not_run_tells_whom_to_ask_for_what(play: World) -> None:
+    """Fails when an author is told to change the configuration of a runner he never saw."""
+    files = package("net/core")
+    files["net/core/Kptfile"] += """\
+pipeline:
+  validators:
+    - image: ghcr.io/acme/checks/ports:v1.2
+"""
+    play.author.pushes("drafts/net/core/w", files)
+    number = play.author.pull_of("drafts/net/core/w").number
+
+    run = play.author.waits_for_check(number, "porchbot/validate", "failure")
+
+    (note,) = run.get_annotations()
+    assert (note.path, note.start_line) == ("net/core/Kptfile", 9)
+    assert note.message == (
+        "pipeline.validators[0]: the function cannot be run here: it is not among the functions"
+        " allowed here. Use a function that runs here (`porchbot fn list`), or ask the"
+        " administrators of this repository, or whoever operates the bot, for this: add the line"
+        " `- ghcr.io/acme/checks/ports` under `allow` in the runner's configuration."
+    )
+    assert note.message.isprintable()
+
+
 def test_the_author_is_named_and_told_once_of_what_others_did(play: World) -> None:
     """Fails when only check runs tell: no forge notifies anybody of those."""
     branch = "drafts/net/core/w"
