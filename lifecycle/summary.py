@@ -26,7 +26,7 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
     waits = proposal.stage in {Stage.DRAFT, Stage.PROPOSED, Stage.MERGED}
     if isinstance(proposal.policy, BrokenPolicy):
         parts.append(m.configuration_problems(proposal.policy))
-    if waits and judgement.standing is not None:
+    if waits and (proposal.configures or not isinstance(proposal.policy, BrokenPolicy)):
         parts += [missing(judgement), _unenforced(proposal)]
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
     found += proposal.configuration
