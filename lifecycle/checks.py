@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from cadlib.findings import Finding, Severity
 from lifecycle import messages, summary
 from lifecycle.actions import SetCheck
-from lifecycle.facts import PUBLISH, RENDER, VALIDATE, Conclusion, Facts, Proposal, Status
+from lifecycle.facts import PUBLISH, RENDER, VALIDATE, Conclusion, Facts, Proposal, Status, Verdict
 from lifecycle.gates import Judgement
 from lifecycle.names import Sha
-from lifecycle.policy import BrokenPolicy
+from lifecycle.policy import BrokenPolicy, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,24 +77,14 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
 
 def ready(facts: Facts, proposal: Proposal) -> list[SetCheck]:
     """`porchbot/publish` as it must stand right before the merge."""
-    shown = Shown(
-        status=Status.COMPLETED,
-        conclusion=Conclusion.SUCCESS,
-        title=messages.publishing(proposal),
-        summary=messages.PUBLISHING_SUMMARY,
-    )
+    shown = _passed(messages.publishing(proposal), messages.PUBLISHING_SUMMARY)
     check = _send(facts, PUBLISH, shown, force=False)
     return [check] if check else []
 
 
 def published(proposal: Proposal, run: int) -> SetCheck:
     """`porchbot/publish` of a published head that was still in progress."""
-    shown = Shown(
-        status=Status.COMPLETED,
-        conclusion=Conclusion.SUCCESS,
-        title=messages.published(proposal),
-        summary=messages.PUBLISHING_SUMMARY,
-    )
+    shown = _passed(messages.published(proposal), messages.PUBLISHING_SUMMARY)
     return _action(str(proposal.head), PUBLISH, shown, run, shown.digest)
 
 
@@ -102,18 +92,12 @@ def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, 
     if proposal.configures and not proposal.touched and not proposal.configuration:
         return {PUBLISH: _rules(proposal, judgement)}
     if isinstance(proposal.policy, BrokenPolicy):
-        broken = Shown(
-            status=Status.COMPLETED,
-            conclusion=Conclusion.FAILURE,
-            title=messages.CONFIGURATION_BROKEN,
-            summary=messages.configuration_problems(proposal.policy),
-        )
-        return {PUBLISH: broken}
+        return {PUBLISH: broken_base(proposal.policy)}
     if not proposal.touched:
         return {PUBLISH: _untouched(proposal)}
     return {
-        RENDER: _render(facts, proposal),
-        VALIDATE: _validate(proposal),
+        RENDER: rendering(proposal.verdicts, proposal.policy, settles=not facts.rendered_by_us),
+        VALIDATE: validation(proposal.verdicts, proposal.configuration),
         PUBLISH: _publish(proposal, judgement),
     }
 
@@ -132,76 +116,90 @@ def _rules(proposal: Proposal, judgement: Judgement) -> Shown:
     )
 
 
+def broken_base(policy: BrokenPolicy) -> Shown:
+    """What is shown where the configuration of the base branch cannot be read."""
+    return _failed(messages.CONFIGURATION_BROKEN, messages.configuration_problems(policy))
+
+
 def _untouched(proposal: Proposal) -> Shown:
     """No package is touched: passed, unless it would break the configuration or a package."""
     if proposal.effect.packages and not proposal.configuration:
         said = messages.merge_effect(proposal.effect, proposal.base_ref)
-        return Shown(
-            status=Status.COMPLETED,
-            conclusion=Conclusion.FAILURE,
-            title=messages.MORE_THAN_SHOWN,
-            summary=messages.mend_merge(said, proposal.base_ref),
-        )
-    bad = bool(proposal.configuration)
-    return Shown(
-        status=Status.COMPLETED,
-        conclusion=Conclusion.FAILURE if bad else Conclusion.SUCCESS,
-        title=messages.BREAKS_CONFIGURATION if bad else messages.NO_PACKAGE,
-        summary=messages.findings(proposal.configuration) if bad else messages.NO_PACKAGE_SUMMARY,
-        annotations=proposal.configuration,
-    )
+        return _failed(messages.MORE_THAN_SHOWN, messages.mend_merge(said, proposal.base_ref))
+    return nothing_touched(proposal.configuration)
 
 
-def _render(facts: Facts, proposal: Proposal) -> Shown:
-    broken = [v for v in proposal.verdicts if v.broken]
+def nothing_touched(configuration: tuple[Finding, ...]) -> Shown:
+    """What is shown of a change that touches no package: passed, unless it breaks the rules."""
+    if configuration:
+        text = messages.findings(configuration)
+        return _failed(messages.BREAKS_CONFIGURATION, text, configuration)
+    return _passed(messages.NO_PACKAGE, messages.NO_PACKAGE_SUMMARY)
+
+
+def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> Shown:
+    """What `porchbot/render` shows of packages that were judged.
+
+    Args:
+        verdicts: One for each package touched that still exists.
+        policy: The rules that judged them.
+        settles: Rendering was not tried on this state yet, so that a difference may be mended by
+            committing it.
+    """
+    broken = [v for v in verdicts if v.broken]
+    unrenderable = [v for v in verdicts if not v.complete]
+    unrendered = [v for v in verdicts if v.changes]
     if broken:
-        return Shown(
-            status=Status.COMPLETED,
-            conclusion=Conclusion.FAILURE,
-            title=messages.RUNNER_BROKEN,
-            summary=messages.runner_broken(broken),
-        )
-    if proposal.unrenderable:
-        return Shown(
-            status=Status.COMPLETED,
-            conclusion=Conclusion.FAILURE,
-            title=messages.unrenderable(proposal.unrenderable),
-            summary=messages.unrenderable_summary(proposal.unrenderable),
-        )
-    if proposal.unrendered:
-        return Shown(
-            status=Status.COMPLETED,
-            conclusion=Conclusion.FAILURE,
-            title=messages.not_rendered(proposal.unrendered),
-            summary=messages.render_summary(proposal, settles=not facts.rendered_by_us),
-        )
-    return Shown(
-        status=Status.COMPLETED,
-        conclusion=Conclusion.SUCCESS,
-        title=messages.IS_RENDERED,
-        summary=messages.functions_run(proposal.verdicts),
-    )
+        title, text = messages.RUNNER_BROKEN, messages.runner_broken(broken)
+    elif unrenderable:
+        title = messages.unrenderable(unrenderable)
+        text = messages.unrenderable_summary(unrenderable)
+    elif unrendered:
+        title = messages.not_rendered(unrendered)
+        text = messages.render_summary(unrendered, policy, settles=settles)
+    else:
+        return _passed(messages.IS_RENDERED, messages.functions_run(verdicts))
+    return _failed(title, text)
 
 
-def _validate(proposal: Proposal) -> Shown:
-    findings = sorted_findings(proposal)
+def validation(verdicts: Sequence[Verdict], configuration: Sequence[Finding]) -> Shown:
+    """What `porchbot/validate` shows of packages that were judged.
+
+    Args:
+        verdicts: One for each package touched that still exists.
+        configuration: What is wrong beside them.
+    """
+    found = [*configuration, *(f for v in verdicts for f in v.findings)]
+    findings = tuple(sorted(found, key=_order))
     bad = [f for f in findings if f.severity is Severity.ERROR]
-    unjudged = [v for v in proposal.verdicts if v.broken]
+    unjudged = [v for v in verdicts if v.broken]
     if unjudged and not bad:
-        return Shown(
-            status=Status.COMPLETED,
-            conclusion=Conclusion.FAILURE,
-            title=messages.NOT_VALIDATED,
-            summary=messages.runner_broken(unjudged),
-            annotations=findings,
-        )
+        return _failed(messages.NOT_VALIDATED, messages.runner_broken(unjudged), findings)
+    # What a function did is in the text; at the lines stands what people should look at.
+    shown = tuple(f for f in findings if f.severity is not Severity.INFO)
+    text = messages.findings(sorted(findings, key=summary.severity_first))
+    if bad:
+        return _failed(messages.blocking_findings(len(bad)), text, shown)
+    return _passed(messages.IS_VALID, text, shown)
+
+
+def _passed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> Shown:
+    return _completed(Conclusion.SUCCESS, title, text, annotations)
+
+
+def _failed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> Shown:
+    return _completed(Conclusion.FAILURE, title, text, annotations)
+
+
+def _completed(
+    conclusion: Conclusion, title: str, text: str, annotations: tuple[Finding, ...]
+) -> Shown:
     return Shown(
         status=Status.COMPLETED,
-        conclusion=Conclusion.FAILURE if bad else Conclusion.SUCCESS,
-        title=messages.blocking_findings(len(bad)) if bad else messages.IS_VALID,
-        summary=messages.findings(sorted(findings, key=summary.severity_first)),
-        # What a function did is in the text; at the lines stands what people should look at.
-        annotations=tuple(f for f in findings if f.severity is not Severity.INFO),
+        conclusion=conclusion,
+        title=title,
+        summary=text,
+        annotations=annotations,
     )
 
 
@@ -217,12 +215,6 @@ def _publish(proposal: Proposal, judgement: Judgement) -> Shown:
         title=title,
         summary=summary.gates(judgement),
     )
-
-
-def sorted_findings(proposal: Proposal) -> tuple[Finding, ...]:
-    """All findings of a proposal, by file, line, field and text."""
-    everything = [*proposal.configuration, *(f for v in proposal.verdicts for f in v.findings)]
-    return tuple(sorted(everything, key=_order))
 
 
 def _order(finding: Finding) -> tuple[str, int, str, str]:

@@ -433,7 +433,7 @@ def published(proposal: Proposal) -> str:
 def waiting(proposal: Proposal, missing: Sequence[str]) -> str:
     """Title of `porchbot/publish` while something is missing, each in a few words."""
     more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-    return f"{revisions(proposal)} waits: {_plain(missing[0])}{more}"[:200]
+    return f"{revisions(proposal)} waits: {plain(missing[0])}{more}"[:200]
 
 
 def findings(found: Sequence[Finding]) -> str:
@@ -478,16 +478,16 @@ def functions_run(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def render_summary(proposal: Proposal, *, settles: bool) -> str:
+def render_summary(unrendered: Sequence[Verdict], policy: Policy, *, settles: bool) -> str:
     """Which files differ from their rendering, and how to mend it."""
-    paths = [path for v in proposal.unrendered for path in sorted(v.changes)]
+    paths = [path for v in unrendered for path in sorted(v.changes)]
     shown = [f"- {code(path)}" for path in paths[:MOST_LISTED]]
     if len(paths) > MOST_LISTED:
         shown.append(f"- and {len(paths) - MOST_LISTED} more")
-    lines = change_lines([(v.package, v.rendering) for v in proposal.unrendered])
+    lines = change_lines([(v.package, v.rendering) for v in unrendered])
     shown += ["", *change_list(lines)] if lines else []
     if settles:
-        commands_ = "\n".join(_render_commands(proposal))
+        commands_ = "\n".join(render_commands(unrendered, policy))
         mend = (
             "Render and commit, or comment `/render` where the bot may push to the branch:"
             f"\n\n```\n{commands_}\n```"
@@ -501,23 +501,23 @@ def render_summary(proposal: Proposal, *, settles: bool) -> str:
     return "These files differ from their rendering:\n\n" + "\n".join(shown) + "\n\n" + mend
 
 
-def _render_commands(proposal: Proposal) -> list[str]:
+def render_commands(
+    unrendered: Sequence[Verdict], policy: Policy, program: str = "kpt"
+) -> list[str]:
     """What makes the rendering by hand: the pipelines, then what the repository adds to them."""
-    policy = proposal.policy
-    mutators = policy.mutators if isinstance(policy, Policy) else ()
     return [
-        _one_line(command)
-        for v in proposal.unrendered
+        _one_line(f"{program} fn {command}")
+        for v in unrendered
         for command in (
-            f"kpt fn render {shlex.quote(v.package or '.')}",
-            *(_eval_command(v.package or ".", function) for function in mutators),
+            f"render {shlex.quote(v.package or '.')}",
+            *(_eval_command(v.package or ".", function) for function in policy.mutators),
         )
     ]
 
 
 def _eval_command(package: str, function: GuardrailFunction) -> str:
     given = [shlex.quote(f"{key}={value}") for key, value in (function.config_map or {}).items()]
-    words = ["kpt fn eval", shlex.quote(package), "--image", shlex.quote(function.image)]
+    words = ["eval", shlex.quote(package), "--image", shlex.quote(function.image)]
     return " ".join([*words, *(["--", *given] if given else [])])
 
 
@@ -776,7 +776,7 @@ def plain_line(text: str) -> str:
     return re.sub(r"(?<!\w)@(?=\w)", "", line).removeprefix("kpt:").strip()
 
 
-def _plain(markdown: str) -> str:
+def plain(markdown: str) -> str:
     """Titles of check runs are plain text."""
     return markdown.replace("<!-- -->", "").replace("`", "").replace("\\", "")
 
