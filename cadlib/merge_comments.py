@@ -19,8 +19,8 @@ from cadlib.conflicts import ABSENT, Absent, Side
 from cadlib.merge_fields import At, Clash, alike
 from cadlib.schema import Schema
 from cadlib.yaml import FieldPath, Value, same
-from cadlib.yaml.match import MergeKey, match, merge_key
-from cadlib.yaml.outdated import SETTER, replaced
+from cadlib.yaml.match import MergeKey, match
+from cadlib.yaml.outdated import SETTER, leading_key, replaced
 
 Comments = Mapping[FieldPath, str]
 
@@ -43,7 +43,7 @@ class State:
 
         Args:
             merged: What became of the element.
-            key: The merge key of the list.
+            key: The first field of the list's merge key.
         """
         if isinstance(self.value, Absent) or same(self.value, merged):
             return self
@@ -147,7 +147,7 @@ class Merger:
     def _elements(self, merged: list[Value], state: State, schema: Schema) -> list[State]:
         """Return for each element of the merged list its state on one side."""
         places = self._places(merged, state, schema)
-        key = merge_key(merged, _items(state))
+        key = leading_key(merged, _items(state))
         return [state.at(places.get(index)).about(value, key) for index, value in enumerate(merged)]
 
     def _comment(self, merged: Value, sides: Sides) -> str | None:

@@ -58,7 +58,7 @@ def outdated(
     result = Outdated()
     if not changed:
         return result
-    key = merge_key(node.value, wanted)
+    key = leading_key(node.value, wanted)
     others = [(i, new) for i, new in changed if _is_other(node.value[i], new, key)]
     if not others or "#" not in patch.text:
         return result
@@ -74,6 +74,12 @@ def outdated(
         elif "&" not in text:  # what an alias stands for is changed where it is
             result.gone.add(index)
     return result
+
+
+def leading_key(*lists: Sequence[Value]) -> MergeKey | None:
+    """Return the first field of the merge key: a port of another protocol is still that port."""
+    key = merge_key(*lists)
+    return key[:1] if key else None
 
 
 def replaced(old: Value, new: Value, depth: int = _NESTED) -> bool:
@@ -161,7 +167,7 @@ def _swapped(
         for key in old.keys() & new.keys():
             yield from _swapped(old[key], new[key], (*was, key), (*now, key))
     elif isinstance(old, list) and isinstance(new, list) and not same(old, new):
-        known = merge_key(old, new)
+        known = leading_key(old, new)
         for place, index in enumerate(match(old, new)):
             if index is None:
                 continue

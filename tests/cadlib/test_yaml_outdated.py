@@ -37,6 +37,11 @@ TABLE: dict[str, tuple[str, Value, str]] = {
         [{"name": "a", "x": 2}],
         "- name: a # about a\n  x: 2 # how many\n",
     ),
+    "a port of another protocol": (
+        "- port: 1 # about 1\n  protocol: TCP # how\n",
+        [{"port": 1, "protocol": "UDP"}],
+        "- port: 1 # about 1\n  protocol: UDP # how\n",
+    ),
     "another tag of an image": (
         "- image: a:1 # about a\n",
         [{"image": "a:2"}],
