@@ -436,6 +436,7 @@ class Controller:
             asyncio.to_thread(room.mirror.fetch, await room.forge.token()),
         )
         me = room.repository.id
+        await self._store.forget_touching(me, [p.number for p in pulls])
         woken = {
             keys.ProposalKey(me, p.head_repository, p.head_ref)
             for p in pulls

@@ -221,7 +221,22 @@ class Looker:
         if alone:
             return looked
         others, news = await self._share(head, told, adoption, publishing=publishing, since=since)
-        return replace(looked, facts=replace(looked.facts, others=others), news=news)
+        proposals, more = await self._beside(looked.facts.proposals)
+        facts = replace(looked.facts, others=others, proposals=proposals)
+        return replace(looked, facts=facts, news=news | more)
+
+    async def _beside(
+        self, proposals: Iterable[Proposal]
+    ) -> tuple[tuple[Proposal, ...], frozenset[ProposalKey]]:
+        """Name the other open proposals of the same packages, and say whom that is news for."""
+        me, found, news = self.repository.id, [], set()
+        for p in proposals:
+            packages = [] if p.closed else [t.package for t in p.touched]
+            beside = await self.store.keep_touching(me, p.number, p.base_ref, packages)
+            news |= {ProposalKey(me, head, branch) for head, branch in beside.news}
+            touched = tuple(replace(t, also=beside.also.get(t.package, ())) for t in p.touched)
+            found.append(replace(p, touched=touched))
+        return tuple(found), frozenset(news)
 
     async def _share(
         self, head: Head, told: "_Told", adoption: Adoption, *, publishing: bool, since: float

@@ -208,5 +208,27 @@ CREATE TABLE written (
 ALTER TABLE settled ADD COLUMN merged boolean NOT NULL DEFAULT false;
 """
 
-STEPS: tuple[str, ...] = (WORK, TABLES, REFUSAL, OPEN, BASES_AND_TAGS, GONE, PUSH_REFUSAL, MEMORY)
+TOUCHING = """
+-- Packages that open proposals change, so that each can name the others.
+CREATE TABLE touching (
+  repository bigint NOT NULL,
+  proposal   bigint NOT NULL,
+  base       text NOT NULL,                        -- the branch that it is proposed to
+  package    text NOT NULL,
+  PRIMARY KEY (repository, proposal, base, package)
+);
+CREATE INDEX touching_package ON touching (repository, base, package);
+"""
+
+STEPS: tuple[str, ...] = (
+    WORK,
+    TABLES,
+    REFUSAL,
+    OPEN,
+    BASES_AND_TAGS,
+    GONE,
+    PUSH_REFUSAL,
+    MEMORY,
+    TOUCHING,
+)
 """Applied in order, each once; the database remembers how many."""

@@ -149,6 +149,38 @@ WHERE repository = %(id)s AND sha = ANY (%(shas)s)
 ORDER BY proposal
 """
 
+KEEP_TOUCHING = """
+WITH given AS (
+  SELECT unnest(%(packages)s::text[]) AS package
+), gone AS (
+  DELETE FROM touching AS t
+  WHERE t.repository = %(id)s AND t.proposal = %(n)s
+    AND (t.base <> %(base)s OR NOT EXISTS (SELECT FROM given WHERE given.package = t.package))
+  RETURNING t.base, t.package
+), kept AS (
+  INSERT INTO touching (repository, proposal, base, package)
+  SELECT %(id)s, %(n)s, %(base)s, package FROM given
+  ON CONFLICT DO NOTHING
+  RETURNING base, package
+)
+SELECT base, package FROM gone UNION SELECT base, package FROM kept
+"""
+
+ALSO_TOUCHING = """
+SELECT package, proposal FROM touching
+WHERE repository = %(id)s AND base = %(base)s AND package = ANY (%(packages)s)
+  AND proposal <> %(n)s
+ORDER BY package, proposal
+"""
+
+WHO_TOUCHES = """
+SELECT DISTINCT o.head_repository, o.branch
+FROM touching AS t JOIN open_proposal AS o USING (repository, proposal)
+JOIN unnest(%(bases)s::text[], %(packages)s::text[]) AS c(base, package)
+  ON (c.base, c.package) = (t.base, t.package)
+WHERE t.repository = %(id)s AND t.proposal <> %(n)s
+"""
+
 ADOPT = """
 INSERT INTO adoption AS a (repository, full_name, installation, adopted, installed, drafts, tags)
 VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s, %(tags)s)

@@ -151,6 +151,19 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Touching:
+    """Which other open proposals change the packages of one.
+
+    Attributes:
+        also: Package to their numbers; none for a package that nobody else changes.
+        news: Head repository and branch of those for whom this look brings news.
+    """
+
+    also: Mapping[str, tuple[int, ...]]
+    news: frozenset[tuple[int, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Sharing:
     """Open proposals of other head branches that share a commit with one.
 
@@ -743,6 +756,40 @@ class Store:
         await self._ask(
             "DELETE FROM open_proposal WHERE repository = %(id)s AND proposal = %(n)s",
             {"id": repository_id, "n": number},
+        )
+
+    async def keep_touching(
+        self, repository_id: int, number: int, base: str, packages: Sequence[str]
+    ) -> Touching:
+        """Remember which packages an open proposal changes, and say who else changes them.
+
+        Written before it is read, as in `keep_open`.
+
+        Args:
+            repository_id: The forge's number of the repository.
+            number: The proposal.
+            base: The branch that it is proposed to.
+            packages: What it changes; empty once it is closed.
+        """
+        given = {"id": repository_id, "n": number, "base": base, "packages": list(packages)}
+        changed = await self._ask(statements.KEEP_TOUCHING, given)
+        also: dict[str, tuple[int, ...]] = {}
+        for package, other in await self._ask(statements.ALSO_TOUCHING, given):
+            also[package] = (*also.get(package, ()), other)
+        if not changed:
+            return Touching(also)
+        bases, names = zip(*changed, strict=True)
+        rows = await self._ask(
+            statements.WHO_TOUCHES,
+            {"id": repository_id, "n": number, "bases": list(bases), "packages": list(names)},
+        )
+        return Touching(also, frozenset((head, branch) for head, branch in rows))
+
+    async def forget_touching(self, repository_id: int, open_numbers: Sequence[int]) -> None:
+        """Forget what proposals change that are not open any more."""
+        await self._ask(
+            "DELETE FROM touching WHERE repository = %(id)s AND proposal <> ALL (%(open)s)",
+            {"id": repository_id, "open": list(open_numbers)},
         )
 
     # --- the audit trail --------------------------------------------------------------------------

@@ -51,6 +51,7 @@ class Touched:
         changed_by: Who changed the package in the base branch meanwhile, such as "#12" or a
             short commit id; sorted, empty when nobody did.
         workspace: The draft's name in the package's trailers.
+        also: Numbers of other open proposals that change it too, sorted.
         outside: The merge changed it, and the proposal does not show that.
     """
 
@@ -62,6 +63,7 @@ class Touched:
     tagging: Tagging = field(default_factory=Tagging)
     changed_by: tuple[str, ...] = ()
     workspace: str = ""
+    also: tuple[int, ...] = ()
     outside: bool = False
 
     @property

@@ -189,6 +189,14 @@ def outdated(touched: Iterable[Touched], base_ref: str) -> str:
     )
 
 
+def also_changed(numbers: Sequence[int]) -> str:
+    """Which other open proposals change the same package: the first to be published wins."""
+    if not numbers:
+        return ""
+    more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
+    return "; also changed by " + ", ".join(f"#{n}" for n in numbers[:5]) + more
+
+
 def merge_base_wanted(base_ref: str) -> str:
     """How to bring a proposal up to date."""
     return f"merge {code(base_ref)} into this branch, so that both changes are in it"

@@ -197,6 +197,7 @@ def _packages(proposal: Proposal) -> str:
     rows = [
         f"- {m.name(t.package)}: "
         + ("removed; its revisions and tags stay" if t.removed else f"v{t.revision}{_aside(t)}")
+        + ("" if proposal.closed else m.also_changed(t.also))
         for t in proposal.touched
     ]
     if len(rows) > m.MOST_LISTED:

@@ -506,3 +506,27 @@ async def test_a_wake_that_is_given_up_leaves_those_of_others(database_url: str)
         await asyncio.gather(*others[1:])
 
         assert {t.key for t in await _all(store)} == {str(KEY), str(OTHER)}
+
+
+async def test_proposals_of_one_package_are_told_apart_by_base_and_told_of_each_other(
+    store: Store,
+) -> None:
+    """The short-cut wakes everybody at every look, or nobody when one is closed."""
+    for number, branch in ((1, "one"), (2, "two"), (3, "three")):
+        await store.keep_open(7, 7, branch, [number], str(number) * 40)
+
+    first = await store.keep_touching(7, 1, "main", ["net/core", "net/edge"])
+    second = await store.keep_touching(7, 2, "main", ["net/core"])
+    third = await store.keep_touching(7, 3, "other", ["net/core"])
+    again = await store.keep_touching(7, 2, "main", ["net/core"])
+    closed = await store.keep_touching(7, 1, "main", [])
+
+    assert (dict(first.also), first.news) == ({}, frozenset())
+    assert (dict(second.also), second.news) == ({"net/core": (1,)}, frozenset({(7, "one")}))
+    assert (dict(third.also), third.news) == ({}, frozenset())
+    assert (dict(again.also), again.news) == ({"net/core": (1,)}, frozenset())
+    assert (dict(closed.also), closed.news) == ({}, frozenset({(7, "two")}))
+
+    await store.keep_touching(7, 1, "main", ["net/core"])
+    await store.forget_touching(7, [2, 3])
+    assert dict((await store.keep_touching(7, 2, "main", ["net/core"])).also) == {}

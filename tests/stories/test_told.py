@@ -56,3 +56,21 @@ def test_the_author_is_named_and_told_once_of_what_others_did(play: World) -> No
     assert len([text for text in said if "after a push by" in text]) == 1
     assert len([text for text in said if "sent it back" in text]) == 1
     assert len(said) == 2
+
+
+def test_proposals_of_one_package_name_each_other(play: World) -> None:
+    """Fails when a proposal learns of another one only once that is published before it."""
+    first = play.proposes("drafts/net/core/one", package("net/core"))
+    other = play.proposes("drafts/apps/shop/one", package("apps/shop"))
+    second = play.proposes("drafts/net/core/two", package("net/core", **{"more.yaml": ""}))
+
+    play.author.waits_for_summary(second, f"- `net/core`: v1 (first); also changed by #{first}")
+    play.author.waits_for_summary(first, f"- `net/core`: v1 (first); also changed by #{second}")
+    assert "also changed" not in play.author.summary(other)
+
+    play.author.pull(second).edit(state="closed")
+
+    def gone() -> bool | None:
+        return "also changed" not in play.author.summary(first) or None
+
+    wait_for("the first to stand alone again", gone)
