@@ -3,6 +3,7 @@
     images/sha256/HEX/root, about.json    one image, unpacked; HEX is the digest asked for
     images/tags/HEX.json                  what a name meant lately; HEX is of the name
     images/locks/HEX                      held shared while the image runs, alone to change it
+    images/locks/HEX-HEX                  held by who makes it from a repository
     images/aside/…                        what is being made, or removed
 
 Rules
@@ -197,11 +198,12 @@ class Store:
         lock = self._open_lock(digest)
         entry = self._entry(digest)
         try:
-            about = None
-            while about is None:
-                if cancelled():
-                    raise InterruptedError
-                about = self._got(entry, digest, lock, make)
+            about = self._held(entry, digest, lock)
+            if about is None:
+                with self._sole_maker(digest, repository, cancelled):
+                    about = self._held(entry, digest, lock)
+                    if about is None:
+                        about = self._got(entry, digest, lock, make, cancelled)
             _mark(entry / "from" / _key(repository), repository)
             _touch(entry / "used", self._clock())
         except OSError as error:
@@ -218,18 +220,52 @@ class Store:
             _log.warning("the folder of images %s cannot be tidied: %s", self._folder, error)
         return Lease(entry / "root", about, lock)
 
-    def _got(self, entry: Path, digest: str, lock: int, make: Make) -> About | None:
-        """Return an image, held shared; None to look again, as its lock changed hands."""
-        if _locked(lock, fcntl.LOCK_SH):
-            about = self._about(entry, digest)
-            if about is not None:
-                return about
-        if not _locked(lock, fcntl.LOCK_EX):
+    def _held(self, entry: Path, digest: str, lock: int) -> About | None:
+        """Return an image that is whole, held shared; None, and nothing held, where it is not."""
+        if not _locked(lock, fcntl.LOCK_SH):
+            return None
+        about = self._about(entry, digest)
+        if about is None:
             fcntl.flock(lock, fcntl.LOCK_UN)  # or two who wait would wait for one another
-            time.sleep(_POLL)
-        elif self._about(entry, digest) is None:
-            self._made(entry, digest, make)
-        return None
+        return about
+
+    @contextmanager
+    def _sole_maker(
+        self, digest: str, repository: str, cancelled: Callable[[], bool]
+    ) -> Iterator[None]:
+        """Be the only one of all processes who makes an image from a repository.
+
+        Another repository may bring the same image meanwhile: this one may never end.
+        """
+        lock = self._open_lock(f"{digest}-{_key(repository)}")
+        try:
+            while not _locked(lock, fcntl.LOCK_EX):
+                _check(cancelled)
+                time.sleep(_POLL)
+            yield
+        finally:
+            os.close(lock)
+
+    def _got(
+        self, entry: Path, digest: str, lock: int, make: Make, cancelled: Callable[[], bool]
+    ) -> About:
+        """Make an image, and return it held shared; or the one that somebody else made first."""
+        with self._aside() as aside:
+            made = self._made(aside, digest, make)
+            while True:
+                about = self._held(entry, digest, lock)
+                if about is not None:
+                    return about
+                _check(cancelled)
+                if made and _locked(lock, fcntl.LOCK_EX):
+                    if self._about(entry, digest) is None:
+                        self._moved(aside, entry, digest)
+                        made = False
+                    fcntl.flock(lock, fcntl.LOCK_UN)
+                elif not made:
+                    raise InterruptedError  # it was removed at once; whoever asks makes it again
+                else:
+                    time.sleep(_POLL)
 
     def known(self, image: str) -> Known | None:
         """Return what a name meant when it was last asked for, or None."""
@@ -273,23 +309,26 @@ class Store:
         finally:
             os.close(lock)
 
-    def _made(self, entry: Path, digest: str, make: Make) -> About:
-        with self._aside() as aside:
-            new = aside / "new"
-            for name in ("", "root", "from"):
-                (new / name).mkdir()
-                (new / name).chmod(0o755)  # whatever our umask
-            about = make(new / "root")
-            self._write(
-                new / "about.json",
-                {"form": _FORM, "digest": digest, "seal": _seal(new / "root"), **asdict(about)},
-            )
-            if entry.exists():
-                os.rename(entry, aside / "old")
-            os.rename(new, entry)
-            _sync(entry.parent)
+    def _made(self, aside: Path, digest: str, make: Make) -> bool:
+        """Make an image in a folder of its own; return that it is there."""
+        new = aside / "new"
+        for name in ("", "root", "from"):
+            (new / name).mkdir()
+            (new / name).chmod(0o755)  # whatever our umask
+        about = make(new / "root")
+        self._write(
+            new / "about.json",
+            {"form": _FORM, "digest": digest, "seal": _seal(new / "root"), **asdict(about)},
+        )
+        return True
+
+    def _moved(self, aside: Path, entry: Path, digest: str) -> None:
+        """Move an image to its place, over one that is not whole."""
+        if entry.exists():
+            os.rename(entry, aside / "old")
+        os.rename(aside / "new", entry)
+        _sync(entry.parent)
         self._seen.add(digest)
-        return about
 
     def _about(self, entry: Path, digest: str) -> About | None:
         """Return what is kept about an image that is whole, or None."""
@@ -438,6 +477,11 @@ def _check_readable(folder: Path) -> None:
                 f"lies in {each}, which others may not enter: root's sandbox is another user",
                 "Choose a folder that all may enter, such as /var/cache/porchbot/images",
             )
+
+
+def _check(cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise InterruptedError
 
 
 def _locked(lock: int, kind: int) -> bool:

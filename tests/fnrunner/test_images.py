@@ -809,6 +809,7 @@ class Trickle:
 
     def __init__(self, image: Image) -> None:
         self._image = image
+        self.begun = 0  # layers that come
         self.broken = threading.Event()  # its client has gone
         self.enough = threading.Event()  # the test ends
 
@@ -825,6 +826,7 @@ class Trickle:
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(blob)))
         handler.end_headers()
+        self.begun += 1
         try:
             while not self.enough.wait(0.01):
                 handler.wfile.write(b"x")
@@ -846,7 +848,7 @@ async def test_what_is_brought_stops_when_its_caller_has_left(made: Made) -> Non
     with lying(trickle) as liar, ended(trickle):
         runner = made()
         call = asyncio.create_task(runner.run(f"{liar.host}/t/f:v1", LIST))
-        while not any("/blobs/" in path for _, path, _ in liar.seen):
+        while not trickle.begun:
             await asyncio.sleep(0.01)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
@@ -863,7 +865,7 @@ async def test_slow_images_of_one_host_leave_threads_for_others(hub: Registry, m
             asyncio.create_task(runner.run(f"{liar.host}/t/f{number}:v1", LIST))
             for number in range(20)
         ]
-        while sum("/blobs/" in path for _, path, _ in liar.seen) < 2:
+        while not trickle.begun:
             await asyncio.sleep(0.01)
         quick = runner.run(f"{hub.host}/t/quick:v1", LIST)
         assert (await asyncio.wait_for(quick, 30)).resources == LIST
@@ -871,6 +873,26 @@ async def test_slow_images_of_one_host_leave_threads_for_others(hub: Registry, m
         for each in slow:
             each.cancel()
         await asyncio.gather(*slow, return_exceptions=True)
+
+
+async def test_a_slow_repository_holds_up_no_other_with_the_same_image(
+    hub: Registry, made: Made
+) -> None:
+    """Short-cut: bring each digest once, whoever has it; the slowest of them then brings it."""
+    image = Image(
+        [busybox("bin/cat"), files({"a": os.urandom(9000)})], {"Entrypoint": ["/bin/cat"]}
+    )
+    pushed = hub.push("t/both:v1", image)
+    trickle = Trickle(image)
+    with lying(trickle) as liar, ended(trickle):
+        runner = made()
+        slow = asyncio.create_task(runner.run(f"{liar.host}/t/f@{pushed}", LIST))
+        while not trickle.begun:
+            await asyncio.sleep(0.01)
+        quick = runner.run(f"{hub.host}/t/both@{pushed}", LIST)
+        assert (await asyncio.wait_for(quick, 60)).resources == LIST
+        slow.cancel()
+        await asyncio.gather(slow, return_exceptions=True)
 
 
 async def test_unpacking_stops_when_its_caller_has_left(hub: Registry, made: Made) -> None:
