@@ -217,7 +217,10 @@ class Forge(Protocol):
         """Moves of a branch of this repository or a fork, newest first, at most 100."""
 
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
-        """What moved a base branch since then, newest first, at most 2,000; may be late."""
+        """What moved a base branch since then, newest first, at most 2,000; may be late.
+
+        The last one is older, where there is one: it tells what the branch was then.
+        """
 
     async def open_proposal(self, wanted: OpenProposal) -> int:
         """Open a draft pull request and assign it; one that is there already is taken."""

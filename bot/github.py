@@ -292,10 +292,12 @@ class GitHub:
                 path,
                 query=query | ({"after": after} if after else {}),
             )
-            page = [_move(data) for data in answer.data]
-            found += [move for move in page if move.at >= since]
+            for move in map(_move, answer.data):
+                found.append(move)
+                if move.at < since:
+                    return tuple(found)
             after = _cursor(answer.headers.get("link", ""))
-            if not after or any(move.at < since for move in page):
+            if not after:
                 break
         return tuple(found)
 

@@ -24,7 +24,7 @@ from bot.look_tags import Tags
 from bot.patience import Patience
 from bot.render import Judge
 from bot.store import TAGS, Adoption, Store
-from lifecycle import commands, memory, records
+from lifecycle import answers, commands, memory, records
 from lifecycle.events import Log
 from lifecycle.facts import (
     CheckRun,
@@ -501,6 +501,7 @@ class Looker:
             self._verdicts(reader.git, read, again=told.rerun),
             self._stands(pull, talk, ground, told),
         )
+        proposal = await self._add_rules(reader, pull, ground, proposal)
         proposal = replace(
             proposal,
             verdicts=verdicts,
@@ -511,6 +512,16 @@ class Looker:
         if not proposal.closed and any(v.blocking for v in verdicts):
             proposal = replace(proposal, pushed_by=await self._people.pusher_of(pull))
         return proposal, stand.ended
+
+    async def _add_rules(
+        self, reader: Reader, pull: PullRequest, ground: Ground, p: Proposal
+    ) -> Proposal:
+        """Since when its rules are what they are, where somebody approved and it is not bound."""
+        since = answers.unbound_since(p, memory.read(p, self.repository.id))
+        if since is None or not p.touched:
+            return p
+        rules = await self._bases.rules_told(reader, pull, ground, since)
+        return replace(p, rules_at=rules.at, rules_told=rules.told)
 
     async def _stands(
         self, pull: PullRequest, talk: "_Talk", ground: Ground, told: "_Told"

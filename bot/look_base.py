@@ -4,16 +4,16 @@ The forge's log of moves is asked for merges that are not settled, and only for 
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import monotonic
 
 from bot.forge import Forge, ForgeMissingError, PullRequest
 from bot.look_git import Ground, Reader
 from bot.store import Store
 from lifecycle import merges
-from lifecycle.merges import Arrival, Doubt
+from lifecycle.merges import Arrival, Doubt, Move
 from lifecycle.names import Sha
 
 LATE = 15.0
@@ -27,6 +27,19 @@ MARGIN = timedelta(minutes=10)
 @dataclass(frozen=True, slots=True)
 class Late:
     """The forge does not show yet what brought a merge in."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulesTold:
+    """Since when the rules of a base branch are what they are.
+
+    Attributes:
+        at: Their last change; None when they did not change in the time that was asked about.
+        told: The forge's log tells; without, nobody knows.
+    """
+
+    at: datetime | None = None
+    told: bool = True
 
 
 class Bases:
@@ -46,6 +59,7 @@ class Bases:
         self._late = late
         self._arrivals: dict[Sha, Arrival] = {}
         self._asked: dict[Sha, float] = {}
+        self._rules: dict[tuple[str, Sha, datetime], RulesTold] = {}
 
     async def ground(self, git: Reader, pull: PullRequest) -> Ground | Late | None:
         """The ground of a pull request; None when git has no such base, or not yet the merge."""
@@ -73,6 +87,36 @@ class Bases:
             return Ground(rules=tip, base=arrival.parent, merge=merge, doubt=Doubt.RULES)
         return Ground(rules=arrival.before, base=arrival.parent, merge=merge)
 
+    async def rules_told(
+        self, git: Reader, pull: PullRequest, ground: Ground, since: datetime
+    ) -> RulesTold:
+        """Since when the rules that judge a proposal are what they are.
+
+        One request for what was said and is bound to nothing yet, kept while the rules' commit is
+        the same: a look that changes nothing asks nobody.
+
+        Args:
+            git: What git says.
+            pull: The pull request.
+            ground: What it stands on.
+            since: When the oldest of what was said was said.
+        """
+        key = (pull.base_ref, ground.rules, since)
+        if key in self._rules:
+            return self._rules[key]
+        try:
+            moves = await self._forge.base_moves(pull.base_ref, since)
+        except ForgeMissingError:
+            return RulesTold(told=False)  # an older forge without this log
+        if ground.merge is not None and ground.doubt is None and pull.merged_at is not None:
+            until = pull.merged_at
+            moves = tuple(move for move in moves if move.at <= until)
+        elif not await asyncio.to_thread(_complete, git, moves, ground.rules):
+            return RulesTold(told=False)
+        found = await asyncio.to_thread(_changed_at, git, moves, ground.rules, since)
+        self._rules[key] = found
+        return found
+
     async def _arrival(self, git: Reader, pull: PullRequest, merge: Sha) -> Arrival | None:
         """What the forge's log tells; None when it does not, or not yet."""
         if pull.merged_at is None:
@@ -98,3 +142,21 @@ class Bases:
             if not await asyncio.to_thread(git.git.contains, tip, merge):
                 return Arrival(tip, tip) if parents and parents[0] == tip else None
         return None
+
+
+def _complete(git: Reader, moves: Sequence[Move], tip: Sha) -> bool:
+    """The log shows how the branch came to its tip, or nothing that it lacks changed the rules."""
+    if not moves or moves[0].after == tip:
+        return True
+    line = git.line(tip, moves[0].after)
+    return line is not None and not git.rules_differ((moves[0].after, *line))
+
+
+def _changed_at(git: Reader, moves: Sequence[Move], rules: Sha, since: datetime) -> RulesTold:
+    """The newest move that came from other rules, or from what nobody can read any more."""
+    for move in moves:
+        if move.at < since:
+            break
+        if not git.git.has(move.before) or git.rules_differ((rules, move.before)):
+            return RulesTold(move.at)
+    return RulesTold()

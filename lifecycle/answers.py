@@ -7,13 +7,14 @@ something to say, by the memory in the summary comment otherwise.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import assert_never
 
 from lifecycle import access, events, memory, messages, notices, summary
 from lifecycle import commands as c
 from lifecycle.access import Allowed, Person, Refused, Role, authorise
 from lifecycle.actions import Action, Forget, React, Reaction, Reply, SetDraft
-from lifecycle.approvals import judged_before, standing, too_early
+from lifecycle.approvals import Fallen, judged_before, rules_moved, standing, too_early, unbound
 from lifecycle.events import Answered, Approval, Event, Held, Rejected, TakenBack, Unheld
 from lifecycle.facts import Comment, Facts, Proposal, Stage
 from lifecycle.gates import judge
@@ -145,6 +146,17 @@ def _asks_only(parsed: c.Parsed) -> bool:
 
 def _is_question(command: c.Command) -> bool:
     return isinstance(command, c.Why | c.Help)
+
+
+def unbound_since(proposal: Proposal, remembered: Memory) -> datetime | None:
+    """When the oldest approval was given that is bound to nothing yet; None without any."""
+    said = [
+        comment.at
+        for comment, parsed in pending(proposal, remembered)
+        if any(isinstance(command, c.Approve) for command in parsed.commands)
+    ]
+    said += [review.at for review in unbound(proposal, remembered)]
+    return min(said, default=None)
 
 
 def answer(facts: Facts, proposal: Proposal, remembered: Memory) -> Outcome:
@@ -350,6 +362,9 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
         return turn.refuse(messages.approved_too_early(early))
     if p.unjudged:
         return turn.refuse(messages.APPROVE_UNJUDGED)
+    shown = memory.shown_rules_before(p, comment.id, scene.facts.repository_id)
+    if rules_moved(p, at=comment.at, shown=shown):
+        return turn.refuse(messages.approved_too_early(Fallen.CONFIGURATION))
     if not after_merge:
         if _will_be_rendered(scene.facts, p):
             return turn.refuse(messages.approve_after_render(p.head))

@@ -88,9 +88,11 @@ def standing(proposal: Proposal, policy: Policy, remembered: Memory) -> Standing
                 counted[person] = word
             else:
                 fallen[person] = why
-    for review in _unbound(proposal, remembered):
+    for review in unbound(proposal, remembered):
         if review.author.login not in counted:
             why = too_early(proposal, remembered, at=review.at, review=review.id)
+            if why is None and rules_moved(proposal, at=review.at):
+                why = Fallen.CONFIGURATION
             fallen[review.author.login] = why or Fallen.UNSEEN
     uncertain = not proposal.authors_known and not policy.approve.self_allowed
     least = max(policy.approve.require, int(proposal.surprising))
@@ -116,10 +118,11 @@ def bind(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
             beside=review.beside,
             base_ref=proposal.base_ref,
         )
-        for review in _unbound(proposal, remembered)
+        for review in unbound(proposal, remembered)
         if review.trees is not None
         and not proposal.unjudged
         and too_early(proposal, remembered, at=review.at, review=review.id) is None
+        and not rules_moved(proposal, at=review.at)
         and _reviewer_saw(facts, proposal, review)
     ]
 
@@ -161,6 +164,17 @@ def latest_reviews(proposal: Proposal) -> dict[str, Review]:
     return latest
 
 
+def unbound(proposal: Proposal, remembered: Memory) -> list[Review]:
+    """Each person's native approval that is their last word and is bound to nothing yet."""
+    found = []
+    for person, review in latest_reviews(proposal).items():
+        word = remembered.words.get(person)
+        place = (review.at, 0, review.id, 0, "")
+        if review.state is ReviewState.APPROVED and (word is None or events.order(word) < place):
+            found.append(review)
+    return found
+
+
 def too_early(
     proposal: Proposal, remembered: Memory, *, at: datetime, comment: int = 0, review: int = 0
 ) -> Fallen | None:
@@ -188,6 +202,20 @@ def too_early(
     return None
 
 
+def rules_moved(proposal: Proposal, *, at: datetime, shown: bool = False) -> bool:
+    """The rules changed since something was said, within its second too, or nobody can tell.
+
+    Asked before an approval is bound; from then on its digest tells.
+
+    Args:
+        proposal: The facts.
+        at: When it was said.
+        shown: We had said before that what is in the rules now judges.
+    """
+    changed = proposal.rules_at is not None and at <= proposal.rules_at
+    return changed or not (proposal.rules_told or shown)
+
+
 def judged_before(facts: Facts, proposal: Proposal, at: datetime) -> bool:
     """Our check proves the head to have stood in an earlier second, and ever since.
 
@@ -213,17 +241,6 @@ def _reviewer_saw(facts: Facts, proposal: Proposal, review: Review) -> bool:
     if review.head_at is not None and review.head_at < review.at:
         return True
     return review.head == proposal.head and judged_before(facts, proposal, review.at)
-
-
-def _unbound(proposal: Proposal, remembered: Memory) -> list[Review]:
-    """Each person's native approval that is their last word and is bound to nothing yet."""
-    found = []
-    for person, review in latest_reviews(proposal).items():
-        word = remembered.words.get(person)
-        place = (review.at, 0, review.id, 0, "")
-        if review.state is ReviewState.APPROVED and (word is None or events.order(word) < place):
-            found.append(review)
-    return found
 
 
 def _stands(approval: Approval, latest: Mapping[str, Review]) -> bool:

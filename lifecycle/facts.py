@@ -311,6 +311,9 @@ class Proposal:
             "" when the forge does not tell.
         base_at: When the base branch was last exchanged for another; None when it never was.
         base_told: The forge tells such exchanges.
+        rules_at: When the rules that judge it were last changed, as far as somebody's approval that
+            is bound to nothing yet may be older; None when they were not.
+        rules_told: The forge tells that.
         opened_at: When it was opened.
         adopted_at: When the bot came to the repository, as far as the database knows.
         looked_at: When these facts were read, by our own clock.
@@ -357,6 +360,8 @@ class Proposal:
     head_mark: str = ""
     base_at: datetime | None = None
     base_told: bool = True
+    rules_at: datetime | None = None
+    rules_told: bool = True
     opened_at: datetime | None = None
     adopted_at: datetime | None = None
     looked_at: datetime | None = None

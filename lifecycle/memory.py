@@ -145,6 +145,7 @@ def answer_record(
         **_place("answer", proposal, repository_id),
         "head": str(proposal.head),
         "mark": proposal.head_mark,
+        "rules": proposal.digest,
         **events.pack([*([Answered(comment=comment)] if comment else []), *about]),
     }
 
@@ -201,6 +202,16 @@ def shown_head_before(proposal: Proposal, comment: int, memory: Memory, reposito
             if record.get("kind") == "answer" and (record["head"], record["mark"]) == here:
                 return True
     return False
+
+
+def shown_rules_before(proposal: Proposal, comment: int, repository_id: int) -> bool:
+    """An answer of ours that is older than this comment proves that the rules stood before."""
+    return any(
+        record.get("kind") == "answer" and record.get("rules") == proposal.digest
+        for ours in proposal.answers
+        if ours.id < comment and not ours.altered
+        for record in _mine(ours, proposal, repository_id)
+    )
 
 
 def _place(kind: str, proposal: Proposal, repository_id: int) -> dict[str, JSON]:

@@ -1,8 +1,8 @@
 """What a proposal stands on: the forge's log first, then what we saw ourselves, else nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +10,7 @@ import pytest
 
 from bot.forge import Forge, ForgeMissingError, PullRequest
 from bot.git import Mirror
-from bot.look_base import Bases, Late
+from bot.look_base import Bases, Late, RulesTold
 from bot.look_git import Ground, Reader
 from bot.look_tags import Tags
 from bot.store import Store
@@ -180,3 +180,51 @@ async def test_what_git_does_not_show_yet_has_no_ground(remote: Remote) -> None:
     assert await ground(remote, Told(), pull(base, "e" * 40)) is None
     remote.git("update-ref", "-d", "refs/heads/main")
     assert await ground(remote, Told(), pull(base, None)) is None
+
+
+# --- since when the rules are what they are -------------------------------------------------------
+
+
+def at(minutes: int, before: str, after: str) -> Move:
+    return replace(move(before, after, "push"), at=NOW + timedelta(minutes=minutes))
+
+
+async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesTold:
+    """What is told about what was said at NOW; asked again, nobody is asked where it is told."""
+    bases = Bases(1, cast(Forge, told), cast(Store, told), 0)
+    with Mirror(remote.folder, "").open() as git:
+        tags = Tags(git, 1, [], {}, None)
+        reader = Reader(git=git, repository_id=1, default_branch="main", keys=[], tags=tags)
+        stands = await bases.ground(reader, asked)
+        assert isinstance(stands, Ground)
+        found = await bases.rules_told(reader, asked, stands, NOW)
+        before = told.asked
+        assert await bases.rules_told(reader, asked, stands, NOW) == found
+        assert (told.asked == before) is found.told
+        return found
+
+
+async def test_the_log_tells_when_the_rules_changed(remote: Remote) -> None:
+    """The short-cut compares with the rules of the look alone, or trusts a log that is late."""
+    old, first, same, other = history(remote, [b"a: 0", b"a: 1", b"a: 1", b"a: 2"])
+    later = NOW + timedelta(minutes=5)
+    log = [at(5, same, other), at(1, first, same), at(-1, old, first)]
+    lone, none = pull(other, None), RulesTold(told=False)
+    assert await rules(remote, Told(log), lone) == RulesTold(later)
+    assert await rules(remote, Told(log[1:]), lone) == none  # late: what it lacks changed rules
+    assert await rules(remote, Told(None), lone) == none
+    gone = [at(5, "e" * 40, other), *log[1:]]
+    assert await rules(remote, Told(gone), lone) == RulesTold(later)
+
+    remote.git("update-ref", "refs/heads/main", same)
+    lone = pull(same, None)
+    assert await rules(remote, Told(log[1:]), lone) == RulesTold()  # before it was said
+    assert await rules(remote, Told(log[2:]), lone) == RulesTold()  # late, and of no matter
+
+
+async def test_what_changed_after_a_merge_does_not_matter_to_it(remote: Remote) -> None:
+    """The short-cut asks about the tip: a merge is judged by the rules that it came under."""
+    base, merge, other = history(remote, [b"a: 1", b"a: 1", b"a: 2"])
+    log = [at(5, merge, other), at(0, base, merge)]
+
+    assert await rules(remote, Told(log), pull(base, merge)) == RulesTold()

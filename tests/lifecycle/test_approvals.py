@@ -529,3 +529,63 @@ def test_who_may_lift_a_hold(lines: list[tuple[Person, str]], holding: list[str]
 def test_every_reason_is_told_with_what_to_do() -> None:
     for reason in Fallen:
         assert "approve again" in messages.approved_too_early(reason)
+
+
+# --- the rules when it was given ------------------------------------------------------------------
+
+RULES: dict[str, tuple[Mapping[str, object], bool]] = {
+    "rules that did not change": ({}, True),
+    "rules that changed before": ({"rules_at": NOW}, True),
+    "rules that changed within its second": ({"rules_at": NOW + timedelta(minutes=1)}, False),
+    "rules that changed after": ({"rules_at": NOW + timedelta(minutes=2)}, False),
+    "nobody can tell": ({"rules_told": False}, False),
+}
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(("change", "counts"), RULES.values(), ids=RULES)
+def test_an_approval_is_bound_to_the_rules_that_held_when_it_was_given(
+    change: Mapping[str, object], counts: bool, native: bool
+) -> None:
+    """Fails when it binds the rules of the look, which come later."""
+    first = settled(facts(PROPOSAL)).proposals[0]
+    comment = said(APPROVER, "/approve", 5000, minutes=1)
+    review = Review(
+        id=9,
+        author=APPROVER,
+        state=ReviewState.APPROVED,
+        head=PROPOSAL.head,
+        trees=PROPOSAL.head_trees,
+        at=comment.at,
+        head_at=NOW,
+    )
+    asked = replace(first, reviews=(review,)) if native else replace(first, comments=(comment,))
+    asked = replace(asked, head_at=NOW, **change)  # type: ignore[arg-type] # any field
+
+    after = settled(facts(asked)).proposals[0]
+
+    found = standing(after, Policy(), memory.read(after, REPOSITORY))
+    assert [x.person for x in found.counted] == (["approver"] if counts else [])
+    if native and not counts:
+        assert found.fallen == {"approver": Fallen.CONFIGURATION}
+    if counts:  # bound once, its digest tells from then on
+        later = replace(after, rules_at=NOW + timedelta(days=1))
+        assert standing(later, Policy(), memory.read(later, REPOSITORY)).counted
+
+
+def test_our_answer_shows_the_rules_where_the_forge_has_no_log() -> None:
+    """Fails when nobody can ever approve there, or when a change that is told is overlooked."""
+    asked = replace(PROPOSAL, head_at=NOW, rules_told=False)
+    asked = replace(asked, comments=(said(APPROVER, "/approve", 5000, minutes=1),))
+    first = settled(facts(asked)).proposals[0]
+    again = said(APPROVER, "/approve", 6000, minutes=5)
+    second = replace(first, comments=(*first.comments, again))
+
+    def counted(p: Proposal) -> int:
+        after = settled(facts(p)).proposals[0]
+        return len(standing(after, Policy(), memory.read(after, REPOSITORY)).counted)
+
+    assert counted(first) == 0
+    assert counted(second) == 1
+    assert counted(replace(second, digest="other")) == 0
+    assert counted(replace(second, rules_at=again.at)) == 0

@@ -12,7 +12,7 @@ from bot import logs
 from bot.postgres import EmbeddedPostgres, create_database, drop_database
 from tests.contract.watch import watched
 from tests.stories.people import wait_for
-from tests.stories.world import CONFIG, World, world
+from tests.stories.world import CONFIG, World, seconds_pass, world
 
 
 @pytest.fixture(scope="session")
@@ -59,9 +59,14 @@ def stage(tmp_path: Path, database_url: str, runner: str) -> Iterator[World]:
 
 @pytest.fixture
 def play(stage: World) -> World:
-    """A world with its bot running."""
+    """A world with its bot running.
+
+    Forges tell whole seconds: what is opened within the second of the bot's arrival counts as
+    opened before it, and one more approval is asked for.
+    """
     stage.start_bot()
     stage.rests()
+    seconds_pass(stage.forge, 1)
     return stage
 
 

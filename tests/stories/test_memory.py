@@ -7,7 +7,7 @@ from uuid import uuid4
 from bot.postgres import EmbeddedPostgres, create_database, drop_database
 from lifecycle import records
 from tests.stories.people import Person, wait_for
-from tests.stories.world import World, package, resized, seconds_pass
+from tests.stories.world import CONFIG, World, package, resized, seconds_pass
 
 ME = "porchbot[bot]"
 
@@ -291,3 +291,31 @@ def test_a_conversation_longer_than_a_page_is_read_to_its_end(play: World) -> No
     play.approver.says(number, "/approve")
 
     assert play.author.waits_for_tag("net/core/v1")
+
+
+def test_rules_that_changed_while_the_bot_was_away_ask_again(stage: World) -> None:
+    """Fails when an approval binds the rules of the look: they were others when it was given."""
+    stage.start_bot()
+    stage.rests()
+    seconds_pass(stage.forge, 1)
+    spoken = stage.proposes("drafts/net/core/w", package("net/core"))
+    native = stage.proposes("drafts/net/rim/w", package("net/rim"))
+    stage.stop_bot()
+    stage.approver.says(spoken, "/approve")
+    stage.approver.reviews(native)
+    seconds_pass(stage.forge, 1)
+    stage.owner.pushes("main", {".porchbot.yaml": CONFIG.replace('"true"', '"false"')})
+    seconds_pass(stage.forge, 1)
+
+    stage.start_bot()
+    stage.sweep()
+
+    stage.author.waits_for_answer(spoken, "or the functions that judge the package changed")
+    stage.rests()
+    assert "0 of 1" in stage.author.summary(spoken)
+    assert "0 of 1" in stage.author.summary(native)
+    assert not stage.author.pull(spoken).merged
+    assert not stage.author.pull(native).merged
+    assert stage.author.tags() == {}
+    stage.approver.says(spoken, "/approve")
+    assert stage.author.waits_for_tag("net/core/v1")
