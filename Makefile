@@ -12,8 +12,9 @@ COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
 # Half of what the tests do is waiting for other processes.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(max(2, (os.cpu_count() or 1) * 3 // 2))')
 CASES ?=
+AREAS ?=
 
-.PHONY: demo playground test check cases bench proto tools clean
+.PHONY: demo playground test check cases bench mutations proto tools clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -35,6 +36,9 @@ cases: $(DEV_READY)
 
 bench: $(DEV_READY) tools
 	$(BIN)/python -m tests.benchmarks
+
+mutations: $(DEV_READY) tools
+	$(BIN)/python -m tests.mutations $(AREAS)
 
 proto: $(DEV_READY)
 	$(BIN)/pip install --quiet --group proto

@@ -1,0 +1,45 @@
+"""docs/security.md answers every threat, with tests that there are and that were tried."""
+
+import re
+from pathlib import Path
+
+from tests import mutations
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/security.md"
+
+
+def _tables() -> list[dict[int, str]]:
+    """The tables of threats: number to the row."""
+    found: list[dict[int, str]] = []
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("| # |"):
+            found.append({})
+        elif row := re.match(r"\| (\d+) \|", line):
+            assert int(row[1]) not in found[-1], line
+            found[-1][int(row[1])] = line
+    return found
+
+
+def _tests(row: str) -> list[str]:
+    return re.findall(r"`(tests/[^`]+)`", row)
+
+
+def test_every_threat_has_a_row_with_a_test_or_a_reason() -> None:
+    """Fails when a row is left out, or filled with words alone."""
+    assert [sorted(table) for table in _tables()] == [[*range(1, 31)], [*range(1, 35)]]
+    for table in _tables():
+        for row in table.values():
+            assert _tests(row) or "None yet: " in row, row
+
+
+def test_the_tests_of_each_row_exist_and_one_was_tried() -> None:
+    """Fails when a test is renamed, or none of a row's is known to fail without its defence."""
+    tried = {mutation.test for mutation in mutations.read()}
+    tried |= {test.partition("[")[0] for test in tried}
+
+    for table in _tables():
+        for row in table.values():
+            found = _tests(row)
+            assert [test for test in found if not mutations.has_test(test)] == []
+            known = [t for t in found if t in tried or t.partition("::")[0] in tried]
+            assert known or not found, row
