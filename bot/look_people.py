@@ -39,7 +39,7 @@ class People:
         self._repository_id = repository_id
         self._forge = forge
         self._login = login
-        self._authors: dict[tuple[int, Sha, str, str], _Wrote] = {}
+        self._authors: dict[tuple[int, Sha, str, str, tuple[str, ...]], _Wrote] = {}
         self._pushers: dict[tuple[int, Sha], str] = {}
 
     async def add(
@@ -61,7 +61,7 @@ class People:
         if not people:
             return p
         written, roles = await asyncio.gather(
-            self._who_wrote(git, pull, p.head_mark),
+            self._who_wrote(git, pull, p.head_mark, people),
             asyncio.gather(*(self._forge.role(login) for login in people)),
         )
         return replace(
@@ -76,13 +76,16 @@ class People:
             ),
         )
 
-    async def _who_wrote(self, git: Reader, pull: PullRequest, mark: str) -> _Wrote:
+    async def _who_wrote(
+        self, git: Reader, pull: PullRequest, mark: str, people: Sequence[str]
+    ) -> _Wrote:
         """Everybody who made or pushed a commit of one head, until the branch leaves it.
 
         A name in a commit can be forged, so whoever pushed counts as an author as well; and where
-        either is unknown to the forge, self-approval cannot be decided (DESIGN 7).
+        either is unknown to the forge, self-approval cannot be decided (DESIGN 7). Logins can be
+        exchanged: they are asked for anew when somebody else has a word.
         """
-        key = (pull.number, pull.head, pull.base_ref, mark)
+        key = (pull.number, pull.head, pull.base_ref, mark, tuple(people))
         if key in self._authors:
             return self._authors[key]
         commits, pushes = await asyncio.gather(self._forge.commits(pull.number), self._pushes(pull))

@@ -1,14 +1,20 @@
 """When a branch came to a commit, by all that the forge tells."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pytest
 
-from bot.forge import HeadChange
-from bot.look_people import came_to
+from bot.forge import Forge, HeadChange, PullRequest
+from bot.look_git import Reader
+from bot.look_people import People, came_to
+from lifecycle.access import Person, Role
+from lifecycle.authors import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
+from tests.lifecycle.samples import HEAD, PROPOSAL, REPOSITORY, said
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 A, B, NONE = Sha("a" * 40), Sha("b" * 40), Sha("0" * 40)
@@ -60,3 +66,66 @@ def test_when_a_branch_came_to_a_commit(
     found = came_to(A, pushes, changes, by=None if by is None else at(by))
 
     assert found == (None if expected is None else at(expected))
+
+
+@dataclass
+class Told:
+    """A forge where one person wrote and pushed all, under the login that they have now."""
+
+    login: str
+    asked: int = 0
+
+    async def role(self, login: str) -> Role:
+        return Role.MAINTAIN
+
+    async def commits(self, number: int) -> tuple[MadeBy, ...]:
+        self.asked += 1
+        return (MadeBy(sha=HEAD, author=self.login, committer=self.login),)
+
+    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
+        return (Move(before=NONE, after=HEAD, actor=self.login, at=NOW, kind="push"),)
+
+
+class Unmerged:
+    """Git, where no commit is an update or a rendering."""
+
+    def updates(self, shas: Sequence[Sha], base_ref: str) -> dict[Sha, Sha]:
+        return {}
+
+    def render_asker(self, sha: Sha) -> None:
+        return None
+
+
+async def test_a_renamed_author_is_still_the_author() -> None:
+    """Fails when logins are kept with the head: under a new one, one's own work is approved."""
+    told = Told("mallory")
+    people = People(REPOSITORY, cast(Forge, told), "porchbot[bot]")
+    git, pull = cast(Reader, Unmerged()), replace(PULL, head=HEAD)
+
+    async def authors(login: str) -> frozenset[str]:
+        words = said(Person(9, login, False), "/approve")
+        asked = replace(PROPOSAL, comments=(words,), head_mark="m", authors=frozenset())
+        return (await people.add(git, pull, asked, ())).authors
+
+    assert await authors("mallory") == {"mallory"}
+    assert await authors("mallory") == {"mallory"}
+    assert told.asked == 1
+    told.login = "newname"
+    assert await authors("newname") == {"newname"}
+
+
+PULL = PullRequest(
+    number=PROPOSAL.number,
+    node="",
+    title="t",
+    author=Person(1, "porchbot[bot]", True),
+    draft=False,
+    state="open",
+    head=HEAD,
+    head_ref="topic",
+    head_repository=1,
+    base_ref="main",
+    merge_commit=None,
+    merged_at=None,
+    updated_at=NOW,
+)
