@@ -45,7 +45,7 @@ def unreadable(package: str, error: PackageError) -> Verdict:
 def of(
     package: str,
     files: Files,
-    before: Files,
+    before: Files | None,
     rendered: render.Rendered,
     policy: Policy,
     secret: Iterable[str],
@@ -55,7 +55,8 @@ def of(
     Args:
         package: Its path in the repository.
         files: As they are.
-        before: As they were at the merge base; empty for a new package.
+        before: As they were at the merge base; empty for a new package, None to leave out what
+            changed.
         rendered: What rendering came to.
         policy: The rules of the base branch.
         secret: Values that must not be said.
@@ -70,7 +71,7 @@ def of(
             step.image: Version(step.source, step.digest) for step in rendered.steps if step.image
         },
         complete=rendered.complete,
-        diff=tuple(diff.changes(before, files)),
+        diff=() if before is None else tuple(diff.changes(before, files)),
         rendering=_rendering(files, rendered.changes),
     )
 

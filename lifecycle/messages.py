@@ -57,6 +57,7 @@ PUSH_WANTED = (
 PUSH_WHO = "the author; for the rule, an administrator of the repository"
 IS_RENDERED = "Rendered output is up to date"
 RENDER_WHO = "the author"
+BOT_RENDERS = "On a branch below `drafts/`, the bot commits this."
 FINDINGS_WANTED = "no errors: fix them at their lines and push"
 FINDINGS_WHO = "the author"
 IS_VALID = "No errors"

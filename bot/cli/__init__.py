@@ -5,24 +5,46 @@ from pathlib import Path
 
 import click
 
-from bot.cli.lazy import LazyGroup
+from bot.cli.dropin import DropInGroup, Told
 
 _COMMANDS = {
+    "check": ("bot.cli.check:check", "Check a git working tree as the bot would."),
+    "completion": ("bot.cli.about:completion", "Print a script that completes commands."),
     "fn": ("bot.cli.fn:fn", "Run functions on packages on disk."),
+    "help": ("bot.cli.about:help_", "Show the help of a command."),
+    "live": ("bot.cli.about:live", "Not here: `kpt live` deploys packages."),
     "pkg": ("bot.cli.pkg:pkg", "Get, update, and look into packages on disk."),
     "runner": ("bot.cli.runner:runner", "Run the function runner: Porch's gRPC service."),
+    "version": ("bot.cli.about:version", "Print the version."),
 }
 
+ALIASES = {"package": "pkg", "function": "fn", "functions": "fn"}
+"""Other names of commands: kpt's, and what people type in their place."""
 
-@click.group(
-    cls=LazyGroup, lazy=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+main = DropInGroup(
+    name="porchbot",
+    lazy=_COMMANDS,
+    aliases=ALIASES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="The life of kpt packages inside an ordinary GitHub repository, and on disk as kpt has"
+    " it.",
+    examples="""
+    # Fetch a package, change it, and see what the bot would say.
+    $ porchbot pkg get https://github.com/example/blueprints.git/shop@v1
+    $ porchbot fn render shop
+    $ porchbot check
+    """,
 )
-@click.version_option(package_name="porchbot")
-def main() -> None:
-    """The life of kpt packages inside an ordinary GitHub repository, and on disk as kpt has it."""
+click.version_option(package_name="porchbot")(main)
 
 
-@main.command()
+@main.command(
+    cls=Told,
+    examples="""
+    # Run the bot with the settings of a file of variables.
+    $ env $(cat porchbot.env) porchbot serve
+    """,
+)
 @click.option(
     "--until-stdin-closes",
     is_flag=True,
@@ -42,7 +64,13 @@ _REPO = click.option(
 )
 
 
-@main.command()
+@main.command(
+    cls=Told,
+    examples="""
+    # Start from the packages of a repository of yours.
+    $ porchbot playground --repo ../blueprints
+    """,
+)
 @_REPO
 @click.option(
     "--info",
@@ -56,7 +84,13 @@ def playground(repo: Path | None, info: Path | None) -> None:
     sys.exit(run(repo, info))
 
 
-@main.command()
+@main.command(
+    cls=Told,
+    examples="""
+    # See a package go from draft to tag, and end.
+    $ porchbot demo --exit
+    """,
+)
 @_REPO
 @click.option("--exit", "leave", is_flag=True, help="End after the story, on a terminal too.")
 def demo(repo: Path | None, leave: bool) -> None:
@@ -66,7 +100,15 @@ def demo(repo: Path | None, leave: bool) -> None:
     sys.exit(run(repo, leave=leave))
 
 
-@main.command("function-server", hidden=True)
+@main.command(
+    "function-server",
+    cls=Told,
+    hidden=True,
+    examples="""
+    # Make the folder that pods mount.
+    $ porchbot function-server --copy-to /porchbot
+    """,
+)
 @click.option(
     "--copy-to",
     "folder",

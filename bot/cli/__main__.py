@@ -5,15 +5,15 @@ import os
 import sys
 from contextlib import suppress
 
-from bot.cli import failure, main
+from bot.cli import ALIASES, failure, main
 
-_SHORT = frozenset(("fn", "pkg"))
+_SHORT = frozenset(("check", "fn", "pkg"))
 """Commands that do one thing and end."""
 
 
 def run() -> None:
     """Run the command."""
-    if sys.argv[1:2] and sys.argv[1] in _SHORT:
+    if sys.argv[1:2] and ALIASES.get(sys.argv[1], sys.argv[1]) in _SHORT:
         _run_short()
     try:
         main()

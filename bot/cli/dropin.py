@@ -3,12 +3,15 @@
 click would print the usage and exit with 2; scripts written for kpt know neither.
 """
 
+import inspect
+import sys
+import textwrap
 from collections.abc import Sequence
 from typing import IO, Any, NoReturn
 
 import click
 
-from bot.cli import progress
+from bot.cli import colour, progress
 from bot.cli.lazy import LazyGroup
 from cadlib.errors import PackageError, Place
 
@@ -18,11 +21,30 @@ class Failure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message."""
-        click.echo(f"error: {self.message}", file=file, err=file is None)
+        shown = colour.on(file or sys.stderr, "error:", "red")
+        click.echo(f"{shown} {self.message}", file=file, err=file is None)
 
 
-class DropIn(click.Command):
-    """A command whose wrong use, `PackageError` and `OSError` are told in kpt's form."""
+class Shown(click.Command):
+    """A command whose help has examples.
+
+    Args:
+        examples: Comments and commands, "# …" and "$ porchbot …", a line each.
+    """
+
+    def __init__(self, *args: Any, examples: str = "", **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.examples = inspect.cleandoc(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are: a shell takes no other line breaks."""
+        super().format_epilog(ctx, formatter)
+        if self.examples:
+            formatter.write(f"\nExamples:\n{textwrap.indent(self.examples, '  ')}\n")
+
+
+class Told(Shown):
+    """A command whose wrong use is told in kpt's form."""
 
     def make_context(
         self,
@@ -40,10 +62,19 @@ class DropIn(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            with progress.told():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except click.UsageError as error:
             _fail(error)
+
+
+class DropIn(Told):
+    """A command that does one thing: its `PackageError` and `OSError` are told in kpt's form."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            with progress.told():
+                return super().invoke(ctx)
         except PackageError as error:
             whole = error.place == Place()  # it is about the command, and no file
             text = f"{error.problem}. {error.fix}." if whole else str(error)
@@ -61,12 +92,25 @@ def _help(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-class DropInGroup(LazyGroup):
+class DropInGroup(Shown, LazyGroup):
     """A group of such commands: it shows its help without one, and refuses what is none."""
 
     def __init__(self, **attrs: Any) -> None:
         attrs = {"callback": _help, **attrs, "invoke_without_command": True}
         super().__init__(**attrs, no_args_is_help=False)
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            _fail(error)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -19,7 +19,6 @@ _EXTRAS = {
         "grpc_status",
         "httptools",
         "jwt",
-        "markdown_it",
         "prometheus_client",
         "psycopg",
         "psycopg_pool",

@@ -62,6 +62,27 @@ class Objects:
             found = self._read([sha])[0] if sha else None
         return found.sha if found else None
 
+    def entries(self, tree: str) -> tuple[tuple[str, int, str], ...]:
+        """Return id, mode and name of what a tree holds.
+
+        Raises:
+            PackageError: It is not there.
+        """
+        found = self._read([tree])[0]
+        if found is None:
+            raise self._damaged(tree)
+        return tuple((sha, int(mode, 8), name) for mode, name, sha in _entries(found))
+
+    def regular(self, commit: str, path: str) -> bytes | None:
+        """Return a regular file of a commit or tree; None where there is none."""
+        folder, _, wanted = path.rpartition("/")
+        tree = self.folder(commit, folder)
+        for sha, mode, name in self.entries(tree) if tree else ():
+            if name == wanted and mode & 0o170000 == 0o100000:
+                found = self._read([sha])[0]
+                return found.data if found else None
+        return None
+
     def files(self, tree: str, limits: Limits) -> dict[str, Entry]:
         """Return all files below a tree, by path relative to it, sorted.
 

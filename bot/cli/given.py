@@ -24,7 +24,13 @@ def files_of(given: str) -> dict[str, Entry]:
         return folder.read(Path(os.path.realpath(given)))
     if not os.path.isfile(given):
         raise Failure(f"{given} is neither a folder nor a file")
-    return {os.path.basename(given): Entry(Path(given).read_bytes())}
+    return alone(given)
+
+
+def alone(given: str) -> dict[str, Entry]:
+    """Return one file as if it were alone in its folder; a symlink is followed."""
+    path = Path(os.path.realpath(given))
+    return {path.name: Entry(path.read_bytes())}
 
 
 def path_and_version(text: str) -> tuple[str, str]:

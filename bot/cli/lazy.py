@@ -10,15 +10,21 @@ class LazyGroup(click.Group):
     """A group whose commands stand in modules of their own.
 
     Args:
-        commands: For each command, "module:function" and its line in the help.
+        lazy: For each command, "module:function" and its line in the help.
+        aliases: Other names of commands.
         attrs: As for `click.Group`.
     """
 
     def __init__(
-        self, *, lazy: Mapping[str, tuple[str, str]] | None = None, **attrs: object
+        self,
+        *,
+        lazy: Mapping[str, tuple[str, str]] | None = None,
+        aliases: Mapping[str, str] | None = None,
+        **attrs: object,
     ) -> None:
         super().__init__(**attrs)  # type: ignore[arg-type]  # click's own keywords, passed on
         self._lazy = dict(lazy or {})
+        self._aliases = dict(aliases or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, sorted."""
@@ -26,6 +32,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, its module read now."""
+        cmd_name = self._aliases.get(cmd_name, cmd_name)
         if cmd_name not in self._lazy:
             return super().get_command(ctx, cmd_name)
         module, _, name = self._lazy[cmd_name][0].partition(":")

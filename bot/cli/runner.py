@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bot.cli.dropin import Told
 from fnrunner.run import Limits
 
 if TYPE_CHECKING:
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(
+    cls=Told,
+    examples="""
+    # Run functions for Porch on this machine.
+    $ porchbot runner
+
+    # Run images of one registry, over TLS.
+    $ porchbot runner --tls-cert tls.crt --tls-key tls.key --allow 'registry.example/functions/*'
+    """,
+)
 @click.option(
     "--listen",
     default="127.0.0.1:9445",

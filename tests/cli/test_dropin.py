@@ -98,7 +98,7 @@ def test_a_group_without_a_command_shows_its_help(group: str) -> None:
     done = CliRunner().invoke(main, [group])
 
     assert done.exit_code == 0
-    assert done.stdout.startswith(f"Usage: main {group} [")
+    assert done.stdout.startswith(f"Usage: porchbot {group} [")
 
 
 @pytest.mark.parametrize("group", ["pkg", "fn"])

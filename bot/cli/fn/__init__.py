@@ -12,4 +12,13 @@ _COMMANDS = {
 }
 
 
-fn = DropInGroup(name="fn", lazy=_COMMANDS, help="Run functions on packages on disk.")
+fn = DropInGroup(
+    name="fn",
+    lazy=_COMMANDS,
+    help="Run functions on packages on disk.",
+    epilog="Other names: function, functions",
+    examples="""
+    # Render a package.
+    $ porchbot fn render shop
+    """,
+)

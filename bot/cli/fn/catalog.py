@@ -10,7 +10,14 @@ from fnrunner.builtin.describe import one, page
 from fnrunner.errors import FunctionNotFoundError
 
 
-@click.command("list", cls=DropIn)
+@click.command(
+    "list",
+    cls=DropIn,
+    examples="""
+    # List the functions that are built in.
+    $ porchbot fn list
+    """,
+)
 @click.argument("args", metavar="", nargs=-1)
 @click.option(
     "-o",
@@ -61,22 +68,33 @@ def _table(heading: tuple[str, ...] | None, rows: list[tuple[str, ...]]) -> None
         click.echo("  ".join((*cells, row[-1])))
 
 
-@click.command(cls=DropIn)
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Say what set-labels does.
+    $ porchbot fn doc set-labels
+
+    # The same, as kpt has it.
+    $ porchbot fn doc --image set-labels:v0.2
+    """,
+)
 @click.argument("args", metavar="[NAME]", nargs=-1)
-def doc(args: tuple[str, ...]) -> None:
+@click.option("-i", "--image", default="", help="The function's image, in place of NAME.")
+def doc(args: tuple[str, ...], image: str) -> None:
     """Say what a builtin function does and how to configure it; without NAME, of all of them.
 
     NAME is a short name or an image, such as set-labels or set-labels:v0.2. What is printed is
     Markdown.
     """
-    at_most(args, 1)
-    if not args:
+    at_most(args, 0 if image else 1)
+    wanted = image or "".join(args)
+    if not wanted:
         click.echo(page(), nl=False)
         return
     try:
-        function = builtin.find(args[0])
+        function = builtin.find(wanted)
     except FunctionNotFoundError:
-        raise Failure(_unknown(args[0])) from None
+        raise Failure(_unknown(wanted)) from None
     click.echo(one(function.name), nl=False)
 
 

@@ -17,7 +17,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.forms import FormError
 from fnrunner import choose, settings
 from fnrunner.client import Client
-from fnrunner.errors import CertificateError, FunctionError, RunnerBrokenError, RunnerBusyError
+from fnrunner.errors import CertificateError, FunctionError
 from fnrunner.run import MIB, Bounds, Granted, Limits, Runner
 from fnrunner.settings import Settings
 from fnrunner.store import StoreError
@@ -59,11 +59,14 @@ class Elsewhere:
         self._loop.close()
 
     def run(self, call: Call) -> Outcome:
-        """Run one function. One that cannot be run has an outcome with an error, too."""
-        try:
-            ran = self._loop.run(self._runner.run(call.image, call.resources))
-        except (FunctionError, RunnerBusyError, RunnerBrokenError) as error:
-            return Outcome(error=str(error))
+        """Run one function.
+
+        Raises:
+            FunctionError: It could not be run.
+            RunnerBusyError: Too much is being run.
+            RunnerBrokenError: Nothing can be run.
+        """
+        ran = self._loop.run(self._runner.run(call.image, call.resources))
         return Outcome(
             resources=ran.resources,
             results=ran.results,

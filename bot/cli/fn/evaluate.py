@@ -60,8 +60,18 @@ def _selecting(command: Any) -> Any:
     return command
 
 
-@click.command("eval", cls=_Eval)
-@click.argument("args", metavar="[DIR | -] [-- fn-args]", nargs=-1)
+@click.command(
+    "eval",
+    cls=_Eval,
+    examples="""
+    # Label all resources in the current folder.
+    $ porchbot fn eval --image set-labels:v0.2 -- tier=backend
+
+    # Run a function on one file.
+    $ porchbot fn eval shop/deployment.yaml --image set-namespace:v0.4 -- namespace=shop
+    """,
+)
+@click.argument("args", metavar="[DIR | FILE | -] [-- fn-args]", nargs=-1)
 @click.option("-i", "--image", default="", help="The function's image.")
 @click.option(
     "--tag",
@@ -84,7 +94,7 @@ def _selecting(command: Any) -> Any:
 @options.running
 @click.pass_context
 def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> None:
-    """Run one function on the resources of DIR, by default the current folder.
+    """Run one function on the resources of DIR, by default the current folder, or of one FILE.
 
     With "-" they are read from standard input. What stands behind "--", key=value each, is the
     function's configuration.
@@ -242,8 +252,7 @@ def _stream(
 def _folder(
     request: _Request, report: Report, how: Options, functions: Functions
 ) -> evaluation.Evaluated:
-    path = place.found(request.folder)
-    files = folder.read(path)
+    path, files = place.found_or_file(request.folder)
     inside = _inside(path, request.config_path)
     if request.save and request.config_path and not inside:
         raise Failure(

@@ -93,6 +93,13 @@ def running(command: F) -> F:
     return command
 
 
+def images(command: F) -> F:
+    """Add those of the options that say how images are run."""
+    for option in reversed(_IMAGES):
+        command = option(command)
+    return command
+
+
 def prefix(given: str | None) -> str:
     """Return where images with a short name come from; fail if that can be no such place."""
     found = os.environ.get("KPT_IMAGE_PREFIX", CATALOG) if given is None else given
@@ -103,32 +110,7 @@ def prefix(given: str | None) -> str:
     return found
 
 
-_OPTIONS: list[Callable[[Any], Any]] = [
-    click.option(
-        "-o",
-        "--output",
-        default="",
-        metavar="stdout|unwrap|DIR",
-        help="Write the resources there, and change nothing: to standard output as a ResourceList"
-        " or as documents, or to a new folder.",
-    ),
-    click.option(
-        "--results-dir",
-        default="",
-        metavar="DIR",
-        help="Write what functions report to results.yaml in this folder.",
-    ),
-    click.option(
-        "--truncate-output/--no-truncate-output",
-        default=True,
-        help="Show four lines at most of what a function says. Default: yes.",
-    ),
-    click.option(
-        "--image-prefix",
-        default=None,
-        metavar="PREFIX",
-        help="Where images with a short name are. Default: $KPT_IMAGE_PREFIX, or the catalog.",
-    ),
+_IMAGES: list[Callable[[Any], Any]] = [
     click.option(
         "--image-pull-policy",
         type=click.Choice(POLICIES, case_sensitive=False),
@@ -166,4 +148,32 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         help="Configuration for images that are run here: limits, registries, executables."
         " Default: $PORCHBOT_RUNNER_CONFIG, or none.",
     ),
+]
+_OPTIONS: list[Callable[[Any], Any]] = [
+    click.option(
+        "-o",
+        "--output",
+        default="",
+        metavar="stdout|unwrap|DIR",
+        help="Write the resources there, and change nothing: to standard output as a ResourceList"
+        " or as documents, or to a new folder.",
+    ),
+    click.option(
+        "--results-dir",
+        default="",
+        metavar="DIR",
+        help="Write what functions report to results.yaml in this folder.",
+    ),
+    click.option(
+        "--truncate-output/--no-truncate-output",
+        default=True,
+        help="Show four lines at most of what a function says. Default: yes.",
+    ),
+    click.option(
+        "--image-prefix",
+        default=None,
+        metavar="PREFIX",
+        help="Where images with a short name are. Default: $KPT_IMAGE_PREFIX, or the catalog.",
+    ),
+    *_IMAGES,
 ]

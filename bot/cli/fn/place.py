@@ -10,6 +10,7 @@ import click
 
 from bot.cli import folder
 from bot.cli.dropin import Failure
+from bot.cli.given import alone
 from cadlib.limits import DEFAULT, STREAM
 from cadlib.package import EXECUTABLE, REGULAR, Entry, Files
 
@@ -28,6 +29,8 @@ def found(given: str) -> Path:
         Failure: There is none.
     """
     real = Path(os.path.realpath(given))
+    if real.is_file():
+        raise Failure(f"{given} is a file. Name the folder of a package")
     if not real.is_dir():
         raise Failure(f"lstat {given}: no such file or directory")
     if os.path.islink(given.rstrip("/") or "/"):
@@ -38,6 +41,19 @@ def found(given: str) -> Path:
             err=True,
         )
     return real
+
+
+def found_or_file(given: str) -> tuple[Path, dict[str, Entry]]:
+    """Return a folder that was given, and its files; a file is alone in its folder, as in kpt.
+
+    Raises:
+        Failure: There is neither.
+        PackageError: A file cannot be read.
+    """
+    if os.path.isfile(given):
+        return Path(os.path.realpath(given)).parent, alone(given)
+    path = found(given)
+    return path, folder.read(path)
 
 
 def check_output(output: str) -> None:

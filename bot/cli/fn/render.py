@@ -27,7 +27,16 @@ class RenderFailure(Failure):
             click.echo(self.message, file=file, err=file is None)
 
 
-@click.command(cls=DropIn)
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Render the package in the current folder.
+    $ porchbot fn render
+
+    # Render a package into another folder, and leave it as it is.
+    $ porchbot fn render shop --output rendered
+    """,
+)
 @click.argument("args", metavar="[PKG_PATH]", nargs=-1)
 @click.option("--allow-exec", is_flag=True, help="Allow commands (`exec`) to be run as functions.")
 @click.option(

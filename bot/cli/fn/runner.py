@@ -14,7 +14,12 @@ from cadlib.calls import Call, Driven, Outcome, T
 from cadlib.resourcelist import ResourceList
 from fnrunner import builtin
 from fnrunner.builtin import Function
-from fnrunner.errors import FunctionNotFoundError
+from fnrunner.errors import (
+    FunctionError,
+    FunctionNotFoundError,
+    RunnerBrokenError,
+    RunnerBusyError,
+)
 
 if TYPE_CHECKING:
     from bot.cli.fn.elsewhere import Elsewhere
@@ -61,6 +66,19 @@ class Functions:
 
     def run(self, call: Call) -> Outcome:
         """Run one function. One that cannot be run has an outcome with an error, too."""
+        try:
+            return self.answer(call)
+        except (FunctionError, RunnerBusyError, RunnerBrokenError) as error:
+            return Outcome(error=str(error))
+
+    def answer(self, call: Call) -> Outcome:
+        """Run one function.
+
+        Raises:
+            FunctionError: It could not be run.
+            RunnerBusyError: Too much is being run.
+            RunnerBrokenError: Nothing can be run.
+        """
         if call.exec:
             return _command(call)
         function = self._builtin(call.image)

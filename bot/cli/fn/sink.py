@@ -9,7 +9,13 @@ from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.fn import place
 
 
-@click.command(cls=DropIn)
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Write resources into the new folder "out".
+    $ porchbot fn source shop | porchbot fn sink out
+    """,
+)
 @click.argument("args", metavar="DIR", nargs=-1)
 def sink(args: tuple[str, ...]) -> None:
     """Write resources from standard input into DIR, which must not be there yet."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli import folder, halves, parallel
+from bot.cli import halves, parallel
 from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.fn import place
 from cadlib.package import IGNORE_FILE, KPTFILE, Files, name
@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 _MARKERS = (KPTFILE, IGNORE_FILE)
 
 
-@click.command(cls=DropIn)
-@click.argument("args", metavar="[DIR]", nargs=-1)
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Write the resources of the current folder to standard output.
+    $ porchbot fn source
+    """,
+)
+@click.argument("args", metavar="[DIR | FILE]", nargs=-1)
 @click.option(
     "-o",
     "--output",
@@ -27,11 +33,11 @@ _MARKERS = (KPTFILE, IGNORE_FILE)
 )
 @click.option("--fn-config", default="", metavar="FILE", help="The list's functionConfig.")
 def source(args: tuple[str, ...], output: str, fn_config: str) -> None:
-    """Write the resources of DIR, by default the current folder, to standard output."""
+    """Write the resources of DIR, by default the current folder, or of FILE to standard output."""
     at_most(args, 1)
     if output not in ("", place.STDOUT, place.UNWRAP):
         raise Failure(f'invalid input for --output flag "{output}", must be "stdout" or "unwrap"')
-    files = folder.read(place.found(args[0] if args else "."))
+    _, files = place.found_or_file(args[0] if args else ".")
     from cadlib import listing
 
     if output == place.UNWRAP:

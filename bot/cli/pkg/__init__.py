@@ -13,4 +13,13 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-pkg = DropInGroup(name="pkg", lazy=_COMMANDS, help="Get, update, and look into packages on disk.")
+pkg = DropInGroup(
+    name="pkg",
+    lazy=_COMMANDS,
+    help="Get, update, and look into packages on disk.",
+    epilog="Other names: package",
+    examples="""
+    # Bring a package up to version v2 of its upstream.
+    $ porchbot pkg update shop@v2
+    """,
+)

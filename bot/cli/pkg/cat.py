@@ -9,7 +9,13 @@ from bot.cli.dropin import DropIn, Failure, at_most
 _STYLES = ("TaggedStyle", "DoubleQuotedStyle", "LiteralStyle", "FoldedStyle", "FlowStyle")
 
 
-@click.command(cls=DropIn)
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Print the resources of the package in the current folder.
+    $ porchbot pkg cat
+    """,
+)
 @click.argument("args", metavar="[FILE | DIR]", nargs=-1)
 @click.option(
     "--format/--no-format", "ordered", default=True, help="Put keys in kpt's order. Default: yes."

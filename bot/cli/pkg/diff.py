@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 _TYPES = ("local", "remote", "combined", "3way")
 
 
-@click.command(cls=DropIn)
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Show what was changed here since the package was fetched.
+    $ porchbot pkg diff
+
+    # Show what is new upstream at v3.
+    $ porchbot pkg diff shop@v3 --diff-type remote
+    """,
+)
 @click.argument("args", metavar="[PKG_PATH@VERSION]", nargs=-1)
 @click.option(
     "--diff-type",

@@ -26,7 +26,14 @@ from cadlib.package import Entry
 from cadlib.upstream import STRATEGIES
 
 
-@click.command("get", cls=DropIn)
+@click.command(
+    "get",
+    cls=DropIn,
+    examples="""
+    # Fetch version v1 of the package "shop" into a folder of that name.
+    $ porchbot pkg get https://github.com/example/blueprints.git/shop@v1
+    """,
+)
 @click.argument(
     "args", metavar="REPO_URI[.git]/PKG_PATH[@VERSION] [LOCAL_DEST_DIRECTORY]", nargs=-1
 )

@@ -10,7 +10,13 @@ from bot.cli.dropin import DropIn, Failure, at_most
 from cadlib import init as packages
 
 
-@click.command(cls=DropIn)
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Begin a package in the folder "shop".
+    $ porchbot pkg init shop --description "Everything a shop needs"
+    """,
+)
 @click.argument("args", metavar="[DIR]", nargs=-1)
 @click.option(
     "--description",

@@ -18,7 +18,14 @@ from cadlib.upstream import STRATEGIES
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command("merge", cls=DropIn)
+@click.command(
+    "merge",
+    cls=DropIn,
+    examples="""
+    # Bring what is new in v2 into the folder "shop".
+    $ porchbot pkg merge --original v1 --updated v2 --local shop --output shop
+    """,
+)
 @click.option(
     "--original", type=_FOLDER, required=True, help="Upstream when the local one was made."
 )

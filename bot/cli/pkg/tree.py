@@ -7,7 +7,13 @@ import click
 from bot.cli.dropin import DropIn, at_most
 
 
-@click.command(cls=DropIn)
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Show the resources in the current folder.
+    $ porchbot pkg tree
+    """,
+)
 @click.argument("args", metavar="[DIR]", nargs=-1)
 def tree(args: tuple[str, ...]) -> None:
     """Show the resources in DIR, by default the current folder, as a tree."""

@@ -18,7 +18,17 @@ from cadlib.update import update
 from cadlib.upstream import STRATEGIES
 
 
-@click.command("update", cls=DropIn)
+@click.command(
+    "update",
+    cls=DropIn,
+    examples="""
+    # Update the package "shop" to v2.
+    $ porchbot pkg update shop@v2
+
+    # Change nothing where something was changed on both sides.
+    $ porchbot pkg update shop@v2 --on-conflict fail
+    """,
+)
 @click.argument("package", metavar="[PKG_PATH][@VERSION]", default=".")
 @click.option(
     "--strategy",

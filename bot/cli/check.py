@@ -1,0 +1,231 @@
+"""`porchbot check`: what the bot would say of a working tree, before it is pushed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bot import rules, verdicts
+from bot.cli import colour, progress
+from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.fn import options
+from bot.cli.fn.runner import Functions
+from bot.cli.worktree import Base, WorkingTree
+from cadlib import secrets
+from cadlib.calls import Call, Outcome
+from cadlib.errors import PackageError
+from cadlib.findings import Finding, Severity
+from cadlib.limits import DEFAULT, STREAM
+from cadlib.package import join
+from cadlib.render import Rendered, Steps
+from cadlib.resourcelist import encode
+from fnrunner.errors import (
+    FunctionError,
+    FunctionUnavailableError,
+    RunnerBrokenError,
+    RunnerBusyError,
+)
+from lifecycle import checks, messages, names
+from lifecycle.checks import Shown
+from lifecycle.facts import PUBLISH, RENDER, VALIDATE, Conclusion, Verdict
+from lifecycle.policy import BrokenPolicy, Policy, RenderMode
+
+_DRAFTS = "drafts/"
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+@click.command(
+    cls=DropIn,
+    examples="""
+    # Check what differs from the branch that proposals go to.
+    $ porchbot check
+
+    # Check against another branch, in a workflow for instance.
+    $ porchbot check --base origin/release
+
+    # Check another working tree.
+    $ porchbot check ../blueprints
+    """,
+)
+@click.argument("args", metavar="[DIR]", nargs=-1)
+@click.option(
+    "--base",
+    "wanted",
+    default="",
+    metavar="REF",
+    help="The branch that this is going to be proposed to, or a commit. Default: the default branch"
+    " of the remote (origin/HEAD), else main or master.",
+)
+@options.images
+@click.pass_context
+def check(context: click.Context, /, args: tuple[str, ...], wanted: str, **given: Any) -> None:
+    """Check what the bot would check, in the git working tree around DIR.
+
+    Each package that differs from the merge base with REF is rendered and validated, under the
+    guardrails of .porchbot.yaml as it stands at REF. The working tree counts as it is, staged or
+    not, and nothing in it is changed. DIR is the current folder by default. The exit status is 0
+    where nothing blocks, else 1.
+    """
+    at_most(args, 1)
+    folder = Path(args[0] if args else ".")
+    if not folder.is_dir():
+        raise Failure(f"{folder}: there is no such folder")
+    with WorkingTree(folder) as tree, Functions(options.wanted(given)) as functions:
+        passed = _check(tree, tree.base(wanted), functions)
+    if not passed:
+        context.exit(1)
+
+
+def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
+    """Check a working tree, say what was found, and whether nothing blocks."""
+    origin, now = tree.origin(base), tree.tree()
+    held = rules.of_base(tree.blob, base.commit, base.branch, base.default)
+    if isinstance(held.policy, BrokenPolicy):
+        return _tell_broken(held.policy)
+    found = rules.problems(tree.blob, now, origin)
+    trees: dict[str, str] = {}
+    if held.published:
+        differs = tree.difference(origin, now).packages
+        tags = tree.tags()
+        units = names.units(differs, held.policy, base.branch, base.default_branch, tags)
+        trees = {package: differs[package][1] for package in sorted(units)}
+        revisions = [(p, names.next_revision(p, tags, held.ledger)) for p in trees]
+        found += names.problems([p for p in trees if trees[p]]) + names.used_up(revisions)
+    if not trees:
+        return _tell(PUBLISH, checks.nothing_touched(found), blocks=bool(found))
+    click.echo(f"Compared with {base.shown}: {_listed(trees)}")
+    judged = [_judge(tree, p, trees[p], held.policy, functions) for p in trees if trees[p]]
+    return _tell_all(judged, found, held.policy, tree.current())
+
+
+def _judge(
+    tree: WorkingTree, package: str, sha: str, policy: Policy, functions: Functions
+) -> Verdict:
+    progress.at(f"checking {package or 'the root package'}")
+    try:
+        files = tree.files(sha)
+    except PackageError as error:
+        return verdicts.unreadable(package, error)
+    secret = verdicts.secret_values(files.values())
+    steps = verdicts.begin(files, policy, DEFAULT)
+    rendered, broken = _drive(steps, functions, secret)
+    if rendered is None:
+        return Verdict(package=package, broken=secrets.redacted(broken, secret))
+    return verdicts.of(package, files, None, rendered, policy, secret)
+
+
+def _drive(steps: Steps, functions: Functions, secret: set[str]) -> tuple[Rendered | None, str]:
+    """Run what a rendering asks for; None, and why, where a function cannot be run at all.
+
+    Args:
+        steps: The rendering.
+        functions: Runs them.
+        secret: Values that must not be said; those that functions put into Secrets are added.
+    """
+    try:
+        call = next(steps)
+        while True:
+            progress.at(f'running "{call.function}" on {len(call.items)} resources')
+            outcome = _answer(call, functions)
+            if call.step.startswith("mutators"):
+                secret |= _secrets(outcome)
+            call = steps.send(outcome)
+    except StopIteration as done:
+        rendered: Rendered = done.value
+        return rendered, ""
+    except (FunctionUnavailableError, RunnerBusyError, RunnerBrokenError) as error:
+        steps.close()
+        return None, str(error)
+
+
+def _answer(call: Call, functions: Functions) -> Outcome:
+    """What a function answers, in the bot's words where it failed."""
+    try:
+        outcome = functions.answer(call)
+    except FunctionUnavailableError as error:
+        if error.passing:
+            raise
+        return Outcome(error=str(error))
+    except FunctionError as error:
+        return Outcome(error=str(error))
+    return replace(outcome, error=outcome.log or verdicts.REFUSED) if outcome.exit_code else outcome
+
+
+def _secrets(outcome: Outcome) -> frozenset[str]:
+    if outcome.items is None:
+        return secrets.values(outcome.resources or b"", STREAM)
+    return secrets.values(encode(outcome.items, None), STREAM)
+
+
+def _listed(trees: dict[str, str]) -> str:
+    shown = [
+        (package or "root package") + ("" if trees[package] else " (removed)") for package in trees
+    ]
+    return _clean(f"{messages.number(len(shown), 'package')} changed: {', '.join(shown)}")
+
+
+def _tell_broken(policy: BrokenPolicy) -> bool:
+    for problem in policy.problems:
+        click.echo(_clean(str(problem)))
+    return _tell(PUBLISH, checks.broken_base(policy), blocks=True)
+
+
+def _tell_all(
+    judged: Sequence[Verdict], found: Sequence[Finding], policy: Policy, branch: str
+) -> bool:
+    """Say what was found in packages; return whether nothing blocks."""
+    render = checks.rendering(judged, policy, settles=True)
+    validate = checks.validation(judged, found)
+    for verdict in judged:
+        if verdict.broken:
+            name = verdict.package or "root package"
+            click.echo(_clean(f"{name}: {verdict.broken}"))
+    unrendered = [verdict for verdict in judged if verdict.changes]
+    waits = any(verdict.broken or not verdict.complete for verdict in judged)
+    # The bot commits to drafts what rendering makes, so nobody has to.
+    pushed = policy.render is RenderMode.COMMIT and branch.startswith(_DRAFTS) and not waits
+    for line in _unrendered(unrendered, policy, pushed=pushed) if unrendered else ():
+        click.echo(line)
+    rendered = _tell(RENDER, render, blocks=not pushed)
+    return _tell(VALIDATE, validate, blocks=True) and rendered
+
+
+def _unrendered(unrendered: Sequence[Verdict], policy: Policy, *, pushed: bool) -> Iterator[str]:
+    """What rendering would change, and how to do it."""
+    yield "Rendering changes:"
+    lines = [join(v.package, str(change)) for v in unrendered for change in v.rendering]
+    paths = [path for v in unrendered for path in sorted(v.changes)]
+    yield from (f"  {_clean(line)}" for line in lines or paths)
+    if pushed:
+        yield messages.BOT_RENDERS
+        return
+    yield "Render and commit:"
+    yield from (f"  {line}" for line in messages.render_commands(unrendered, policy, "porchbot"))
+
+
+def _tell(name: str, shown: Shown, *, blocks: bool) -> bool:
+    """Say what a check would show; return whether it lets through."""
+    for finding in shown.annotations:
+        click.echo(_line(finding))
+    passed = shown.conclusion is Conclusion.SUCCESS
+    word = colour.out("passed", "green") if passed else colour.out("failed", "red")
+    if not passed and not blocks:
+        word = colour.out("waits", "yellow")
+    click.echo(f"{name}: {word}: {_clean(messages.plain(shown.title))}")
+    return passed or not blocks
+
+
+def _line(finding: Finding) -> str:
+    """One finding as compilers write them, so that editors find its line."""
+    line = f":{finding.place.line}" if finding.place.line else ""
+    severity = colour.out(str(finding.severity), _COLOURS[finding.severity])
+    by = f" ({finding.function})" if finding.function else ""
+    said = _clean(f"{messages.annotation(finding)}{by}")
+    return f"{_clean(finding.place.path)}{line}: {severity}: {said}"
+
+
+def _clean(text: str) -> str:
+    """Text of others on one line, with nothing that a terminal obeys."""
+    return "".join(char for char in " ".join(text.split()) if char.isprintable())
