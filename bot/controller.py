@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from bot import config, keys, metrics
+from bot.discovery import Discovery
 from bot.forge import (
     Forge,
     ForgeBusyError,
@@ -64,6 +65,9 @@ RUNNER_WAIT = 15.0
 """Seconds before functions that could not be run are tried again, doubled each time: runners come
 back, and a hundred proposals must not use up the forge's rate limit meanwhile."""
 
+GONE_TRIES = 3
+"""Looks that must have failed before what is missing counts as gone: about seven seconds."""
+
 FRESH = 5.0
 """Seconds that git as it was fetched serves the further rounds of one look."""
 
@@ -77,6 +81,14 @@ BUSY_WAIT = 1.0
 """Seconds before a merge is tried again after "Base branch was modified"."""
 
 
+class NotServedError(Exception):
+    """A repository is in no installation of ours: there is nothing to do until it is again."""
+
+
+class SomeFailedError(Exception):
+    """Some of several items failed; the others were done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hint:
     """What the events that woke a key said exists.
@@ -87,6 +99,7 @@ class Hint:
         reviews: Review numbers.
         numbers: Pull requests to look at even if they are closed.
         rerun: Somebody pressed Re-run.
+        installations: Where discovery found a repository.
     """
 
     heads: frozenset[str] = frozenset()
@@ -94,6 +107,7 @@ class Hint:
     reviews: frozenset[int] = frozenset()
     numbers: frozenset[int] = frozenset()
     rerun: bool = False
+    installations: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -167,6 +181,7 @@ class Controller:
         self._store = store
         self._keys = record_keys
         self._instance = instance
+        self._discovery = Discovery(app, store)
         self._runner_returns = 0
         self._rooms: dict[int, _Room] = {}
         self._entering: dict[int, asyncio.Lock] = {}
@@ -176,23 +191,53 @@ class Controller:
         try:
             with metrics.LOOK_SECONDS.labels(type(work.key).__name__).time():
                 after = await self.handle(work.key, _decode(work.hint))
+        except NotServedError as error:
+            log.info("not looked at", key=str(work.key), reason=str(error))
+            return Settled()
         except ForgeBusyError as error:
+            metrics.failed(work.key, "busy")
             return Failed(str(error), error.after or None)
         except (GitBusyError, MissingObjectError) as error:
             # A repository that was renamed has another address: it is asked for at the next try.
             self._forget_room(work.key)
+            metrics.failed(work.key, "git")
             return Failed(str(error))
         except (ForgeRefusedError, GitRefusedError) as error:
+            # A fresh token sees nothing for a moment, and names change (peers.md trap 14).
+            self._forget_room(work.key)
+            if isinstance(error, ForgeMissingError) and await self._is_gone(work):
+                return Settled()
             log.error("needs an operator", key=str(work.key), error=str(error))
-            if isinstance(error, ForgeMissingError):
-                # A fresh token sees nothing for a moment, and names change (peers.md trap 14).
-                self._forget_room(work.key)
+            metrics.failed(work.key, "refused")
+            return Failed(str(error))
+        except SomeFailedError as error:
+            self._forget_room(work.key)
+            metrics.failed(work.key, "some")
             return Failed(str(error))
         return Settled() if after is None else LookAgain(after)
 
+    async def _is_gone(self, work: Work) -> bool:
+        """Whether what a key names is gone: asking for it ends, until something wakes it.
+
+        A repository that cannot be reached is not served until discovery finds it again.
+        """
+        if work.tries < GONE_TRIES:
+            return False
+        if isinstance(work.key, keys.InstallationsKey):
+            return False
+        if not isinstance(work.key, keys.InstallationKey):
+            try:
+                await self._renewed(work.key.repository)
+            except ForgeMissingError:
+                await self._store.lost(work.key.repository)
+            except (ForgeBusyError, ForgeRefusedError, GitBusyError, GitRefusedError):
+                return False
+        log.warning("gone; not asked for again until something wakes it", key=str(work.key))
+        return True
+
     def _forget_room(self, key: keys.Key) -> None:
         """Ask anew where a repository is, before the next look at anything in it."""
-        if not isinstance(key, keys.InstallationsKey):
+        if not isinstance(key, keys.InstallationsKey | keys.InstallationKey):
             self._rooms.pop(key.repository, None)
 
     async def handle(self, key: keys.Key, hint: Hint) -> float | None:
@@ -203,10 +248,13 @@ class Controller:
         """
         match key:
             case keys.InstallationsKey():
-                await self._discover()
+                await self._discovery.installations()
+                return None
+            case keys.InstallationKey(number):
+                await self._discovery.repositories(number)
                 return None
             case keys.RepositoryKey(repository):
-                room = await self._renewed(repository)
+                room = await self._renewed(repository, hint.installations)
                 await room.calms()
                 await self._sweep(room)
                 return None
@@ -338,12 +386,22 @@ class Controller:
         """Merge and tag, one proposal at a time; merges made meanwhile first, in their order."""
         wait: float | None = None
         since = monotonic()
+        failed: list[str] = []
         for pull in await self._to_publish(room, branch, since):
-            async with room.turn(_head(_key_of(room, pull))):
-                again = await self._publish_one(room, branch, pull, since)
+            try:
+                async with room.turn(_head(_key_of(room, pull))):
+                    again = await self._publish_one(room, branch, pull, since)
+            except Exception as error:  # whatever breaks, one proposal keeps no other back
+                if isinstance(error, ForgeBusyError) and error.after:
+                    raise  # the forge asks for rest, whatever is asked for
+                log.error("not published", number=pull.number, branch=branch, exc_info=True)
+                failed.append(f"#{pull.number}: {error}")
+                again = None
             since = monotonic()
             if again is not None:
                 wait = again if wait is None else min(wait, again)
+        if failed:
+            raise SomeFailedError("; ".join(failed))
         return wait
 
     async def _to_publish(self, room: _Room, branch: str, since: float) -> list[PullRequest]:
@@ -352,7 +410,7 @@ class Controller:
         asked = await self._store.asked_publish(repository, branch)
         merged, named, _ = await asyncio.gather(
             room.forge.merged_proposals(branch),
-            asyncio.gather(*(room.forge.proposal(number) for number in asked)),
+            asyncio.gather(*(self._asked(room, branch, number) for number in asked)),
             asyncio.to_thread(room.mirror.fetch, await room.forge.token(), since),
         )
         tip = await asyncio.to_thread(_tip, room.mirror, branch)
@@ -371,7 +429,16 @@ class Controller:
             order = await asyncio.to_thread(_first_parent_order, room.mirror, branch)
             waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))
         known = {p.number for p in waiting}
-        return waiting + [p for p in named if p.number not in known]
+        return waiting + [p for p in named if p is not None and p.number not in known]
+
+    async def _asked(self, room: _Room, branch: str, number: int) -> PullRequest | None:
+        """A proposal in line; None, and out of the line, when the forge has it no more."""
+        try:
+            return await room.forge.proposal(number)
+        except ForgeMissingError as error:
+            log.warning("taken out of the line", number=number, branch=branch, error=str(error))
+            await self._store.published(room.repository.id, branch, number)
+            return None
 
     async def _publish_one(
         self, room: _Room, branch: str, pull: PullRequest, since: float
@@ -422,11 +489,6 @@ class Controller:
         return WAITS[tries]
 
     # --- repositories ---
-
-    async def _discover(self) -> None:
-        for repository in await self._app.repositories():
-            await self._enter(repository)
-            await self._store.wake(keys.RepositoryKey(repository.id))
 
     async def _sweep(self, room: _Room) -> None:
         """Wake everything in a repository that could have been missed."""
@@ -484,18 +546,30 @@ class Controller:
     async def _room(self, repository_id: int) -> _Room:
         return self._rooms.get(repository_id) or await self._renewed(repository_id)
 
-    async def _renewed(self, repository_id: int) -> _Room:
-        """The room, as the forge names the repository now: names and installations change."""
+    async def _renewed(
+        self, repository_id: int, installations: frozenset[int] = frozenset()
+    ) -> _Room:
+        """The room, as the forge names the repository now: names and installations change.
+
+        Args:
+            repository_id: Its number.
+            installations: Where discovery found it.
+
+        Raises:
+            NotServedError: It is out of our reach, and was before.
+            ForgeMissingError: It is out of our reach; discovery is asked to find it.
+        """
         adoption = await self._store.adoption(repository_id)
         if adoption is not None:
-            with suppress(ForgeMissingError):  # reinstalled: the installation has another number
-                repository = await self._app.repository_by_id(repository_id, adoption.installation)
-                return await self._enter(repository)
+            if adoption.gone is not None:
+                raise NotServedError(f"repository {repository_id} is in no installation of ours")
+            installations |= {adoption.installation}
+        for number in sorted(installations, reverse=True):  # a later one has a higher number
+            with suppress(ForgeMissingError):
+                return await self._enter(await self._app.repository_by_id(repository_id, number))
         self._rooms.pop(repository_id, None)
-        await self._discover()
-        if repository_id not in self._rooms:
-            raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
-        return self._rooms[repository_id]
+        await self._store.wake(keys.InstallationsKey())
+        raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
 
     async def _enter(self, repository: Repository) -> _Room:
         """Make ready for a repository; the first time, take its state as the baseline."""
@@ -605,6 +679,7 @@ def _decode(hint: Mapping[str, Sequence[Any]]) -> Hint:
         reviews=frozenset(map(int, hint.get("review", ()))),
         numbers=frozenset(map(int, hint.get("number", ()))),
         rerun=bool(hint.get("rerun")),
+        installations=frozenset(map(int, hint.get("installation", ()))),
     )
 
 

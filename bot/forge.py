@@ -256,6 +256,19 @@ class Forges(Protocol):
         """The forge for one of them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """One installation of the App.
+
+    Attributes:
+        number: The forge's.
+        suspended: It was put to rest; asking for anything in it is refused.
+    """
+
+    number: int
+    suspended: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
     """A repository that the App is installed on.

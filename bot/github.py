@@ -20,6 +20,7 @@ from bot.forge import (
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
+    Installation,
     Merged,
     MergeOutcome,
     PullRequest,
@@ -75,18 +76,23 @@ class GitHubApp:
         """Ask the forge for the App, which counts towards no installation's limit."""
         await self._call(self._app, "read the App", "GET", "/app")
 
-    async def repositories(self) -> Sequence[Repository]:
-        """Every repository of every installation that is not suspended."""
-        found: list[Repository] = []
-        async for installation in pages(self._app, "list the installations", "/app/installations"):
-            if installation.get("suspended_at"):
-                continue
-            number = int(installation["id"])
-            pool = self._installation(number)
-            path = "/installation/repositories"
-            async for data in pages(pool, "list its repositories", path, key="repositories"):
-                found.append(_repository(data, number, _time(installation["created_at"])))
-        return found
+    async def installations(self) -> Sequence[Installation]:
+        """Every installation, suspended ones too."""
+        listed = pages(self._app, "list the installations", "/app/installations")
+        return [Installation(int(i["id"]), bool(i.get("suspended_at"))) async for i in listed]
+
+    async def repositories_of(self, installation: int) -> Sequence[Repository]:
+        """Every repository of one installation."""
+        path = f"/app/installations/{installation}"
+        about = await self._call(self._app, "read the installation", "GET", path)
+        since = _time(about["created_at"])
+        listed = pages(
+            self._installation(installation),
+            "list the repositories of an installation",
+            "/installation/repositories",
+            key="repositories",
+        )
+        return [_repository(data, installation, since) async for data in listed]
 
     async def repository_by_id(self, repository_id: int, installation: int) -> Repository:
         """One repository, as it is named now."""

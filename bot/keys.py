@@ -100,7 +100,7 @@ class RepositoryKey:
 
 @dataclass(frozen=True, slots=True)
 class InstallationsKey:
-    """Everything the App can see: which repositories there are."""
+    """Everything the App can see: which installations there are."""
 
     forge: str = "github"
 
@@ -108,7 +108,20 @@ class InstallationsKey:
         return f"{self.forge}:app:installations"
 
 
-Key = ProposalKey | PullKey | CommitKey | BaseKey | RepositoryKey | InstallationsKey
+@dataclass(frozen=True, slots=True)
+class InstallationKey:
+    """One installation of the App: which repositories it has."""
+
+    number: int
+    forge: str = "github"
+
+    def __str__(self) -> str:
+        return f"{self.forge}:app:installation:{self.number}"
+
+
+Key = (
+    ProposalKey | PullKey | CommitKey | BaseKey | RepositoryKey | InstallationsKey | InstallationKey
+)
 
 
 def parse(text: str) -> Key:
@@ -120,6 +133,8 @@ def parse(text: str) -> Key:
     match text.split(":", 4):
         case [forge, "app", "installations"] if forge in FORGES:
             return InstallationsKey(forge)
+        case [forge, "app", "installation", number] if forge in FORGES:
+            return InstallationKey(_number(text, number), forge)
         case [forge, repository, "proposal", head, branch] if forge in FORGES and branch:
             return ProposalKey(_number(text, repository), _number(text, head), branch, forge)
         case [forge, repository, "pull", number] if forge in FORGES:

@@ -24,6 +24,8 @@ STEP_SECONDS = Histogram(
 )
 ACTIONS = Counter("porchbot_actions", "Actions carried out, by kind.", ["kind"])
 
+FAILURES = Counter("porchbot_look_failures", "Looks that failed, by key and why.", ["kind", "why"])
+
 _QUEUE = Gauge("porchbot_work", "Keys by state.", ["state"])
 _OLDEST = Gauge("porchbot_work_oldest_seconds", "How long the oldest due key has been due.")
 
@@ -35,3 +37,8 @@ def show(queue: Queue) -> None:
     _QUEUE.labels("taken").set(queue.taken)
     _QUEUE.labels("failing").set(queue.failing)
     _OLDEST.set(queue.oldest)
+
+
+def failed(key: object, why: str) -> None:
+    """Count a look that failed: `busy`, `refused`, `git`, `some` of several, `broke`."""
+    FAILURES.labels(type(key).__name__, why).inc()

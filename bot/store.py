@@ -111,6 +111,7 @@ class Adoption:
         installation: Number of the App's installation.
         drafts: Draft branches that were there, and where.
         tags: Release tags that were there, in full spelling; None when nobody knows.
+        gone: When it was found to be out of our reach; None while it is served.
     """
 
     at: datetime
@@ -118,6 +119,7 @@ class Adoption:
     installation: int
     drafts: Mapping[str, str]
     tags: Sequence[str] | None = None
+    gone: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,25 @@ class Queue:
     taken: int
     failing: int
     oldest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A key whose last look failed.
+
+    Attributes:
+        key: Its text.
+        repository: Name of its repository; "" where it has none that we know.
+        tries: Looks in a row that failed.
+        error: What went wrong last.
+        again: Seconds until it is looked at again.
+    """
+
+    key: str
+    repository: str
+    tries: int
+    error: str
+    again: float
 
 
 class Store:
@@ -413,6 +434,10 @@ class Store:
         waiting, due, taken, failing, oldest = await self._one(statements.QUEUE)
         return Queue(waiting, due, taken, failing, float(oldest))
 
+    async def failing(self, most: int = 100) -> tuple[Failing, ...]:
+        """What keeps failing, for the operator; longest first."""
+        return tuple(Failing(*row) for row in await self._ask(statements.FAILING, {"most": most}))
+
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[asyncio.Event]:
         """An event that is set whenever there may be work, from this process or another.
@@ -430,7 +455,7 @@ class Store:
     async def adoption(self, repository_id: int) -> Adoption | None:
         """What a repository was when it was first seen; None when it never was."""
         rows = await self._ask(
-            "SELECT adopted, installed, installation, drafts, tags FROM adoption"
+            "SELECT adopted, installed, installation, drafts, tags, gone FROM adoption"
             " WHERE repository = %(id)s",
             {"id": repository_id},
         )
@@ -461,14 +486,42 @@ class Store:
     async def rename(self, repository: Adopted) -> None:
         """Keep the name and the installation by which a repository is reached now."""
         await self._ask(
-            "UPDATE adoption SET full_name = %(name)s, installation = %(installation)s"
-            " WHERE repository = %(id)s"
-            " AND (full_name, installation) IS DISTINCT FROM (%(name)s, %(installation)s)",
+            "UPDATE adoption"
+            " SET full_name = %(name)s, installation = %(installation)s, gone = NULL"
+            " WHERE repository = %(id)s AND (full_name, installation, gone)"
+            " IS DISTINCT FROM (%(name)s, %(installation)s, NULL::timestamptz)",
             {
                 "id": repository.id,
                 "name": repository.full_name,
                 "installation": repository.installation,
             },
+        )
+
+    async def only_installations(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """Serve no repository of another installation; returns the names of those that were."""
+        rows = await self._ask(
+            "UPDATE adoption SET gone = now()"
+            " WHERE gone IS NULL AND installation <> ALL (%(numbers)s::bigint[])"
+            " RETURNING full_name",
+            {"numbers": list(numbers)},
+        )
+        return tuple(name for (name,) in rows)
+
+    async def only_repositories(self, installation: int, ids: Sequence[int]) -> tuple[str, ...]:
+        """Serve no other repository of this installation; returns the names of those that were."""
+        rows = await self._ask(
+            "UPDATE adoption SET gone = now() WHERE gone IS NULL"
+            " AND installation = %(installation)s AND repository <> ALL (%(ids)s::bigint[])"
+            " RETURNING full_name",
+            {"installation": installation, "ids": list(ids)},
+        )
+        return tuple(name for (name,) in rows)
+
+    async def lost(self, repository_id: int) -> None:
+        """A repository is out of our reach: nothing in it is looked at until it is found again."""
+        await self._ask(
+            "UPDATE adoption SET gone = now() WHERE repository = %(id)s AND gone IS NULL",
+            {"id": repository_id},
         )
 
     async def ask_publish(self, repository_id: int, base: str, number: int) -> None:

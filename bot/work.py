@@ -14,6 +14,7 @@ from time import monotonic
 
 import structlog
 
+from bot import metrics
 from bot.keys import Key, parse
 from bot.store import LEASE, Store, StoreError, Taken
 from bot.tasks import end
@@ -183,6 +184,7 @@ class Worker:
             return await self._handler(Work(parse(taken.key), taken.hint, taken.tries))
         except Exception as error:  # the controller loop: whatever breaks, other keys go on
             log.exception("look broke", key=taken.key)
+            metrics.FAILURES.labels("", "broke").inc()
             return Failed(f"{type(error).__name__}: {error}")
 
     async def _finish(self, taken: Taken, result: Result) -> bool:

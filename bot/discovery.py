@@ -1,0 +1,60 @@
+"""Finding out what there is to serve: installations, and the repositories of each.
+
+Each installation has a key of its own, so that one that fails (an IP allow list, a suspension, an
+outage) waits by itself, says why in its row, and keeps none of the others from being found.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import structlog
+
+from bot import keys
+from bot.forge import ForgeMissingError, Installation, Repository
+from bot.store import Store
+
+log = structlog.get_logger()
+
+
+class App(Protocol):
+    """The App at its forge, as far as discovery asks."""
+
+    async def installations(self) -> Sequence[Installation]:
+        """Every installation."""
+
+    async def repositories_of(self, installation: int) -> Sequence[Repository]:
+        """Every repository of one installation."""
+
+
+class Discovery:
+    """Keeps the index of what is served, and wakes it.
+
+    Args:
+        app: The App.
+        store: The index and the work.
+    """
+
+    def __init__(self, app: App, store: Store) -> None:
+        self._app = app
+        self._store = store
+
+    async def installations(self) -> None:
+        """Wake every installation; what belongs to none that works is not served any more."""
+        listed = await self._app.installations()
+        working = [each.number for each in listed if not each.suspended]
+        for name in await self._store.only_installations(working):
+            log.warning("not served any more: no installation that works", repository=name)
+        await self._store.wake_all({keys.InstallationKey(number): {} for number in working})
+
+    async def repositories(self, installation: int) -> None:
+        """Wake every repository of an installation; what it has lost is not served any more."""
+        try:
+            found = await self._app.repositories_of(installation)
+        except ForgeMissingError:
+            found = ()  # gone meanwhile; its repositories may be found in another
+        for repository in found:
+            await self._store.rename(repository)
+        for name in await self._store.only_repositories(installation, [r.id for r in found]):
+            log.warning("not served any more: not in its installation", repository=name)
+        hint = {"installation": [installation]}
+        await self._store.wake_all({keys.RepositoryKey(r.id): hint for r in found})

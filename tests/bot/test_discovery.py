@@ -1,0 +1,168 @@
+"""One installation, repository or item that fails keeps no other from being found or served."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from bot.controller import GONE_TRIES, Controller
+from bot.forge import ForgeMissingError, ForgeRefusedError, Installation, Repository
+from bot.git import Mirrors
+from bot.github import GitHubApp
+from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
+from bot.render import Judge
+from bot.store import Delivered, Store
+from bot.work import Failed, Settled, Work
+
+SINCE = datetime(2026, 11, 1, tzinfo=UTC)
+ALLOW_LIST = "403: the IP allow list of acme does not permit this"
+
+
+class _App:
+    """A forge with installations, each with repositories; some of them fail."""
+
+    def __init__(self, has: dict[int, Sequence[int]]) -> None:
+        self.has = has
+        self.suspended: set[int] = set()
+        self.refuses: set[int] = set()
+        self.asked: list[int] = []
+
+    async def installations(self) -> Sequence[Installation]:
+        return [Installation(number, number in self.suspended) for number in self.has]
+
+    async def repositories_of(self, installation: int) -> Sequence[Repository]:
+        self._check(installation)
+        return [_repository(each, installation) for each in self.has[installation]]
+
+    async def repository_by_id(self, repository_id: int, installation: int) -> Repository:
+        self.asked.append(repository_id)
+        self._check(installation)
+        if repository_id not in self.has[installation]:
+            raise ForgeMissingError("read it", "404")
+        return _repository(repository_id, installation)
+
+    def _check(self, installation: int) -> None:
+        if installation in self.refuses or installation in self.suspended:
+            raise ForgeRefusedError("list repositories", ALLOW_LIST)
+        if installation not in self.has:
+            raise ForgeMissingError("read the installation", "404")
+
+
+def _repository(number: int, installation: int) -> Repository:
+    return Repository(
+        id=number,
+        full_name=f"owner-{installation}/repo-{number}",
+        default_branch="main",
+        clone_url="http://127.0.0.1:9/none.git",
+        installation=installation,
+        installed_at=SINCE,
+    )
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[Store]:
+    async with Store(database_url) as opened:
+        yield opened
+
+
+def _controller(app: _App, store: Store, folder: Path) -> Controller:
+    # Discovery fetches nothing and judges nothing.
+    return Controller(
+        cast(GitHubApp, app), Mirrors(folder), cast(Judge, None), store, [b"key"], "porchbot"
+    )
+
+
+async def _serve(store: Store, *served: tuple[int, int]) -> None:
+    for number, installation in served:
+        await store.adopt(_repository(number, installation), SINCE, {})
+
+
+async def _round(controller: Controller, store: Store) -> dict[str, Any]:
+    """Work off all that is due about installations; what is left waits with its hint."""
+    left: dict[str, Any] = {}
+    await store.wake(InstallationsKey())
+    while (taken := await store.take(f"test/{len(left)}")) is not None:
+        if ":app:" not in taken.key:
+            left[taken.key] = taken.hint
+            continue
+        key: Key = (
+            InstallationsKey()
+            if taken.key.endswith("installations")
+            else InstallationKey(int(taken.key.rpartition(":")[2]))
+        )
+        result = await controller.work(Work(key, taken.hint, taken.tries))
+        if isinstance(result, Failed):
+            await store.failed(taken, result.reason, 60)
+        else:
+            await store.done(taken)
+    return left
+
+
+async def test_an_installation_that_refuses_keeps_no_other_from_being_found(
+    store: Store, tmp_path: Path
+) -> None:
+    """Short-cut refused: one loop over all; the first 403 ends it, and all after it is lost."""
+    app = _App({1: [10], 2: [20, 21], 3: [30]})
+    app.refuses = {1}
+    await _serve(store, (10, 1))
+
+    found = await _round(_controller(app, store, tmp_path), store)
+
+    assert found == {str(RepositoryKey(n)): {"installation": [n // 10]} for n in (20, 21, 30)}
+    (failing,) = await store.failing()
+    assert failing.key == str(InstallationKey(1))
+    assert ALLOW_LIST in failing.error
+    adoption = await store.adoption(10)
+    assert adoption is not None
+    assert adoption.gone is None  # it was not said to be gone
+
+
+async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
+    store: Store, tmp_path: Path
+) -> None:
+    """Short-cut refused: asking for ever for what is gone, or never again for what comes back."""
+    app = _App({1: [10, 11], 2: [20]})
+    controller = _controller(app, store, tmp_path)
+    await _serve(store, (10, 1), (11, 1), (20, 2), (99, 9))
+    app.suspended = {2}
+    app.has[1] = [10]
+
+    found = await _round(controller, store)
+
+    assert set(found) == {str(RepositoryKey(10))}
+    gone = {n: (await store.adoption(n)) for n in (10, 11, 20, 99)}
+    assert {n for n, a in gone.items() if a is not None and a.gone is not None} == {11, 20, 99}
+    pushed = Delivered(guid="1", event="push", action="", headers={}, body=b"", repository=20)
+    await store.store_delivery(pushed, {RepositoryKey(20): {}})
+    assert await store.take("nobody") is None
+    settled = await controller.work(Work(ProposalKey(20, 20, "drafts/a/w"), {}, 0))
+    assert settled == Settled()
+    assert app.asked == []
+
+    app.suspended = set()
+    app.has = {1: [10], 2: [20], 5: [99]}  # 99 was installed again
+    found = await _round(controller, store)
+
+    assert {str(RepositoryKey(n)) for n in (20, 99)} <= set(found)
+    again = await store.adoption(99)
+    assert again is not None
+    assert (again.gone, again.installation) == (None, 5)
+
+
+async def test_a_repository_that_is_missing_ends_after_some_tries(
+    store: Store, tmp_path: Path
+) -> None:
+    """Short-cuts refused: giving up at the first 404, which fresh tokens get; and never."""
+    app = _App({1: []})
+    controller = _controller(app, store, tmp_path)
+    await _serve(store, (10, 1))
+    key = ProposalKey(10, 10, "drafts/a/w")
+
+    results = [await controller.work(Work(key, {}, tries)) for tries in range(GONE_TRIES + 2)]
+
+    assert [type(r) for r in results] == [Failed] * GONE_TRIES + [Settled] * 2
+    taken = await store.take("test")
+    assert taken is not None
+    assert taken.key == str(InstallationsKey())  # it may be elsewhere by now
