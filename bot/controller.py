@@ -28,11 +28,13 @@ from bot.forge import (
 from bot.git import GitRefusedError, Mirror, Mirrors, Signature
 from bot.git_process import GitBusyError, MissingObjectError
 from bot.github import GitHubApp
+from bot.github_events import WebhookError, read_verified
 from bot.look import Head, Looked, Looker
 from bot.patience import WAITS
 from bot.perform import Outcome, Performer
 from bot.render import Judge
 from bot.store import Adoption, Revision, Store
+from bot.wakes import united
 from bot.work import LONGEST, Failed, LookAgain, Result, Settled, Work
 from lifecycle import names
 from lifecycle.actions import (
@@ -571,6 +573,15 @@ class Controller:
         await self._store.wake(keys.InstallationsKey())
         raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
 
+    async def _hear(self, repository: Repository) -> None:
+        """Wake what was told about a repository before it was adopted, which woke nothing then."""
+        wakes: dict[keys.Key, Mapping[str, Sequence[Any]]] = {}
+        for headers, body in await self._store.deliveries(repository.id, repository.installed_at):
+            with suppress(WebhookError):
+                for key, hint in read_verified(headers, body).wakes.items():
+                    wakes[key] = united(wakes.get(key, {}), hint)
+        await self._store.wake_all(wakes)
+
     async def _enter(self, repository: Repository) -> _Room:
         """Make ready for a repository; the first time, take its state as the baseline."""
         async with self._entering.setdefault(repository.id, asyncio.Lock()):
@@ -588,6 +599,7 @@ class Controller:
                 tags = await asyncio.to_thread(_release_tags, mirror)
                 adoption = await self._store.adopt(repository, datetime.now(UTC), drafts, tags)
                 log.info("adopted", repository=repository.full_name, drafts=len(drafts))
+                await self._hear(repository)
             login, app_id = await self._app.identity()
             name = login.removesuffix("[bot]")
             who = Signature(login, f"{name}[bot]@users.noreply.github.com")

@@ -220,6 +220,12 @@ CREATE TABLE touching (
 CREATE INDEX touching_package ON touching (repository, base, package);
 """
 
+DELIVERY_OF = """
+-- What came before a repository was adopted is read again then.
+ALTER TABLE delivery ADD COLUMN repository bigint;
+CREATE INDEX delivery_repository ON delivery (repository, received);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -230,5 +236,6 @@ STEPS: tuple[str, ...] = (
     PUSH_REFUSAL,
     MEMORY,
     TOUCHING,
+    DELIVERY_OF,
 )
 """Applied in order, each once; the database remembers how many."""

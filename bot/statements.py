@@ -28,8 +28,8 @@ WAKE = _wake(SQL("now() + make_interval(secs => %(after)s)"), SQL("")).as_string
 STORE_DELIVERY = (
     SQL("""
 WITH stored AS (
-  INSERT INTO delivery AS d (forge, guid, event, action, headers, body)
-  VALUES (%(forge)s, %(guid)s, %(event)s, %(action)s, %(headers)s, %(body)s)
+  INSERT INTO delivery AS d (forge, guid, event, action, headers, body, repository)
+  VALUES (%(forge)s, %(guid)s, %(event)s, %(action)s, %(headers)s, %(body)s, %(repository)s)
   ON CONFLICT (forge, guid) DO UPDATE SET times = d.times + 1
   RETURNING times
 ), woken AS (

@@ -328,6 +328,18 @@ class Store:
             self._tell()
         return bool(row[0] == 1)
 
+    async def deliveries(
+        self, repository_id: int, since: datetime, most: int = 200
+    ) -> tuple[tuple[Mapping[str, str], bytes], ...]:
+        """Headers and bodies of what was told about a repository since then, newest first."""
+        rows = await self._ask(
+            "SELECT headers, body FROM delivery"
+            " WHERE repository = %(id)s AND received >= %(since)s"
+            " ORDER BY received DESC LIMIT %(most)s",
+            {"id": repository_id, "since": since, "most": most},
+        )
+        return tuple((headers, bytes(body)) for headers, body in rows)
+
     async def wake(self, key: Key, hint: Hint | None = None, *, after: float = 0) -> None:
         """Ask for a key to be looked at.
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -270,3 +271,5 @@ async def test_a_repository_that_is_not_served_wakes_nothing(database_url: str) 
         served = await store.take("test")
         assert served is not None
         assert served.key == str(RepositoryKey(7))
+        kept = await store.deliveries(7, datetime(2026, 1, 1, tzinfo=UTC))
+        assert [body for _, body in kept] == [b"{}", b"{}"]  # read again when it is adopted

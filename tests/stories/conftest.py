@@ -65,6 +65,10 @@ def play(stage: World) -> World:
     opened before it, and one more approval is asked for.
     """
     stage.start_bot()
+    # Before that, what people do may be heard of twice: when it is told, and when it is adopted.
+    wait_for(
+        "the repository to be adopted", lambda: stage.database("SELECT 1 FROM adoption") or None
+    )
     stage.rests()
     seconds_pass(stage.forge, 1)
     return stage
