@@ -385,6 +385,9 @@ def test_a_proposal_that_breaks_the_configuration_fails_at_the_line(play: World)
     )
     assert "'many' is not a whole number" in note.message
     play.author.pushes("topic", {".porchbot.yaml": CONFIG + "render: check\n"})
+    play.author.waits_for_check(pull.number, "porchbot/publish", None)
+    play.rests()
+    play.approver.says(pull.number, "/approve")
     play.author.waits_for_check(pull.number, "porchbot/publish", "success")
 
 
