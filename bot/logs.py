@@ -1,13 +1,18 @@
-"""Logs: one line an event, as key=value, to standard error; secrets never.
+"""Logs: one line an event, to standard error; text for people or JSON for machines; secrets never.
 
 What is registered as a secret, and what looks like one, is replaced before a line is written
-(bots.md 4, row 20).
+(bots.md 4, row 20). Values are written as a person or JSON spells them, never as Python does.
 """
 
+import json
 import logging
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from enum import Enum, StrEnum
+from math import isfinite
 from typing import Any
 
 import structlog
@@ -24,29 +29,93 @@ _LOOKS_SECRET = re.compile(
 GONE = "[secret]"
 
 
-def configure(secrets: Iterable[str] = ()) -> None:
+class Form(StrEnum):
+    """How a line is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def configure(secrets: Iterable[str] = (), form: Form = Form.TEXT) -> None:
     """Set logging up for a process.
 
     Args:
         secrets: Texts that must never be written.
+        form: How lines are written.
     """
     redact = Redactor(secrets)
+    render = _json if form is Form.JSON else _text
     handler = logging.StreamHandler(sys.stderr)
     # At the handler: a filter of the root logger does not see what other loggers pass up to it.
-    handler.setFormatter(_Formatter(redact))
+    handler.setFormatter(_Formatter(redact, render))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    # It tells of every try; what is missing, and when it is back, we say ourselves.
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             redact,
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+            lambda _, __, event: render(event),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+Plain = str | int | float | bool | None
+
+
+def plain(value: object) -> "Plain | list[Any] | dict[str, Any]":
+    """A value as JSON has it; what JSON does not have becomes the text that it stands for."""
+    match value:
+        case Enum():
+            return plain(value.value)
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if isfinite(value) else str(value)
+        case bytes():
+            return value.decode(errors="replace")
+        case Mapping():
+            return {str(plain(name)): plain(each) for name, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [plain(each) for each in value]
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        case _:
+            return str(value)
+
+
+_FIRST = ("timestamp", "level", "event")
+
+
+def _json(event: Mapping[str, Any]) -> str:
+    ordered = {name: event[name] for name in _FIRST if name in event} | dict(event)
+    return json.dumps(plain(ordered), ensure_ascii=False)
+
+
+def _text(event: Mapping[str, Any]) -> str:
+    """Time, level, what happened, then the rest as name=value; nothing is nothing."""
+    first = f"{event.get('timestamp', '')} {str(event.get('level', '')).upper():<7} "
+    rest = [
+        f"{name}={_word(plain(value))}"
+        for name, value in event.items()
+        if name not in _FIRST and value is not None
+    ]
+    return first + " ".join([str(event.get("event", "")), *rest])
+
+
+_BARE = re.compile(r"[^\s\"=]+")
+
+
+def _word(value: object) -> str:
+    """A value as one word of a line; quoted where it would be several."""
+    if isinstance(value, str) and _BARE.fullmatch(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 class Redactor:
@@ -58,7 +127,7 @@ class Redactor:
 
     def __call__(self, logger: WrappedLogger, name: str, event: EventDict) -> EventDict:  # noqa: ARG002 (structlog's shape)
         """Clean every value of an event; newlines would start a line of their own."""
-        return {key: self._clean(value) for key, value in event.items()}
+        return {key: self.clean(value) for key, value in event.items()}
 
     def text(self, text: str) -> str:
         """The text without secrets."""
@@ -66,18 +135,34 @@ class Redactor:
             text = text.replace(secret, GONE)
         return _LOOKS_SECRET.sub(GONE, text)
 
-    def _clean(self, value: Any) -> Any:
-        if isinstance(value, int | float | bool) or value is None:
-            return value
-        return self.text(str(value)).replace("\n", "\\n")
+    def clean(self, value: object) -> Any:
+        """A value without secrets, at any depth of it, and without newlines."""
+        match plain(value):
+            case str() as text:
+                return self.text(text).replace("\n", "\\n")
+            case list() as values:
+                return [self.clean(each) for each in values]
+            case dict() as named:
+                return {self.text(name): self.clean(each) for name, each in named.items()}
+            case other:
+                return other
 
 
 class _Formatter(logging.Formatter):
-    """Lines of libraries, tracebacks included, without secrets."""
+    """Lines of libraries, tracebacks included, as ours, without secrets."""
 
-    def __init__(self, redact: Redactor) -> None:
-        super().__init__("%(levelname)s %(name)s %(message)s")
+    def __init__(self, redact: Redactor, render: Callable[[Mapping[str, Any]], str]) -> None:
+        super().__init__()
         self._redact = redact
+        self._render = render
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._redact.text(super().format(record)).replace("\n", "\\n")
+        at = datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z")
+        event: dict[str, Any] = {
+            "timestamp": at,
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            "logger": record.name,
+            "exception": self.formatException(record.exc_info) if record.exc_info else None,
+        }
+        return self._render(self._redact.clean(event))

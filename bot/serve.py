@@ -52,7 +52,7 @@ def run(*, until_stdin_closes: bool) -> int:
     except SettingsError as error:
         print(f"porchbot serve: {error}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
-    logs.configure(_secrets(settings))
+    logs.configure(_secrets(settings), settings.log_form)
     try:
         with asyncio.Runner(loop_factory=_loop()) as runner:
             runner.run(_until_told(settings, until_stdin_closes=until_stdin_closes))
@@ -70,7 +70,11 @@ def _secrets(settings: Settings) -> list[str]:
     password = ""
     if settings.database_url:
         password = str(conninfo_to_dict(settings.database_url).get("password") or "")
-    return [*(s.decode(errors="replace") for s in settings.webhook_secrets), password]
+    return [
+        *(s.decode(errors="replace") for s in settings.webhook_secrets),
+        password,
+        settings.status_token,
+    ]
 
 
 def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bot.logs import Form
+
 
 class SettingsError(Exception):
     """The environment cannot be used; every problem at once."""
@@ -48,6 +50,9 @@ class Settings:
         sweep_interval: PORCHBOT_SWEEP_SECONDS between sweeps; default 900 (bots.md 6.6).
         instance: PORCHBOT_INSTANCE, the bot's name in its markers, which tells two bots on one
             repository apart; default "porchbot".
+        log_form: PORCHBOT_LOG, "text" for people or "json" for machines; default "text".
+        status_token: PORCHBOT_STATUS_TOKEN, which whoever reads /status shows as a bearer's token;
+            "" for no such page.
     """
 
     database_url: str = field(default="", repr=False)
@@ -67,6 +72,8 @@ class Settings:
     workers: int = 4
     sweep_interval: float = 900.0
     instance: str = "porchbot"
+    log_form: Form = Form.TEXT
+    status_token: str = field(default="", repr=False)
 
     @property
     def private_keys(self) -> tuple[str, ...]:
@@ -100,6 +107,8 @@ class Settings:
             workers=int(read.number("PORCHBOT_WORKERS", 4, least=1, most=64)),
             sweep_interval=read.number("PORCHBOT_SWEEP_SECONDS", 900, least=1, most=86_400),
             instance=environ.get("PORCHBOT_INSTANCE") or "porchbot",
+            log_form=read.form("PORCHBOT_LOG"),
+            status_token=environ.get("PORCHBOT_STATUS_TOKEN", "").strip(),
         )
         if read.problems:
             raise SettingsError(read.problems)
@@ -181,6 +190,14 @@ class _Reading:
             self.problems.append(f"{name} is {text!r}. Give a number from {least} to {most}.")
             return default
         return value
+
+    def form(self, name: str) -> Form:
+        """How logs are written."""
+        text = self._environ.get(name, "").strip().lower() or Form.TEXT
+        if text not in set(Form):
+            self.problems.append(f"{name} is {text!r}. Give {' or '.join(Form)}.")
+            return Form.TEXT
+        return Form(text)
 
     def _file(self, name: str, path: str) -> str:
         try:

@@ -1,6 +1,7 @@
 """The bot's HTTP door: webhooks in, health and metrics out."""
 
 import asyncio
+import hmac
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,7 +17,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from bot import metrics
+from bot import logs, metrics
 from bot.forge import ForgeBusyError, ForgeRefusedError
 from bot.github_events import Delivery, Signature, WebhookError, read_headers, read_verified
 from bot.ready import OK, Readiness
@@ -80,6 +81,7 @@ class Door:
         limits: Limits = DEFAULT,
     ) -> None:
         self._secrets = settings.webhook_secrets
+        self._status_token = settings.status_token
         self._store = store
         self._readiness = readiness
         self._identity = identity
@@ -127,6 +129,21 @@ class Door:
         except StoreError as error:
             log.warning("metrics without the queue", reason=str(error))
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    async def status(self, request: Request) -> Response:
+        """For the operator: what is missing, and what keeps failing and why."""
+        given = request.headers.get("authorization", "")
+        wanted = f"Bearer {self._status_token}"
+        if not self._status_token:
+            return Response(status_code=404)
+        if not hmac.compare_digest(given.encode(), wanted.encode()):
+            return Response(status_code=401, headers={"www-authenticate": "Bearer"})
+        try:
+            queue, failing = await self._store.queue(), await self._store.failing()
+        except StoreError as error:
+            return JSONResponse({"message": str(error)}, 503)
+        said = await self._readiness.read()
+        return JSONResponse(logs.plain({"needs": said, "queue": queue, "failing": failing}))
 
     def _learn_login(self) -> None:
         """Ask who we are, beside the answer and only once somebody has shown the secret.
@@ -274,5 +291,6 @@ def app(
             Route("/healthz", door.healthz),
             Route("/readyz", door.readyz),
             Route("/metrics", door.metrics),
+            Route("/status", door.status),
         ]
     )

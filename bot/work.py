@@ -6,7 +6,7 @@ writes at the forge. So a lost lease cancels the look and writes nothing; nobody
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -79,6 +79,13 @@ class Failed:
 
 
 Result = Settled | LookAgain | Failed
+
+_LOOKED: Mapping[type[Result], str] = {
+    Settled: "looked, settled",
+    LookAgain: "looked, not settled yet",
+    Failed: "look failed",
+}
+
 Handler = Callable[[Work], Awaitable[Result]]
 
 
@@ -177,7 +184,14 @@ class Worker:
             log.warning("look not recorded; it is done again", key=taken.key, error=str(error))
             return
         said = log.warning if isinstance(result, Failed) else log.info
-        said("look", key=taken.key, result=result, seconds=round(monotonic() - begun, 3), kept=kept)
+        said(
+            _LOOKED[type(result)],
+            key=taken.key,
+            reason=result.reason if isinstance(result, Failed) else None,
+            again_in=result.after,
+            seconds=round(monotonic() - begun, 3),
+            lease="kept" if kept else "lost",
+        )
 
     async def _handle(self, taken: Taken) -> Result:
         try:

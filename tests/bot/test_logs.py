@@ -1,6 +1,8 @@
 """Logs: secrets never, whoever writes the line and wherever in it they stand."""
 
+import json
 import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,3 +82,73 @@ def test_a_secret_within_another_goes_whole() -> None:
 
 def test_logging_is_left_alone_until_configured() -> None:
     assert not any(type(h).__module__ == "bot.logs" for h in logging.getLogger().handlers)
+
+
+SHOW = """
+import logging, structlog
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from pathlib import Path
+from bot import logs
+
+class Color(Enum):
+    RED = 1
+
+class Word(StrEnum):
+    LATE = "late"
+
+@dataclass
+class Result:
+    after: float | None
+    kept: bool
+
+logs.configure(["hidden secret"], logs.Form("FORM"))
+structlog.get_logger().info(
+    "looked", nothing=None, yes=True, color=Color.RED, word=Word.LATE, result=Result(None, False),
+    many=("a", None), named={Word.LATE: {"hidden secret": Path("/x")}}, raw=b"bytes", text="a b",
+    seconds=0.25, wrong=float("nan"), error=ValueError("it is 'so'"),
+)
+logging.getLogger("a.library").warning("about %s", "hidden secret")
+"""
+
+
+def _written(form: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW.replace("FORM", form)],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stderr.splitlines()
+
+
+def test_text_for_people() -> None:
+    """Short-cut refused: str() of whatever is logged, which shows None, True and <Color.RED: 1>."""
+    ours, theirs = _written("text")
+
+    time, level, rest = ours.split(None, 2)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", time)
+    assert level == "INFO"
+    assert rest == (
+        'looked yes=true color=1 word=late result={"after": null, "kept": false} many=["a", null]'
+        ' named={"late": {"[secret]": "/x"}} raw=bytes text="a b" seconds=0.25 wrong=nan'
+        " error=\"it is 'so'\""
+    )
+    assert theirs.split(None, 1)[1] == "WARNING about [secret] logger=a.library"
+
+
+def test_json_for_machines() -> None:
+    ours, theirs = (json.loads(line) for line in _written("json"))
+
+    assert list(ours)[:3] == ["timestamp", "level", "event"]
+    assert {name: ours[name] for name in ("nothing", "yes", "color", "word", "result", "many")} == {
+        "nothing": None,
+        "yes": True,
+        "color": 1,
+        "word": "late",
+        "result": {"after": None, "kept": False},
+        "many": ["a", None],
+    }
+    assert ours["named"] == {"late": {"[secret]": "/x"}}
+    assert (theirs["level"], theirs["event"]) == ("warning", "about [secret]")

@@ -35,6 +35,7 @@ def test_every_problem_is_named_at_once(tmp_path: Path) -> None:
                 "PORCHBOT_GITHUB_API_URL": "api.github.com",
                 "PORCHBOT_WORKERS": "many",
                 "PORCHBOT_SWEEP_SECONDS": "0",
+                "PORCHBOT_LOG": "xml",
             }
         )
 
@@ -46,6 +47,7 @@ def test_every_problem_is_named_at_once(tmp_path: Path) -> None:
         "PORCHBOT_GITHUB_API_URL",
         "PORCHBOT_WORKERS",
         "PORCHBOT_SWEEP_SECONDS",
+        "PORCHBOT_LOG",
     ]
 
 

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -79,7 +79,7 @@ async def store(database_url: str) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def client(
-    store: Store, *, missing: str = "", forge: _Forge | None = None
+    store: Store, *, missing: str = "", forge: _Forge | None = None, settings: Settings = SETTINGS
 ) -> AsyncIterator[httpx.AsyncClient]:
     application = web.app(
         SETTINGS, store, ready(store, missing=missing), (forge or _Forge()).identity
@@ -321,3 +321,29 @@ async def test_how_long_a_delivery_takes(store: Store) -> None:
 
     seconds.sort()
     print(f"delivery accepted: p50 {seconds[100] * 1e3:.1f} ms, p99 {seconds[198] * 1e3:.1f} ms")
+
+
+async def test_what_fails_is_told_to_whoever_has_the_token(store: Store) -> None:
+    """Short-cuts refused: a row that only the database's owner sees; a page for everybody."""
+    await store.wake(PullKey(1, 7))
+    taken = await store.take("test")
+    assert taken is not None
+    await store.failed(taken, "403: the IP allow list", 60)
+    settings = replace(SETTINGS, status_token="a token of the operator")
+    right = {"Authorization": "Bearer a token of the operator"}
+    async with client(store) as bot:
+        assert (await bot.get("/status", headers=right)).status_code == 404
+    async with client(store, settings=settings) as bot:
+        for wrong in ({}, {"Authorization": "Bearer "}, {"Authorization": "Basic x"}):
+            assert (await bot.get("/status", headers=wrong)).status_code == 401
+        said = (await bot.get("/status", headers=right)).json()
+
+    assert said["needs"] == {"forge": "ok", "database": "ok", "runner": "ok"}
+    (failing,) = said["failing"]
+    assert 50 < failing.pop("again") <= 60
+    assert failing == {
+        "key": str(PullKey(1, 7)),
+        "repository": "acme/blueprints",
+        "tries": 1,
+        "error": "403: the IP allow list",
+    }
