@@ -423,6 +423,14 @@ class Snapshot:
             f"{one} {other}", lambda: differ(self._entries, one, other)
         )
 
+    def changed_within(self, base: str, head: str, paths: Sequence[str]) -> bool:
+        """Whether a commit of `head` that `base` lacks changes one of these paths; no merges."""
+        asked = ["rev-list", "--full-history", "--no-merges", "--max-count=1"]
+        done = run(self._folder, [*asked, head, f"^{base}", "--", *paths])
+        if done.returncode:
+            raise GitBusyError(f"git rev-list failed: {reason(done.stderr)}")
+        return bool(done.stdout.strip())
+
     def merged(self, base: str, head: str) -> Merged:
         """What merging a head into a base would give.
 

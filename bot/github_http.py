@@ -129,9 +129,22 @@ def ask(
     with _network(wanted), pool.client() as client:
         parameters = dict(query) if query else None
         status, headers, text = client.requester.requestJson(
-            verb, path, parameters=parameters, input=body
+            verb, path, parameters=parameters, input=_sayable(body)
         )
     return _read(wanted, status, headers, text)
+
+
+def _sayable(body: object) -> object:
+    """What JSON can hold: names of files need not be text, and half a character is refused."""
+    match body:
+        case str():
+            return body.encode("utf-8", "replace").decode()
+        case Mapping():
+            return {key: _sayable(value) for key, value in body.items()}
+        case list() | tuple():
+            return [_sayable(value) for value in body]
+        case _:
+            return body
 
 
 def send(

@@ -183,7 +183,7 @@ class Reader:
             ),
             _beside(self.git, origin, head, touched),
             effect,
-            held.published and self._differs(origin, head, CONFIGURATION),
+            held.published and self._configures(head, origin, ground, effect),
         )
 
     def _origin(self, head: Sha, base: Sha | None) -> Sha:
@@ -207,6 +207,18 @@ class Reader:
             if not found.startswith(kind):
                 return config.irregular(each)
         return self.git.blob(at, path)
+
+    def _configures(self, head: Sha, origin: Sha, ground: Ground, effect: Effect) -> bool:
+        """Whether merging it can change rules, in whichever way the forge merges.
+
+        A diff against one merge base does not show what a merge with several changes; and a rebase
+        makes every commit anew, so that one that only takes back another can take back the base's.
+        """
+        if self._differs(origin, head, CONFIGURATION) or any(map(_is_rule, effect.files)):
+            return True
+        if ground.merge is not None or ground.base is None:
+            return False
+        return self.git.changed_within(ground.base, head, CONFIGURATION)
 
     def _differs(self, one: str, other: str, paths: Iterable[str]) -> bool:
         entry = self.git.entry
@@ -286,6 +298,9 @@ class Reader:
         units = self._units(policy, base_ref, after)
         shown = self.git.difference(origin, head).files
         packages = [t.package for t in touched]
+        changed = merged.difference.files
+        if not touched:  # people merge it as they like, but for what judges others
+            changed = {path: state for path, state in changed.items() if _is_rule(path)}
         return Effect(
             packages=merges.hidden_packages(
                 {t.package: t.head_tree for t in touched},
@@ -294,10 +309,14 @@ class Reader:
             ),
             files=merges.hidden_files(
                 _outside(shown, packages),
-                _outside(merged.difference.files if touched else {}, {*packages, *units}),
+                _outside(changed, {*packages, *units}),
                 several=merged.several,
             ),
         )
+
+
+def _is_rule(path: str) -> bool:
+    return any(path == rule or path.startswith(f"{rule}/") for rule in CONFIGURATION)
 
 
 def _with_trees(

@@ -15,6 +15,7 @@ from cadlib.findings import Finding, Severity, from_error
 from cadlib.images import resolve_image
 from cadlib.limits import Limits
 from cadlib.package import Entry, Files, join
+from cadlib.source import HIDES
 from lifecycle.facts import Verdict, Version
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -109,14 +110,25 @@ def _function(guardrail: GuardrailFunction) -> render.Function:
 
 
 def _soften(finding: Finding, policy: Policy) -> Finding:
-    """What a guardrail in mode `warn` finds is shown and does not block; its `fix` is added."""
-    for guardrail in (*policy.mutators, *policy.validators):
-        if finding.function == resolve_image(guardrail.image):
-            severity = finding.severity
-            if guardrail.mode is Mode.WARN and severity is Severity.ERROR:
-                severity = Severity.WARNING
-            return replace(finding, severity=severity, fix=finding.fix or guardrail.fix)
-    return finding
+    """What a guardrail in mode `warn` finds is shown and does not block; its `fix` is added.
+
+    Where one image stands for several guardrails, nobody can tell which of them spoke: it blocks
+    unless all of them only warn.
+    """
+    spoke = [
+        each
+        for each in (*policy.mutators, *policy.validators)
+        if finding.function == resolve_image(each.image)
+    ]
+    if not spoke:
+        hidden = finding.message == HIDES and (policy.mutators or policy.validators)
+        # What is applied to a cluster would have been seen by no guardrail.
+        return replace(finding, severity=Severity.ERROR) if hidden else finding
+    severity = finding.severity
+    if severity is Severity.ERROR and all(each.mode is Mode.WARN for each in spoke):
+        severity = Severity.WARNING
+    fix = finding.fix or next((each.fix for each in spoke if each.fix), "")
+    return replace(finding, severity=severity, fix=fix)
 
 
 def _placed(finding: Finding, package: str) -> Finding:

@@ -21,6 +21,10 @@ from cadlib.package import Files
 from cadlib.yaml import Document, FieldPath, Stream, TemplateError, Value
 from cadlib.yaml.tree import Alias, Map, Node, Scalar, Seq
 
+HIDES = "the resources in this list are seen by no function, since the list has no name"
+"""What is said of a list of resources that is no resource itself, but would be applied."""
+
+_APART = "Write each of its resources as a document of its own"
 _NO_SCALARS = "Write resources into the file, or name it in .krmignore"
 
 
@@ -295,13 +299,25 @@ def _remarks(path: str, stream: Stream) -> Iterator[Finding]:
             yield Finding(message=problem, severity=Severity.ERROR, place=at, fix=_NO_SCALARS)
         elif isinstance(value, dict) and value.get("apiVersion") and value.get("kind"):
             lacks = missing(value)
-            if lacks:
+            if lacks and _holds_resources(value):
+                yield Finding(message=HIDES, severity=Severity.WARNING, place=at, fix=_APART)
+            elif lacks:
                 yield Finding(
                     message=f"{value['kind']} without {lacks}: no function sees it",
                     severity=Severity.INFO,
                     place=at,
                     fix="Give it a name if it is a resource",
                 )
+
+
+def _holds_resources(value: Mapping[str, Value]) -> bool:
+    """Tell whether it is a list of resources, as `kubectl get` writes it and `apply` reads it."""
+    items = value.get("items")
+    return (
+        str(value["kind"]).endswith("List")
+        and isinstance(items, list)
+        and any(isinstance(item, dict) and ("kind" in item or "metadata" in item) for item in items)
+    )
 
 
 def _is_templated(document: Document) -> bool:

@@ -7,7 +7,8 @@ Rules (DESIGN 7):
 2. A merge of the base's own line whose tree is the clean merge adds nothing: neither who made it
    ("Update branch") nor who pushed it is an author by it.
 3. A commit whose author, committer or pusher the forge does not know makes self-approval
-   undecidable. The forge's own committer and co-authors without an account make nobody unknown.
+   undecidable, and so does one that a workflow pushed: anybody who can push can write one. The
+   forge's own committer and co-authors without an account make nobody unknown.
 """
 
 import re
@@ -16,6 +17,9 @@ from dataclasses import dataclass
 
 from lifecycle.merges import Move
 from lifecycle.names import Sha
+
+_ANYBODYS = frozenset({"github-actions[bot]"})
+"""Accounts that push for whoever can write a workflow: who that was, nobody can tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,7 @@ def wrote(
     }
     known = (
         all(c.author and c.committer is not None for c in made)
-        and all(m.actor for m in pushed)
+        and all(m.actor and m.actor not in _ANYBODYS for m in pushed)
         and any(m.after.strip("0") and m.actor not in ("", login) for m in moves)
     )
     return Authors(frozenset(person for person in people if person) - {login}, known)

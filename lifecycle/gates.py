@@ -119,6 +119,7 @@ def _rules_changed(proposal: Proposal, remembered: Memory) -> Judgement:
         (
             _proposed(proposal),
             _validated(proposal),
+            *_merges_as_shown(proposal),
             *_configured(proposal, remembered),
             *_fresh(approvals, remembered),
             _unopposed(approvals),

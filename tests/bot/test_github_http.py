@@ -20,6 +20,7 @@ class Wire:
 
     answers: list[tuple[int, dict[str, str], str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     pool: Clients = field(init=False)
 
     def gives(self, status: int, body: object, **headers: str) -> None:
@@ -33,7 +34,7 @@ def wire() -> Iterator[Wire]:
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            wire.bodies.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
             wire.asked.append(f"{self.command} {self.path}")
             status, headers, text = wire.answers[0]
             if len(wire.answers) > 1:
@@ -170,3 +171,13 @@ def test_data_of_graphql(wire: Wire) -> None:
     wire.gives(200, {"data": {"a": 1}})
 
     assert graphql(wire.pool, "ask", "query { a }", {}) == {"a": 1}
+
+
+def test_names_of_files_that_are_no_text_are_sent_as_text(wire: Wire) -> None:
+    """Fails when half characters go out: the forge refuses the check, and nothing is ever shown."""
+    wire.gives(200, {})
+    name = b"net/core/\xff\xfe.yaml".decode("utf-8", "surrogateescape")
+
+    send(wire.pool, "test", "POST", "/x", body={"a": [{"path": name}], "n": 1, "ok": "é"})
+
+    assert json.loads(wire.bodies[-1]) == {"a": [{"path": "net/core/??.yaml"}], "n": 1, "ok": "é"}

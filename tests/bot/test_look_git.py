@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.git import Mirror, Signature, Snapshot
-from bot.look_git import Reader
+from bot.look_git import Ground, Reader
 from bot.look_tags import Tags
 from bot.store import Revision
 from lifecycle import records
@@ -66,6 +66,45 @@ def test_rules_differ_where_anything_that_judges_does(remote: Remote) -> None:
     with opened(remote) as git:
         assert not reader(git).rules_differ([Sha(one), Sha(same)])
         assert all(reader(git).rules_differ([Sha(one), Sha(other)]) for other in others)
+
+
+def configures(remote: Remote, base: str, head: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether a proposal counts as one that changes rules, and what it hides."""
+    with opened(remote) as git:
+        ground = Ground(rules=Sha(base), base=Sha(base))
+        found = reader(git).read(Sha(head), "main", ground, "topic", 1)
+        assert found is not None
+        return found.configures, found.effect.files
+
+
+def ruled(number: int) -> dict[str, bytes | str]:
+    text = f"access: {{approve: {{require: {number}}}}}\n"
+    return {".porchbot.yaml": text.encode(), "words.md": b"x"}
+
+
+def test_rules_taken_back_by_a_merge_with_several_merge_bases_are_shown(remote: Remote) -> None:
+    """The short-cut compares the head with one merge base: here it has the same old rules."""
+    old = remote.commit(ruled(0), at=1_000)
+    strict = remote.commit(ruled(2), old, at=2_000)
+    words = remote.commit({**ruled(0), "more.md": b"x"}, old, at=9_000)
+    main = remote.commit({**ruled(2), "more.md": b"x"}, strict, words, at=9_100)
+    evil = remote.commit({**ruled(0), "more.md": b"y"}, words, strict, at=9_200)
+
+    assert configures(remote, main, evil) == (True, (".porchbot.yaml",))
+
+
+def test_rules_taken_back_by_a_rebase_are_a_change_of_the_rules(remote: Remote) -> None:
+    """The short-cut compares two states: of two commits that cancel, a rebase drops the first."""
+    old = remote.commit(ruled(0))
+    main = remote.commit(ruled(2), old)
+    gives = remote.commit(ruled(2), old, message="the same")
+    takes = remote.commit({**ruled(0), "more.md": b"x"}, gives)
+    honest = remote.commit({**ruled(0), "more.md": b"x"}, old)
+    updated = remote.commit({**ruled(2), "more.md": b"x"}, honest, main)
+
+    assert configures(remote, main, takes) == (True, ())
+    assert configures(remote, main, honest) == (False, ())
+    assert configures(remote, main, updated) == (False, ())
 
 
 # --- tags ---

@@ -38,6 +38,10 @@ CASES: dict[str, Case] = {
     "an unknown committer": ([made(A, "ann", None)], [FIRST], {}, {"ann"}, False),
     "an unknown pusher": ([made(A, "ann")], [push(NONE, A, "")], {}, {"ann"}, False),
     "no push of a person": ([made(A, "ann")], [push(NONE, A, BOT)], {}, {"ann"}, False),
+    "a workflow's push, which anybody can cause": (
+        [made(A, "ann")], [push(NONE, A, "github-actions[bot]")], {},
+        {"ann", "github-actions[bot]"}, False,
+    ),
     "what was pushed over counts as well": (
         [made(A, "ann")], [FIRST, push(NONE, B, "eve")], {}, {"ann", "eve"}, True,
     ),

@@ -621,3 +621,14 @@ def test_nothing_is_merged_or_tagged_outside_of_publishing(start: Facts) -> None
     kinds = {type(action) for action in decide(start)}
 
     assert not kinds & {a.Merge, a.Tag}
+
+
+def test_rules_that_only_the_merge_would_change_are_a_gate() -> None:
+    """Fails when a change of the rules is compared with one merge base, and its merge is not."""
+    hidden = replace(NOTHING, configures=True, effect=Effect(files=(".porchbot.yaml",)))
+
+    actions = decide(facts(hidden))
+
+    (shown,) = (x for x in actions if isinstance(x, a.SetCheck))
+    assert shown.conclusion is None
+    assert "the merge would change `.porchbot.yaml`" in shown.summary
