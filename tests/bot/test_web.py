@@ -82,7 +82,7 @@ async def client(
     store: Store, *, missing: str = "", forge: _Forge | None = None, settings: Settings = SETTINGS
 ) -> AsyncIterator[httpx.AsyncClient]:
     application = web.app(
-        SETTINGS, store, ready(store, missing=missing), (forge or _Forge()).identity
+        settings, store, ready(store, missing=missing), (forge or _Forge()).identity
     )
     transport = httpx.ASGITransport(app=application)
     async with httpx.AsyncClient(transport=transport, base_url="http://bot") as opened:
