@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from bot.git import GitRefusedError, Mirror, Mirrors, Pushed, RefUpdate, Signature
-from bot.git_process import GitBusyError, MissingObjectError
+from bot.git_process import GitBusyError, MissingObjectError, authorised, run
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from lifecycle.names import Ref
@@ -591,6 +592,36 @@ def test_the_token_goes_to_its_own_address_alone(remote: Remote, tmp_path: Path)
 
     with pytest.raises(GitBusyError):
         other.fetch("")
+    for url, known in ((remote.url, True), (remote.url.replace("127.0.0.1", "localhost"), False)):
+        asked = ["config", "--get-urlmatch", "http.extraHeader", url]
+        told = run(mirror.folder, asked, env=authorised(remote.url, TOKEN))
+        assert bool(told.stdout) is known
+
+
+def test_a_redirect_is_not_followed(remote: Remote, tmp_path: Path) -> None:
+    """The short-cut leaves it to git: whoever answers for the forge sends us to any host inside."""
+    remote.commit(FILES, ref=MAIN)
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", remote.url + "/info" + self.path.partition("/info")[2])
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its own name)
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            with pytest.raises(GitBusyError, match="the fetch failed"):
+                Mirror(tmp_path / "m.git", f"http://127.0.0.1:{server.server_port}/x").fetch(TOKEN)
+        finally:
+            server.shutdown()
+            thread.join()
+
+    assert remote.requests == []
 
 
 def test_the_operators_proxy_is_used(

@@ -27,6 +27,7 @@ from lifecycle.facts import (
     Comment,
     Facts,
     Proposal,
+    PushRefusal,
     Required,
     Review,
     ReviewState,
@@ -319,6 +320,15 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         facts(PUBLISHED, checks={n: check(n) for n in (RENDER, VALIDATE, PUBLISH)}),
         False,
         [a.Say, a.DeleteBranch],
+    ),
+    "a draft branch that the forge keeps is left": (
+        facts(
+            PUBLISHED,
+            checks={n: check(n) for n in (RENDER, VALIDATE, PUBLISH)},
+            push_refused=PushRefusal("deletions are restricted"),
+        ),
+        False,
+        [a.Say],
     ),
     "a branch that moved on after the merge stays": (
         facts(PUBLISHED, head=Sha("d" * 40)),
