@@ -246,6 +246,24 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         True,
         [a.Tag],
     ),
+    "a package that a merge removes gets no tag beside one that does": (
+        settled(
+            facts(
+                approved_by(
+                    replace(
+                        MERGED,
+                        answers=(),
+                        queued=True,
+                        touched=(CORE, replace(CORE, package="net/edge", tree="", head_tree="")),
+                    ),
+                    "approver",
+                ),
+                head=None,
+            )
+        ),
+        True,
+        [a.Tag],
+    ),
     "a merge result that nobody approved is reported and not tagged": (
         facts(MERGED_OTHERWISE, head=None),
         True,
