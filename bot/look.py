@@ -138,6 +138,13 @@ class _Told:
     rerun: bool
 
 
+def of_head(pulls: Iterable[PullRequest], head: Head) -> tuple[PullRequest, ...]:
+    """Those of one branch of one repository: forges ignore filters, and forks share names."""
+    return tuple(
+        p for p in pulls if p.head_ref == head.ref and p.head_repository == head.repository
+    )
+
+
 class Looker:
     """Looks at one repository.
 
@@ -322,11 +329,7 @@ class Looker:
             found = await self.forge.open_proposals()
         missing = numbers - {p.number for p in found}
         more = await asyncio.gather(*(self.forge.proposal(n) for n in sorted(missing)))
-        return tuple(
-            p
-            for p in (*found, *more)
-            if p.head_ref == head.ref and p.head_repository == head.repository
-        )
+        return of_head((*found, *more), head)
 
     async def _relevant(
         self, pulls: Iterable[PullRequest], numbers: frozenset[int]
