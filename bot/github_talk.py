@@ -28,17 +28,22 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
         pageInfo { hasNextPage endCursor }
         nodes { fullDatabaseId state submittedAt commit { oid } author { ...who } }
       }
+      bases: timelineItems(
+        last: 1
+        itemTypes: [BASE_REF_CHANGED_EVENT AUTOMATIC_BASE_CHANGE_SUCCEEDED_EVENT]
+      ) {
+        nodes {
+          ... on BaseRefChangedEvent { createdAt }
+          ... on AutomaticBaseChangeSucceededEvent { createdAt }
+        }
+      }
       timelineItems(
         last: 100
         itemTypes: [
-          BASE_REF_CHANGED_EVENT AUTOMATIC_BASE_CHANGE_SUCCEEDED_EVENT
           HEAD_REF_FORCE_PUSHED_EVENT HEAD_REF_DELETED_EVENT HEAD_REF_RESTORED_EVENT REOPENED_EVENT
         ]
       ) {
         nodes {
-          __typename
-          ... on BaseRefChangedEvent { createdAt }
-          ... on AutomaticBaseChangeSucceededEvent { createdAt }
           ... on HeadRefForcePushedEvent { createdAt afterCommit { oid } }
           ... on HeadRefDeletedEvent { createdAt }
           ... on HeadRefRestoredEvent { createdAt }
@@ -51,7 +56,6 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
 fragment who on Actor { __typename login ... on User { databaseId } ... on Bot { databaseId } }
 """
 
-_BASE = frozenset({"BaseRefChangedEvent", "AutomaticBaseChangeSucceededEvent"})
 _STATES = {
     "APPROVED": ReviewState.APPROVED,
     "CHANGES_REQUESTED": ReviewState.CHANGES_REQUESTED,
@@ -83,13 +87,10 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
         opened_at=_time(last["createdAt"]),
         comments=tuple(comments[number] for number in sorted(comments)),
         reviews=tuple(sorted(reviews.values(), key=lambda r: (r.at, r.id))),
-        base_at=max(
-            (_time(e["createdAt"]) for e in events if e["__typename"] in _BASE), default=None
-        ),
+        # Asked for apart: closing and reopening a hundred times pushes it out of one list.
+        base_at=max((_time(e["createdAt"]) for e in last["bases"]["nodes"] if e), default=None),
         changes=tuple(
-            HeadChange(_time(e["createdAt"]), _oid(e.get("afterCommit")))
-            for e in events
-            if e["__typename"] not in _BASE
+            HeadChange(_time(e["createdAt"]), _oid(e.get("afterCommit"))) for e in events
         ),
     )
 
