@@ -20,6 +20,7 @@ import requests
 from github.Auth import Auth, Token
 
 from bot.forge import ForgeBusyError, ForgeMissingError, ForgeRefusedError
+from bot.sayable import sayable
 
 JSONObject = dict[str, Any]
 
@@ -129,22 +130,9 @@ def ask(
     with _network(wanted), pool.client() as client:
         parameters = dict(query) if query else None
         status, headers, text = client.requester.requestJson(
-            verb, path, parameters=parameters, input=_sayable(body)
+            verb, path, parameters=parameters, input=sayable(body)
         )
     return _read(wanted, status, headers, text)
-
-
-def _sayable(body: object) -> object:
-    """What JSON can hold: names of files need not be text, and half a character is refused."""
-    match body:
-        case str():
-            return body.encode("utf-8", "replace").decode()
-        case Mapping():
-            return {key: _sayable(value) for key, value in body.items()}
-        case list() | tuple():
-            return [_sayable(value) for value in body]
-        case _:
-            return body
 
 
 def send(

@@ -22,6 +22,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from bot import statements
 from bot.keys import Key
 from bot.migrations import STEPS
+from bot.sayable import sayable
 from bot.tasks import end
 from bot.wakes import Gathering, Hint, columns
 from lifecycle.events import Log, decode, encode
@@ -889,7 +890,7 @@ class Store:
     async def _ask(self, query: str, values: Mapping[str, Any] | None = None) -> list[TupleRow]:
         try:
             async with self._turns, self._pool.connection() as connection:
-                cursor = await connection.execute(query, values)
+                cursor = await connection.execute(query, sayable(values))
                 return await cursor.fetchall() if cursor.description else []
         except (psycopg.OperationalError, PoolTimeout) as error:
             raise _unreachable(error) from error

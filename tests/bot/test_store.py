@@ -530,3 +530,14 @@ async def test_proposals_of_one_package_are_told_apart_by_base_and_told_of_each_
     await store.keep_touching(7, 1, "main", ["net/core"])
     await store.forget_touching(7, [2, 3])
     assert dict((await store.keep_touching(7, 2, "main", ["net/core"])).also) == {}
+
+
+async def test_paths_that_are_no_text_are_kept_as_text(store: Store) -> None:
+    """Fails when the database is given half characters: every look at the proposal then breaks."""
+    odd = b"net/c\xffre".decode("utf-8", "surrogateescape")
+    for number in (1, 2):
+        await store.keep_open(7, 7, str(number), [number], str(number) * 40)
+
+    await store.keep_touching(7, 1, "main", [odd])
+
+    assert dict((await store.keep_touching(7, 2, "main", [odd])).also) == {"net/c?re": (1,)}
