@@ -217,10 +217,11 @@ class GitHub:
 
     async def statuses(self, head: Sha) -> dict[str, str]:
         """Commit statuses by context."""
-        data = await self._get("read the commit statuses", f"/commits/{head}/status", per_page=100)
+        path = f"{self._path}/commits/{head}/status"
+        listed = pages(self._pool, "read the commit statuses", path, key="statuses")
         return {
             str(s["context"]): "failure" if s["state"] == "error" else str(s["state"])
-            for s in data["statuses"]
+            async for s in listed
         }
 
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
