@@ -10,7 +10,7 @@ EXIT ?=
 # pip compiles what it copies, and nothing of an editable installation: commands start twice as fast.
 COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
 # Half of what the tests do is waiting for other processes.
-WORKERS = $(shell $(PYTHON) -c 'import os; print(max(2, (os.cpu_count() or 1) * 3 // 2))')
+WORKERS = $(shell $(PYTHON) -c 'import os; print(max(2, (os.cpu_count() or 1) * 2))')
 CASES ?=
 AREAS ?=
 

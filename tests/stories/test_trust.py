@@ -654,7 +654,7 @@ def test_no_secret_is_said_or_logged(stage: World, tmp_path: Path) -> None:
     said += ours(play, number)
 
     logged = log.read_text()
-    assert "event=look" in logged
+    assert "looked, settled key=" in logged
     key = play.environment["PORCHBOT_GITHUB_PRIVATE_KEY"].split("\n")[3]
     tokens = list(play.forge.state.data.installation_tokens)
     hidden = ["hunter2", "918273645", key, play.environment["PORCHBOT_WEBHOOK_SECRETS"], *tokens]
