@@ -108,21 +108,29 @@ async def test_one_that_hangs_is_broken_and_replaced(tmp_path: Path) -> None:
 
 
 async def test_one_of_somebody_else_that_hangs_is_waited_for(tmp_path: Path) -> None:
-    """Fails when a call waits until its own time is up, though the runner is known to hang."""
+    """Short-cuts refused: a call that waits for its own limit, and one that believes in it."""
     returns: list[str] = []
+    patient, hasty = Limits(seconds=3600), Limits(seconds=0.2)
 
     async def back() -> None:
         returns.append("back")
 
-    async with own_runner((), tmp_path) as theirs, Client(theirs.address) as client:
+    async with (
+        own_runner((), tmp_path) as theirs,
+        Client(theirs.address, patient) as client,
+        Client(theirs.address, hasty) as other,
+    ):
         watched = WatchedRunner(client, every=0.05, seconds=0.5, strikes=2)
         watching = asyncio.create_task(watched.watch(back))
+        assert await other.is_ready(60)  # connected
         assert theirs.pid is not None
         os.kill(theirs.pid, signal.SIGSTOP)
         try:
-            with pytest.raises(RunnerBusyError):
-                async with asyncio.timeout(60):
-                    await watched.run(LABELS, LIST, seconds=600)
+            async with asyncio.timeout(30):
+                with pytest.raises(RunnerBusyError):
+                    await watched.run(LABELS, LIST)
+            with pytest.raises(RunnerBusyError):  # its own time is up first
+                await WatchedRunner(other, seconds=0.5).run(LABELS, LIST)
             with pytest.raises(MissingError, match="does not answer health checks"):
                 await watched.check()
         finally:
