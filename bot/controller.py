@@ -33,7 +33,7 @@ from bot.look import Head, Looked, Looker
 from bot.patience import WAITS
 from bot.perform import Outcome, Performer
 from bot.render import Judge
-from bot.store import Adoption, Revision, Store
+from bot.store import Adoption, Revision, Store, StoreError
 from bot.wakes import united
 from bot.work import LONGEST, Failed, LookAgain, Result, Settled, Work
 from lifecycle import names
@@ -389,16 +389,11 @@ class Controller:
         wait: float | None = None
         since = monotonic()
         failed: list[str] = []
-        for pull in await self._to_publish(room, branch, since):
-            try:
+        for pull in await self._to_publish(room, branch, since, failed):
+            again = None
+            with _by_itself(pull.number, failed):
                 async with room.turn(_head(_key_of(room, pull))):
                     again = await self._publish_one(room, branch, pull, since)
-            except Exception as error:  # whatever breaks, one proposal keeps no other back
-                if isinstance(error, ForgeBusyError) and error.after:
-                    raise  # the forge asks for rest, whatever is asked for
-                log.error("not published", number=pull.number, branch=branch, exc_info=True)
-                failed.append(f"#{pull.number}: {error}")
-                again = None
             since = monotonic()
             if again is not None:
                 wait = again if wait is None else min(wait, again)
@@ -406,13 +401,16 @@ class Controller:
             raise SomeFailedError("; ".join(failed))
         return wait
 
-    async def _to_publish(self, room: _Room, branch: str, since: float) -> list[PullRequest]:
+    async def _to_publish(
+        self, room: _Room, branch: str, since: float, failed: list[str]
+    ) -> list[PullRequest]:
+        """Proposals to merge or tag, in order; those that cannot be read are added to `failed`."""
         repository = room.repository.id
         installed = room.repository.installed_at
         asked = await self._store.asked_publish(repository, branch)
         merged, named, _ = await asyncio.gather(
             room.forge.merged_proposals(branch),
-            asyncio.gather(*(self._asked(room, branch, number) for number in asked)),
+            asyncio.gather(*(self._asked(room, branch, number, failed) for number in asked)),
             asyncio.to_thread(room.mirror.fetch, await room.forge.token(), since),
         )
         tip = await asyncio.to_thread(_tip, room.mirror, branch)
@@ -433,14 +431,17 @@ class Controller:
         known = {p.number for p in waiting}
         return waiting + [p for p in named if p is not None and p.number not in known]
 
-    async def _asked(self, room: _Room, branch: str, number: int) -> PullRequest | None:
+    async def _asked(
+        self, room: _Room, branch: str, number: int, failed: list[str]
+    ) -> PullRequest | None:
         """A proposal in line; None, and out of the line, when the forge has it no more."""
-        try:
-            return await room.forge.proposal(number)
-        except ForgeMissingError as error:
-            log.warning("taken out of the line", number=number, branch=branch, error=str(error))
-            await self._store.published(room.repository.id, branch, number)
-            return None
+        with _by_itself(number, failed):
+            try:
+                return await room.forge.proposal(number)
+            except ForgeMissingError as error:
+                log.warning("taken out of the line", number=number, branch=branch, error=str(error))
+                await self._store.published(room.repository.id, branch, number)
+        return None
 
     async def _publish_one(
         self, room: _Room, branch: str, pull: PullRequest, since: float
@@ -632,6 +633,19 @@ class Controller:
             )
             self._rooms[repository.id] = room
             return room
+
+
+@contextmanager
+def _by_itself(number: int, failed: list[str]) -> Iterator[None]:
+    """Whatever breaks for one proposal inside the block keeps no other back, and is told."""
+    try:
+        yield
+    except Exception as error:
+        rest = isinstance(error, ForgeBusyError) and error.after
+        if rest or isinstance(error, StoreError):
+            raise  # that would break for any of them
+        log.error("not published", number=number, exc_info=True)
+        failed.append(f"#{number}: {error}")
 
 
 def _key_of(room: _Room, pull: PullRequest) -> keys.ProposalKey:

@@ -105,10 +105,12 @@ def _text(event: Mapping[str, Any]) -> str:
         for name, value in event.items()
         if name not in _FIRST and value is not None
     ]
-    return first + " ".join([str(event.get("event", "")), *rest])
+    return _CONTROL.sub(_escaped, first + " ".join([str(event.get("event", "")), *rest]))
 
 
 _BARE = re.compile(r"[^\s\"=]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What would end a line, or tell a terminal something."""
 
 
 def _word(value: object) -> str:
@@ -116,6 +118,10 @@ def _word(value: object) -> str:
     if isinstance(value, str) and _BARE.fullmatch(value):
         return value
     return json.dumps(value, ensure_ascii=False)
+
+
+def _escaped(control: re.Match[str]) -> str:
+    return json.dumps(control[0])[1:-1].replace("\x7f", "\\u007f")
 
 
 class Redactor:
@@ -126,7 +132,7 @@ class Redactor:
         self._secrets = sorted((s for s in secrets if len(s) >= 6), key=len, reverse=True)
 
     def __call__(self, logger: WrappedLogger, name: str, event: EventDict) -> EventDict:  # noqa: ARG002 (structlog's shape)
-        """Clean every value of an event; newlines would start a line of their own."""
+        """Clean every value of an event."""
         return {key: self.clean(value) for key, value in event.items()}
 
     def text(self, text: str) -> str:
@@ -136,10 +142,10 @@ class Redactor:
         return _LOOKS_SECRET.sub(GONE, text)
 
     def clean(self, value: object) -> Any:
-        """A value without secrets, at any depth of it, and without newlines."""
+        """A value without secrets, at any depth of it."""
         match plain(value):
             case str() as text:
-                return self.text(text).replace("\n", "\\n")
+                return self.text(text)
             case list() as values:
                 return [self.clean(each) for each in values]
             case dict() as named:

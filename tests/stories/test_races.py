@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from bot import controller
@@ -529,6 +530,25 @@ def test_a_required_check_of_others_is_waited_for(play: World) -> None:
     commit.create_status("success", context="security-scan")
     author.waits_for_tag("net/core/v1")
     assert merges(play) == [200]
+
+
+def test_one_that_cannot_be_published_keeps_no_other_from_it(play: World) -> None:
+    """Fails when a base's line is read and worked off as a whole: one 403 then stops publishing."""
+    broken = play.proposes("drafts/net/core/w", package("net/core"))
+    sound = play.proposes("drafts/net/dns/w", package("net/dns"))
+    play.rests()
+    refusal = {"message": "The IP allow list of acme does not permit this"}
+    play.forge.faults.fail(f"GET */pulls/{broken}", 403, refusal, times=None, caller=BOT)
+    play.database(
+        "INSERT INTO candidate (repository, base, proposal)"
+        f" VALUES ({play.repository.id}, 'main', {broken})"
+    )
+
+    play.approver.says(sound, "/approve")
+
+    assert play.author.waits_for_tag("net/dns/v1")
+    figures = httpx.get(f"http://127.0.0.1:{play.port}/metrics").text
+    assert 'porchbot_look_failures_total{kind="BaseKey",why="some"}' in figures
 
 
 def read(person: Person, path: str, ref: str) -> str:
