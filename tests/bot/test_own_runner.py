@@ -68,8 +68,8 @@ async def _watched(
     async def back() -> None:
         returns.append("back")
 
-    async with own_runner((), state) as own, Client(own.address, Limits(seconds=30)) as client:
-        watched = WatchedRunner(client, every=0.1, seconds=3, strikes=2)
+    async with own_runner((), state) as own, Client(own.address, Limits(seconds=2)) as client:
+        watched = WatchedRunner(client, every=0.1, seconds=1, strikes=2)
         watching = asyncio.create_task(watched.watch(back, own.kill))
         try:
             yield own, watched
