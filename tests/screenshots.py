@@ -125,11 +125,13 @@ class _Text(HTMLParser):
         self._skipped -= tag in _UNSEEN
 
     def handle_data(self, data: str) -> None:
-        if self._main and not self._skipped and data.strip():
-            self.lines.append(" ".join(data.split()))
+        line = " ".join(data.split())
+        if self._main and not self._skipped and line and line not in _TIMES:
+            self.lines.append(line)
 
 
 _UNSEEN = frozenset({"script", "style", "svg", "time"})
+_TIMES = frozenset({"· edited"})  # a comment edited within its second does not show it
 
 
 def text_of(html: str) -> str:
