@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Protocol
 
 import structlog
 
@@ -18,10 +19,21 @@ EVERY, SECONDS, STRIKES = 1.0, 2.0, 3
 may miss one, and what hangs is noticed within nine seconds."""
 
 STARTING = 15
-"""Checks that a runner started in place of a hung one may fail."""
+"""How many a process may fail in a row before it has answered once: it has to start first."""
 
 _WHERE = "function runner"
 _SILENT = "it does not answer health checks"
+
+
+class Process(Protocol):
+    """The runner's process, which is started again whenever it ends."""
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process; another one after it was started again."""
+
+    def kill(self) -> None:
+        """End it at once; one that has ended already is no error."""
 
 
 class WatchedRunner:
@@ -84,34 +96,35 @@ class WatchedRunner:
                 with suppress(asyncio.CancelledError, Exception):
                     await call
 
-    async def watch(
-        self, back: Callable[[], Awaitable[None]], replace: Callable[[], None] | None = None
-    ) -> None:
+    async def watch(self, back: Callable[[], Awaitable[None]], own: Process | None = None) -> None:
         """Check the runner's health until cancelled.
 
         Args:
-            back: Called when it answers again after it did not.
-            replace: Ends one that hangs, so that another is started; None where that is not ours.
+            back: Called when it answers again after it did not, and when another process answers:
+                one that died may be back before a check fails.
+            own: Its process, ended when it hangs so that another is started; None where that is
+                not ours.
         """
-        failed = 0
-        replaced: int | None = None
+        answered = own.pid if own else None  # which one did last; it was waited for at the start
+        failed = in_a_row = 0  # the latter of the process that was asked last
+        silent = answered
         while True:
+            asked = own.pid if own else None
             if await self._client.is_ready(self._seconds):
-                replaced = None
-                if failed:
+                if failed or asked != answered:
                     log.info("the function runner answers again")
-                    failed = 0
+                    failed, answered = 0, asked
                     self._hangs.clear()
                     await back()
             else:
-                failed += 1
+                in_a_row = in_a_row + 1 if failed and asked == silent else 1
+                failed, silent = failed + 1, asked
                 log.warning("the function runner does not answer health checks", failed=failed)
                 if failed >= self._strikes:
                     self._hangs.set()
-                    # Another one needs time to start before it is replaced, too.
-                    if replace is not None and (replaced is None or failed > replaced + STARTING):
-                        replaced = failed
-                        replace()
+                allowed = self._strikes if asked == answered else STARTING
+                if own is not None and in_a_row >= allowed:
+                    own.kill()
             await asyncio.sleep(self._every)
 
     def _error(self) -> RunnerBusyError:

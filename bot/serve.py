@@ -146,7 +146,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
         loops = [
             group.create_task(worker.run(settings.workers)),
             group.create_task(_sweep(store, mirrors, settings)),
-            group.create_task(runner.watch(_back(controller), own.kill if own else None)),
+            group.create_task(runner.watch(_back(controller), own)),
         ]
         if postgres is not None:
             loops.append(group.create_task(postgres.watch()))

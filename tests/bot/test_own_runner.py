@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -54,23 +55,24 @@ async def test_it_is_not_given_the_secrets_of_the_bot(
 
 
 async def _until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while not true():
             await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
 async def _watched(
-    state: Path, returns: list[str]
+    state: Path, returns: list[str], *, seconds: float, strikes: int
 ) -> AsyncIterator[tuple[OwnRunner, WatchedRunner]]:
-    """A runner of our own, watched more closely than it would be."""
+    """A runner of our own, connected to and watched more closely than it would be."""
 
     async def back() -> None:
         returns.append("back")
 
-    async with own_runner((), state) as own, Client(own.address, Limits(seconds=2)) as client:
-        watched = WatchedRunner(client, every=0.1, seconds=1, strikes=2)
-        watching = asyncio.create_task(watched.watch(back, own.kill))
+    async with own_runner((), state) as own, Client(own.address, Limits(seconds=60)) as client:
+        assert await client.is_ready(60)
+        watched = WatchedRunner(client, every=0.1, seconds=seconds, strikes=strikes)
+        watching = asyncio.create_task(watched.watch(back, own))
         try:
             yield own, watched
         finally:
@@ -78,9 +80,10 @@ async def _watched(
 
 
 async def test_one_that_is_killed_is_back_and_runs_functions(tmp_path: Path) -> None:
-    """Short-cut refused: what waits for its return waits out its pause, fifteen seconds or more."""
+    """Short-cuts refused: what waits for its return waits out its pause, fifteen seconds or more;
+    its return is noticed only where a health check failed, and this one waits for its answer."""
     returns: list[str] = []
-    async with _watched(tmp_path, returns) as (own, watched):
+    async with _watched(tmp_path, returns, seconds=60, strikes=1) as (own, watched):
         first = own.pid
         assert first is not None
         os.kill(first, signal.SIGKILL)
@@ -94,17 +97,90 @@ async def test_one_that_is_killed_is_back_and_runs_functions(tmp_path: Path) -> 
 async def test_one_that_hangs_is_broken_and_replaced(tmp_path: Path) -> None:
     """Short-cut refused: the time limit of the call, whose end is blamed on the package."""
     returns: list[str] = []
-    async with _watched(tmp_path, returns) as (own, watched):
+    async with _watched(tmp_path, returns, seconds=1, strikes=3) as (own, watched):
         first = own.pid
         assert first is not None
         os.kill(first, signal.SIGSTOP)
 
-        with pytest.raises(RunnerBusyError):
+        with pytest.raises(RunnerBusyError, match="does not answer health checks"):
             await watched.run(LABELS, LIST)
         await _until(lambda: returns)
 
         assert own.pid != first
         assert not (await watched.run(LABELS, LIST)).failed
+
+
+class Told(Client):
+    """A client whose health checks are answered from a list."""
+
+    def __init__(self, answers: list[bool], asked: Callable[[int], None]) -> None:
+        super().__init__("unix:/nowhere")
+        self._answers = answers
+        self._asked = asked
+        self._count = 0
+
+    async def is_ready(self, seconds: float = 1.0, service: str = "") -> bool:
+        if self._count == len(self._answers):
+            raise EOFError
+        self._count += 1
+        self._asked(self._count)
+        return self._answers[self._count - 1]
+
+
+@dataclass
+class Number:
+    """A process that is only a number; ending it is noted, and starts the next one."""
+
+    pid: int = 1
+    killed: list[int] = field(default_factory=list)
+
+    def kill(self) -> None:
+        self.killed.append(self.pid)
+        self.pid += 1
+
+
+SILENT = {
+    "one that answered before": ([True, False, False, False, True], [1]),
+    "one that is started has longer": ([False] * 17, [1]),
+    "and not for ever": ([False] * 18, [1, 2]),
+    "once it answered, it has not": ([False] * 17 + [True] + [False] * 3, [1, 2]),
+    "what it missed is forgotten": ([False, False, True, False, False, True], []),
+}
+
+
+@pytest.mark.parametrize(("answers", "killed"), SILENT.values(), ids=SILENT)
+async def test_one_that_starts_is_not_taken_for_one_that_hangs(
+    answers: list[bool], killed: list[int]
+) -> None:
+    """Short-cut refused: counting checks from the death of the one before; on a busy machine, what
+    was started in its place is killed before it can answer."""
+    process = Number()
+
+    async def back() -> None:
+        pass
+
+    async with Told(answers, lambda _: None) as client:
+        with pytest.raises(EOFError):
+            await WatchedRunner(client, every=0, strikes=3).watch(back, process)
+
+    assert process.killed == killed
+
+
+async def test_one_that_died_by_itself_has_time_to_start() -> None:
+    """Short-cut refused: only one started after a hang has it."""
+    process = Number()
+
+    def died(count: int) -> None:
+        process.pid = 2 if count > 1 else 1
+
+    async def back() -> None:
+        pass
+
+    async with Told([True, *[False] * 14], died) as client:
+        with pytest.raises(EOFError):
+            await WatchedRunner(client, every=0, strikes=3).watch(back, process)
+
+    assert process.killed == []
 
 
 async def test_one_of_somebody_else_that_hangs_is_waited_for(tmp_path: Path) -> None:
