@@ -118,13 +118,23 @@ def _judge(facts: Facts, proposal: Proposal) -> _Judged:
     if not upkeep.fits(kept, proposal, facts.repository_id):
         judgement = replace(judgement, gates=(*judgement.gates, _record_full()))
     mended = upkeep.mend(proposal, remembered, found, facts.repository_id)
+    after = answered.proposal
+    if after.removal and after.merge_commit and not after.once_published and judgement.holds:
+        kept = kept.adding(*_removed(after))
+        after = _recall_tags(after, kept)
     return _Judged(
-        answered.proposal,
+        after,
         kept,
         judgement,
-        (*mended, *answered.actions, *upkeep.keep(answered.proposal, kept)),
+        (*mended, *answered.actions, *upkeep.keep(after, kept)),
         answered.render_asked,
     )
+
+
+def _removed(proposal: Proposal) -> list[Tagged]:
+    """Packages that a merge removed with every gate: there is no tag that could tell."""
+    commit = str(proposal.merge_commit)
+    return [Tagged(package=t.package, revision=0, commit=commit, tag="") for t in proposal.touched]
 
 
 def _tagged(proposal: Proposal) -> list[Tagged]:
@@ -160,6 +170,8 @@ def _recall_tags(proposal: Proposal, remembered: Memory) -> Proposal:
 
 
 def _recalled(published: Tagged, now: Tagging) -> Tagging:
+    if not published.revision:
+        return Tagging(0, tagged=True)
     if published.revision in now.listed:
         return Tagging(published.revision, tagged=True, withdrawn=True)
     return Tagging(published.revision, lost=Lost.GONE, tag=published.tag)

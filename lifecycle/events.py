@@ -171,9 +171,9 @@ class Tagged:
 
     Attributes:
         package: Its path.
-        revision: Its number.
+        revision: Its number; 0 for its removal, which was judged like any change.
         commit: The merge result.
-        tag: The tag object that we made.
+        tag: The tag object that we made; "" for a removal.
     """
 
     package: str

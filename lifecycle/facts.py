@@ -73,7 +73,7 @@ class Touched:
 
     @property
     def tagged(self) -> bool:
-        """We published it: our tag stands on the merge result."""
+        """We published it: our tag stands on the merge result, or its removal was recorded."""
         return self.tagging.tagged
 
     @property
@@ -403,12 +403,22 @@ class Proposal:
     @property
     def published(self) -> bool:
         """Merged, and every package that remains carries our tag."""
-        return self.merged and all(t.tagged for t in self.touched if not t.removed)
+        return self.merged and all(t.tagged for t in self._telling)
 
     @property
     def once_published(self) -> bool:
         """Every package that remains was published; a tag may be lost since."""
-        return self.merged and all(t.done for t in self.touched if not t.removed)
+        return self.merged and all(t.done for t in self._telling)
+
+    @property
+    def removal(self) -> bool:
+        """It removes packages and leaves none to tag: our record alone tells that it was judged."""
+        return bool(self.touched) and all(t.removed for t in self.touched)
+
+    @property
+    def _telling(self) -> tuple[Touched, ...]:
+        """The packages that tell whether the merge was judged: those that remain, if any do."""
+        return tuple(t for t in self.touched if not t.removed) or self.touched
 
     @property
     def surprising(self) -> bool:

@@ -139,12 +139,24 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
         changed.append(
             f"- the bot {proposal.doubt}" if proposal.doubt is Doubt.BASE else f"- {proposal.doubt}"
         )
+    what, why = (
+        (
+            "**Merged, not approved**: the removal of",
+            "A removal is approved like any change. `/approve` here approves it as it is; to take"
+            " it back, press *Revert*.",
+        )
+        if proposal.removal
+        else (
+            "**Merged, not published**:",
+            "Nothing is tagged that was not approved at exactly this content. `/approve` here"
+            " approves the merge result, and publishes it when the other gates hold.",
+        )
+    )
     return (
-        f"**Merged, not published**: {m.names(t.package for t in proposal.touched)} at"
+        f"{what} {m.names(t.package for t in proposal.touched)} at"
         f" {m.code(str(proposal.merge_commit)[:10])}.\n\n"
         + "\n".join([*changed, *(f"- {gate.name}: {gate.actual}" for gate in judgement.open)])
-        + "\n\nNothing is tagged that was not approved at exactly this content. `/approve` here"
-        " approves the merge result, and publishes it when the other gates hold."
+        + f"\n\n{why}"
     )
 
 
@@ -171,7 +183,7 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
         case Stage.MERGED if proposal.once_published:
             return f"Published, and not tagged any more: {what}"
         case Stage.MERGED:
-            return f"Merged, not published: {what}"
+            return f"Merged, not {'approved' if proposal.removal else 'published'}: {what}"
         case Stage.PUBLISHED:
             return f"Published {what}"
         case Stage.CLOSED:

@@ -73,6 +73,14 @@ DOUBTED = replace(MERGED, doubt=Doubt.BASE)
 LOST = replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, lost=Lost.GONE, tag="9" * 40)),))
 PUBLISHED = replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),))
 CLOSED = replace(PROPOSAL, closed=True)
+GONE = replace(CORE, tree="", head_tree="", tagging=Tagging(0))
+REMOVED = replace(
+    approved_by(replace(PROPOSAL, touched=(GONE,), verdicts=()), "approver"),
+    merged=True,
+    closed=True,
+    merge_commit=MERGE,
+    merged_at=NOW + timedelta(minutes=1),
+)
 BROKEN = BrokenPolicy((Problem(Place(".porchbot.yaml", 3), "no such key", "Remove it"),))
 NOTHING = replace(PROPOSAL, touched=(), verdicts=())
 
@@ -264,6 +272,16 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         True,
         [a.Tag],
     ),
+    "a removal that was approved is published with its merge": (
+        facts(REMOVED, head=MERGE),
+        False,
+        [a.Say],
+    ),
+    "a removal that nobody approved is reported, whoever merged it": (
+        facts(replace(REMOVED, answers=())),
+        True,
+        [a.Reply, a.Say],
+    ),
     "a merge result that nobody approved is reported and not tagged": (
         facts(MERGED_OTHERWISE, head=None),
         True,
@@ -447,6 +465,34 @@ def test_a_proposal_without_a_package_is_not_green_while_its_merge_changes_one()
     assert shown.conclusion == "failure"
     assert "leave `net/edge` other than shown here" in shown.summary
     assert "merge `main` into this branch" in shown.summary
+
+
+def test_a_removal_that_nobody_approved_is_not_published() -> None:
+    """The short-cut asks for the tags of what remains: where nothing does, that holds at once."""
+    by_hand = settled(facts(replace(REMOVED, answers=(), queued=True)), publishing=True)
+    text = "".join(c.body for c in by_hand.proposals[0].answers)
+
+    assert by_hand.head is not None, "its branch is kept while it is not approved"
+    assert "### Merged, not approved: net/core removed" in text
+    assert "**Merged, not approved**: the removal of `net/core`" in text
+
+    approved = settled(
+        replace(by_hand, proposals=(asks(by_hand.proposals[0], APPROVER, "/approve", minutes=9),))
+    )
+    text = "".join(c.body for c in approved.proposals[0].answers)
+
+    assert approved.head is None
+    assert "### Published net/core removed" in text
+
+
+def test_an_approved_removal_stays_published_whatever_the_rules_become() -> None:
+    """The short-cut judges it again at every look: it has no tag that says that it was judged."""
+    done = settled(facts(replace(REMOVED, queued=True)), publishing=True)
+    assert done.head is None
+    stricter = replace(done.proposals[0], digest="0" * 64, roles={}, kept=frozenset())
+
+    found = decide(replace(done, proposals=(stricter,)), publishing=True)
+    assert [type(action) for action in found] == [a.Keep]  # in the database again, nothing else
 
 
 def test_what_was_published_is_not_published_again_under_another_number() -> None:
