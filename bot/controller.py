@@ -125,7 +125,6 @@ class _Room:
     # The last action done in each slot: wanted again at once, the forge's answer is old.
     done: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
     stale: dict[str, int] = field(default_factory=dict)
-    unjudged: dict[str, int] = field(default_factory=dict)
     # Looks at one head take turns in this process: the second would only do what the first does.
     turns: WeakValueDictionary[Head, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     publishing: set[str] = field(default_factory=set)
@@ -185,6 +184,9 @@ class Controller:
         self._instance = instance
         self._discovery = Discovery(app, store)
         self._runner_returns = 0
+        # Keys of what waits for functions that could not be run, and how often it was looked at;
+        # not with the room, which is forgotten whenever something in its repository fails.
+        self._unjudged: dict[str, int] = {}
         self._rooms: dict[int, _Room] = {}
         self._entering: dict[int, asyncio.Lock] = {}
 
@@ -282,10 +284,10 @@ class Controller:
     async def runner_is_back(self) -> None:
         """Look at once at what a function could not be run on."""
         self._runner_returns += 1
-        waiting = [(room, name) for room in self._rooms.values() for name in room.unjudged]
-        await self._store.wake_all({keys.parse(name): {} for _, name in waiting})
-        for room, name in waiting:
-            room.unjudged.pop(name, None)
+        waiting = tuple(self._unjudged)
+        await self._store.wake_all({keys.parse(name): {} for name in waiting})
+        for name in waiting:
+            self._unjudged.pop(name, None)
 
     # --- one proposal ---
 
@@ -310,9 +312,9 @@ class Controller:
                 if any(map(_unjudged, looked.facts.proposals)):
                     if returns != self._runner_returns:
                         return BUSY_WAIT  # it came back while we looked
-                    room.unjudged[name] = tries = room.unjudged.get(name, -1) + 1
+                    self._unjudged[name] = tries = self._unjudged.get(name, -1) + 1
                     return min(LONGEST, RUNNER_WAIT * 2.0 ** min(tries, 10))
-                room.unjudged.pop(name, None)
+                self._unjudged.pop(name, None)
                 if looked.late:
                     return _soon(room, name)
                 return await self._waits_for_hint(room, name, looked, hint)

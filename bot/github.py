@@ -81,6 +81,22 @@ class GitHubApp:
         listed = pages(self._app, "list the installations", "/app/installations")
         return [Installation(int(i["id"]), bool(i.get("suspended_at"))) async for i in listed]
 
+    async def installation(self, number: int) -> Installation | None:
+        """One installation; None when there is none of this number."""
+        with suppress(ForgeMissingError):
+            path = f"/app/installations/{number}"
+            found = await self._call(self._app, "read the installation", "GET", path)
+            return Installation(int(found["id"]), bool(found.get("suspended_at")))
+        return None
+
+    async def is_installed(self, repository_id: int) -> bool:
+        """Whether any installation has a repository; its own page is readable if it is public."""
+        with suppress(ForgeMissingError):
+            path = f"/repositories/{repository_id}/installation"
+            await self._call(self._app, "find the installation of a repository", "GET", path)
+            return True
+        return False
+
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
         """Every repository of one installation."""
         path = f"/app/installations/{installation}"

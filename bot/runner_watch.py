@@ -96,26 +96,27 @@ class WatchedRunner:
                 with suppress(asyncio.CancelledError, Exception):
                     await call
 
-    async def watch(self, back: Callable[[], Awaitable[None]], own: Process | None = None) -> None:
+    async def watch(self, back: Callable[[], Awaitable[bool]], own: Process | None = None) -> None:
         """Check the runner's health until cancelled.
 
         Args:
             back: Called when it answers again after it did not, and when another process answers:
-                one that died may be back before a check fails.
+                one that died may be back before a check fails. Called again at the next check
+                while it returns False.
             own: Its process, ended when it hangs so that another is started; None where that is
                 not ours.
         """
         answered = own.pid if own else None  # which one did last; it was waited for at the start
         failed = in_a_row = 0  # the latter of the process that was asked last
-        silent = answered
+        silent, told = answered, True
         while True:
             asked = own.pid if own else None
             if await self._client.is_ready(self._seconds):
                 if failed or asked != answered:
                     log.info("the function runner answers again")
-                    failed, answered = 0, asked
+                    failed, answered, told = 0, asked, False
                     self._hangs.clear()
-                    await back()
+                told = told or await back()
             else:
                 in_a_row = in_a_row + 1 if failed and asked == silent else 1
                 failed, silent = failed + 1, asked

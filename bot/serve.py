@@ -165,14 +165,16 @@ async def running(settings: Settings) -> AsyncIterator[str]:
             await tasks.end(loops)
 
 
-def _back(controller: Controller) -> Callable[[], Awaitable[None]]:
+def _back(controller: Controller) -> Callable[[], Awaitable[bool]]:
     """What to do when the runner is back: nobody waits for the end of a pause any more."""
 
-    async def wake() -> None:
+    async def wake() -> bool:
         try:
             await controller.runner_is_back()
-        except StoreError as error:
-            log.warning("what waited for the runner waits longer", error=str(error))
+        except StoreError as error:  # both may have died at once
+            log.warning("what waited for the runner waits for the database", error=str(error))
+            return False
+        return True
 
     return wake
 

@@ -510,6 +510,19 @@ class Store:
             },
         )
 
+    async def installations(self) -> set[int]:
+        """The installations of the repositories that are served."""
+        rows = await self._ask("SELECT DISTINCT installation FROM adoption WHERE gone IS NULL")
+        return {number for (number,) in rows}
+
+    async def repositories(self, installation: int) -> set[int]:
+        """The repositories of an installation that are served."""
+        rows = await self._ask(
+            "SELECT repository FROM adoption WHERE gone IS NULL AND installation = %(n)s",
+            {"n": installation},
+        )
+        return {number for (number,) in rows}
+
     async def only_installations(self, numbers: Sequence[int]) -> tuple[str, ...]:
         """Serve no repository of another installation; returns the names of those that were."""
         rows = await self._ask(

@@ -28,13 +28,22 @@ class _App:
         self.suspended: set[int] = set()
         self.refuses: set[int] = set()
         self.asked: list[int] = []
+        self.unlisted: set[int] = set()
 
     async def installations(self) -> Sequence[Installation]:
-        return [Installation(number, number in self.suspended) for number in self.has]
+        listed = [number for number in self.has if number not in self.unlisted]
+        return [Installation(number, number in self.suspended) for number in listed]
+
+    async def installation(self, number: int) -> Installation | None:
+        return Installation(number, number in self.suspended) if number in self.has else None
 
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
         self._check(installation)
-        return [_repository(each, installation) for each in self.has[installation]]
+        listed = [each for each in self.has[installation] if each not in self.unlisted]
+        return [_repository(each, installation) for each in listed]
+
+    async def is_installed(self, repository_id: int) -> bool:
+        return any(repository_id in each for each in self.has.values())
 
     async def repository_by_id(self, repository_id: int, installation: int) -> Repository:
         self.asked.append(repository_id)
@@ -149,6 +158,29 @@ async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
     again = await store.adoption(99)
     assert again is not None
     assert (again.gone, again.installation) == (None, 5)
+
+
+async def test_a_list_that_lacks_some_for_once_stops_no_service(
+    store: Store, tmp_path: Path
+) -> None:
+    """Short-cuts refused: believing an empty list, or asking again only where all are missing."""
+    app = _App({1: [10], 2: [20, 21, 22], 3: [30]})
+    controller = _controller(app, store, tmp_path)
+    served = ((10, 1), (20, 2), (21, 2), (22, 2), (30, 3))
+    await _serve(store, *served)
+    for unlisted in ({1, 2, 3}, {3}, {20, 21, 22}, {20}):
+        app.unlisted = unlisted
+        await _round(controller, store)
+
+        adoptions = {n: await store.adoption(n) for n, _ in served}
+        assert [n for n, a in adoptions.items() if a is None or a.gone is not None] == [], unlisted
+
+    app.has = {2: [20, 21], 3: [30]}
+    app.unlisted = {20, 3}  # and still what is gone is found to be gone
+    await _round(controller, store)
+
+    adoptions = {n: await store.adoption(n) for n, _ in served}
+    assert [n for n, a in adoptions.items() if a is None or a.gone is not None] == [10, 22]
 
 
 async def test_a_repository_that_is_missing_ends_after_some_tries(

@@ -66,8 +66,9 @@ async def _watched(
 ) -> AsyncIterator[tuple[OwnRunner, WatchedRunner]]:
     """A runner of our own, connected to and watched more closely than it would be."""
 
-    async def back() -> None:
+    async def back() -> bool:
         returns.append("back")
+        return True
 
     async with own_runner((), state) as own, Client(own.address, Limits(seconds=60)) as client:
         assert await client.is_ready(60)
@@ -156,8 +157,8 @@ async def test_one_that_starts_is_not_taken_for_one_that_hangs(
     was started in its place is killed before it can answer."""
     process = Number()
 
-    async def back() -> None:
-        pass
+    async def back() -> bool:
+        return True
 
     async with Told(answers, lambda _: None) as client:
         with pytest.raises(EOFError):
@@ -173,8 +174,8 @@ async def test_one_that_died_by_itself_has_time_to_start() -> None:
     def died(count: int) -> None:
         process.pid = 2 if count > 1 else 1
 
-    async def back() -> None:
-        pass
+    async def back() -> bool:
+        return True
 
     async with Told([True, *[False] * 14], died) as client:
         with pytest.raises(EOFError):
@@ -188,8 +189,9 @@ async def test_one_of_somebody_else_that_hangs_is_waited_for(tmp_path: Path) -> 
     returns: list[str] = []
     patient, hasty = Limits(seconds=3600), Limits(seconds=0.2)
 
-    async def back() -> None:
+    async def back() -> bool:
         returns.append("back")
+        return True
 
     async with (
         own_runner((), tmp_path) as theirs,
@@ -249,3 +251,18 @@ async def test_the_next_bot_ends_a_runner_that_hangs(tmp_path: Path) -> None:
 
     await _until(gone)
     assert list(tmp_path.glob("runner-*.json")) == []
+
+
+async def test_what_waits_is_told_until_it_can_be() -> None:
+    """Short-cut refused: telling of the return once, while the database is away as well."""
+    tried: list[str] = []
+
+    async def back() -> bool:
+        tried.append("back")
+        return len(tried) == 3
+
+    async with Told([False, *[True] * 6], lambda _: None) as client:
+        with pytest.raises(EOFError):
+            await WatchedRunner(client, every=0, strikes=3).watch(back)
+
+    assert len(tried) == 3
