@@ -15,7 +15,6 @@ from cadlib.findings import Finding, Severity, from_error
 from cadlib.images import resolve_image
 from cadlib.limits import Limits
 from cadlib.package import Entry, Files, join
-from cadlib.source import HIDES
 from lifecycle.facts import Verdict, Version
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -121,8 +120,8 @@ def _soften(finding: Finding, policy: Policy) -> Finding:
         if finding.function == resolve_image(each.image)
     ]
     if not spoke:
-        hidden = finding.message == HIDES and (policy.mutators or policy.validators)
         # What is applied to a cluster would have been seen by no guardrail.
+        hidden = finding.unseen and (policy.mutators or policy.validators)
         return replace(finding, severity=Severity.ERROR) if hidden else finding
     severity = finding.severity
     if severity is Severity.ERROR and all(each.mode is Mode.WARN for each in spoke):

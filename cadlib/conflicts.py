@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from cadlib import secrets
 from cadlib.diff import HIDDEN
 from cadlib.yaml import FieldPath, Value
 
@@ -112,8 +113,7 @@ def veiled(resource: Value, field: FieldPath, value: Side) -> Side:
     """
     if isinstance(value, Absent):
         return value
-    secret = isinstance(resource, dict) and resource.get("kind") == "Secret"
-    if (secret and field and field[0] in _SECRET_FIELDS) or _LAST_APPLIED in field:
+    if _LAST_APPLIED in field or secrets.holds(resource, field):
         return HIDDEN
     return _hidden(value)
 

@@ -16,7 +16,8 @@ from cadlib.findings import ResourceRef
 from cadlib.kio_text import document_texts
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import SUBMODULE, SYMLINK, Entry, Files, is_resource_file
-from cadlib.source import missing, ref
+from cadlib.source import ref
+from cadlib.unseen import missing
 from cadlib.yaml import field_text, same
 from cadlib.yaml import read as read_yaml
 

@@ -62,6 +62,7 @@ class Finding:
         current: The value found at the field, or None if not given.
         proposed: The value the function proposes, or None if not given.
         fix: What to do, a sentence without its full stop; "" if unknown.
+        unseen: It points out resources that no function sees, but that may be applied.
     """
 
     message: str
@@ -72,6 +73,7 @@ class Finding:
     current: str | None = None
     proposed: str | None = None
     fix: str = ""
+    unseen: bool = False
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.message}"

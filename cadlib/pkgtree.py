@@ -18,7 +18,8 @@ from cadlib.findings import Finding, Severity, from_error
 from cadlib.ignore import Ignored
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import SUBMODULE, SYMLINK, Files
-from cadlib.source import is_scalar, ref
+from cadlib.source import ref
+from cadlib.unseen import is_scalar
 from cadlib.yaml import read
 
 

@@ -13,7 +13,8 @@ from cadlib.errors import PackageError, Place
 from cadlib.kio_places import default_path
 from cadlib.places import inside
 from cadlib.resourcelist import Item, added_results, decode
-from cadlib.source import Resource, missing, ref, unfit
+from cadlib.source import Resource, ref, unfit
+from cadlib.unseen import missing
 from cadlib.yaml import Value
 
 _FIX = "Tell the authors of the function"

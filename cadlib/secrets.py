@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, Limits
+from cadlib.yaml import FieldPath, Value
 from cadlib.yaml import read as read_yaml
 
 HIDDEN = "[secret value]"
@@ -54,6 +55,24 @@ def redacted(text: str, secret: Iterable[str]) -> str:
         pattern = exact if len(value) >= _LONG else rf"(?<!\w){exact}(?!\w)"
         text = re.sub(pattern, HIDDEN, text)
     return text
+
+
+def holds(resource: Value, field: FieldPath) -> bool:
+    """Tell whether a field is among the values of a Secret, also of one that lies in a list.
+
+    Any element of a list is followed: a position is that of one version among several.
+    """
+    around = [resource]
+    for step in field:
+        maps = [each for each in around if isinstance(each, dict)]
+        if step in _FIELDS and any(each.get("kind") == "Secret" for each in maps):
+            return True
+        around = (
+            [each[step] for each in maps if step in each]
+            if isinstance(step, str)
+            else [each for inner in around if isinstance(inner, list) for each in inner]
+        )
+    return False
 
 
 def _secret(value: object) -> Iterator[str]:

@@ -5,7 +5,6 @@ What kpt reads as resources is `Kptfile`, `*.yaml`, `*.yml` and `*.json`, unless
 are kept and never handed out.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,19 +12,14 @@ from cadlib import kptfile as kptfiles
 from cadlib import package as packages
 from cadlib.bulk import Bulk, Serial
 from cadlib.errors import PackageError, Place
-from cadlib.findings import Finding, ResourceRef, Severity, from_error
+from cadlib.findings import Finding, ResourceRef
 from cadlib.ignore import Ignored
 from cadlib.kptfile import Kptfile
 from cadlib.limits import Limits
 from cadlib.package import Files
-from cadlib.yaml import Document, FieldPath, Stream, TemplateError, Value
-from cadlib.yaml.tree import Alias, Map, Node, Scalar, Seq
-
-HIDES = "the resources in this list are seen by no function, since the list has no name"
-"""What is said of a list of resources that is no resource itself, but would be applied."""
-
-_APART = "Write each of its resources as a document of its own"
-_NO_SCALARS = "Write resources into the file, or name it in .krmignore"
+from cadlib.unseen import missing, remarks, unreadable
+from cadlib.yaml import Document, FieldPath, Stream, Value
+from cadlib.yaml.tree import Alias, Map, Node, Seq
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,11 +158,11 @@ class Source:
         except PackageError as error:
             if packages.name(path) == packages.KPTFILE:
                 self.refused[owner] = kptfiles.unreadable(error)
-            self.findings.append(_unreadable(error, path, self.files[path].data))
+            self.findings += unreadable(error, path, self.files[path].data)
             return
         self.streams[path] = stream
         self._owned.setdefault(owner, []).append(path)
-        self.findings += _remarks(path, stream)
+        self.findings += remarks(path, stream)
 
     def _count_aliases(self, stream: Stream, path: str) -> None:
         if b"&" not in stream.data or b"*" not in stream.data:
@@ -199,22 +193,6 @@ class _Comments(Mapping[FieldPath, str]):
 
     def __len__(self) -> int:
         return len(self._document.comments)
-
-
-def missing(value: Value) -> str:
-    """Return what `value` lacks to be a Kubernetes resource; "" if nothing."""
-    if not isinstance(value, dict):
-        return "apiVersion, kind and metadata.name"
-    metadata = value.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    parts = {
-        "apiVersion": value.get("apiVersion"),
-        "kind": value.get("kind"),
-        "metadata.name": name,
-    }
-    return ", ".join(
-        part for part, inner in parts.items() if not inner or not isinstance(inner, str)
-    )
 
 
 def unfit(value: Value) -> str:
@@ -278,89 +256,3 @@ def _aliased(node: Node) -> int:
 def _size(value: Value) -> int:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + sum(_size(each) for each in inner)
-
-
-def is_scalar(document: Document) -> bool:
-    """Return whether a document is a scalar, which is refused; null is none."""
-    return isinstance(document.root, Scalar) and document.value is not None
-
-
-def _remarks(path: str, stream: Stream) -> Iterator[Finding]:
-    """Point out the documents that no function will see, where that may surprise."""
-    for document in stream.documents:
-        if document.empty:
-            continue
-        value = document.value
-        at = Place(path, document.start_line)
-        if document.template or _is_templated(document):
-            yield _template(at)
-        elif is_scalar(document):
-            problem = "wrong node kind: expected MappingNode but got ScalarNode"
-            yield Finding(message=problem, severity=Severity.ERROR, place=at, fix=_NO_SCALARS)
-        elif isinstance(value, dict) and value.get("apiVersion") and value.get("kind"):
-            lacks = missing(value)
-            if lacks and _holds_resources(value):
-                yield Finding(message=HIDES, severity=Severity.WARNING, place=at, fix=_APART)
-            elif lacks:
-                yield Finding(
-                    message=f"{value['kind']} without {lacks}: no function sees it",
-                    severity=Severity.INFO,
-                    place=at,
-                    fix="Give it a name if it is a resource",
-                )
-
-
-def _holds_resources(value: Mapping[str, Value]) -> bool:
-    """Tell whether it is a list of resources, as `kubectl get` writes it and `apply` reads it."""
-    items = value.get("items")
-    return (
-        str(value["kind"]).endswith("List")
-        and isinstance(items, list)
-        and any(isinstance(item, dict) and ("kind" in item or "metadata" in item) for item in items)
-    )
-
-
-def _is_templated(document: Document) -> bool:
-    """Tell whether a document is a plain scalar with a template in it, such as `a {{ .b }}`."""
-    root = document.root
-    return isinstance(root, Scalar) and not root.style and "{{" in root.raw
-
-
-def _unreadable(error: PackageError, path: str, data: bytes) -> Finding:
-    if not isinstance(error, TemplateError):
-        return from_error(error)
-    if packages.name(path) != packages.KPTFILE and _is_template(path, data, error.place.line):
-        return _template(error.place)
-    return Finding(
-        message=error.problem.replace("is a template, not YAML", "is not YAML"),
-        severity=Severity.ERROR,
-        place=error.place,
-        fix="Correct the syntax there",
-    )
-
-
-# A line that only makes sense to a template engine: "{{ ... }}" where YAML wants a key or a value.
-_TEMPLATE_LINE = re.compile(rb"\s*(?:- +)?(?:[^\s#:]+: +)?\{\{.*")
-
-
-def _is_template(path: str, data: bytes, line: int | None) -> bool:
-    """Return whether a file that is no YAML is the template of one.
-
-    Judged by the lines around the one where reading ended, so that a file which only
-    quotes templates somewhere does not pass as one when it is broken elsewhere. Files
-    in the `templates` folder of a Helm chart are.
-    """
-    if line is None or "templates" in path.split("/")[:-1]:
-        return True
-    lines = data.split(b"\n")
-    before = next((n for n in range(line - 2, -1, -1) if lines[n].strip()), 0)
-    return any(_TEMPLATE_LINE.match(each) for each in lines[before : line + 1])
-
-
-def _template(place: Place) -> Finding:
-    return Finding(
-        message="this is a template and not YAML, so it is left as it is and no function sees it",
-        severity=Severity.WARNING,
-        place=place,
-        fix="Put what the template makes into the package if it should be checked",
-    )

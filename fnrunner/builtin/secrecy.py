@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from cadlib import secrets
 from cadlib.yaml import FieldPath, Value
-from fnrunner.builtin import resource
 
 HIDDEN: Final = "<redacted>"
 LONGEST: Final = 128
@@ -53,15 +53,10 @@ def told(value: str, *, whole: Value, path: FieldPath, setters: Iterable[str] = 
         setters: Names of the setters that it is made of.
     """
     named = "\n".join((*(step for step in path if isinstance(step, str)), *setters))
-    if _WORDS.search(named) or _in_secret(whole, path) or _looks_secret(value):
+    if _WORDS.search(named) or secrets.holds(whole, path) or _looks_secret(value):
         return HIDDEN
     rest = len(value) - LONGEST
     return f"{value[:LONGEST]}... (truncated {rest} chars)" if rest > 0 else value
-
-
-def _in_secret(whole: Value, path: FieldPath) -> bool:
-    kind = (resource.group(whole), resource.kind(whole))
-    return kind == ("", "Secret") and path[:1] in (("data",), ("stringData",))
 
 
 def _looks_secret(value: str) -> bool:

@@ -70,5 +70,7 @@ def test_resources_that_no_guardrail_saw_are_not_published() -> None:
         "the resources in this list are seen by no function, since the list has no name"
     ]
     assert str(found.blocking[0].place) == "net/core/all.yaml:1"
+    named = HIDDEN.replace("items:", "metadata: {name: all}\nitems:")
+    assert judged(Policy(validators=(BLOCKS,)), **{"all.yaml": named}).blocking
     assert not judged(Policy(), **{"all.yaml": HIDDEN}).blocking  # nobody wanted to see it
     assert not judged(Policy(validators=(BLOCKS,)), **{"all.yaml": EMPTY}).blocking

@@ -57,6 +57,10 @@ VEILED: dict[str, tuple[Value, FieldPath, Side, Side]] = {
                                 {"a": "b", LAST: "{}"}, {"a": "b", LAST: "(hidden)"}),
     "a secret in a list": ({"kind": "List"}, ("items",), [SECRET],
                            [{"kind": "Secret", "data": "(hidden)", "metadata": {"name": "s"}}]),
+    "a value of a secret in a list": ({"kind": "List", "items": [{"kind": "Pod"}, SECRET]},
+                                      ("items", 1, "data", "key"), "MQ==", "(hidden)"),
+    "the name of a secret in a list": ({"kind": "List", "items": [SECRET]},
+                                       ("items", 0, "metadata", "name"), "s", "s"),
 }  # fmt: skip
 
 

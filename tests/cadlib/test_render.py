@@ -605,7 +605,8 @@ def test_results_get_file_and_line(about: Mapping[str, object], place: str) -> N
         {"check": saying({"message": "m", "severity": "warning", **about})},
     )
 
-    assert run.texts == [f"warning: {place}: m"]
+    said = [str(each) for each in run.rendered.findings if each.function]
+    assert said == [f"{place}: m"]
     assert not run.rendered.failed
 
 

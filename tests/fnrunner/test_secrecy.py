@@ -44,6 +44,8 @@ def test_data_of_secrets_are_hidden() -> None:
 
     assert told("x", whole=secret, path=("stringData", "user")) == HIDDEN
     assert told("x", whole=secret, path=("metadata", "name")) == "x"
+    held: Value = {"kind": "List", "items": [secret]}
+    assert told("x", whole=held, path=("items", 0, "stringData", "user")) == HIDDEN
 
 
 def test_long_values_are_cut() -> None:

@@ -56,7 +56,7 @@ JSON = """\
 }
 """
 LIST = """\
-apiVersion: v1
+apiVersion: v1 # wrong: resources that other functions do not see
 kind: List
 metadata:
   name: all
