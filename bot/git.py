@@ -28,7 +28,7 @@ from gitdb import IStream
 from gitdb.exc import BadName, BadObject, ODBError
 
 from bot import git_merge
-from bot.difference import MOST_DEEP, TREE, Difference, differ
+from bot.difference import MOST_DEEP, TREE, Difference, differ, is_package
 from bot.git_merge import Merged
 from bot.git_process import (
     GitBusyError,
@@ -401,6 +401,11 @@ class Snapshot:
             if not found:
                 return ""
         return found
+
+    def package(self, commit: str, path: str) -> str:
+        """Id of the tree of a package at a commit; "" where there is none, or only its folder."""
+        found = self.tree(commit, path) if commit else ""
+        return found if found and is_package(self._entries(found)) else ""
 
     def blob(self, commit: str, path: str) -> bytes | None:
         """A file at a commit; None when there is none, or it is no regular file."""

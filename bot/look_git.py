@@ -6,10 +6,11 @@ Everything here works on one opened mirror and asks nobody else; it may run in a
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot import config, rules
 from bot.config import CONFIG
+from bot.difference import Difference
 from bot.forge import NativeReview, PullRequest
 from bot.git import Snapshot
 from bot.git_process import MissingObjectError
@@ -166,9 +167,20 @@ class Reader:
         effect = Effect()
         if held.published:
             workspace = names.workspace(head_ref, number)
+            shown = self._units(policy, base_ref, self.git.difference(origin, head))
+            merged = (
+                shown
+                if ground.merge is None
+                else self._units(
+                    policy, base_ref, self.git.difference(ground.base or "", ground.merge)
+                )
+            )
             touched = tuple(
-                self._touched(package, ledger, head, origin, ground, workspace)
-                for package in self._units(policy, base_ref, self._changed(head, origin, ground))
+                replace(
+                    self._touched(package, ledger, head, origin, ground, workspace),
+                    outside=package not in shown,
+                )
+                for package in sorted(shown | merged)
             )
             effect = self._effect(head, origin, ground, touched, policy, base_ref)
         return Read(
@@ -225,22 +237,13 @@ class Reader:
         return any((entry(one, path) if one else "") != entry(other, path) for path in paths)
 
     def _units(
-        self, policy: Policy | BrokenPolicy, base_ref: str, packages: Iterable[str]
-    ) -> list[str]:
-        """The units of release among packages that differ, sorted.
-
-        A package around one that differs differs as well, so none is missing that decides.
-        """
+        self, policy: Policy | BrokenPolicy, base_ref: str, differs: Difference
+    ) -> frozenset[str]:
+        """The units of release that differ."""
         known = policy if isinstance(policy, Policy) else Policy()
-        tags = self.tags.refs
-        return sorted(names.units(packages, known, base_ref, self.default_branch, tags))
-
-    def _changed(self, head: Sha, origin: Sha, ground: Ground) -> set[str]:
-        """Packages that the proposal shows as changed, and those that its merge changed."""
-        shown = set(self.git.difference(origin, head).packages)
-        if ground.merge is None:
-            return shown
-        return shown | self.git.difference(ground.base or "", ground.merge).packages.keys()
+        return names.changed_units(
+            differs.packages, known, base_ref, self.default_branch, self.tags.refs
+        )
 
     def _touched(
         self,
@@ -253,9 +256,9 @@ class Reader:
     ) -> Touched:
         """One package whose tree differs from the merge base's; paths alone say nothing."""
         git = self.git
-        before, after = (git.tree(origin, package) if origin else "", git.tree(head, package))
-        standing = git.tree(ground.base, package) if ground.base else ""
-        tree = git.tree(ground.merge or head, package)
+        before, after = git.package(origin, package), git.package(head, package)
+        standing = git.package(ground.base or "", package)
+        tree = git.package(ground.merge or head, package)
         tagging = self.tags.tagging(
             package, ground.merge, removed=not tree, listed=ledger.get(package, ())
         )
@@ -273,7 +276,6 @@ class Reader:
                 else ()
             ),
             workspace=workspace,
-            outside=ground.merge is not None and before == after,
         )
 
     def _effect(
@@ -295,9 +297,9 @@ class Reader:
                 return Effect()
             return Effect(conflicts=merged.conflicts, unrelated=merged.unrelated)
         after = {path: trees[1] for path, trees in merged.difference.packages.items()}
-        units = self._units(policy, base_ref, after)
+        units = self._units(policy, base_ref, merged.difference)
         shown = self.git.difference(origin, head).files
-        packages = [t.package for t in touched]
+        packages = _whole(self.git, head, touched)
         changed = merged.difference.files
         if not touched:  # people merge it as they like, but for what judges others
             changed = {path: state for path, state in changed.items() if _is_rule(path)}
@@ -309,7 +311,7 @@ class Reader:
             ),
             files=merges.hidden_files(
                 _outside(shown, packages),
-                _outside(changed, {*packages, *units}),
+                _outside(changed, {*packages, *(unit for unit in units if after[unit])}),
                 several=merged.several,
             ),
         )
@@ -331,7 +333,9 @@ def _with_trees(
             state=r.state,
             head=r.head,
             trees=(
-                {t.package: git.tree(r.head, t.package) for t in touched} if r.id in seen else None
+                {t.package: git.package(r.head, t.package) for t in touched}
+                if r.id in seen
+                else None
             ),
             beside=(
                 _beside(
@@ -354,8 +358,17 @@ def _beside(git: Snapshot, origin: Sha, head: Sha, touched: Iterable[Touched]) -
 
     It is merged with them: rules, workflows, packages that are not released.
     """
-    rest = _outside(git.difference(origin, head).files, [t.package for t in touched])
+    rest = _outside(git.difference(origin, head).files, _whole(git, head, touched))
     return hashlib.sha256(json.dumps(list(rest.items())).encode()).hexdigest() if rest else ""
+
+
+def _whole(git: Snapshot, head: Sha, touched: Iterable[Touched]) -> list[str]:
+    """Packages whose tree tells all that is below their folder: they are there, or it is gone.
+
+    The files of a folder that is no package any more are merged like any others.
+    """
+    packages = (t.package for t in touched)
+    return [p for p in packages if git.package(head, p) == git.tree(head, p)]
 
 
 def _outside(files: Mapping[str, str], packages: Iterable[str]) -> dict[str, str]:
@@ -367,9 +380,9 @@ def _outside(files: Mapping[str, str], packages: Iterable[str]) -> dict[str, str
 def _changed_by(git: Snapshot, package: str, origin: Sha, base: Sha) -> tuple[str, ...]:
     """What changed a package in the base branch since the proposal left it."""
     found: list[str] = []
-    before = git.tree(origin, package) if origin else ""
+    before = git.package(origin, package)
     for commit in git.first_parents(base, origin):
-        after = git.tree(commit.sha, package)
+        after = git.package(commit.sha, package)
         if after != before:
             found.append(names.proposal_of(commit.message) or commit.sha[:10])
         before = after

@@ -182,6 +182,35 @@ def units(
     return frozenset(p for p in inside if p in named or not _nested(p, inside))
 
 
+def changed_units(
+    packages: Mapping[str, tuple[str, str]],
+    policy: Policy,
+    base_ref: str,
+    default_ref: str,
+    tags: Collection[str],
+) -> frozenset[str]:
+    """Choose the units of release that a change touches.
+
+    What is there afterwards is judged among what is there then, what is removed among what was
+    there: a package that loses the one around it is a unit from then on. A package around one that
+    differs differs as well, so none is missing that decides.
+
+    Args:
+        packages: Path to tree before and after; "" where there is no package. Besides those that
+            differ, those around which there was one that is none any more.
+        policy: As for `units`.
+        base_ref: As for `units`.
+        default_ref: As for `units`.
+        tags: As for `units`.
+    """
+    was, now = (
+        units([p for p, t in packages.items() if t[side]], policy, base_ref, default_ref, tags)
+        for side in (0, 1)
+    )
+    changed = {p for p in now if packages[p][0] != packages[p][1]}
+    return frozenset(changed | (now - was) | {p for p in was if not packages[p][1]})
+
+
 def _nested(package: str, packages: Collection[str]) -> bool:
     """Whether another of the packages holds this one."""
     parts = package.split("/") if package else []

@@ -89,7 +89,7 @@ def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
     if held.published:
         differs = tree.difference(origin, now).packages
         tags = tree.tags()
-        units = names.units(differs, held.policy, base.branch, base.default_branch, tags)
+        units = names.changed_units(differs, held.policy, base.branch, base.default_branch, tags)
         trees = {package: differs[package][1] for package in sorted(units)}
         revisions = [(p, names.next_revision(p, tags, held.ledger)) for p in trees]
         found += names.problems([p for p in trees if trees[p]]) + names.used_up(revisions)

@@ -10,6 +10,7 @@ from bot.look_git import Ground, Reader
 from bot.look_tags import Tags
 from bot.store import Revision
 from lifecycle import records
+from lifecycle.facts import Touched
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Lost, Tagging
 from tests.bot.git_server import Remote
@@ -105,6 +106,130 @@ def test_rules_taken_back_by_a_rebase_are_a_change_of_the_rules(remote: Remote) 
     assert configures(remote, main, takes) == (True, ())
     assert configures(remote, main, honest) == (False, ())
     assert configures(remote, main, updated) == (False, ())
+
+
+# --- which packages are touched ---
+
+NET: dict[str, bytes | str] = {"net/Kptfile": b"kind: Kptfile\n", "net/a.yaml": b"a: 1\n"}
+EDGE: dict[str, bytes | str] = {"net/edge/Kptfile": b"kind: Kptfile\n"}
+DEEP: dict[str, bytes | str] = {
+    "net/far/off/Kptfile": b"kind: Kptfile\n",
+    "net/far/off/in/Kptfile": b"kind: Kptfile\n",
+}
+ALL: dict[str, bytes | str] = {**NET, **CORE, **EDGE, **DEEP}
+CORE_CHANGED: dict[str, bytes | str] = {**CORE, "net/core/a.yaml": b"a: 1\n"}
+
+
+def without(files: dict[str, bytes | str], *under: str) -> dict[str, bytes | str]:
+    return {path: data for path, data in files.items() if not path.startswith(under)}
+
+
+KPTFILE_GONE = without(ALL, "net/Kptfile")
+BECOME_UNITS = {"net": "gone", "net/core": "same", "net/edge": "same", "net/far/off": "same"}
+
+TOUCHED: dict[str, tuple[dict[str, bytes | str], dict[str, bytes | str], dict[str, str]]] = {
+    "a package around others is one unit with them": (
+        ALL,
+        {**ALL, **CORE_CHANGED},
+        {"net": "changed"},
+    ),
+    "without its Kptfile it is removed, and those in it are units": (
+        ALL,
+        KPTFILE_GONE,
+        BECOME_UNITS,
+    ),
+    "one of those may be changed with it": (
+        ALL,
+        {**KPTFILE_GONE, **CORE_CHANGED},
+        {**BECOME_UNITS, "net/core": "changed"},
+    ),
+    "or go with it": (
+        ALL,
+        without(KPTFILE_GONE, "net/core/", "net/far/"),
+        {"net": "gone", "net/edge": "same"},
+    ),
+    "a folder that goes takes all in it with it": (
+        {**ALL, "x/Kptfile": b"kind: Kptfile\n"},
+        {"x/Kptfile": b"kind: Kptfile\n"},
+        {"net": "gone"},
+    ),
+    "what is in a package that stays is no unit of its own": (
+        {**ALL, "net/core/in/Kptfile": b"kind: Kptfile\n"},
+        {**without(ALL, "net/core/Kptfile"), "net/core/in/Kptfile": b"kind: Kptfile\n"},
+        {"net": "changed"},
+    ),
+    "a Kptfile in a folder of files makes a new package": (
+        KPTFILE_GONE,
+        ALL,
+        {"net": "new"},
+    ),
+    "the package at the root may end so too": (
+        {"Kptfile": b"kind: Kptfile\n", **ALL},
+        ALL,
+        {"": "gone", "net": "same"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), TOUCHED.values(), ids=TOUCHED)
+def test_which_packages_are_touched(
+    remote: Remote,
+    before: dict[str, bytes | str],
+    after: dict[str, bytes | str],
+    expected: dict[str, str],
+) -> None:
+    """The short-cut takes a folder that is still there for a package that is still there."""
+    base = remote.commit(before)
+    head = remote.commit(after, base)
+    merge = remote.commit(after, base, head)
+
+    with opened(remote) as git:
+        for ground in (
+            Ground(rules=Sha(base), base=Sha(base)),
+            Ground(rules=Sha(base), base=Sha(base), merge=Sha(merge)),
+        ):
+            found = reader(git).read(Sha(head), "main", ground, "topic", 1)
+            assert found is not None
+            assert {t.package: became(t) for t in found.touched} == expected
+            assert found.effect.clean
+            assert not any(t.outdated or t.outside for t in found.touched)
+
+
+def became(touched: Touched) -> str:
+    """What became of a package."""
+    assert touched.tree == touched.head_tree
+    if not touched.tree or not touched.origin:
+        return "new" if touched.tree else "gone"
+    return "same" if touched.tree == touched.origin else "changed"
+
+
+def test_a_package_that_was_a_unit_already_is_not_published_again(remote: Remote) -> None:
+    """The short-cut takes whatever was inside a removed package for new."""
+    base = remote.commit(ALL)
+    head = remote.commit(KPTFILE_GONE, base)
+    remote.git("update-ref", "refs/tags/net/core/v1", base)
+
+    with opened(remote) as git:
+        ground = Ground(rules=Sha(base), base=Sha(base))
+        found = reader(git).read(Sha(head), "main", ground, "topic", 1)
+    assert found is not None
+    assert [t.package for t in found.touched] == ["net", "net/edge", "net/far/off"]
+
+
+def test_the_files_of_a_folder_that_is_no_package_any_more_are_approved(remote: Remote) -> None:
+    """The short-cut binds an approval to the removed package alone: its files could be anything."""
+    base = remote.commit({**NET, "x": b"x"})
+    stay, other = {"net/a.yaml": b"a: 1\n", "x": b"x"}, {"net/a.yaml": b"a: 2\n", "x": b"x"}
+    heads = [remote.commit(files, base) for files in (stay, other, {"x": b"x"})]  # type: ignore[arg-type] # each is bytes
+
+    with opened(remote) as git:
+        ground = Ground(rules=Sha(base), base=Sha(base))
+        found = [reader(git).read(Sha(head), "main", ground, "topic", 1) for head in heads]
+
+    assert [[t.tree for t in each.touched] for each in found if each] == [[""], [""], [""]]
+    assert len({each.beside for each in found if each}) == 3
+    assert [each.beside for each in found if each][2] == "", "a folder that is gone hides nothing"
+    assert all(each.effect.clean for each in found if each)
 
 
 # --- tags ---
