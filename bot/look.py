@@ -474,6 +474,7 @@ class Looker:
             configuration=read.configuration,
             configures=read.configures,
             beside=read.beside,
+            elsewhere=read.elsewhere,
             comments=tuple(c for c in talk.comments if not c.ours),
             answers=tuple(c for c in talk.comments if c.ours),
             reviews=reviews,

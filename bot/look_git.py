@@ -3,12 +3,10 @@
 Everything here works on one opened mirror and asks nobody else; it may run in a thread.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot import config, rules
+from bot import beside, config, rules
 from bot.config import CONFIG
 from bot.difference import Difference
 from bot.forge import NativeReview, PullRequest
@@ -64,6 +62,13 @@ class Read:
     beside: str
     effect: Effect
     configures: bool
+    elsewhere: tuple[str, ...] = ()
+
+    @property
+    def passes(self) -> bool:
+        """Nothing here is asked for: it changes no package and no rules, and breaks none."""
+        asks = self.touched or self.configuration or self.configures or self.effect.packages
+        return not asks and isinstance(self.policy, Policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,10 +198,21 @@ class Reader:
                 *names.problems([t.package for t in touched if t.head_tree]),
                 *names.used_up([(t.package, t.revision) for t in touched]),
             ),
-            _beside(self.git, origin, head, touched),
+            beside.digest(self.git, origin, head, touched),
             effect,
             held.published and self._configures(head, origin, ground, effect),
+            () if held.published or ground.merge else self._elsewhere(head, held.branches),
         )
+
+    def _elsewhere(self, head: Sha, branches: Iterable[str]) -> tuple[str, ...]:
+        """Branches that packages are published from where this head would have to be approved."""
+        found = []
+        for ref in sorted({self.default_branch, *branches}):
+            tip = self.git.ref(f"refs/heads/{ref}")
+            there = tip and self.read(head, ref, Ground(rules=tip, base=tip), "", 0)
+            if there and not there.passes:
+                found.append(ref)
+        return tuple(found)
 
     def _origin(self, head: Sha, base: Sha | None) -> Sha:
         """The merge base that people are shown changes against; "" when there is none."""
@@ -299,7 +315,7 @@ class Reader:
         after = {path: trees[1] for path, trees in merged.difference.packages.items()}
         units = self._units(policy, base_ref, merged.difference)
         shown = self.git.difference(origin, head).files
-        packages = _whole(self.git, head, touched)
+        packages = beside.whole(self.git, head, touched)
         changed = merged.difference.files
         if not touched:  # people merge it as they like, but for what judges others
             changed = {path: state for path, state in changed.items() if _is_rule(path)}
@@ -310,8 +326,8 @@ class Reader:
                 {t.package: t.base for t in touched if not t.outdated},
             ),
             files=merges.hidden_files(
-                _outside(shown, packages),
-                _outside(changed, {*packages, *(unit for unit in units if after[unit])}),
+                beside.outside(shown, packages),
+                beside.outside(changed, {*packages, *(unit for unit in units if after[unit])}),
                 several=merged.several,
             ),
         )
@@ -338,7 +354,7 @@ def _with_trees(
                 else None
             ),
             beside=(
-                _beside(
+                beside.digest(
                     git,
                     (git.merge_base(r.head, base) if base else None) or Sha(""),
                     r.head,
@@ -351,30 +367,6 @@ def _with_trees(
         )
         for r in native
     )
-
-
-def _beside(git: Snapshot, origin: Sha, head: Sha, touched: Iterable[Touched]) -> str:
-    """Digest of what is changed outside of the packages to publish; "" when nothing is.
-
-    It is merged with them: rules, workflows, packages that are not released.
-    """
-    rest = _outside(git.difference(origin, head).files, _whole(git, head, touched))
-    return hashlib.sha256(json.dumps(list(rest.items())).encode()).hexdigest() if rest else ""
-
-
-def _whole(git: Snapshot, head: Sha, touched: Iterable[Touched]) -> list[str]:
-    """Packages whose tree tells all that is below their folder: they are there, or it is gone.
-
-    The files of a folder that is no package any more are merged like any others.
-    """
-    packages = (t.package for t in touched)
-    return [p for p in packages if git.package(head, p) == git.tree(head, p)]
-
-
-def _outside(files: Mapping[str, str], packages: Iterable[str]) -> dict[str, str]:
-    """Those of the files that lie in none of the packages."""
-    inside = tuple(f"{package}/" if package else "" for package in packages)
-    return {path: state for path, state in files.items() if not path.startswith(inside)}
 
 
 def _changed_by(git: Snapshot, package: str, origin: Sha, base: Sha) -> tuple[str, ...]:

@@ -24,11 +24,13 @@ class Rules:
         policy: Its configuration.
         ledger: Package to the revisions whose numbers stay used without a tag.
         published: Packages are published from this branch.
+        branches: Other branches that they are published from, beside the default branch.
     """
 
     policy: Policy | BrokenPolicy
     ledger: Mapping[str, frozenset[int]]
     published: bool
+    branches: frozenset[str] = frozenset()
 
 
 def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> Rules:
@@ -51,7 +53,9 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> Rules:
     if isinstance(ledger, BrokenPolicy):
         # Without the ledger the next number cannot be told: nothing is published.
         policy, ledger = ledger, {}
-    return Rules(policy, ledger, not isinstance(above, Policy) or base_ref in above.branches)
+    if not isinstance(above, Policy):
+        return Rules(policy, ledger, published=True)
+    return Rules(policy, ledger, base_ref in above.branches, above.branches - {base_ref})
 
 
 def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:

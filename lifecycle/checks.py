@@ -126,6 +126,14 @@ def _untouched(proposal: Proposal) -> Shown:
     if proposal.effect.packages and not proposal.configuration:
         said = messages.merge_effect(proposal.effect, proposal.base_ref)
         return _failed(messages.MORE_THAN_SHOWN, messages.mend_merge(said, proposal.base_ref))
+    if proposal.elsewhere and not proposal.configuration:
+        # Neutral and skipped would pass as well, on every branch that requires the check (ADR 17).
+        return Shown(
+            status=Status.IN_PROGRESS,
+            conclusion=None,
+            title=messages.published_elsewhere(proposal),
+            summary=messages.propose_elsewhere(proposal),
+        )
     return nothing_touched(proposal.configuration)
 
 

@@ -63,7 +63,7 @@ def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
     """
     if not facts.proposals:
         return _open(facts)
-    judged = [_judge(facts, proposal) for proposal in facts.proposals]
+    judged = [_judge(facts, proposal) for proposal in _alone(facts)]
     beside = [_judge(other, proposal) for other in facts.others for proposal in other.open]
     shared = _share_head([*judged, *beside])
     judged = shared[: len(judged)]
@@ -97,6 +97,13 @@ def _open(facts: Facts) -> list[Action]:
         assignee=facts.draft_pusher,
     )
     return [proposal] if push is None else [push, proposal]
+
+
+def _alone(facts: Facts) -> tuple[Proposal, ...]:
+    """The proposals; where the head waits for approval somewhere, nobody need be sent there."""
+    if not any(p.ours for each in (facts, *facts.others) for p in each.open):
+        return facts.proposals
+    return tuple(replace(p, elsewhere=()) for p in facts.proposals)
 
 
 def _judge(facts: Facts, proposal: Proposal) -> _Judged:

@@ -324,6 +324,8 @@ class Proposal:
         configuration: Findings about the configuration file as the proposal changes it.
         configures: It changes `.porchbot.yaml` or the ledger of a branch that is published from.
         beside: Digest of what the head changes outside of the packages; "" for nothing.
+        elsewhere: Branches that packages are published from, where this head would have to be
+            approved; told where its base is none of them, sorted.
         comments: Without our own, oldest first.
         answers: Our own comments, oldest first.
         reviews: Oldest first.
@@ -372,6 +374,7 @@ class Proposal:
     configuration: tuple[Finding, ...] = ()
     configures: bool = False
     beside: str = ""
+    elsewhere: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
     answers: tuple[Comment, ...] = ()
     reviews: tuple[Review, ...] = ()

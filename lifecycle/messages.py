@@ -434,6 +434,25 @@ def publishing(proposal: Proposal) -> str:
     return f"Publishing {revisions(proposal)}"
 
 
+def published_elsewhere(proposal: Proposal) -> str:
+    """Title of `porchbot/publish` where nothing is published from the base branch."""
+    base, there = plain_line(proposal.base_ref), plain_line(" or ".join(proposal.elsewhere))
+    return f"Not judged: nothing is published from {base}, but from {there}"[:200]
+
+
+def propose_elsewhere(proposal: Proposal) -> str:
+    """Why the check stays unfinished there, and what to do."""
+    base, there = code(proposal.base_ref), _some(map(code, proposal.elsewhere))
+    return (
+        f"Nothing is published from {base}, so nothing is judged here. Proposed to {there}, this"
+        " commit would need approval. A check belongs to a commit, whatever it is proposed to: if"
+        f" this one passed, the commit could be merged into {there} without approval.\n\n"
+        f"- To publish it, change the base branch of this pull request to {there}.\n"
+        f"- To merge it into {base}, this check is not needed. If a rule of {base} requires it, an"
+        f" administrator can take {base} out of that rule: *Settings → Rules → Rulesets*."
+    )
+
+
 def published(proposal: Proposal) -> str:
     """Title of `porchbot/publish` after publishing."""
     return f"Published {revisions(proposal)}"

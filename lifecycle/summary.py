@@ -85,7 +85,7 @@ def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
     if proposal.stage is Stage.PUBLISHED:
         return f"{m.quote(m.revisions(proposal))} is published."
     if not proposal.touched:
-        return m.NO_PACKAGE_SUMMARY
+        return m.propose_elsewhere(proposal) if proposal.elsewhere else m.NO_PACKAGE_SUMMARY
     if not judgement.open:
         return f"{m.quote(m.revisions(proposal))}: every gate holds.\n\n{gates(judgement)}"
     count = m.number(len(judgement.open), "gate")

@@ -232,6 +232,42 @@ def test_the_files_of_a_folder_that_is_no_package_any_more_are_approved(remote: 
     assert all(each.effect.clean for each in found if each)
 
 
+# --- what other branches would ask ---
+
+ROOTS = b"packages:\n- directory: net\n- {directory: x, branch: release}\n"
+WORDS: dict[str, bytes | str] = {".porchbot.yaml": ROOTS, "words.md": b"x"}
+
+ELSEWHERE: dict[str, tuple[dict[str, bytes | str], tuple[str, ...]]] = {
+    "words": ({**WORDS, "words.md": b"y"}, ()),
+    "a package of the default branch": ({**WORDS, **CORE}, ("main",)),
+    "a package of another branch": (
+        {**WORDS, "x/y/Kptfile": b"kind: Kptfile\n"},
+        ("release",),
+    ),
+    "rules": ({"words.md": b"x"}, ("main", "release")),
+    "broken rules": ({**WORDS, ".porchbot.yaml": b"{"}, ("main", "release")),
+}
+
+
+@pytest.mark.parametrize(("files", "expected"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_what_a_head_needs_elsewhere_is_told(
+    remote: Remote, files: dict[str, bytes | str], expected: tuple[str, ...]
+) -> None:
+    """The short-cut asks nothing where nothing is published: the check is the same everywhere."""
+    main = remote.commit(WORDS, ref="refs/heads/main")
+    remote.git("update-ref", "refs/heads/release", main)
+    topic = remote.commit({**WORDS, "topic.md": b"x"}, main, ref="refs/heads/topic")
+    head = remote.commit({**files, "topic.md": b"x"}, topic)
+
+    with opened(remote) as git:
+        found = reader(git).read(
+            Sha(head), "topic", Ground(rules=Sha(topic), base=Sha(topic)), "more", 1
+        )
+    assert found is not None
+    assert not found.touched
+    assert found.elsewhere == expected
+
+
 # --- tags ---
 
 

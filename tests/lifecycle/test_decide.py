@@ -272,6 +272,22 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         True,
         [a.Tag],
     ),
+    "a merge that nobody approved here is reported, however green its head was elsewhere": (
+        facts(replace(MERGED, answers=()), head=None, checks={PUBLISH: check(PUBLISH)}),
+        True,
+        [a.Reply, a.Say],
+    ),
+    "a merge is reported that was approved for another base branch": (
+        facts(
+            replace(
+                MERGED, answers=approved_by(replace(PROPOSAL, base_ref="topic"), "approver").answers
+            ),
+            head=None,
+            checks={PUBLISH: check(PUBLISH)},
+        ),
+        True,
+        [a.Reply, a.Say],
+    ),
     "a removal that was approved is published with its merge": (
         facts(REMOVED, head=MERGE),
         False,
@@ -555,6 +571,30 @@ def test_a_proposal_without_packages_does_not_hold_up_the_other_of_the_same_head
     rested = settled(start, publishing=True)
 
     assert [p.merged for p in rested.proposals] == [True, False]
+
+
+ELSEWHERE = replace(NOTHING, base_ref="topic", elsewhere=("main",))
+
+
+def test_a_head_is_not_green_where_it_is_not_judged() -> None:
+    """The short-cut passes it, or is neutral: both let it be merged where approval is needed."""
+    rested = settled(facts(ELSEWHERE))
+    (shown,) = (x for x in decide(facts(ELSEWHERE)) if isinstance(x, a.SetCheck))
+
+    assert rested.checks[PUBLISH].conclusion == ""
+    assert shown.title == "Not judged: nothing is published from topic, but from main"
+    assert "change the base branch of this pull request to `main`" in shown.summary
+    assert "To merge it into `topic`, this check is not needed" in shown.summary
+
+
+def test_where_a_head_is_judged_nobody_is_sent() -> None:
+    """The short-cut shows the first of two that wait: it would say to propose what is proposed."""
+    start = replace(FACTS, proposals=(replace(ELSEWHERE, number=6), replace(APPROVED, queued=True)))
+    waits = replace(start, proposals=(start.proposals[0], PROPOSAL))
+
+    assert [p.merged for p in settled(start, publishing=True).proposals] == [False, True]
+    (shown,) = (x for x in decide(waits) if isinstance(x, a.SetCheck) and x.name == PUBLISH)
+    assert shown.title.startswith("net/core v5 waits: ")
 
 
 def test_the_same_head_in_two_bases_is_green_for_neither_while_one_waits() -> None:
