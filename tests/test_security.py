@@ -20,6 +20,11 @@ def _tables() -> list[dict[int, str]]:
     return found
 
 
+def rows(kind: str) -> dict[int, str]:
+    """Return the rows of one table by number: those of each "threat", or of each "trap"."""
+    return _tables()[("threat", "trap").index(kind)]
+
+
 def _tests(row: str) -> list[str]:
     return re.findall(r"`(tests/[^`]+)`", row)
 
