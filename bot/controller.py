@@ -207,7 +207,7 @@ class Controller:
             metrics.failed(work.key, "git")
             return Failed(str(error))
         except (ForgeRefusedError, GitRefusedError) as error:
-            # A fresh token sees nothing for a moment, and names change (peers.md trap 14).
+            # A fresh token sees nothing for a moment, and names change (trap 14).
             self._forget_room(work.key)
             if isinstance(error, ForgeMissingError) and await self._is_gone(work):
                 return Settled()

@@ -146,7 +146,7 @@ class RequiredCheck:
 
 
 class MergeOutcome(StrEnum):
-    """How a merge ended when it did not succeed: who must act (DESIGN 13)."""
+    """How a merge ended when it did not succeed: who must act (docs/design.md, "Forge calls")."""
 
     MERGED = "merged"
     HEAD_MOVED = "head moved"

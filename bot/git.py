@@ -2,9 +2,10 @@
 
 Package content is never checked out. Objects are written straight into the object database, and
 refs move only in one `push --atomic --force-with-lease=<ref>:<sha>`, which is an exact compare-and-
-swap on every forge (DESIGN 3). Ref names are always spelled in full. Tokens reach git through its
-environment alone: never an argument, never a URL. A GitPython `Repo` keeps one `git cat-file`
-process and is not safe between threads: each look opens its own and closes it.
+swap on every forge (docs/design.md, "Mirrors and pushes"). Ref names are always spelled in full.
+Tokens reach git through its environment alone: never an argument, never a URL. A GitPython `Repo`
+keeps one `git cat-file` process and is not safe between threads: each look opens its own and closes
+it.
 """
 
 import fcntl
@@ -46,7 +47,7 @@ from lifecycle.names import Ref, Sha
 T = TypeVar("T")
 
 NETWORK_TIMEOUT = 120
-"""Seconds for one fetch or push: every network call has an end (peers.md 4, 14)."""
+"""Seconds for one fetch or push: every network call has an end (docs/design.md, "Forge calls")."""
 
 REBUILD = 3600.0
 """Seconds between two times that a mirror is fetched anew: if once did not help, more will not."""
@@ -270,7 +271,7 @@ class Snapshot:
     """The mirror, opened for one look.
 
     The one `git cat-file` process behind it is used under a lock: read from several threads at once
-    it gives wrong bytes (DESIGN 3).
+    it gives wrong bytes (docs/design.md, "Mirrors and pushes").
 
     Args:
         folder: The mirror.

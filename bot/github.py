@@ -41,11 +41,11 @@ MOST_MOVES = 2_000
 """Moves of a base branch that are read to find one: twenty pages, for a bot that was long away."""
 
 ANNOTATIONS = 50
-"""Annotations that one request may carry (bots.md 2.3)."""
+"""Annotations that one request may carry (docs/design.md, "GitHub: checks and statuses")."""
 
 SUMMARY_BYTES, MESSAGE_BYTES, TITLE_BYTES = 65_535, 64 * 1024, 255
 """Bytes, not characters, of a check's summary, an annotation's message and a title
-(reference/forge.md 1)."""
+(docs/design.md, "GitHub: checks and statuses")."""
 
 RENEW_BEFORE = timedelta(minutes=2)
 """A token is renewed this long before it ends, so that a push begun with it can finish."""
@@ -170,7 +170,7 @@ class GitHub:
     async def open_proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
         """Every open pull request of one head branch, newest first.
 
-        A bare branch name is ignored by GitHub and returns every pull request (peers.md trap 2);
+        A bare branch name is ignored by GitHub and returns every pull request (trap 2);
         what came back is checked by whoever asked.
         """
         wanted = "list the open pull requests of a branch"
@@ -243,7 +243,8 @@ class GitHub:
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
         """What a branch requires: rulesets and classic protection are told apart, and each alone.
 
-        Both answers are readable with what every App may read (reference/forge.md 1).
+        Both answers are readable with what every App may read
+        (docs/design.md, "GitHub: checks and statuses").
         """
         by_rules, by_protection = await asyncio.gather(
             self._required_by_rules(branch), self._required_by_protection(branch)
@@ -349,7 +350,7 @@ class GitHub:
         return number
 
     async def set_draft(self, node: str, *, draft: bool) -> None:
-        """REST cannot change it (bots.md 2.4)."""
+        """REST cannot change it (docs/design.md, "GitHub: pull requests and merging")."""
         mutation = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
         kind = f"{mutation[0].upper()}{mutation[1:]}Input!"
         query = (
@@ -439,7 +440,7 @@ def _merge(pool: Clients, path: str, body: JSONObject) -> Merged:
 
 
 def _merge_failure(answer: Answer) -> Merged | None:
-    """Sort a refused merge by who must act (bots.md 2.4); None for what is no answer to it."""
+    """Sort a refused merge by who must act; None for what is no answer to it."""
     reason = answer.reason
     if answer.status == 409:
         return Merged(MergeOutcome.HEAD_MOVED, reason)
@@ -490,7 +491,8 @@ def _pull(data: JSONObject) -> PullRequest:
         head_ref=str(data["head"]["ref"]),
         head_repository=int(data["head"]["repo"]["id"]) if data["head"]["repo"] else None,
         base_ref=str(data["base"]["ref"]),
-        # Before a merge this field names a test merge, which nobody may tag (bots.md 2.4).
+        # Before a merge this field names a test merge, which nobody may tag
+        # (docs/design.md, "GitHub: pull requests and merging").
         merge_commit=Sha(data["merge_commit_sha"]) if merged_at else None,
         merged_at=_time(merged_at) if merged_at else None,
         updated_at=_time(data["updated_at"]),

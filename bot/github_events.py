@@ -4,7 +4,7 @@ The signature is checked on the raw body before anything in it is parsed, and on
 read. What an event says is used for two things: which keys it wakes, and what it says exists (the
 hint), so that a look that sees less is known to be too early. Nothing is decided here. What we caused
 ourselves wakes nothing, a merge excepted: looking again after our own actions is the loop's business
-(DESIGN 13).
+(docs/design.md, "Work").
 
 | Event | wakes |
 | --- | --- |
@@ -60,7 +60,7 @@ KEPT_HEADERS = frozenset(
     }
 )
 """Headers that are stored: an allow-list, since a forge once put secrets into a header
-(peers.md trap 16)."""
+(trap 16)."""
 
 UNHEARD = frozenset(
     {

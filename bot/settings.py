@@ -32,7 +32,7 @@ class Settings:
         private_key: PORCHBOT_GITHUB_PRIVATE_KEY, or the file that PORCHBOT_GITHUB_PRIVATE_KEY_FILE
             names; PEM.
         older_keys: The PEM files that PORCHBOT_GITHUB_OLDER_KEY_FILES names, with commas between:
-            records that these made still count (DESIGN 7).
+            records that these made still count (docs/design.md, "Records and events").
         webhook_secrets: PORCHBOT_WEBHOOK_SECRETS, with commas between, or a line each in the file
             that PORCHBOT_WEBHOOK_SECRETS_FILE names. Several, for rotation; at least one.
         github_api_url: PORCHBOT_GITHUB_API_URL; default GitHub's own.
@@ -47,7 +47,8 @@ class Settings:
             made again; default `porchbot` below XDG_STATE_HOME or ~/.local/state, never a shared
             temporary folder, where others could have made it first.
         workers: PORCHBOT_WORKERS, keys looked at at a time; default 4.
-        sweep_interval: PORCHBOT_SWEEP_SECONDS between sweeps; default 900 (bots.md 6.6).
+        sweep_interval: PORCHBOT_SWEEP_SECONDS between sweeps; default
+            900 (docs/design.md, "Sweeps").
         instance: PORCHBOT_INSTANCE, the bot's name in its markers, which tells two bots on one
             repository apart; default "porchbot".
         log_form: PORCHBOT_LOG, "text" for people or "json" for machines; default "text".

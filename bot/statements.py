@@ -1,4 +1,6 @@
-"""The longer statements of `bot/store.py`: waking, taking and finishing work (DESIGN 13).
+"""The longer statements of `bot/store.py`: waking, taking and finishing work.
+
+Source: docs/design.md, "Work".
 
 A row is wanted while `wanted > seen`. A look begins by noting `wanted` and ends by writing that
 into `seen`: a wake in between has raised `wanted` once more, and causes another look.

@@ -1,7 +1,8 @@
 """All SQL: the work to do, the deliveries that asked for it, an index and an audit trail.
 
-The database is never the truth about a proposal (DESIGN 1.4): lose it, and the forge, git and our
-signed records say everything again. Every method is one statement, and so one transaction.
+The database is never the truth about a proposal (docs/design.md, "Where the truth is"): lose it,
+and the forge, git and our signed records say everything again. Every method is one statement, and
+so one transaction.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ CHANNEL = "porchbot_work"
 """Where replicas tell one another that there is work."""
 
 LEASE = 10.0
-"""Seconds that a worker has a key without renewing (DESIGN 13)."""
+"""Seconds that a worker has a key without renewing (docs/design.md, "Work")."""
 
 KEPT_DAYS = 7
 """Days that a delivery's body is kept, for finding out what happened; GitHub keeps three."""
@@ -104,7 +105,7 @@ class Adopted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What a repository was when the bot first saw it: the baseline (DESIGN 3).
+    """What a repository was when the bot first saw it: the baseline (docs/design.md, "Adoption").
 
     Attributes:
         at: When that was.

@@ -32,7 +32,7 @@ class Limits:
     """What bodies on their way in may cost, until their signature is verified.
 
     Attributes:
-        body_bytes: Of one; GitHub sends nothing larger (bots.md 2.2).
+        body_bytes: Of one; GitHub sends nothing larger (docs/design.md, "GitHub: webhooks").
         seconds: For the whole of one; GitHub gives up after ten.
         large_bytes: From here on a body waits for its turn.
         large_at_once: How many have a turn.

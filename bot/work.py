@@ -1,7 +1,8 @@
 """The loop that takes work: lease, look, done; who fails waits longer, who is woken goes at once.
 
-The lease is only economy (DESIGN 13): that two looks at one key never harm comes from conditional
-writes at the forge. So a lost lease cancels the look and writes nothing; nobody has to be sure.
+The lease is only economy (docs/design.md, "Work"): that two looks at one key never harm comes from
+conditional writes at the forge. So a lost lease cancels the look and writes nothing; nobody has to
+be sure.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ POLL = 1.0
 """Seconds after which to look for work unasked: what a lost notification costs."""
 
 LONGEST = 15 * 60.0
-"""Seconds between looks at a key that keeps failing (reference/bots.md 6.5)."""
+"""Seconds between looks at a key that keeps failing (docs/design.md, "Work")."""
 
 GRACE = 10.0
 """Seconds that looks may take to end when the bot is told to stop; systemd kills after 90."""

@@ -12,7 +12,8 @@ Rules:
 - A new node's keys come in the order of its neighbours'.
 - Files that are no YAML, before or after, are taken as the tool left them.
 
-Source: kpt.md 3.10 and 9.2; unlike kpt's, comments follow their element when a list changes.
+Source: docs/design.md, "kpt: comments and layout"; unlike kpt's, comments follow their element when
+a list changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -7,7 +7,8 @@ Rules:
   with "default" for no namespace, and follows the comment.
 - A comment that is there stays; a resource with neither name, namespace nor labels gets none.
 
-porchbot reads both, and writes them only when it is asked to. Source: kpt.md 2.2.
+porchbot reads both, and writes them only when it is asked to. Source:
+docs/design.md, "kpt: get and the merge comment".
 """
 
 from collections.abc import Mapping

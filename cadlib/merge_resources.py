@@ -13,7 +13,7 @@ Rules
 - Nothing is added to any resource: identity comes from the original (see
   `cadlib.merge_pairs`).
 
-Source: kpt.md 2.5 of the behaviour specification, kpt's pkg/lib/update/merge3.
+Source: docs/design.md, "kpt: merging resources".
 """
 
 from collections import Counter, defaultdict

@@ -81,7 +81,8 @@ def _differ(value: Value, document: Document) -> bool:
 def _comments_changed(now: Resource, document: Document) -> bool:
     """Return whether a function set or removed comments.
 
-    One that returned none at all has lost them on its way (DESIGN 8), and they stay.
+    One that returned none at all has lost them on its way
+    (docs/design.md, "Packages without loss"), and they stay.
     """
     if not now.comments:
         return False

@@ -5,7 +5,7 @@ Rules
 - A refusal keeps its status, its words, and whatever results it wrote.
 - Success without a ResourceList is no answer.
 
-Source: reference/kpt.md, section 5.
+Source: docs/design.md, "The function contract".
 """
 
 import re

@@ -9,7 +9,8 @@ Rules
 - There is no field for a network or for processes. Labels say what a function may use, for the
   operator's NetworkPolicy; processes are limited by the kubelet.
 
-Source: Kubernetes API, v1 Pod; pod security standard "restricted"; reference/porch.md, 6.2.
+Source: Kubernetes API, v1 Pod; pod security standard "restricted";
+docs/design.md, "Porch: the function runner".
 """
 
 import hashlib

@@ -9,7 +9,7 @@ Rules
   before pod, whatever the order of the file.
 - What cannot be used whole is not used at all, and every problem is told at once.
 
-Source: reference/porch.md, section 2.2 (FunctionConfig) and 6.2; DESIGN 9.
+Source: docs/design.md, "Porch: function configurations" and "Functions".
 """
 
 import os

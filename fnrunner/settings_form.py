@@ -4,7 +4,7 @@ Rules
 - Sizes are numbers with a unit, as in Kubernetes ("512Mi"); times are as in Go ("30s", "5m").
 - A key that is not here is refused, and its place is told.
 
-Source: reference/porch.md, section 2.2 (FunctionConfig).
+Source: docs/design.md, "Porch: function configurations".
 """
 
 import math

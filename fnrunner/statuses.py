@@ -6,7 +6,7 @@ Rules
 - A status without such a detail is another server's, and is read by its code: Porch's servers
   send words only.
 
-Source: reference/porch.md, section 6.1; reference/peers.md, section 6.
+Source: docs/design.md, "Porch: the function runner".
 """
 
 import json

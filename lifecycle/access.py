@@ -1,7 +1,8 @@
 """Who may do what: one function, `authorise`, that guards every door.
 
 `_RULES` is the whole table. Roles come from the forge's permission API, never from what a webhook
-says about its sender (DESIGN 7). Refusals are values; their texts stand in `messages`.
+says about its sender (docs/design.md, "Who may do what"). Refusals are values; their texts stand in
+`messages`.
 """
 
 from collections.abc import Mapping

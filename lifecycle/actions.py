@@ -136,7 +136,10 @@ class Reply:
 
 
 class Reaction:
-    """The reactions used as acknowledgement (DESIGN 6), as the forge spells them."""
+    """The reactions used as acknowledgement, as the forge spells them.
+
+    Source: docs/design.md, "Talking to people".
+    """
 
     SEEN = "eyes"
     DONE = "rocket"

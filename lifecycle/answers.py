@@ -36,7 +36,7 @@ STAGES: Mapping[type[c.Command], frozenset[Stage]] = {
     c.Why: frozenset(Stage),
     c.Help: frozenset(Stage),
 }
-"""Command to the stages at which it means something (DESIGN 4, 6)."""
+"""Command to the stages at which it means something (docs/design.md, "Stages")."""
 
 
 _OVERRULED: Mapping[type[Event], tuple[type[Event], ...]] = {
@@ -125,8 +125,9 @@ class _Scene:
 def pending(proposal: Proposal, remembered: Memory) -> tuple[tuple[Comment, c.Parsed], ...]:
     """Comments that may hold commands and have no answer, oldest first.
 
-    Only comments by people, written since the App was installed (DESIGN 6). Where no package is
-    touched, `/approve` and the like are meant for somebody else; questions are answered.
+    Only comments by people, written since the App was installed (docs/design.md, "Commands"). Where
+    no package is touched, `/approve` and the like are meant for somebody else; questions are
+    answered.
     """
     known = remembered.answered
     return tuple(
@@ -181,7 +182,10 @@ def _answer_one(facts: Facts, state: Outcome, comment: Comment, parsed: c.Parsed
 
 
 def _finish(facts: Facts, state: Outcome, comment: Comment, turn: _Turn) -> Outcome:
-    """Put effects, answer and reaction in order; the answer is the durable record (DESIGN 7)."""
+    """Put effects, answer and reaction in order; the answer is the durable record.
+
+    Source: docs/design.md, "Records and events".
+    """
     actions: list[Action] = [*turn.effects]
     done = Answered(comment=comment.id)
     remembered = turn.memory.adding(done)
@@ -410,7 +414,7 @@ def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:
 
 
 def _saw_head(scene: _Scene, turn: _Turn) -> bool:
-    """The head stood when the comment was written: nobody swapped it in between (bots.md 4, 6).
+    """The head stood when the comment was written: nobody swapped it in between (threat 6).
 
     Forges tell times in whole seconds: a change in an earlier second is earlier. Within one second,
     or where the forge does not tell, our own check or comment proves it, if it was there before.

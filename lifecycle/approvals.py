@@ -2,8 +2,9 @@
 
 An approval is a person and what they approved: the base branch, the tree of each touched package,
 what would be merged beside the packages, and the digest of the configuration that can change the
-verdict (DESIGN 7). It does not count while one of these differs, and survives a rebase that leaves
-them alone. A change of the content that we see makes it fall for good. A person's last word counts.
+verdict (docs/design.md, "Approvals"). It does not count while one of these differs, and survives a
+rebase that leaves them alone. A change of the content that we see makes it fall for good. A
+person's last word counts.
 
 `/approve` and native reviews are held to the same: what was given before the App was installed,
 before the base branch was last exchanged, or before its writer could see the head, counts for
@@ -74,7 +75,8 @@ def standing(proposal: Proposal, policy: Policy, remembered: Memory) -> Standing
     """Work out which approvals count.
 
     A commit whose author or pusher is unknown makes self-approval undecidable; then one more
-    person must approve, unless the rules allow approving one's own work (DESIGN 7).
+    person must approve, unless the rules allow approving one's own work
+    (docs/design.md, "Authors").
     """
     counted: dict[str, Approval] = {}
     fallen: dict[str, Fallen] = {}

@@ -1,6 +1,6 @@
 """Who wrote a proposal, and so does not approve it.
 
-Rules (DESIGN 7):
+Rules (docs/design.md, "Authors"):
 
 1. Authors, committers and co-authors of its commits, whoever pushed them, and whoever asked the bot
    to make one: names in commits can be forged, pushes and our marks cannot.

@@ -2,7 +2,7 @@
 
 A check belongs to a commit, not to a pull request: where one head is proposed to two bases it
 shows the worse verdict. Every case has a stated conclusion; `skipped`, which forges count as
-passed, never stands for "not judged" (DESIGN 6).
+passed, never stands for "not judged" (docs/design.md, "Checks").
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """What people ask for in comments: found in Markdown, read into values.
 
-Rules (DESIGN 6):
+Rules (docs/design.md, "Commands"):
 
 1. A command stands at the start of a line of a plain paragraph, as `/approve` or
    `@porchbot approve`. In quotes, lists, headings, tables, code, links, HTML comments and folded
@@ -37,7 +37,7 @@ MOST_COMMANDS = 20
 """Commands and problems in one comment; the rest gets one answer in all."""
 
 MOST_ARGUMENT, MOST_REASON = 256, 500
-"""Characters of one argument, and of a reason (bots.md 1.4)."""
+"""Characters of one argument, and of a reason (docs/design.md, "Commands")."""
 
 _NEAR = 2
 """Letters by which a word may differ from a command of ours and still be answered."""
@@ -213,7 +213,7 @@ INSTEAD: Mapping[str, str] = {
 
 _OTHERS = frozenset({"cc", "close", "lint", "retest", "reopen", "test", "wip"})
 """Commands of other well-known bots and forges that lie within two letters of ours: `/retest` is
-no misspelt `/reject` (Prow's and GitLab's command lists, bots.md 1.4)."""
+no misspelt `/reject` (Prow's command-help page, GitLab's quick actions)."""
 
 
 def name(command: Command) -> str:

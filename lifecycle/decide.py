@@ -188,7 +188,7 @@ def _first_sight(proposal: Proposal, remembered: Memory) -> list[Seen]:
     """Every open proposal is recorded when it is first seen, and whether it was there before us.
 
     Without any record of ours, of a proposal that is older than our coming, nobody can tell what
-    was taken back or held: its approvals are asked for anew (DESIGN 3, adoption).
+    was taken back or held: its approvals are asked for anew (docs/design.md, "Adoption").
     """
     if remembered.seen or proposal.looked_at is None or proposal.closed:
         return []
@@ -227,7 +227,7 @@ def _record_full() -> Gate:
 def _share_head(judged: list[_Judged]) -> list[_Judged]:
     """A check belongs to a commit: all proposals of one head pass, or none of them does.
 
-    Otherwise the green check of one would let the other be merged by hand (peers.md trap 1).
+    Otherwise the green check of one would let the other be merged by hand (trap 1).
     """
     waiting = [one for one in judged if not one.proposal.closed and not _may_pass(one)]
     shared = []
@@ -284,8 +284,8 @@ def _push(
     wanted = policy.render is RenderMode.COMMIT and facts.is_draft_branch
     wanted = wanted or (asked > 0 and facts.same_repository)
     changes = {path: data for v in verdicts for path, data in v.changes.items()}
-    # A function that never settles is stopped after one commit (DESIGN 5); but rules change too,
-    # so whoever asks gets one more.
+    # A function that never settles is stopped after one commit (docs/design.md, "Renderings"); but
+    # rules change too, so whoever asks gets one more.
     stopped = facts.rendered_by_us and not asked
     # What the forge forbade it will forbid again; the checks are shown meanwhile.
     refused = facts.push_refused

@@ -1,8 +1,8 @@
 """What was once decided about a proposal: a log of events, each a fact that stays true.
 
 The log is kept twice, in the hidden records of the bot's own comments and in the database, and the
-two copies are united before each decision (DESIGN 7). Nothing in it is a state, so an old copy can
-neither undo what came later nor take anything away:
+two copies are united before each decision (docs/design.md, "Records and events"). Nothing in it is
+a state, so an old copy can neither undo what came later nor take anything away:
 
 1. Union is the union of sets: its order, repetitions and the number of copies make no difference.
 2. Replaying sorts by when the forge says that each event happened; no copy is "the newer".
@@ -60,7 +60,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """One person's approval, and what it binds to (DESIGN 7).
+    """One person's approval, and what it binds to (docs/design.md, "Approvals").
 
     Attributes:
         person: Login.

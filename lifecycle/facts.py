@@ -22,11 +22,12 @@ from lifecycle.records import JSON
 from lifecycle.tags import Tagging
 
 RENDER, VALIDATE, PUBLISH = "porchbot/render", "porchbot/validate", "porchbot/publish"
-"""The names of our check runs. People put them in branch rules: they are interface (DESIGN 6)."""
+"""The names of our check runs. People put them in branch rules: they are interface
+(docs/design.md, "Checks")."""
 
 
 class Stage(StrEnum):
-    """Where a proposal stands in its life (DESIGN 4)."""
+    """Where a proposal stands in its life (docs/design.md, "Stages")."""
 
     DRAFT = "Draft"
     PROPOSED = "Proposed"
@@ -154,7 +155,7 @@ def rules_digest(policy: Policy, verdicts: Iterable[Verdict]) -> str:
     """Digest of what judges a proposal: the rules, and what each function was that ran.
 
     A tag of an image that means something else since is another judge; a builtin function is the
-    same one until its behaviour changes (DESIGN 7).
+    same one until its behaviour changes (docs/design.md, "Approvals").
     """
     ran = sorted({(image, ran.behaviour) for v in verdicts for image, ran in v.versions.items()})
     return hashlib.sha256(json.dumps([policy.digest, ran]).encode()).hexdigest()
@@ -542,5 +543,8 @@ class Facts:
 
     @property
     def is_draft_branch(self) -> bool:
-        """The bot may push to it: by convention drafts live under `drafts/` (DESIGN 3)."""
+        """The bot may push to it: by convention drafts live under `drafts/`.
+
+        Source: docs/design.md, "What is stored in git".
+        """
         return self.same_repository and self.head_ref.startswith("drafts/")

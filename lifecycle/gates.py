@@ -1,7 +1,7 @@
 """The gates before publishing, as one value.
 
 The same value feeds the check run, the summary comment and `/why`, so that no two of them can
-disagree (DESIGN 6, peers.md trap 7). A gate that cannot be judged does not hold.
+disagree (docs/design.md, "Checks"; trap 7). A gate that cannot be judged does not hold.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,7 @@
 Each answer carries which comment it answers and what that came to, the summary comment all the rest
 of the log, compacted. The database holds the same events, and which comments we wrote. A record
 counts only with our MAC, in a comment of our App, and for the repository and proposal that it
-names, so none can be carried over from elsewhere (DESIGN 7).
+names, so none can be carried over from elsewhere (docs/design.md, "Records and events").
 """
 
 from collections.abc import Iterable, Mapping
@@ -118,7 +118,10 @@ def read(proposal: Proposal, repository_id: int) -> Memory:
 
 
 def carries_record(proposal: Proposal, repository_id: int) -> bool:
-    """We saw this proposal while it was open: it is after the baseline (DESIGN 3)."""
+    """We saw this proposal while it was open: it is after the baseline.
+
+    Source: docs/design.md, "Adoption".
+    """
     return any(_mine(comment, proposal, repository_id) for comment in proposal.answers)
 
 

@@ -1,6 +1,6 @@
 """What merges do: what the base was before one, and what it changes beside what was proposed.
 
-Rules (DESIGN 4):
+Rules (docs/design.md, "What judges a merge"):
 
 1. What the base was before a merge is `before` of the move of the base that brought the merge
    result in. Authors, dates and texts of commits say nothing about it: anybody can write them.

@@ -3,7 +3,7 @@
 Same problem, same text: no time stamps, no counters of attempts, lists sorted; so a comment can be
 edited in place, and nothing is sent when nothing changed. Text that comes from packages or people
 goes through `code` or `quote`, so that it neither mentions, links, closes issues nor breaks out of
-its place (DESIGN 15).
+its place (threat 22).
 """
 
 import re
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 30
 """Rows of one list in a comment or check; the rest is counted. Keeps a summary far below the
-65,535 characters that GitHub accepts (bots.md 2.3)."""
+65,535 characters that GitHub accepts (docs/design.md, "GitHub: checks and statuses")."""
 
 MOST_TEXT = 60_000
 """Characters of one text; some are left for the hidden record of the summary comment."""
@@ -409,7 +409,10 @@ def tag_message(
     approvers: Sequence[str],
     versions: Mapping[str, Version],
 ) -> str:
-    """Message of a release tag: what stands behind this revision (DESIGN 3)."""
+    """Message of a release tag: what stands behind this revision.
+
+    Source: docs/design.md, "Release tags".
+    """
     lines = [
         f"{committed(touched.package) or repository} v{touched.revision}",
         "",

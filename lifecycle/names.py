@@ -1,6 +1,6 @@
 """The names of drafts, tags and revisions: made, read back, and checked against git's rules.
 
-Rules (DESIGN 3):
+Rules (docs/design.md, "Names of refs"):
 
 1. Refs are always spelled in full: a short name matches the tail of others, so that `v5` also
    finds `net/core/v5`.

@@ -1,7 +1,8 @@
 """A repository's configuration as values; how it is written is `bot.config`'s affair.
 
 `Policy()` is what holds without a file: packages anywhere on the default branch, renderings
-committed, one approval by somebody with write access who is not an author (DESIGN 5).
+committed, one approval by somebody with write access who is not an author
+(docs/design.md, "Rules of a repository").
 """
 
 import hashlib
@@ -75,7 +76,7 @@ class GuardrailFunction:
 
 @dataclass(frozen=True, slots=True)
 class ApproveRule:
-    """Who must approve (DESIGN 5, `access.approve`).
+    """Who must approve (docs/design.md, "Rules of a repository", `access.approve`).
 
     Attributes:
         require: How many people; 0 for nobody.

@@ -5,7 +5,7 @@ the comment it stands in is ours, and whether it was made for this proposal, is 
 check. A trailer is Porch's line in a commit message: anybody can write one, so it informs and never
 decides. A mark is a line with a MAC that makes a render commit provably ours.
 
-Nothing here holds a key: each function is given one (DESIGN 7).
+Nothing here holds a key: each function is given one (docs/design.md, "Records and events").
 """
 
 import base64
@@ -261,7 +261,8 @@ def trailer(package: str, workspace: str, revision: int | None, task: Record | N
     r"""Write a trailer, byte for byte as Porch does; one line without its end.
 
     Empty values are left out, the order is Porch's, `<`, `>` and `&` are escaped as Go does. The
-    revision is text, as in the commits that Porch writes and reads (porch.md 1.2).
+    revision is text, as in the commits that Porch writes and reads
+    (docs/design.md, "Porch: branches, tags and trailers").
     """
     said: dict[str, JSON] = {
         "package": package,

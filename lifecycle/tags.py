@@ -1,6 +1,6 @@
 """How a package stands with its tags.
 
-Rules (DESIGN 3):
+Rules (docs/design.md, "Release tags"):
 
 1. Only a tag with our signed record counts as published by us, whatever its name, target or date.
 2. Every integer tag of a package uses up its number, and so does every number in the ledger and in

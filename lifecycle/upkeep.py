@@ -16,7 +16,8 @@ from lifecycle.memory import Memory
 from lifecycle.records import JSON
 
 MOST_COMMENT = 65_000
-"""Characters of a comment with its record, below the 65,536 that GitHub takes (bots.md 2.3)."""
+"""Characters of a comment with its record, below the 65,536 that GitHub takes
+(docs/design.md, "GitHub: checks and statuses")."""
 
 
 def tampered(proposal: Proposal, remembered: Memory) -> list[Event]:

@@ -1,7 +1,7 @@
 """Who calls: personal tokens, App JWTs, installation tokens; and what each may do.
 
 `NEEDS` is the one table of permissions: what an installation must be granted and what role a
-user must have for each operation. Sources: reference/bots.md 2.1, forge.md 1 "Apps"; header
+user must have for each operation. Source: docs/design.md, "GitHub: permissions and events"; header
 `x-accepted-github-permissions` uses the same spelling (`;` alternatives, `,` all of).
 """
 

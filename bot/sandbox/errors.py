@@ -9,7 +9,7 @@ from typing import Any
 class RefusedError(Exception):
     """The forge says no; carries everything that an answer needs.
 
-    Source: reference/forge.md 1, "Errors (bodies)": `message` always, `errors` as a list of
+    Source: docs/design.md, "GitHub: answers and errors": `message` always, `errors` as a list of
     mappings or of strings where GitHub sends them.
     """
 

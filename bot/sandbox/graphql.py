@@ -1,6 +1,6 @@
 """GitHub's GraphQL: executes queries over `schema.graphql`, with GitHub's errors inside a 200.
 
-Source: reference/forge.md 1, "Pull requests and merging", and GitHub's documentation of rate
+Source: docs/design.md, "GitHub: pull requests and merging", and GitHub's documentation of rate
 limits, node limits and global ids. What each field holds is in `graphql_fields`.
 """
 

@@ -137,7 +137,7 @@ def set_draft(draft: bool) -> Resolver:
         if not isinstance(pull, Pull):
             message = f"Could not resolve to a node with the global id of '{wanted}'"
             raise QueryError("NOT_FOUND", message)
-        # Source: bots.md 2.4: an App needs contents:write besides pull_requests:write.
+        # An App needs contents: write as well (docs/design.md, "GitHub: permissions and events").
         need(info, "contents=write,pull_requests=write")
         try:
             request.state.pulls.set_draft(pull, request.user, draft)

@@ -1,6 +1,6 @@
 """Webhooks: which App hears of what, the payload, the signature, and the sender.
 
-Source: reference/forge.md 2 and bots.md 2.2: headers, HMAC over the raw body, ten seconds for an
+Source: docs/design.md, "GitHub: webhooks": headers, HMAC over the raw body, ten seconds for an
 answer, no second try. Payloads are made at the moment of the event, under the forge's lock, and
 sent by a background thread: one for each App, in order.
 """

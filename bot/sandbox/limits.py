@@ -1,6 +1,7 @@
 """How long texts may be, and which paths there are, with GitHub's words for what is refused.
 
-Source: reference/forge.md 1; titles and bodies count characters, checks count bytes.
+Source: docs/design.md, "GitHub: checks and statuses"; titles and bodies count characters, checks
+count bytes.
 """
 
 from __future__ import annotations

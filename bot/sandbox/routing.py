@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bot.sandbox.hooks import Hooks
 
 _GREEDY = ("path", "ref", "branch", "basehead", "tag")
-"""Parameters that may hold slashes (forge.md 1, "Transport")."""
+"""Parameters that may hold slashes (docs/design.md, "GitHub: answers and errors")."""
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _MOST_PER_PAGE = 100

@@ -3,7 +3,7 @@
 All functions here take a resource as a plain value and tolerate one that is not shaped
 as it should be: they answer with what is missing, since to complain is a validator's job.
 
-Source: reference/kpt.md, section 6; the SDK is kptdev/krm-functions-sdk, go/fn.
+Source: docs/design.md, "The function catalog"; the SDK is kptdev/krm-functions-sdk, go/fn.
 """
 
 from typing import Final, NamedTuple

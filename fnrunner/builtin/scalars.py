@@ -9,7 +9,7 @@ Rules:
 - Fields come in the catalog's order: the lists of a mapping before anything inside it.
 
 Source: the catalog's functions set the value of a node of go-yaml and clear its tag
-(reference/kpt.md, section 6, apply-setters and search-replace).
+(functions/go/apply-setters and search-replace).
 """
 
 import re

@@ -6,7 +6,7 @@ Rules:
   takes as much as it can, the pattern may begin and end anywhere in the text; where one name
   would take nothing, nothing is known.
 
-Source: reference/kpt.md, section 6, apply-setters.
+Source: the catalog's functions/go/apply-setters.
 """
 
 import re

@@ -378,7 +378,7 @@ def test_passes_what_github_was_recorded_to_send() -> None:
 
 
 def repaired(value: Any, key: str = "") -> Any:
-    """Return an old payload with the fields that were added since, as forge.md 0.1 names them."""
+    """Return an old payload with the fields that GitHub's description added since."""
     if isinstance(value, list):
         return [repaired(part, key) for part in value]
     if not isinstance(value, dict):

@@ -1,7 +1,8 @@
 """The wire, held against another implementation of gRPC: Node's, with a proto of its own.
 
 Node as a client of our service sees what Porch's server would see of it; Node as a server answers
-as Porch's runner does (reference/peers.md, section 6), and our client has to understand it.
+as Porch's runner does (docs/design.md, "Porch: the function runner"), and our client has to
+understand it.
 """
 
 import asyncio

@@ -12,7 +12,8 @@ from tests.stories.world import MANIFEST, World, package
 GIT_NEEDS = {"git-upload-pack": "contents=read", "git-receive-pack": "contents=write"}
 
 EVENT_NEEDS = {"issue_comment": "issues=read"}
-"""Events that a permission stands for beside calls (bots.md 2.1)."""
+"""Events that a permission stands for beside calls
+(docs/design.md, "GitHub: permissions and events")."""
 
 
 def test_the_manifest_asks_for_what_is_used_and_no_more(stage: World) -> None:

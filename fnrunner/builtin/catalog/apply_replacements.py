@@ -13,7 +13,7 @@ Rules:
     - Replacements see what those before them did. All that they put must stay within a limit:
       thirty of them that each double a field would fill any memory.
 
-Source: reference/kpt.md, section 6, apply-replacements; kustomize, api/filters/replacement.
+Source: the catalog's functions/go/apply-replacements; kustomize, api/filters/replacement.
 """
 
 from collections.abc import Iterator, Sequence

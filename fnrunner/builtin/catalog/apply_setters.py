@@ -7,7 +7,7 @@ Rules:
 - Values are put all at once: one that holds `${}` itself is put as it is. The catalog's function
   looks for names in what it has put, in no fixed order.
 
-Source: reference/kpt.md, section 6, apply-setters.
+Source: the catalog's functions/go/apply-setters.
 """
 
 from collections.abc import Mapping, Sequence

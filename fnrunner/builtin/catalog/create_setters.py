@@ -6,7 +6,7 @@ Rules:
 - A list whose elements are those of a setter, in any order, gets its comment behind the key.
 - Values come from a ConfigMap: a list in YAML is the setter of a list, a mapping none at all.
 
-Source: reference/kpt.md, section 6, create-setters.
+Source: the catalog's functions/go/create-setters.
 """
 
 import re

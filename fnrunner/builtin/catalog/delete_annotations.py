@@ -6,7 +6,7 @@ Rules:
     - `annotations` goes where nothing is left in it.
     - One result with the number of resources, and one for each annotation that went.
 
-Source: reference/kpt.md, section 6; the catalog's contrib/functions/go/delete-annotations, whose
+Source: the catalog's contrib/functions/go/delete-annotations, whose
 messages these are.
 """
 

@@ -3,7 +3,7 @@
 It is there to try out whoever runs functions: kpt, and porchbot, bring comments back that a
 function lost.
 
-Source: reference/kpt.md, section 6; kpt's case fn-render/preserve-comments.
+Source: the catalog's functions/go/drop-comments; kpt's case fn-render/preserve-comments.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ Rules:
     - References follow the resources that were renamed, and no others (name_references).
     - Resources stay in their files.
 
-Source: reference/kpt.md, section 6; the catalog's functions/go/ensure-name-substring.
+Source: the catalog's functions/go/ensure-name-substring.
 """
 
 from dataclasses import dataclass, replace

@@ -11,7 +11,7 @@ Rules:
     - What has no place in v1 (dependencies, Starlark functions, a version) is dropped, and the log
       says so.
 
-Source: reference/kpt.md, section 6; the catalog's functions/go/fix, whose messages these are.
+Source: the catalog's functions/go/fix, whose messages these are.
 """
 
 import json

@@ -9,7 +9,7 @@ Rules:
     - Such a text gets quotes where it has none, though it is the same text for porchbot.
     - The annotation `config.kubernetes.io/formatting: none` leaves a resource as it is.
 
-Source: reference/kpt.md, section 6; kyaml's FormatFilter with `UseSchema`.
+Source: the catalog's functions/go/format; kyaml's FormatFilter with `UseSchema`.
 """
 
 import json

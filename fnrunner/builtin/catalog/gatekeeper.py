@@ -11,7 +11,7 @@ Rules:
     - A template or constraint that cannot be used is the only result: nothing was checked then.
     - Policies run in a process of their own, inside limits (`fnrunner.builtin.confined`).
 
-Source: reference/kpt.md, section 6, gatekeeper; Gatekeeper's documentation, "How to use
+Source: the catalog's functions/go/gatekeeper; Gatekeeper's documentation, "How to use
 Gatekeeper" and `gator test`.
 """
 

@@ -5,7 +5,7 @@ Rules:
       is among the resources goes. Without a Kptfile at the root none is made.
     - It is made anew: of one that is there already, only the place stays.
 
-Source: reference/kpt.md, section 1.2; kpt pkg/lib/builtins.
+Source: docs/design.md, "kpt: files of a package".
 """
 
 from typing import Final

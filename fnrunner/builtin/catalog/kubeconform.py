@@ -18,7 +18,7 @@ Configuration (the data of a ConfigMap, or fields of any resource): `strict`,
 or `group/version/Kind`), `schema_location`, `additional_schema_locations` (separated by commas),
 `kubernetes_version` (such as "1.33"; the newest by default).
 
-Source: reference/kpt.md, section 6; catalog cases in cases/render (kubeconform).
+Source: the catalog's functions/go/kubeconform, and kpt's cases of it.
 """
 
 from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ Rules:
 - The value that was found first is told, the type of a field rather than that of a Kptfile's
   text, and how many fields name the setter.
 
-Source: reference/kpt.md, section 6, list-setters.
+Source: the catalog's functions/go/list-setters.
 """
 
 import posixpath

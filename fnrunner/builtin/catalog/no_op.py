@@ -1,6 +1,6 @@
 """The catalog's `no-op`: changes nothing; for trying out what runs functions.
 
-Source: reference/kpt.md, section 6.
+Source: the catalog's functions/go/no-op.
 """
 
 from collections.abc import Sequence

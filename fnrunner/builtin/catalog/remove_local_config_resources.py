@@ -6,7 +6,7 @@ Rules:
     - A Kptfile stays: without it the folder is no package any more (D140).
     - One result with the number, and one for each that went; a warning where none did.
 
-Source: reference/kpt.md, section 6; the catalog's functions/go/remove-local-config-resources.
+Source: the catalog's functions/go/remove-local-config-resources.
 """
 
 from typing import Final

@@ -8,7 +8,7 @@ Rules:
 - `${1}` in what is put is the first group of the pattern. Values are put all at once.
 - A list has no text: only its path can fit, and only a comment can be put.
 
-Source: reference/kpt.md, section 6, search-replace.
+Source: the catalog's functions/go/search-replace.
 """
 
 import re

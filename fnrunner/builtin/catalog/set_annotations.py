@@ -8,7 +8,7 @@ Rules:
       means each of its entries. A key with `[]` stands for a list, and none is made.
     - One result for each field, changed or not, sorted by file, position and field.
 
-Source: reference/kpt.md, section 6, set-annotations; kustomize's commonAnnotations.
+Source: the catalog's functions/go/set-annotations; kustomize's commonAnnotations.
 """
 
 import json

@@ -5,7 +5,7 @@ Rules:
       `constraints.gatekeeper.sh/v1beta1`; a `spec` that is missing is made.
     - The action is `deny`, `warn` or `dryrun`, and all that the ConfigMap holds.
 
-Source: reference/kpt.md, section 6, set-enforcement-action.
+Source: the catalog's functions/go/set-enforcement-action.
 """
 
 from collections.abc import Sequence

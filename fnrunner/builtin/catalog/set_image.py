@@ -6,7 +6,7 @@ Rules:
     - A new tag or digest takes the place of both; a new name alone keeps them.
     - An image that is already as wanted is not counted.
 
-Source: reference/kpt.md, section 6, set-image; kustomize, api/filters/imagetag.
+Source: the catalog's functions/go/set-image; kustomize, api/filters/imagetag.
 """
 
 from collections.abc import Mapping, Sequence

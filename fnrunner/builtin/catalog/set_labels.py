@@ -8,7 +8,7 @@ Rules:
       label that is there already changes, since a new one would select something else.
     - The number reported counts every label looked at, changed or not, as in the catalog.
 
-Source: reference/kpt.md, section 6, set-labels.
+Source: the catalog's functions/go/set-labels.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

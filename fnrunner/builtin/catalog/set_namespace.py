@@ -14,7 +14,7 @@ Rules:
     - Of the configuration's group, version and kind those count that it says: data without a
       kind are those of a ConfigMap.
 
-Source: reference/kpt.md, section 6, set-namespace.
+Source: the catalog's functions/go/set-namespace.
 """
 
 import re

@@ -7,7 +7,7 @@ Rules:
       its own system's (`core.cnrm.cloud.google.com`).
     - What is set already stays; an empty text counts as not set.
 
-Source: reference/kpt.md, section 6; the catalog's functions/go/set-project-id.
+Source: the catalog's functions/go/set-project-id.
 """
 
 import posixpath

@@ -9,7 +9,7 @@ Rules:
       follow them.
     - What it prints is the function's log. Where it fails, its error is the only result.
 
-Source: reference/kpt.md, section 6, starlark.
+Source: the catalog's functions/go/starlark.
 """
 
 import json

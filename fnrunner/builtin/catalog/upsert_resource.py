@@ -9,7 +9,7 @@ Rules:
     - Where the configuration is a resource of the package, its line comments (setters, say) come
       along, in the place of those of what is replaced.
 
-Source: reference/kpt.md, section 6; the catalog's functions/go/upsert-resource.
+Source: the catalog's functions/go/upsert-resource.
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ Rules:
     - What a script finds as `ctx` has `resource_list`, `open_api` (read when it is used)
       and `environment`.
 
-Source: reference/kpt.md, section 6, starlark.
+Source: the catalog's functions/go/starlark.
 """
 
 import json
