@@ -3,15 +3,13 @@
 Rules:
 - Today's annotations stand under `internal.config.kubernetes.io/`, older ones under
   `config.kubernetes.io/` (the id under `config.k8s.io/`); both are kept alike.
-- A resource without a path gets `<namespace>/<kind in small letters>_<name>.yaml`; one
-  without an index comes after those that its file has.
+- A resource without a path gets `<namespace>/<kind in small letters>_<name>.yaml`.
 - A resource without metadata is left as it is.
 
 Source: kyaml `kioutil` (kubernetes-sigs/kustomize).
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from cadlib.errors import PackageError, Place
@@ -106,66 +104,32 @@ def legacy(found: Mapping[str, str]) -> dict[str, str]:
     return missing
 
 
-def with_legacy(item: Stream) -> Stream:
-    """Return a resource's file with both kinds of each annotation, where it has one."""
-    return annotated(item, legacy(annotations(value_of(item))))
-
-
 def value_of(item: Stream) -> Value:
     """Return the value of a file with one document."""
     return next((each.value for each in item.documents if not each.empty), None)
 
 
-def default_path(value: Value, folder: str = "") -> str:
-    """Return where a resource is put that does not say.
-
-    Args:
-        value: The resource.
-        folder: The folder it is put into, by kyaml's rule with its namespace below.
-    """
+def default_path(value: Value) -> str:
+    """Return the path of a resource that has no path annotation."""
     named = ref(value)
     file = f"{named.kind.lower()}_{named.name}.yaml"
-    return "/".join(filter(None, (folder.rstrip("/"), named.namespace, file)))
+    return f"{named.namespace}/{file}" if named.namespace else file
 
 
-def with_paths(items: Sequence[Stream], folder: str = "") -> list[Stream]:
+def with_paths(items: Sequence[Stream]) -> list[Stream]:
     """Return resources' files, each with a path; both kinds of annotation."""
-    return [_with_path(item, folder) for item in items]
+    return [_with_path(item) for item in items]
 
 
-def _with_path(item: Stream, folder: str) -> Stream:
+def _with_path(item: Stream) -> Stream:
     value = value_of(item)
     found = annotations(value)
     wanted = legacy(found)
     described = isinstance(value, dict) and isinstance(value.get("metadata"), dict)
     if described and not (found.get(PATH) or found.get(LEGACY_PATH)):
-        path = default_path(value, folder)
+        path = default_path(value)
         wanted |= {PATH: path, LEGACY_PATH: path}
     return annotated(item, wanted)
-
-
-def with_places(items: Sequence[Stream], folder: str = "") -> list[Stream]:
-    """Return resources' files, each with a path and an index; both kinds of annotation.
-
-    Raises:
-        PackageError: An index is no whole number.
-    """
-    placed = with_paths(items, folder)
-    following: dict[str, int] = defaultdict(int)
-    for item in placed:
-        path, index = place(item)
-        if index is not None:
-            following[path] = max(following[path], index + 1)
-    return [_with_index(item, following) for item in placed]
-
-
-def _with_index(item: Stream, following: dict[str, int]) -> Stream:
-    path, index = place(item)
-    if index is not None or not path:
-        return item
-    following[path] += 1
-    text = str(following[path] - 1)
-    return annotated(item, {INDEX: text, LEGACY_INDEX: text})
 
 
 def place(item: Stream) -> tuple[str, int | None]:

@@ -66,12 +66,6 @@ def find(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def outermost(packages: Iterable[str]) -> tuple[str, ...]:
-    """Return the packages that lie in no other one of them, sorted."""
-    every = frozenset(packages)
-    return tuple(sorted(each for each in every if owner_of(each, every - {each}) is None))
-
-
 def owner_of(path: str, packages: Collection[str]) -> str | None:
     """Return the innermost of `packages` that holds `path`, or None if none does.
 

@@ -136,21 +136,6 @@ def unchanged(
     return Answer(resources=sent, was=sent, results=results, problem=problem, ok=problem is None)
 
 
-def matched(items: Sequence[Item], sent: Sequence[Resource], package: str) -> list[Resource]:
-    """Return the resources that came back, in order, each with what it was read from.
-
-    Args:
-        items: What the function returned; paths are relative to `package`.
-        sent: What it was given, in the order in which it was given.
-        package: The package whose pipeline it is part of.
-
-    Raises:
-        PackageError: A resource lies outside of the package, two lie at one place, or
-            one is no Kubernetes resource.
-    """
-    return _matched(items, sent, package, ()).resources
-
-
 def _matched(
     items: Sequence[Item],
     sent: Sequence[Resource],

@@ -6,14 +6,13 @@ Rules (docs/design.md, "Names of refs"):
    finds `net/core/v5`.
 2. A release tag is `refs/tags/<package path>/v<N>`, `refs/tags/v<N>` for a package at the root;
    anything else, `v1.2.3` and `v05` among it, is foreign and never counted.
-3. A draft branch is `refs/heads/drafts/<package path>/<workspace>`.
+3. A draft branch is `drafts/<package path>/<workspace>`.
 4. No ref may stand inside another: git cannot hold `net/v5` beside `net/v5/v1`. So a folder named
    like a revision is refused as a package.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import NewType
 
 from cadlib.errors import Place
@@ -26,7 +25,7 @@ Sha = NewType("Sha", str)
 Ref = NewType("Ref", str)
 """A ref spelled in full, such as "refs/tags/net/core/v5"."""
 
-_TAGS, _HEADS, _DRAFTS = "refs/tags/", "refs/heads/", "drafts/"
+_TAGS = "refs/tags/"
 
 MOST_REVISIONS = 999_999_999
 """The highest number that is read as a revision; longer ones are foreign tags."""
@@ -97,54 +96,6 @@ def next_revision(package: str, tags: Iterable[str], ledger: Mapping[str, Collec
     return max([0, *revisions(package, tags), *ledger.get(package, ())]) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What the name of a draft branch says; the branch's content has the last word.
-
-    Attributes:
-        package: Path in the repository; "" for the root.
-        workspace: The name that its author gave to this change.
-    """
-
-    package: str
-    workspace: str
-
-
-def branch(package: str, workspace: str) -> Ref:
-    """Make the full name of a draft branch.
-
-    Raises:
-        ValueError: Git holds no branch of that name.
-    """
-    name = "/".join(part for part in ("drafts", package, workspace) if part)
-    made = Ref(_HEADS + name)
-    wrong = problem(made) or ("" if workspace and "/" not in workspace else "no workspace")
-    if wrong:
-        raise ValueError(f"branch {name!r}: {wrong}. Choose another name for the workspace.")
-    return made
-
-
-def parse_branch(ref: str, packages: Collection[str]) -> Draft | None:
-    """Read the name of a draft branch.
-
-    The longest package that exists wins, so that `drafts/net/core/v1` is about `net/core`, not
-    about `net`; where none exists, the draft is of a new package.
-
-    Args:
-        ref: In full spelling, or from `drafts/` on.
-        packages: Paths of the packages that exist.
-
-    Returns:
-        None for a branch that is no draft.
-    """
-    path, slash, last = ref.removeprefix(_HEADS).rpartition("/")
-    if not slash or not f"{path}/".startswith(_DRAFTS) or not last:
-        return None
-    wanted = path.removeprefix("drafts").removeprefix("/")
-    known = [p for p in packages if not p or f"{wanted}/".startswith(f"{p}/")]
-    return Draft(max(known, key=len, default=wanted), last)
-
-
 def workspace(head_ref: str, number: int) -> str:
     """Name a proposal's workspace for Porch: the last part of `drafts/…`, else `pr-<number>`.
 
@@ -152,8 +103,9 @@ def workspace(head_ref: str, number: int) -> str:
         head_ref: Name of the head branch.
         number: The pull request's number.
     """
-    draft = parse_branch(head_ref, ())
-    return draft.workspace if draft else f"pr-{number}"
+    folder, _, last = head_ref.rpartition("/")
+    draft = last and f"{folder}/".startswith("drafts/")
+    return last if draft else f"pr-{number}"
 
 
 def units(

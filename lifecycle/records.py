@@ -15,7 +15,6 @@ import hmac
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 JSON = str | int | float | bool | None | Sequence["JSON"] | Mapping[str, "JSON"]
 """What JSON can hold."""
@@ -240,23 +239,6 @@ def has_tag_mark(
 # --- trailers -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trailer:
-    """What a commit says about the package it belongs to.
-
-    Attributes:
-        package: Path in the repository; "" for the root, or when it does not say.
-        workspace: "" when it does not say; Porch's oldest commits do not.
-        revision: None when it does not say.
-        task: How the draft was made, in Porch's own form; None when it does not say.
-    """
-
-    package: str = ""
-    workspace: str = ""
-    revision: int | None = None
-    task: Record | None = None
-
-
 def trailer(package: str, workspace: str, revision: int | None, task: Record | None) -> str:
     r"""Write a trailer, byte for byte as Porch does; one line without its end.
 
@@ -273,58 +255,6 @@ def trailer(package: str, workspace: str, revision: int | None, task: Record | N
     kept = {name: value for name, value in said.items() if value}
     text = json.dumps(kept, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return "kpt:" + re.sub("[<>&\u2028\u2029\ud800-\udfff]", _escaped, text)
-
-
-def read_trailers(message: str) -> tuple[tuple[Trailer, ...], tuple[str, ...]]:
-    """Read every line of a commit message that starts with `kpt:`.
-
-    Args:
-        message: The whole message.
-
-    Returns:
-        The trailers in their order, and a warning for each line that cannot be read: other tools
-        and people write them too, and none may stop us.
-    """
-    found: list[Trailer] = []
-    warnings: list[str] = []
-    for number, line in enumerate(message.split("\n"), start=1):
-        if line.startswith("kpt:"):
-            try:
-                found.append(_trailer(line.removeprefix("kpt:")))
-            except (ValueError, RecursionError) as error:
-                what = "nested too deep" if isinstance(error, RecursionError) else error
-                warnings.append(
-                    f"commit message, line {number}: not a trailer of Porch's: {what}."
-                    " It is left out of account."
-                )
-    return tuple(found), tuple(warnings)
-
-
-def _trailer(text: str) -> Trailer:
-    said = json.loads(text)
-    if not isinstance(said, dict):
-        raise ValueError("an object is wanted after `kpt:`")
-    package, workspace, task = said.get("package"), said.get("workspaceName"), said.get("task")
-    if not isinstance(package, str | None) or not isinstance(workspace, str | None):
-        raise ValueError("package and workspaceName are text")
-    if not isinstance(task, dict | None):
-        raise ValueError("task is an object")
-    return Trailer(
-        package=package or "",
-        workspace=workspace or "",
-        revision=_revision(said.get("revision")),
-        task=task,
-    )
-
-
-def _revision(said: object) -> int | None:
-    """Porch wrote "v3", then "3"; a number is accepted as well. Anything else says nothing."""
-    if isinstance(said, bool | None) or said == "":
-        return None
-    if found := re.fullmatch(r"v?(-1|0|[1-9][0-9]{0,8})", str(said), re.ASCII):
-        # Below 1 is what Porch gives to the placeholder of a branch, which is no revision.
-        return int(found[1]) if int(found[1]) > 0 else None
-    raise ValueError("revision is not a whole number")
 
 
 # --- pieces ---------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """What a round trip does to real files, ours beside kpt's: `python -m tests.roundtrip`.
 
 Every YAML file of the real packages that are beside this checkout is read and written without a
-change; then a function that loses comments and order gives every resource one label. Counted are
-the files whose bytes changed, and the lines, beside those that had to change. kpt is given each
-package as a folder (`fn eval --exec`), and file by file where it refuses the whole.
+change; then its package is rendered with a function that gives every resource one label, and that
+writes JSON, without comments and in another order. Counted are the files whose bytes changed, and
+the lines, beside those that had to change. kpt is given each package as a folder
+(`fn eval --exec`), and file by file where it refuses the whole.
 """
 
-import json
 import stat
 import sys
 import tempfile
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.cli import folder
-from cadlib.heal import heal
 from cadlib.package import KPTFILE, Entry
-from cadlib.yaml import Stream, edit, read
+from cadlib.yaml import edit, read
 from tests.cadlib.real import packages
-from tests.cadlib.test_yaml_real import changed_lines, files, labelled
+from tests.cadlib.rewriting import labelled
+from tests.cadlib.test_yaml_real import changed_lines, files
 from tests.differential.tools import KPT, kpt
 
 FUNCTION = """\
@@ -69,9 +69,11 @@ def main() -> int:
     for _, path, data in files():
         stream = read(data, path=path)
         same.add(data, edit(stream, {n: each.value for n, each in enumerate(stream.documents)}))
-        necessary, healed = _healed(stream, path)
+    for package in packages().values():
+        after, necessary = labelled(package)
         needed += necessary
-        label.add(data, healed)
+        for path, entry in _readable(package):
+            label.add(entry.data, after[path].data if path in after else None)
     print(f"{'':22}  files  refused  changed    lines")
     print(f"{'porchbot, no change':22}{same}")
     if KPT is not None:
@@ -81,20 +83,6 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as place:
             print(f"{'kpt, one label':22}{_by_kpt(_function(Path(place)))}")
     return int(same.changed + same.refused + label.refused > 0 or label.lines != needed)
-
-
-def _healed(stream: Stream, path: str) -> tuple[int, bytes]:
-    """Return how many lines a label takes in a file, and the file healed after it was set."""
-    wanted, necessary = labelled(stream)
-    if not wanted:
-        return 0, stream.data
-    values = [wanted.get(n, each.value) for n, each in enumerate(stream.documents)]
-    texts = (
-        json.dumps(value, sort_keys=True)
-        for value, each in zip(values, stream.documents, strict=True)
-        if not each.empty and not each.template
-    )
-    return necessary, heal(stream.data, "\n---\n".join(texts).encode(), path=path)
 
 
 def _by_kpt(function: str) -> Counts:

@@ -27,8 +27,10 @@ def packages() -> dict[str, Files]:
 
 
 def _split(origin: str, files: Files) -> Iterator[tuple[str, Files]]:
-    every = package.find(files)
-    for each in package.outermost(every):
+    every = frozenset(package.find(files))
+    for each in sorted(every):
+        if package.owner_of(each, every - {each}) is not None:
+            continue
         prefix = f"{each}/" if each else ""
         inside = {
             path.removeprefix(prefix): entry

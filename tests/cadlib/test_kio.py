@@ -278,18 +278,6 @@ def test_each_kind_of_annotation_is_copied_where_the_other_is_missing() -> None:
     assert found == {kio_places.LEGACY_PATH: "a", kio_places.INDEX: "1"}
 
 
-def test_an_index_follows_those_of_the_file() -> None:
-    """The short-cut: counting resources gives an index that is taken."""
-    path = f"metadata:\n  name: a\n  annotations:\n    {kio_places.PATH}: f.yaml\n"
-    items = [f"{path}    {kio_places.INDEX}: '4'\n", path, path]
-    found = kio_places.with_places([kio.stream_of(each) for each in items])
-    assert [kio_places.place(each) for each in found] == [
-        ("f.yaml", 4),
-        ("f.yaml", 5),
-        ("f.yaml", 6),
-    ]
-
-
 def test_resources_sort_by_file_then_by_number() -> None:
     """The short-cut: comparing the indexes as text puts 10 before 9."""
     items = [

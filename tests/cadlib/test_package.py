@@ -9,7 +9,6 @@ from cadlib.package import (
     Entry,
     Files,
     find,
-    outermost,
     owner_of,
     problems,
     refused,
@@ -33,12 +32,6 @@ def test_packages_are_the_folders_with_a_kptfile() -> None:
     """The short-cut is to look for paths that end in "Kptfile"."""
     assert find(TREE) == ("net/core", "net/core-extra", "net/core/db", "net/core/db/deep/down")
     assert find(["Kptfile"]) == ("",)
-
-
-def test_outermost() -> None:
-    """The short-cut is to compare prefixes, which takes core-extra for a part of core."""
-    assert outermost(find(TREE)) == ("net/core", "net/core-extra")
-    assert outermost(["", "a", "a/b"]) == ("",)
 
 
 def test_a_file_belongs_to_the_innermost_package() -> None:

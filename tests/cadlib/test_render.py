@@ -1,6 +1,5 @@
 """Rendering: which calls are made, what is written, and what is said about bad input."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadlib.errors import PackageError
 from cadlib.findings import Severity
 from cadlib.limits import Limits
 from cadlib.package import Entry, Files
 from cadlib.render import Call, Function, Outcome, Rendered, render
 from cadlib.resourcelist import Item, ResourceList, decode, encode
-from cadlib.returned import matched
 from cadlib.yaml import Value, read
 from tests.cadlib import real
 
@@ -1096,26 +1093,3 @@ def test_real_packages_are_their_own_rendering_when_nothing_changes() -> None:
 
     assert written == {}
     assert broken == {}
-
-
-def test_public_cases_of_path_rules() -> None:
-    cases = real.SHARED / "cases/runtime/cases.jsonl"
-    if not cases.exists():
-        pytest.skip(f"{cases} is missing: the shared cases are not beside this checkout")
-    ran = 0
-    for case in map(json.loads, cases.read_text().splitlines()):
-        if case["kind"] != "path-invariants":
-            continue
-        ran += 1
-        values = [each.value for each in read(case["input"].encode()).documents if not each.empty]
-        text = json.dumps(
-            {"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": values}
-        )
-        items = decode(text.encode()).items
-        if "error_contains" in case:
-            with pytest.raises(PackageError) as caught:
-                matched(items, [], "")
-            assert case["error_contains"] in str(caught.value)
-        else:
-            assert len(matched(items, [], "")) == len(values)
-    assert ran == 5

@@ -1,5 +1,6 @@
-"""What functions make of comments reaches the file, and nothing else of it changes."""
+"""What functions make of values and comments reaches the file, and nothing else of it changes."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,6 +12,10 @@ from cadlib.package import Entry, Files
 from cadlib.render import render
 from cadlib.resourcelist import Item, ResourceList, decode, encode
 from cadlib.yaml import FieldPath, Value
+from tests.cadlib import real
+from tests.cadlib.rewriting import answered, labelled, rewritten
+from tests.cadlib.rewriting import rendered as rendered_by
+from tests.cadlib.test_yaml_real import changed_lines
 
 KPTFILE = Entry(b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: root\n")
 TEXT = b"""\
@@ -149,3 +154,112 @@ def test_a_number_that_is_put_in_other_digits_is_written_so(
 
     wanted = {} if then == there else {"a.yaml": NUMBERS.replace(b"1.9", then)}
     assert end.value.value.changes == wanted
+
+
+# --- a function that writes resources anew
+
+
+DEPLOYMENT = b"""\
+# licence
+
+apiVersion: apps/v1
+kind: Deployment
+metadata: # m
+    name: "web"
+    labels: {app: web} # l
+spec:
+  replicas: 0x2 # kpt-set: ${replicas}
+
+  # the containers
+  containers:
+    # main
+    - name: main
+      image: 'nginx' # i
+    # side
+    - name: side
+      args: [ -v ]
+"""
+SERVICE = b"""\
+# second
+apiVersion: v1
+kind: Service
+metadata: {name: svc} # s
+"""
+BOTH = {"Kptfile": KPTFILE, "f.yaml": Entry(DEPLOYMENT + b"---\n" + SERVICE)}
+
+
+def test_what_a_json_round_trip_loses_comes_back() -> None:
+    """The short-cut copies comments onto the text that came back."""
+    assert rewritten(BOTH) == BOTH
+
+
+def test_only_the_changed_values_differ() -> None:
+    """Elements are known by their name. The short-cut goes by their place."""
+
+    def change(item: Item) -> Item:
+        if not (isinstance(item.value, dict) and item.value["kind"] == "Deployment"):
+            return item
+        containers: list[Value] = [
+            {"args": ["-x"], "image": "busybox", "name": "new"},
+            {"args": ["-v"], "name": "side"},
+            {"image": "nginx", "name": "main"},
+        ]
+        return replace(
+            item, value={**item.value, "spec": {"replicas": 3, "containers": containers}}
+        )
+
+    main = b"    # main\n    - name: main\n      image: 'nginx' # i\n"
+    side = b"    # side\n    - name: side\n      args: [ -v ]\n"
+    new = b"    - args:\n          - -x\n      image: busybox\n      name: new\n"
+    expected = DEPLOYMENT.replace(b"0x2", b"3").replace(main + side, new + side + main)
+    assert rewritten(BOTH, change)["f.yaml"].data == expected + b"---\n" + SERVICE
+
+
+def test_a_renamed_resource_keeps_its_text_and_a_new_one_goes_last() -> None:
+    new = Item(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}, path="f.yaml"
+    )
+    given = [*decode(_resources(BOTH)).items]
+    renamed = [replace(each, value=_renamed(each.value)) for each in given]
+
+    after = answered(BOTH, [*reversed(renamed), new])["f.yaml"].data
+
+    kept = BOTH["f.yaml"].data.replace(b"{name: svc}", b"{name: svc2}")
+    assert after == kept + b"---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n    name: new\n"
+
+
+def _resources(files: Files) -> bytes:
+    return next(render(files, mutators=[Function(image="some/function:v1")])).resources
+
+
+def _renamed(value: Value) -> Value:
+    assert isinstance(value, dict)
+    return {**value, "metadata": {"name": "svc2"}} if value["kind"] == "Service" else value
+
+
+def test_what_an_alias_shares_is_not_written_out_in_silence() -> None:
+    """The short-cut changes the anchor, and with it what the function left alone."""
+    text = b"apiVersion: v1\nkind: A\nmetadata: {name: a}\na: &x {k: 1}\nb: *x\n"
+
+    def function(given: ResourceList) -> bytes:
+        return encode(given.items).replace(b"  b:\n    k: 1\n", b"  b:\n    k: 2\n")
+
+    done = rendered_by({"Kptfile": KPTFILE, "a.yaml": Entry(text)}, function)
+
+    assert not done.changes
+    assert "reach into an alias" in "\n".join(map(str, done.findings))
+
+
+def test_one_label_through_json_changes_the_labels_lines_only() -> None:
+    """Every resource of the real packages. The short-cut is one line off somewhere."""
+    changed: Counter[str] = Counter()
+    necessary: Counter[str] = Counter()
+    for package, files in real.packages().items():
+        after, lines = labelled(files)
+        found = [changed_lines(entry.data, after[path].data) for path, entry in files.items()]
+        changed[package], necessary[package] = sum(found), lines
+        assert after.keys() == files.keys()
+
+    print(f"{changed.total()} lines changed, {necessary.total()} had to")
+    assert changed == necessary
+    assert necessary.total() > 2000

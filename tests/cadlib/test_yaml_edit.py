@@ -557,3 +557,14 @@ def test_many_edits_take_time_by_their_number(line: str, wanted: Value) -> None:
     edit(stream, {0: {f"k{number}": wanted for number in range(5000)}})
 
     assert time.process_time() - start < 5
+
+
+def test_keys_come_in_the_wanted_order_with_what_stands_beside_them() -> None:
+    """The short-cut dumps the mapping, or loses what stands beside its keys."""
+    text = b"# licence\n\nc: 3 # c\nz: 0\n# about b\nb:\n# two\n- y: 2\n  # x\n  x: 2\na: |\n  1\n"
+    wanted: Value = {"a": "1\n", "b": [{"x": 2, "y": 2}], "c": 3, "z": 0}
+
+    assert edit(read(text), {0: wanted}, reorder=True).decode() == (
+        "# licence\n\na: |\n  1\n# about b\nb:\n# two\n# x\n- x: 2\n  y: 2\nc: 3 # c\nz: 0\n"
+    )
+    assert edit(read(text), {0: wanted}) == text

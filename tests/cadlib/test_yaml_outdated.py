@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from cadlib.conflicts import Policy
-from cadlib.heal import heal
 from cadlib.merge import merge_documents
 from cadlib.yaml import Value, edit, emit, read
 from cadlib.yaml.outdated import fitting, replaced
@@ -164,7 +163,7 @@ def _misplaced(text: str) -> list[str]:
 def test_each_comment_stands_beside_the_value_it_names(
     make: Callable[[random.Random], list[Value]],
 ) -> None:
-    """The short-cut: an example each for edits, heals and merges."""
+    """The short-cut: an example each for edits and merges."""
     for seed in range(150):
         rng = random.Random(seed)
         items = make(rng)
@@ -178,7 +177,6 @@ def test_each_comment_stands_beside_the_value_it_names(
         comments = {} if merged.comments is None else {0: merged.comments}
         made = {
             "edited": edit(base, {0: local.documents[0].value}),
-            "healed": heal(before.encode(), emit(local.documents[0].value).encode()),
             "merged": edit(local, {0: merged.value}, comments=comments,
                            like={0: [updated.documents[0]]}),
         }  # fmt: skip

@@ -1,5 +1,6 @@
 """What holds for every text and every edit: generated ones here, real files elsewhere."""
 
+import json
 import random
 from collections.abc import Callable, Iterator
 
@@ -99,6 +100,16 @@ def test_no_change_same_bytes(seed: int) -> None:
     stream = read(data)
 
     assert edit(stream, {0: stream.documents[0].value}) == data
+
+
+@given(seeds)
+def test_values_that_went_through_json_are_no_change(seed: int) -> None:
+    """The short-cut loses blank lines, quotes, order, or a missing final newline."""
+    _, _, data = generated(seed)
+    stream = read(data)
+    wanted = json.loads(json.dumps(stream.documents[0].value, sort_keys=True))
+
+    assert edit(stream, {0: wanted}) == data
 
 
 @settings(max_examples=600)

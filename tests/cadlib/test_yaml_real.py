@@ -59,20 +59,25 @@ def labelled(stream: Stream) -> tuple[dict[int, Value], int]:
     wanted: dict[int, Value] = {}
     lines = 0
     for position, document in enumerate(stream.documents):
-        value = copy.deepcopy(document.value)
-        if not isinstance(value, dict) or "kind" not in value:
-            continue
-        inner = value
-        for key in ("metadata", "labels"):
-            found = inner.get(key)
-            if not isinstance(found, dict) or not found:
-                lines += 1  # the line of a mapping that opens
-                found = inner[key] = {}
-            inner = found
-        inner["porch.example/tested"] = "yes"
-        wanted[position] = value
-        lines += 1  # the label
+        if isinstance(document.value, dict) and "kind" in document.value:
+            wanted[position], necessary = with_label(document.value)
+            lines += necessary
     return wanted, lines
+
+
+def with_label(resource: Value) -> tuple[Value, int]:
+    """A resource with one more label, and how many lines that takes."""
+    value = copy.deepcopy(resource)
+    assert isinstance(value, dict)
+    lines, inner = 1, value
+    for key in ("metadata", "labels"):
+        found = inner.get(key)
+        if not isinstance(found, dict) or not found:
+            lines += 1  # the line of a mapping that opens
+            found = inner[key] = {}
+        inner = found
+    inner["porch.example/tested"] = "yes"
+    return value, lines
 
 
 def test_inserting_elements_changes_their_lines_only() -> None:

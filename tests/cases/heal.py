@@ -1,10 +1,22 @@
-"""Corpus heal: comments and order given back, and kpt's merge comments."""
+"""Corpus heal: comments and order that a function loses, and kpt's merge comments.
+
+The cases of comments and order are played as a rendering: the file is the case's `from`, and a
+function returns `to`. kpt refuses a resource without a name, and so do we: such a one is given
+one. `get` is given the files that kpt puts merge comments into.
+"""
 
 import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 
-from cadlib.heal import heal, heal_package, sync_order
-from cadlib.merge_comment import with_merge_comments
+from cadlib.get import get
+from cadlib.kptfile import GitRef
+from cadlib.package import KPTFILE, Entry
+from cadlib.resourcelist import Item, bare
+from cadlib.upstream import Fetch, Fetched
 from cadlib.yaml import Value, read, same
+from tests.cadlib.rewriting import answered
 from tests.cases.compare import (
     differences,
     documents,
@@ -13,17 +25,89 @@ from tests.cases.compare import (
     listed,
     text_difference,
 )
-from tests.cases.model import Case, Handler, Verdict, checked, deviates
+from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed
+
+_KPTFILE = Entry(b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n")
 
 
 def copy_comments(case: Case) -> Verdict:
-    """Comments of `from` come to `to`; ours follow an element that moved (D10)."""
-    source, target = case.data["from"], case.data["to"]
-    found = heal(source.encode(), target.encode()).decode()
-    difference = text_difference(case.data["expected"].strip(), found.strip())
-    if difference and _with_the_element(source, case.data["expected"], found):
+    """Comments of `from` come back (D10); where `to` has some, it has the last word (D76)."""
+    source, target, expected = (_named(case.data[key]) for key in ("from", "to", "expected"))
+    found = _rendered(source, target)
+    difference = text_difference(expected.strip(), found.strip())
+    if difference and _with_the_element(source, expected, found):
         return deviates("D10", "a comment follows its element to another place")
+    if difference and _as_the_function_said(target, expected, found):
+        return deviates("D76", "the function returned comments, and this one was not among them")
     return checked(difference)
+
+
+def order(case: Case) -> Verdict:
+    """Keys stay in the order of `from`; only its comments on lines of their own do (D74)."""
+    source, target, expected = (_named(case.data[key]) for key in ("from", "to", "expected"))
+    found = _rendered(source, target)
+    (before,), (wanted,), (after,) = (documents(text) for text in (source, expected, found))
+    if json.dumps(wanted.value) != json.dumps(after.value):
+        if _but_for_new_elements(before.value, wanted.value, after.value):
+            return deviates("D77", "the keys of a new element come as the function wrote them")
+        return failed(text_difference(expected, found))
+    if wanted.standing != after.standing and wanted.comments == after.comments:
+        return deviates("D74", "the function moved comments that stand on lines of their own")
+    return checked(documents_difference(expected, found))
+
+
+def add_merge_comment(case: Case) -> Verdict:
+    """A package that was fetched has upstream's resources as they are (D40)."""
+    upstream = {KPTFILE: _KPTFILE, "a.yaml": Entry(case.data["input"].encode())}
+    steps = get(GitRef(repo="https://host.example/r", directory="/", ref="v1"), name="app")
+    step = next(steps)
+    try:
+        while True:
+            is_fetch = isinstance(step, Fetch)
+            step = steps.send(Fetched(upstream, "1" * 40, "v1") if is_fetch else None)
+    except StopIteration as done:
+        data = done.value.files["a.yaml"].data
+    difference = documents_difference(case.data["expected"], data)
+    if difference and data == upstream["a.yaml"].data:
+        difference = documents_difference(case.data["expected"], data, noise=False)
+        return failed(difference) if difference else deviates("D40", "no merge comment is written")
+    return checked(difference)
+
+
+def whole_package(case: Case) -> Verdict:
+    """A package that lost comments and order, to the byte."""
+    old, new, expected = (entries(case.data[key]) for key in ("old", "new", "expected"))
+    items = [
+        each
+        for path, entry in new.items()
+        if path.endswith((".yaml", KPTFILE))
+        for each in _items(entry.data.decode(), path)
+    ]
+    if KPTFILE in old:
+        return checked(listed(differences(expected, answered(old, items))))
+    after = answered({KPTFILE: _KPTFILE, **old}, [*_KPTFILE_ITEMS, *items])
+    return checked(listed(differences({KPTFILE: _KPTFILE, **expected}, after)))
+
+
+def _rendered(source: str, target: str) -> str:
+    """Return a file after a function returned other text for its resources."""
+    files = {KPTFILE: _KPTFILE, "a.yaml": Entry(source.encode())}
+    return answered(files, [*_KPTFILE_ITEMS, *_items(target, "a.yaml")])["a.yaml"].data.decode()
+
+
+def _items(text: str, path: str) -> Sequence[Item]:
+    full = (each for each in read(text.encode()).documents if not each.empty)
+    return [
+        replace(bare(each.value, each.comments), path=path, index=index)
+        for index, each in enumerate(full)
+    ]
+
+
+def _named(text: str) -> str:
+    """Return a resource's text with a version and a name, where it has none."""
+    missing = "" if "apiVersion:" in text else "apiVersion: v1\n"
+    missing += "" if "\nmetadata:" in text else "metadata:\n  name: a\n"
+    return re.sub(r"^(kind: .*\n)", rf"\1{missing}", text, flags=re.MULTILINE)
 
 
 def _with_the_element(source: str, expected: str, found: str) -> bool:
@@ -38,6 +122,36 @@ def _with_the_element(source: str, expected: str, found: str) -> bool:
     return had == has and wanted.comments.items() <= after.comments.items()
 
 
+def _as_the_function_said(target: str, expected: str, found: str) -> bool:
+    """Say whether all is as expected but for line comments, which are those of the function."""
+    (said,), (wanted,), (after,) = (documents(text) for text in (target, expected, found))
+    return (
+        bool(said.comments)
+        and after.comments == said.comments
+        and after.comments.items() <= wanted.comments.items()
+        and same(wanted.value, after.value)
+        and wanted.standing == after.standing
+    )
+
+
+def _but_for_new_elements(before: Value, wanted: Value, after: Value) -> bool:
+    """Say whether two equal values have one order, but in elements that are new in their list."""
+    match wanted, after:
+        case dict(), dict():
+            inner = before if isinstance(before, dict) else {}
+            return list(wanted) == list(after) and all(
+                _but_for_new_elements(inner.get(key), wanted[key], after[key]) for key in wanted
+            )
+        case list(), list():
+            known = before if isinstance(before, list) else []
+            return len(wanted) == len(after) and all(
+                _but_for_new_elements(each, each, other) if each in known else same(each, other)
+                for each, other in zip(wanted, after, strict=True)
+            )
+        case _:
+            return same(wanted, after)
+
+
 def _standing(text: str) -> list[str]:
     return sorted(comment for each in documents(text) for comment in each.standing)
 
@@ -48,26 +162,7 @@ def _at(value: Value, field: tuple[str | int, ...]) -> str:
     return json.dumps(value)
 
 
-def order(case: Case) -> Verdict:
-    """Keys come in the order of `from`; how far lists are indented counts for nothing."""
-    found = sync_order(case.data["from"].encode(), case.data["to"].encode())
-    expected = case.data["expected"]
-    (wanted,), (after,) = (read(text).documents for text in (expected.encode(), found))
-    ordered = text_difference(json.dumps(wanted.value), json.dumps(after.value))
-    return checked(ordered or documents_difference(expected, found))
-
-
-def add_merge_comment(case: Case) -> Verdict:
-    """The comment and the annotation, by meaning: kpt quotes what needs no quotes."""
-    found = with_merge_comments(case.data["input"].encode())
-    return checked(documents_difference(case.data["expected"], found))
-
-
-def whole_package(case: Case) -> Verdict:
-    """A package that lost comments and order, to the byte."""
-    old, new, expected = (entries(case.data[key]) for key in ("old", "new", "expected"))
-    return checked(listed(differences(expected, heal_package(old, new))))
-
+_KPTFILE_ITEMS = _items(_KPTFILE.data.decode(), KPTFILE)
 
 KINDS: dict[str, Handler] = {
     "copy-comments": copy_comments,

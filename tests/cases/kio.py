@@ -1,21 +1,23 @@
 """Corpus kio: streams and their annotations, anchors, ignore files, formatting."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cadlib import kio, kio_places
+from cadlib import kio, kio_places, listing
 from cadlib import package as packages
 from cadlib.errors import PackageError
 from cadlib.format import formatted
 from cadlib.format_types import Definitions, non_string, typed
 from cadlib.ignore import Ignored
 from cadlib.kio_anchors import de_anchored
+from cadlib.limits import DEFAULT
 from cadlib.package import Entry, Files
+from cadlib.source import Source
 from cadlib.yaml import Stream, Value, read
 from tests.cases.compare import by_rule, documents_difference, text_difference
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed, passed
@@ -28,6 +30,9 @@ _READ = _WITHOUT_MEANING | {
     "AddSeqIndentAnnotation",
 }  # fmt: skip
 _WRITE = _READ | {"ClearAnnotations"}
+
+
+_KPTFILE = Entry(b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n")
 
 
 def _options(case: Case, known: set[str]) -> Mapping[str, Any]:
@@ -61,7 +66,7 @@ def _read(text: str, options: Mapping[str, Any]) -> kio.Wrapped:
 def _marked(item: Stream, number: int, options: Mapping[str, Any]) -> Stream:
     wanted: dict[str, str | None] = dict(options.get("SetAnnotations") or {})
     if not options.get("OmitReaderAnnotations"):
-        item = kio_places.with_legacy(item)
+        item = _legacy(item)
         wanted |= {kio_places.INDEX: str(number), kio_places.LEGACY_INDEX: str(number)}
         if options.get("PreserveSeqIndent") or options.get("AddSeqIndentAnnotation"):
             found = kio_places.annotations(kio_places.value_of(item)).get(kio_places.SEQINDENT)
@@ -77,7 +82,7 @@ def _write(
     results: Stream | None = None,
 ) -> bytes:
     if options.get("Sort"):
-        items = kio_places.by_place([kio_places.with_legacy(each) for each in items])
+        items = kio_places.by_place([_legacy(each) for each in items])
     as_json = wrapper is None and kio_places.is_json_file(items)
     gone = [] if options.get("KeepReaderAnnotations") else [*kio_places.READER]
     gone += options.get("ClearAnnotations") or []
@@ -215,12 +220,38 @@ def write(case: Case) -> Verdict:
     return checked(documents_difference(expected, data))
 
 
-def _changed(change: Callable[[str, str], Stream]) -> Handler:
-    def handler(case: Case) -> Verdict:
-        found = change(case.data["input"], case.data.get("dir", ""))
-        return checked(documents_difference(case.data["expected"], found.data))
+def _legacy(item: Stream) -> Stream:
+    """Put in the annotations of either name where the other is there."""
+    missing = kio_places.legacy(kio_places.annotations(kio_places.value_of(item)))
+    return kio_places.annotated(item, missing)
 
-    return handler
+
+def copy_legacy_annotations(case: Case) -> Verdict:
+    """Annotations of both names, where there is one."""
+    found = _legacy(kio.stream_of(case.data["input"]))
+    return checked(documents_difference(case.data["expected"], found.data))
+
+
+def default_path(case: Case) -> Verdict:
+    """The path of a resource that has none; ours count from the folder it is put into."""
+    (found,) = kio_places.with_paths([kio.stream_of(case.data["input"])])
+    return checked(documents_difference(_in_its_folder(case), found.data))
+
+
+def default_path_and_index(case: Case) -> Verdict:
+    """Path and index of a resource that has neither, put into a folder and listed from it."""
+    files = listing.files([kio.stream_of(case.data["input"])])
+    listed = listing.items(Source({packages.KPTFILE: _KPTFILE, **files}, DEFAULT), files)
+    (found,) = kio.read(listing.wrapped([listed])).items
+    found = kio_places.annotated(found, {kio_places.SEQINDENT: None})
+    return checked(documents_difference(_in_its_folder(case), found.data))
+
+
+def _in_its_folder(case: Case) -> str:
+    """What is expected, its paths as they are within the folder of the case."""
+    text: str = case.data["expected"]
+    folder = case.data.get("dir", "")
+    return text.replace(f"'{folder}/", "'") if folder else text
 
 
 def derive_seq_indent(case: Case) -> Verdict:
@@ -317,15 +348,9 @@ KINDS: dict[str, Handler] = {
     "from-bytes": from_bytes,
     "seq-indent-annotation": seq_indent_annotation,
     "write": write,
-    "default-path-annotation": _changed(
-        lambda text, folder: kio_places.with_paths([kio.stream_of(text)], folder)[0]
-    ),
-    "default-path-and-index-annotation": _changed(
-        lambda text, folder: kio_places.with_places([kio.stream_of(text)], folder)[0]
-    ),
-    "copy-legacy-annotations": _changed(
-        lambda text, _: kio_places.with_legacy(kio.stream_of(text))
-    ),
+    "default-path-annotation": default_path,
+    "default-path-and-index-annotation": default_path_and_index,
+    "copy-legacy-annotations": copy_legacy_annotations,
     "derive-seq-indent": derive_seq_indent,
     "de-anchor": de_anchor,
     "yaml11-non-string": yaml11_non_string,

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lifecycle import names
-from lifecycle.names import Draft, Ref
+from lifecycle.names import Ref
 from lifecycle.policy import Policy, Root
 
 FOLDERS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12).map(
@@ -107,63 +107,24 @@ def test_revisions_rise_and_leave_out_foreign_tags() -> None:
     assert names.revisions("net", tags) == (9, 10)
 
 
-BRANCHES: dict[str, tuple[str, set[str], Draft | None]] = {
-    "a package that exists": ("drafts/net/core/v2", {"net/core"}, Draft("net/core", "v2")),
-    "in full spelling": ("refs/heads/drafts/net/core/v2", {"net/core"}, Draft("net/core", "v2")),
-    "the longest package wins": (
-        "drafts/net/core/v2",
-        {"net", "net/core"},
-        Draft("net/core", "v2"),
-    ),
-    "a workspace is left over, even where a package has its name": (
-        "drafts/net/core",
-        {"net", "net/core"},
-        Draft("net", "core"),
-    ),
-    "a new package": ("drafts/net/edge/v1", {"net/core"}, Draft("net/edge", "v1")),
-    "a folder below a package belongs to it": ("drafts/net/edge/v1", {"net"}, Draft("net", "v1")),
-    "a name that only begins alike": ("drafts/network/v1", {"net"}, Draft("network", "v1")),
-    "a workspace in parts is named by its last": (
-        "drafts/net/feature/fix-7",
-        {"net"},
-        Draft("net", "fix-7"),
-    ),
-    "the root package": ("drafts/v2", {""}, Draft("", "v2")),
-    "another branch": ("feature/net/core", {"net/core"}, None),
-    "a branch that only begins alike": ("drafts-old/net/v1", {"net"}, None),
-    "no workspace": ("drafts/", {""}, None),
-    "the folder alone": ("drafts", {""}, None),
+WORKSPACES: dict[str, tuple[str, str]] = {
+    "a draft": ("drafts/net/core/more-peers", "more-peers"),
+    "one named like a revision": ("drafts/net/core/v2", "v2"),
+    "of the root package": ("drafts/v2", "v2"),
+    "in parts, named by its last": ("drafts/net/feature/fix-7", "fix-7"),
+    "another branch": ("fix/typo", "pr-7"),
+    "a branch below another": ("feature/net/core", "pr-7"),
+    "a branch that only begins alike": ("drafts-old/net/v1", "pr-7"),
+    "no workspace": ("drafts/", "pr-7"),
+    "the folder alone": ("drafts", "pr-7"),
+    "no folder": ("main", "pr-7"),
 }
 
 
-@pytest.mark.parametrize(("ref", "packages", "expected"), BRANCHES.values(), ids=BRANCHES)
-def test_branches_are_read(ref: str, packages: set[str], expected: Draft | None) -> None:
-    """Short-cut refused: taking everything before the last slash as the package."""
-    assert names.parse_branch(ref, packages) == expected
-
-
-@given(PATHS, FOLDERS, st.sets(PATHS))
-def test_every_branch_of_a_known_package_is_read_back(
-    package: str, workspace: str, others: set[str]
-) -> None:
-    try:
-        made = names.branch(package, workspace)
-    except ValueError:
-        assume(False)
-
-    assert names.parse_branch(made, others | {package}) == Draft(package, workspace)
-
-
-@pytest.mark.parametrize("workspace", ["", "two/parts", "a b", ".hidden", "x.lock", "a..b"])
-def test_a_branch_that_git_cannot_hold_is_not_made(workspace: str) -> None:
-    with pytest.raises(ValueError, match="Choose another name for the workspace"):
-        names.branch("net", workspace)
-
-
-def test_workspaces_for_porch() -> None:
-    assert names.workspace("drafts/net/core/more-peers", 7) == "more-peers"
-    assert names.workspace("fix/typo", 7) == "pr-7"
-    assert names.workspace("main", 12) == "pr-12"
+@pytest.mark.parametrize(("branch", "expected"), WORKSPACES.values(), ids=WORKSPACES)
+def test_workspaces_for_porch(branch: str, expected: str) -> None:
+    """Short-cut refused: the last part of every branch."""
+    assert names.workspace(branch, 7) == expected
 
 
 UNITS: dict[str, tuple[set[str], Policy, str, list[str], set[str]]] = {
