@@ -9,12 +9,13 @@ No value of a Secret gets into a verdict, whichever function speaks of it.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from cadlib import diff, render, secrets
+from cadlib import diff, hidden, render, secrets
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.images import resolve_image
-from cadlib.limits import Limits
+from cadlib.limits import DEFAULT, Limits
 from cadlib.package import Entry, Files, join
+from lifecycle import messages
 from lifecycle.facts import Verdict, Version
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -45,7 +46,7 @@ def unreadable(package: str, error: PackageError) -> Verdict:
 def of(
     package: str,
     files: Files,
-    before: Files | None,
+    before: Files,
     rendered: render.Rendered,
     policy: Policy,
     secret: Iterable[str],
@@ -55,13 +56,13 @@ def of(
     Args:
         package: Its path in the repository.
         files: As they are.
-        before: As they were at the merge base; empty for a new package, None to leave out what
-            changed.
+        before: As they were at the merge base; empty for a new package.
         rendered: What rendering came to.
         policy: The rules of the base branch.
         secret: Values that must not be said.
     """
     softened = [_soften(finding, policy) for finding in rendered.findings]
+    softened += _hidden(package, files, before)
     return Verdict(
         package=package,
         changes={join(package, path): data for path, data in rendered.changes.items()},
@@ -71,9 +72,22 @@ def of(
             step.image: Version(step.source, step.digest) for step in rendered.steps if step.image
         },
         complete=rendered.complete,
-        diff=() if before is None else tuple(diff.changes(before, files)),
+        diff=tuple(diff.changes(before, files)),
         rendering=_rendering(files, rendered.changes),
     )
+
+
+def _hidden(package: str, files: Files, before: Files) -> list[Finding]:
+    """A warning for each `.krmignore` by which the change keeps resources from every guardrail."""
+    return [
+        Finding(
+            message=messages.hidden(found.resources, [join(package, p) for p in found.paths]),
+            severity=Severity.WARNING,
+            place=Place(path),
+            fix=messages.HIDDEN_FIX,
+        )
+        for path, found in hidden.hidden(files, before, DEFAULT).items()
+    ]
 
 
 def _discreet(finding: Finding, secret: Iterable[str]) -> Finding:

@@ -477,6 +477,19 @@ def findings(found: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
+HIDDEN_FIX = "Look at them, or take them out of .krmignore; other tools apply them all the same"
+
+
+def hidden(resources: int, paths: Sequence[str]) -> str:
+    """Files that no function sees, as plain text."""
+    shown = ", ".join(paths[:MOST_LISTED])
+    more = f" and {len(paths) - MOST_LISTED} more" if len(paths) > MOST_LISTED else ""
+    return (
+        f"no function and no guardrail sees {number(resources, 'resource')} in"
+        f" {number(len(paths), 'file')} that this excludes: {shown}{more}"
+    )
+
+
 def finding(found: Finding) -> str:
     """One finding as a list item."""
     by = f" ({code(found.function)})" if found.function else ""

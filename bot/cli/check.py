@@ -85,27 +85,27 @@ def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
     if isinstance(held.policy, BrokenPolicy):
         return _tell_broken(held.policy)
     found = rules.problems(tree.blob, now, origin)
-    trees: dict[str, str] = {}
+    trees: dict[str, tuple[str, str]] = {}
     if held.published:
         differs = tree.difference(origin, now).packages
         tags = tree.tags()
         units = names.changed_units(differs, held.policy, base.branch, base.default_branch, tags)
-        trees = {package: differs[package][1] for package in sorted(units)}
+        trees = {package: differs[package] for package in sorted(units)}
         revisions = [(p, names.next_revision(p, tags, held.ledger)) for p in trees]
-        found += names.problems([p for p in trees if trees[p]]) + names.used_up(revisions)
+        found += names.problems([p for p in trees if trees[p][1]]) + names.used_up(revisions)
     if not trees:
         return _tell(PUBLISH, checks.nothing_touched(found), blocks=bool(found))
     click.echo(f"Compared with {base.shown}: {_listed(trees)}")
-    judged = [_judge(tree, p, trees[p], held.policy, functions) for p in trees if trees[p]]
+    judged = [_judge(tree, p, trees[p], held.policy, functions) for p in trees if trees[p][1]]
     return _tell_all(judged, found, held.policy, tree.current())
 
 
 def _judge(
-    tree: WorkingTree, package: str, sha: str, policy: Policy, functions: Functions
+    tree: WorkingTree, package: str, trees: tuple[str, str], policy: Policy, functions: Functions
 ) -> Verdict:
     progress.at(f"checking {package or 'the root package'}")
     try:
-        files = tree.files(sha)
+        before, files = (tree.files(sha) if sha else {} for sha in trees)
     except PackageError as error:
         return verdicts.unreadable(package, error)
     secret = verdicts.secret_values(files.values())
@@ -113,7 +113,7 @@ def _judge(
     rendered, broken = _drive(steps, functions, secret)
     if rendered is None:
         return Verdict(package=package, broken=secrets.redacted(broken, secret))
-    return verdicts.of(package, files, None, rendered, policy, secret)
+    return verdicts.of(package, files, before, rendered, policy, secret)
 
 
 def _drive(steps: Steps, functions: Functions, secret: set[str]) -> tuple[Rendered | None, str]:
@@ -159,9 +159,10 @@ def _secrets(outcome: Outcome) -> frozenset[str]:
     return secrets.values(encode(outcome.items, None), STREAM)
 
 
-def _listed(trees: dict[str, str]) -> str:
+def _listed(trees: dict[str, tuple[str, str]]) -> str:
     shown = [
-        (package or "root package") + ("" if trees[package] else " (removed)") for package in trees
+        (package or "root package") + ("" if trees[package][1] else " (removed)")
+        for package in trees
     ]
     return _clean(f"{messages.number(len(shown), 'package')} changed: {', '.join(shown)}")
 

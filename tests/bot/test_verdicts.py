@@ -8,6 +8,7 @@ from bot import verdicts
 from cadlib import render
 from cadlib.limits import DEFAULT
 from cadlib.package import Entry, Files
+from lifecycle import messages
 from lifecycle.facts import Verdict
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -18,17 +19,26 @@ KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: core}\n"
 ERROR = {"message": "too small", "severity": "error"}
 
 
-def judged(policy: Policy, *results: Mapping[str, object], **more: str) -> Verdict:
-    files: Files = {
-        path: Entry(text.encode(), "100644") for path, text in {"Kptfile": KPTFILE, **more}.items()
-    }
+def tree(texts: Mapping[str, str]) -> Files:
+    whole = {"Kptfile": KPTFILE, **texts}
+    return {path: Entry(text.encode(), "100644") for path, text in whole.items()}
+
+
+def judged(
+    policy: Policy,
+    *results: Mapping[str, object],
+    more: Mapping[str, str] | None = None,
+    before: Mapping[str, str] | None = None,
+) -> Verdict:
+    files = tree(more or {})
+    old = files if before is None else tree(before)
     steps = verdicts.begin(files, policy, DEFAULT)
     outcome: render.Outcome | None = None
     while True:
         try:
             call = next(steps) if outcome is None else steps.send(outcome)
         except StopIteration as done:
-            return verdicts.of("net/core", files, files, done.value, policy, ())
+            return verdicts.of("net/core", files, old, done.value, policy, ())
         resources = call.resources
         outcome = render.Outcome(resources=resources, results=results)
 
@@ -53,6 +63,97 @@ def test_a_guardrail_that_warns_softens_no_other_of_the_same_image(
     assert len(found.findings) == len(guardrails)
 
 
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: evil}\n"
+ONE = "no function and no guardrail sees 1 resource in 1 file that this excludes: "
+
+UNSEEN: dict[str, tuple[dict[str, str], dict[str, str], list[tuple[str, str]]]] = {
+    "nothing is excluded": ({}, {"a.yaml": SECRET}, []),
+    "a new .krmignore": (
+        {"a.yaml": SECRET},
+        {"a.yaml": SECRET, ".krmignore": "a.yaml\n"},
+        [("net/core/.krmignore", f"{ONE}net/core/a.yaml")],
+    ),
+    "a line that excludes more": (
+        {"a.yaml": SECRET, "b.yaml": SECRET, ".krmignore": "a.yaml\n"},
+        {"a.yaml": SECRET, "b.yaml": SECRET, ".krmignore": "*.yaml\n"},
+        [("net/core/.krmignore", f"{ONE}net/core/b.yaml")],
+    ),
+    "a resource in a folder that is excluded": (
+        {".krmignore": "out/\n"},
+        {".krmignore": "out/\n", "out/a.yaml": SECRET},
+        [("net/core/.krmignore", f"{ONE}net/core/out/a.yaml")],
+    ),
+    "another content of what was excluded": (
+        {".krmignore": "a.yaml\n", "a.yaml": "a: 1\n"},
+        {".krmignore": "a.yaml\n", "a.yaml": SECRET},
+        [("net/core/.krmignore", f"{ONE}net/core/a.yaml")],
+    ),
+    "what was excluded before": (
+        {".krmignore": "a.yaml\n", "a.yaml": SECRET},
+        {".krmignore": "a.yaml\n", "a.yaml": SECRET, "b.yaml": SECRET},
+        [],
+    ),
+    "files that hold no resources": (
+        {},
+        {".krmignore": "*.yaml\n", "values.yaml": "a: 1\n", "words.md": SECRET},
+        [],
+    ),
+    "lists, several documents, and what cannot be read": (
+        {},
+        {
+            ".krmignore": "*.yaml\n",
+            "a.yaml": f"{SECRET}---\n{SECRET}",
+            "b.yaml": "apiVersion: v1\nkind: List\nitems: [{kind: A}, {kind: B}]\n",
+            "c.yaml": "{{ if .x }}\n",
+        },
+        [
+            (
+                "net/core/.krmignore",
+                "no function and no guardrail sees 4 resources in 3 files that this excludes:"
+                " net/core/a.yaml, net/core/b.yaml, net/core/c.yaml",
+            )
+        ],
+    ),
+    "a subpackage that is left out whole, and one with a file of its own": (
+        {},
+        {
+            ".krmignore": "out\n",
+            "out/Kptfile": KPTFILE,
+            "out/a.yaml": SECRET,
+            "in/Kptfile": KPTFILE,
+            "in/.krmignore": "b.yaml\n",
+            "in/b.yaml": SECRET,
+        },
+        [
+            ("net/core/.krmignore", f"{ONE}net/core/out/a.yaml"),
+            ("net/core/in/.krmignore", f"{ONE}net/core/in/b.yaml"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), UNSEEN.values(), ids=UNSEEN)
+def test_what_a_change_hides_from_guardrails_is_said(
+    before: dict[str, str], after: dict[str, str], expected: list[tuple[str, str]]
+) -> None:
+    """The short-cut looks at the `.krmignore` that is changed, and at nothing added below it."""
+    found = judged(Policy(validators=(BLOCKS,)), more=after, before=before)
+
+    assert not found.blocking
+    shown = [(f.place.path, f.message) for f in found.findings if f.severity == "warning"]
+    assert sorted(shown) == sorted(expected)
+
+
+def test_the_names_of_hidden_files_are_escaped() -> None:
+    """The short-cut takes them for words of ours."""
+    odd = {".krmignore": "*.yaml\n", "@all <b>#1.yaml": SECRET}
+    found = judged(Policy(), before={}, more=odd)
+
+    text = messages.findings(found.findings)
+    assert "@all" not in text
+    assert "<b>" not in text
+
+
 HIDDEN = """\
 apiVersion: v1
 kind: List
@@ -64,13 +165,13 @@ EMPTY = "apiVersion: v1\nkind: List\nitems: []\n"
 
 def test_resources_that_no_guardrail_saw_are_not_published() -> None:
     """The short-cut believes that what functions do not see does nothing: kubectl applies it."""
-    found = judged(Policy(validators=(BLOCKS,)), **{"all.yaml": HIDDEN})
+    found = judged(Policy(validators=(BLOCKS,)), more={"all.yaml": HIDDEN})
 
     assert [f.message for f in found.blocking] == [
         "the resources in this list are seen by no function, since the list has no name"
     ]
     assert str(found.blocking[0].place) == "net/core/all.yaml:1"
     named = HIDDEN.replace("items:", "metadata: {name: all}\nitems:")
-    assert judged(Policy(validators=(BLOCKS,)), **{"all.yaml": named}).blocking
-    assert not judged(Policy(), **{"all.yaml": HIDDEN}).blocking  # nobody wanted to see it
-    assert not judged(Policy(validators=(BLOCKS,)), **{"all.yaml": EMPTY}).blocking
+    assert judged(Policy(validators=(BLOCKS,)), more={"all.yaml": named}).blocking
+    assert not judged(Policy(), more={"all.yaml": HIDDEN}).blocking  # nobody wanted to see it
+    assert not judged(Policy(validators=(BLOCKS,)), more={"all.yaml": EMPTY}).blocking
