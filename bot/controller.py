@@ -597,12 +597,7 @@ class Controller:
             if adoption is not None:
                 await self._store.rename(repository)
             else:
-                await asyncio.to_thread(mirror.fetch, await forge.token())
-                drafts = await asyncio.to_thread(_drafts, mirror)
-                tags = await asyncio.to_thread(_release_tags, mirror)
-                adoption = await self._store.adopt(repository, datetime.now(UTC), drafts, tags)
-                log.info("adopted", repository=repository.full_name, drafts=len(drafts))
-                await self._hear(repository)
+                adoption = await self._adopt(repository, forge, mirror)
             login, app_id = await self._app.identity()
             name = login.removesuffix("[bot]")
             who = Signature(login, f"{name}[bot]@users.noreply.github.com")
@@ -635,6 +630,27 @@ class Controller:
             )
             self._rooms[repository.id] = room
             return room
+
+    async def _adopt(self, repository: Repository, forge: Forge, mirror: Mirror) -> Adoption:
+        """Take what a repository is now as its baseline."""
+        # In this order: what is opened or merged meanwhile counts as done after the baseline, or
+        # as part of it, and never as both or neither.
+        highest = await forge.highest_number()
+        open_numbers = sorted(p.number for p in await forge.open_proposals())
+        await asyncio.to_thread(mirror.fetch, await forge.token())
+        drafts = await asyncio.to_thread(_drafts, mirror)
+        tags = await asyncio.to_thread(_release_tags, mirror)
+        adoption = await self._store.adopt(
+            repository,
+            datetime.now(UTC),
+            drafts,
+            tags,
+            highest=highest,
+            open_numbers=open_numbers,
+        )
+        log.info("adopted", repository=repository.full_name, drafts=len(drafts), highest=highest)
+        await self._hear(repository)
+        return adoption
 
 
 @contextmanager

@@ -192,6 +192,9 @@ class Forge(Protocol):
     async def open_proposals(self) -> tuple[PullRequest, ...]:
         """Every open pull request of the repository."""
 
+    async def highest_number(self) -> int:
+        """Number of the newest pull request, open or closed; 0 when there is none."""
+
     async def merged_proposals(self, base_ref: str) -> tuple[PullRequest, ...]:
         """Merged pull requests of a base branch, last changed first, at most 100."""
 

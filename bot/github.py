@@ -206,6 +206,12 @@ class GitHub:
         listed = pages(self._pool, "list open pull requests", path, state="open")
         return tuple([_pull(data) async for data in listed])
 
+    async def highest_number(self) -> int:
+        """Number of the newest pull request; 0 when there is none."""
+        wanted, newest = "find the newest pull request", {"sort": "created", "direction": "desc"}
+        found = await self._get(wanted, "/pulls", state="all", per_page=1, **newest)
+        return max((int(data["number"]) for data in found), default=0)
+
     async def merged_proposals(self, base_ref: str) -> tuple[PullRequest, ...]:
         """Merged pull requests of a base branch, last changed first."""
         found = await self._get(

@@ -407,7 +407,7 @@ class Looker:
 
         Source: docs/design.md, "Adoption".
         """
-        if not p.merged or p.merged_at is None or p.merged_at >= adoption.at:
+        if p.merged_at is None or not adoption.merged_before(p.number, p.merged_at):
             return True
         return memory.carries_record(p, self.repository.id)
 
@@ -498,6 +498,7 @@ class Looker:
             base_told=talk.said.changes is not None,
             opened_at=talk.said.opened_at,
             adopted_at=adoption.at,
+            adopted_number=adoption.highest,
             looked_at=datetime.now(UTC),
             kept=talk.kept,
             written=talk.written,

@@ -226,6 +226,13 @@ ALTER TABLE delivery ADD COLUMN repository bigint;
 CREATE INDEX delivery_repository ON delivery (repository, received);
 """
 
+NUMBERS = """
+-- The baseline by numbers, which need no clock; NULL: adopted before, by the time alone.
+ALTER TABLE adoption
+  ADD COLUMN highest bigint,                       -- number of the newest proposal
+  ADD COLUMN open    jsonb NOT NULL DEFAULT '[]';  -- numbers of those that were open
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -237,5 +244,6 @@ STEPS: tuple[str, ...] = (
     MEMORY,
     TOUCHING,
     DELIVERY_OF,
+    NUMBERS,
 )
 """Applied in order, each once; the database remembers how many."""

@@ -192,11 +192,13 @@ WHERE t.repository = %(id)s AND t.proposal <> %(n)s
 """
 
 ADOPT = """
-INSERT INTO adoption AS a (repository, full_name, installation, adopted, installed, drafts, tags)
-VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s, %(tags)s)
+INSERT INTO adoption AS a
+  (repository, full_name, installation, adopted, installed, drafts, tags, highest, open)
+VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s, %(tags)s,
+  %(highest)s, %(open)s)
 ON CONFLICT (repository) DO UPDATE
   SET full_name = EXCLUDED.full_name, installation = EXCLUDED.installation, gone = NULL
-RETURNING adopted, installed, installation, drafts, tags
+RETURNING adopted, installed, installation, drafts, tags, gone, highest, open
 """
 
 SAW_TIP = """

@@ -114,6 +114,8 @@ class Adoption:
         drafts: Draft branches that were there, and where.
         tags: Release tags that were there, in full spelling; None when nobody knows.
         gone: When it was found to be out of our reach; None while it is served.
+        highest: Number of its newest proposal then; None when nobody knows.
+        open: Numbers of the proposals that were open.
     """
 
     at: datetime
@@ -122,6 +124,17 @@ class Adoption:
     drafts: Mapping[str, str]
     tags: Sequence[str] | None = None
     gone: datetime | None = None
+    highest: int | None = None
+    open: Sequence[int] = ()
+
+    def merged_before(self, number: int, merged_at: datetime) -> bool:
+        """Whether a merged proposal is part of the baseline, unless it carries a record of ours.
+
+        By its number, for the clocks of the forge and of this machine may differ.
+        """
+        if self.highest is None:
+            return merged_at < self.at
+        return number <= self.highest and number not in self.open
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,8 +482,8 @@ class Store:
     async def adoption(self, repository_id: int) -> Adoption | None:
         """What a repository was when it was first seen; None when it never was."""
         rows = await self._ask(
-            "SELECT adopted, installed, installation, drafts, tags, gone FROM adoption"
-            " WHERE repository = %(id)s",
+            "SELECT adopted, installed, installation, drafts, tags, gone, highest, open"
+            " FROM adoption WHERE repository = %(id)s",
             {"id": repository_id},
         )
         return Adoption(*rows[0]) if rows else None
@@ -481,6 +494,9 @@ class Store:
         at: datetime,
         drafts: Mapping[str, str],
         tags: Sequence[str] = (),
+        *,
+        highest: int | None = None,
+        open_numbers: Sequence[int] = (),
     ) -> Adoption:
         """Remember a repository's state as its baseline; the first one to do so counts."""
         row = await self._one(
@@ -493,6 +509,8 @@ class Store:
                 "installed": repository.installed_at,
                 "drafts": Jsonb(dict(drafts)),
                 "tags": Jsonb(list(tags)),
+                "highest": highest,
+                "open": Jsonb(list(open_numbers)),
             },
         )
         return Adoption(*row)

@@ -192,26 +192,28 @@ def _first_sight(proposal: Proposal, remembered: Memory) -> list[Seen]:
     """
     if remembered.seen or proposal.looked_at is None or proposal.closed:
         return []
-    opened = proposal.opened_at
-    adopted = proposal.adopted_at and proposal.adopted_at.replace(microsecond=0)
-    before_us = (
-        not remembered.log
-        and opened is not None
-        and adopted is not None
-        # Forges tell whole seconds; what the bot opens in the second of its coming is no older.
-        and (opened < adopted or (opened == adopted and not proposal.author.bot))
-    )
     fresh = memory.summary_of(proposal) is None
     return [
         Seen(
             at=proposal.looked_at,
-            adopted=before_us,
+            adopted=not remembered.log and _was_here(proposal),
             comments=proposal.newest_comment,
             reviews=proposal.newest_review,
             head=str(proposal.head) if fresh else "",
             mark=proposal.head_mark if fresh else "",
         )
     ]
+
+
+def _was_here(proposal: Proposal) -> bool:
+    """Whether a proposal is older than our coming; by the clocks only where no number is known."""
+    if proposal.adopted_number is not None:
+        return proposal.number <= proposal.adopted_number
+    if proposal.opened_at is None or proposal.adopted_at is None:
+        return False
+    opened, adopted = proposal.opened_at, proposal.adopted_at.replace(microsecond=0)
+    # Forges tell whole seconds; what the bot opens in the second of its coming is no older.
+    return opened < adopted or (opened == adopted and not proposal.author.bot)
 
 
 def _record_full() -> Gate:

@@ -317,6 +317,7 @@ class Proposal:
         rules_told: The forge tells that.
         opened_at: When it was opened.
         adopted_at: When the bot came to the repository, as far as the database knows.
+        adopted_number: Number of the newest proposal then; None when nobody knows.
         looked_at: When these facts were read, by our own clock.
         touched: Packages touched, sorted by path.
         verdicts: One for each touched package that still exists, sorted by path.
@@ -367,6 +368,7 @@ class Proposal:
     rules_told: bool = True
     opened_at: datetime | None = None
     adopted_at: datetime | None = None
+    adopted_number: int | None = None
     looked_at: datetime | None = None
     touched: tuple[Touched, ...]
     verdicts: tuple[Verdict, ...]

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -275,13 +275,43 @@ async def test_deliveries_a_second(store: Store) -> None:
 async def test_the_index(store: Store) -> None:
     at = datetime(2026, 11, 20, tzinfo=UTC)
     tags = ["refs/tags/a/v1"]
-    baseline = Adoption(at, REPOSITORY.installed_at, 3, {"drafts/a/v1": "aaa"}, tags)
+    drafts = {"drafts/a/v1": "aaa"}
+    baseline = Adoption(at, REPOSITORY.installed_at, 3, drafts, tags, None, 8, [5, 7])
 
     assert await store.adoption(1) is None
-    assert await store.adopt(REPOSITORY, at, {"drafts/a/v1": "aaa"}, tags) == baseline
+    adopted = await store.adopt(REPOSITORY, at, drafts, tags, highest=8, open_numbers=[5, 7])
+    assert adopted == baseline
     # The first sight counts, whatever a later one says.
     assert await store.adopt(REPOSITORY, datetime.now(UTC), {}) == baseline
     assert await store.adoption(1) == baseline
+
+
+HOUR = timedelta(hours=1)
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+NUMBERED = Adoption(NOON, NOON, 3, {}, [], None, 8, [5, 7])
+MERGED_BEFORE: dict[str, tuple[int, bool]] = {
+    "closed when the bot came": (6, True),
+    "the newest, closed when the bot came": (8, True),
+    "open when the bot came": (5, False),
+    "opened since": (9, False),
+}
+
+
+@pytest.mark.parametrize("ahead", [-HOUR, HOUR], ids=["forge behind", "forge ahead"])
+@pytest.mark.parametrize(("number", "before"), MERGED_BEFORE.values(), ids=MERGED_BEFORE)
+def test_what_was_merged_before_is_told_by_numbers(
+    number: int, before: bool, ahead: timedelta
+) -> None:
+    """Short-cut refused: comparing the forge's clock with ours."""
+    assert NUMBERED.merged_before(number, NOON + ahead) is before
+
+
+def test_a_repository_adopted_without_numbers_keeps_its_time() -> None:
+    """Short-cut refused: a missing number taken for 0, which publishes all that ever was merged."""
+    old = replace(NUMBERED, highest=None, open=())
+
+    assert old.merged_before(1, NOON - HOUR)
+    assert not old.merged_before(1, NOON)
 
 
 async def test_revisions_keep_the_tag_that_was_made(store: Store) -> None:

@@ -328,6 +328,23 @@ def test_the_first_sweep_merges_nothing_even_where_nobody_has_to_approve() -> No
     assert judge(rested, memory.read(rested, REPOSITORY), draft_branch=True).holds
 
 
+@pytest.mark.parametrize(("newest", "waits"), [(0, True), (-1, False)], ids=["old", "new"])
+@pytest.mark.parametrize("hours", [-1, 1], ids=["forge behind", "forge ahead"])
+def test_the_first_sweep_tells_old_from_new_by_numbers(
+    hours: int, newest: int, waits: bool
+) -> None:
+    """Fails when the forge's clock is compared with ours: approvals of before count, or new ones
+    fall."""
+    nobody = Policy(approve=ApproveRule(require=0))
+    known = replace(PROPOSAL, adopted_at=NOW, adopted_number=PROPOSAL.number + newest)
+    told = replace(known, opened_at=NOW + timedelta(hours=hours))
+
+    rested = settled(facts(replace(told, policy=nobody, digest=nobody.digest))).proposals[0]
+
+    judgement = judge(rested, memory.read(rested, REPOSITORY), draft_branch=True)
+    assert [g.name for g in judgement.open] == ["fresh approval"] * waits
+
+
 def test_a_proposal_with_a_record_of_ours_is_not_adopted_again() -> None:
     """Fails when losing the database alone voids honest approvals."""
     lost = replace(APPROVED, kept=frozenset(), written={}, adopted_at=NOW + timedelta(days=1))
