@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from bot import config, keys, metrics
+from bot import config, keys, metrics, trouble
 from bot.discovery import Discovery
 from bot.forge import (
     Forge,
@@ -29,7 +29,7 @@ from bot.git import GitRefusedError, Mirror, Mirrors, Signature
 from bot.git_process import GitBusyError, MissingObjectError
 from bot.github import GitHubApp
 from bot.github_events import WebhookError, read_verified
-from bot.look import Head, Looked, Looker
+from bot.look import Head, Looked, Looker, of_head
 from bot.patience import WAITS
 from bot.perform import Outcome, Performer
 from bot.render import Judge
@@ -88,7 +88,15 @@ class NotServedError(Exception):
 
 
 class SomeFailedError(Exception):
-    """Some of several items failed; the others were done."""
+    """Some of several proposals failed; the others were done.
+
+    Attributes:
+        failed: Number to what went wrong.
+    """
+
+    def __init__(self, failed: Mapping[int, Exception]) -> None:
+        super().__init__("; ".join(f"#{number}: {error}" for number, error in failed.items()))
+        self.failed = failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +219,54 @@ class Controller:
             self._forget_room(work.key)
             if isinstance(error, ForgeMissingError) and await self._is_gone(work):
                 return Settled()
-            log.error("needs an operator", key=str(work.key), error=str(error))
             metrics.failed(work.key, "refused")
-            return Failed(str(error))
+            return await self._broke("needs an operator", work, error)
         except SomeFailedError as error:
             self._forget_room(work.key)
             metrics.failed(work.key, "some")
-            return Failed(str(error))
+            return await self._broke("some were not published", work, error)
+        except StoreError:
+            raise
+        except Exception as error:  # whatever breaks, other keys go on, and people are told
+            metrics.failed(work.key, "broke")
+            return await self._broke("look broke", work, error)
         return Settled() if after is None else LookAgain(after)
+
+    async def _broke(self, what: str, work: Work, error: Exception) -> Failed:
+        """A look failed for a reason that does not pass: log it, and show it to people."""
+        incident = trouble.incident(work.key)
+        bug = not isinstance(error, ForgeRefusedError | GitRefusedError | SomeFailedError)
+        log.error(what, key=str(work.key), incident=incident, error=str(error), exc_info=bug)
+        missing = isinstance(error, ForgeMissingError)
+        if work.tries >= trouble.TRIES and not missing:
+            try:
+                await self._show_trouble(work.key, incident, error)
+            except Exception as second:  # what broke the look may break this as well
+                log.warning("not shown to people", incident=incident, error=str(second))
+        named = f"{type(error).__name__}: {error}" if bug else str(error)
+        return Failed(f"{named} ({incident})")
+
+    async def _show_trouble(self, key: keys.Key, incident: str, error: Exception) -> None:
+        """Say in the checks of the proposals that a key is about that it fails."""
+        if isinstance(key, keys.InstallationsKey | keys.InstallationKey):
+            return
+        forge = (await self._room(key.repository)).forge
+        match key:
+            case keys.ProposalKey():
+                pulls = of_head(await forge.open_proposals(), _head(key))
+            case keys.PullKey(_, number):
+                pulls = (await forge.proposal(number),)
+            case keys.BaseKey(repository, branch):
+                numbers: Iterable[int] = await self._store.asked_publish(repository, branch)
+                if isinstance(error, SomeFailedError):
+                    failed = error.failed.items()
+                    numbers = [n for n, e in failed if not isinstance(e, trouble.PASSING)]
+                pulls = tuple([await forge.proposal(number) for number in numbers])
+            case _:
+                return  # about no proposal: it is shown to the operator
+        told = await trouble.show(forge, pulls, incident, datetime.now(UTC))
+        if told:
+            log.info("shown to people", incident=incident, numbers=told)
 
     async def _is_gone(self, work: Work) -> bool:
         """Whether what a key names is gone: asking for it ends, until something wakes it.
@@ -390,7 +438,7 @@ class Controller:
         """Merge and tag, one proposal at a time; merges made meanwhile first, in their order."""
         wait: float | None = None
         since = monotonic()
-        failed: list[str] = []
+        failed: dict[int, Exception] = {}
         for pull in await self._to_publish(room, branch, since, failed):
             again = None
             with _by_itself(pull.number, failed):
@@ -400,11 +448,11 @@ class Controller:
             if again is not None:
                 wait = again if wait is None else min(wait, again)
         if failed:
-            raise SomeFailedError("; ".join(failed))
+            raise SomeFailedError(failed)
         return wait
 
     async def _to_publish(
-        self, room: _Room, branch: str, since: float, failed: list[str]
+        self, room: _Room, branch: str, since: float, failed: dict[int, Exception]
     ) -> list[PullRequest]:
         """Proposals to merge or tag, in order; those that cannot be read are added to `failed`."""
         repository = room.repository.id
@@ -434,7 +482,7 @@ class Controller:
         return waiting + [p for p in named if p is not None and p.number not in known]
 
     async def _asked(
-        self, room: _Room, branch: str, number: int, failed: list[str]
+        self, room: _Room, branch: str, number: int, failed: dict[int, Exception]
     ) -> PullRequest | None:
         """A proposal in line; None, and out of the line, when the forge has it no more."""
         with _by_itself(number, failed):
@@ -654,7 +702,7 @@ class Controller:
 
 
 @contextmanager
-def _by_itself(number: int, failed: list[str]) -> Iterator[None]:
+def _by_itself(number: int, failed: dict[int, Exception]) -> Iterator[None]:
     """Whatever breaks for one proposal inside the block keeps no other back, and is told."""
     try:
         yield
@@ -663,7 +711,7 @@ def _by_itself(number: int, failed: list[str]) -> Iterator[None]:
         if rest or isinstance(error, StoreError):
             raise  # that would break for any of them
         log.error("not published", number=number, exc_info=True)
-        failed.append(f"#{number}: {error}")
+        failed[number] = error
 
 
 def _key_of(room: _Room, pull: PullRequest) -> keys.ProposalKey:

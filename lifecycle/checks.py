@@ -9,14 +9,28 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from cadlib.findings import Finding, Severity
 from lifecycle import messages, summary
 from lifecycle.actions import SetCheck
-from lifecycle.facts import PUBLISH, RENDER, VALIDATE, Conclusion, Facts, Proposal, Status, Verdict
+from lifecycle.facts import (
+    PUBLISH,
+    RENDER,
+    VALIDATE,
+    CheckRun,
+    Conclusion,
+    Facts,
+    Proposal,
+    Status,
+    Verdict,
+)
 from lifecycle.gates import Judgement
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
+
+_TROUBLE = "trouble."
+"""Begins the external id of a run that says that the bot cannot look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +100,40 @@ def published(proposal: Proposal, run: int) -> SetCheck:
     """`porchbot/publish` of a published head that was still in progress."""
     shown = _passed(messages.published(proposal), messages.PUBLISHING_SUMMARY)
     return _action(str(proposal.head), PUBLISH, shown, run, shown.digest)
+
+
+def trouble(head: Sha, run: CheckRun | None, incident: str, since: datetime) -> SetCheck | None:
+    """`porchbot/publish` while the bot cannot look at a proposal; None where it says so already.
+
+    Never completed, so that it passes nowhere and what follows takes its place.
+
+    Args:
+        head: The commit.
+        run: Our newest run of this name there.
+        incident: What the operator finds in the log.
+        since: When it was noticed, by our clock.
+    """
+    external = f"{_TROUBLE}{incident}"
+    if run is not None and run.external_id == external:
+        return None
+    shown = Shown(
+        status=Status.IN_PROGRESS,
+        conclusion=None,
+        title=messages.NOT_LOOKED_AT,
+        summary=messages.not_looked_at(incident, since),
+    )
+    again = run.id if run is not None and run.status != Status.COMPLETED else None
+    return _action(str(head), PUBLISH, shown, again, external)
+
+
+def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> list[SetCheck]:
+    """Take back what `trouble` said of a proposal that is merged, and cannot be published."""
+    run = facts.checks.get(PUBLISH)
+    if run is None or not run.external_id.startswith(_TROUBLE) or facts.open or facts.others:
+        return []
+    shown = _failed(messages.MERGED_NOT_PUBLISHED, summary.gates(judgement))
+    again = run.id if run.status != Status.COMPLETED else None
+    return [_action(str(proposal.head), PUBLISH, shown, again, shown.digest)]
 
 
 def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, Shown]:

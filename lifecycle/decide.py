@@ -339,7 +339,8 @@ def _advance(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
             return [*_remember(facts, [one]), *_merge(facts, one, publishing=publishing)]
         case Stage.MERGED:
             if not one.judgement.holds:
-                return [*_report(facts, one), *_say(facts, one)]
+                lifted = checks.not_published(facts, p, one.judgement)
+                return [*_report(facts, one), *lifted, *_say(facts, one)]
             return [*_remember(facts, [one]), *_tag(facts, one, publishing=publishing)]
         case Stage.PUBLISHED:
             return [*_finish_check(facts, p), *_say(facts, one), *_delete_branch(facts, p)]

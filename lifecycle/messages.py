@@ -9,6 +9,7 @@ its place (threat 22).
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cadlib.diff import Change
@@ -93,6 +94,19 @@ RENDER_OF_FORK = (
     " check `porchbot/render` shows what differs and the commands that render it."
 )
 EDITED = "Edits are not commands: nobody could tell afterwards what was asked. Write a new comment."
+
+
+NOT_LOOKED_AT = "The bot could not look at this proposal"
+MERGED_NOT_PUBLISHED = "Merged, not published"
+
+
+def not_looked_at(incident: str, since: datetime) -> str:
+    """What is shown while looks fail for a reason that only an operator can find."""
+    return (
+        f"Since {since:%Y-%m-%d %H:%M} UTC the bot fails when it looks at this proposal. It tries"
+        " again by itself, and this goes when it succeeds. If it stays, ask whoever operates the"
+        f" bot, and name `{incident}`: it is in the bot's log."
+    )
 
 
 def configuration_broken(policy: BrokenPolicy) -> str:

@@ -746,3 +746,18 @@ def test_rules_that_only_the_merge_would_change_are_a_gate() -> None:
     (shown,) = (x for x in actions if isinstance(x, a.SetCheck))
     assert shown.conclusion is None
     assert "the merge would change `.porchbot.yaml`" in shown.summary
+
+
+@pytest.mark.parametrize("status", ["in_progress", "completed"])
+def test_trouble_that_was_told_of_a_merged_proposal_is_taken_back(status: str) -> None:
+    """Fails when only open proposals have their checks brought up to date."""
+    told = check(PUBLISH, id=5, status=status, external_id="trouble.0123456789")
+    start = facts(MERGED_OTHERWISE, checks={PUBLISH: told}, head=None)
+
+    sent = [one for one in decide(start) if isinstance(one, a.SetCheck)]
+
+    assert [(s.head, s.title, s.conclusion) for s in sent] == [
+        (MERGED.head, "Merged, not published", "failure")
+    ]
+    assert sent[0].run == (5 if status == "in_progress" else None)
+    assert [one for one in decide(settled(start)) if isinstance(one, a.SetCheck)] == []

@@ -1,5 +1,6 @@
 """What people see while the bot cannot do its part, and that it goes on by itself."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.stories.people import wait_for
-from tests.stories.world import World, package, world
+from tests.stories.world import World, package, resized, world
 
 ME = "porchbot[bot]"
 
@@ -52,3 +53,73 @@ def test_the_return_of_the_runner_is_noticed_at_once(
 
 def _failed(play: World) -> bool:
     return any(c.status == 403 for c in play.forge.faults.calls(ME))
+
+
+def _tries(play: World, key: str, least: int) -> int:
+    """Wait for so many failures in a row; each is made at once."""
+
+    def failed() -> int | None:
+        play.database(f"UPDATE work SET due = now() WHERE key = '{key}'")
+        play.database("NOTIFY porchbot_work")
+        ((tries,),) = play.database(f"SELECT tries FROM work WHERE key = '{key}'")
+        return int(tries) if tries >= least else None
+
+    return wait_for(f"{least} failures of {key}", failed)
+
+
+def _said(play: World, number: int, key: str) -> None:
+    """The proposal says that it could not be looked at, names what the operator sees, no more."""
+    run = play.author.waits_for_check(number, "porchbot/publish", None)
+    ((error,),) = play.database(f"SELECT last_error FROM work WHERE key = '{key}'")
+    found = re.fullmatch(
+        r"Since \d{4}-\d\d-\d\d \d\d:\d\d UTC the bot fails when it looks at this proposal\. It"
+        r" tries again by itself, and this goes when it succeeds\. If it stays, ask whoever"
+        r" operates the bot, and name `([0-9a-f]{10})`: it is in the bot's log\.",
+        run.output.summary or "",
+    )
+    assert run.output.title == "The bot could not look at this proposal"
+    assert found, run.output.summary
+    assert error.endswith(f"({found[1]})"), error
+
+
+def test_a_look_that_crashes_is_told_once_and_taken_back(play: World) -> None:
+    """Short-cuts refused: telling only the log; telling it at each try, or again after a restart;
+    leaving what was said, or a check that was green."""
+    author, key = play.author, f"github:{play.repository.id}:proposal:{play.repository.id}:change/w"
+    author.pushes("change/w", package("net/core"))
+    number = author.repository.create_pull(base="main", head="change/w", title="w", body="").number
+    author.waits_for_check(number, "porchbot/validate", "success")
+    play.rests()
+    faults = play.forge.faults
+
+    faults.fail("POST /graphql", 200, {"data": {"node": {"comments": 5}}}, times=None, caller=ME)
+    head = author.pushes("change/w", resized("net/core", 2))
+    mark = faults.mark()
+    _tries(play, key, 3)
+    play.stop_bot()
+    play.start_bot()
+    _tries(play, key, 6)
+
+    _said(play, number, key)
+    writes = [c for c in faults.calls(ME, since=mark) if c.method != "GET" and "check" in c.path]
+    assert len(writes) == 1
+    assert {r.conclusion for r in author.checks(head).values()} == {None}
+    faults.clear()
+    play.wake(key)
+    author.waits_for_check(number, "porchbot/validate", "success")
+    play.rests()
+    assert "could not" not in author.checks(head)["porchbot/publish"].output.title
+
+    # The base's look, which publishes, breaks in the same way.
+    base = f"github:{play.repository.id}:base:main"
+    faults.fail("GET */pulls", 200, [{"number": "seven"}], times=None, caller=ME)
+    play.database(f"INSERT INTO candidate VALUES ({play.repository.id}, 'main', {number})")
+    play.wake(base)
+    _tries(play, base, 3)
+    _said(play, number, base)
+    faults.clear()
+    play.wake(base)
+    wait_for(
+        "what was said to go",
+        lambda: "could not" not in author.checks(head)["porchbot/publish"].output.title or None,
+    )
