@@ -22,6 +22,8 @@ demo: $(RUN_READY)
 playground: $(RUN_READY)
 	@$(BIN)/porchbot playground $(if $(REPO),--repo "$(REPO)") $(if $(INFO),--info "$(INFO)")
 
+# Compiled modules are kept whatever the environment says: the tests start hundreds of processes.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_READY) tools
 	$(BIN)/pytest -n $(WORKERS)
 

@@ -7,11 +7,12 @@ limits, node limits and global ids. What each field holds is in `graphql_fields`
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from graphql import (
+    DocumentNode,
     ExecutionResult,
     GraphQLError,
     GraphQLObjectType,
@@ -71,8 +72,7 @@ def _execute(
     request: Request, query: str, variables: dict[str, Any], name: str | None
 ) -> ExecutionResult:
     try:
-        document = parse(query, max_tokens=_MOST_TOKENS)
-        wrong = validate(schema(), document, max_errors=20)
+        document, wrong = _read(query)
         if wrong:
             return ExecutionResult(None, wrong)
         return execute_sync(
@@ -86,6 +86,13 @@ def _execute(
         return ExecutionResult(None, [error])
     except RecursionError:
         return ExecutionResult(None, [GraphQLError("Query is nested too deeply.")])
+
+
+@lru_cache(maxsize=64)
+def _read(query: str) -> tuple[DocumentNode, list[GraphQLError]]:
+    """Parse a query and tell what is wrong with it; clients send a few, again and again."""
+    document = parse(query, max_tokens=_MOST_TOKENS)
+    return document, validate(schema(), document, max_errors=20)
 
 
 def _shown(result: ExecutionResult) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.validators import extend
 
 FOLDER = Path(__file__).parent / "forge"
 """The trimmed descriptions."""
@@ -68,6 +69,8 @@ class Exchange(Protocol):
     def fault(self) -> bool:
         """Whether a fault that a test ordered made the answer."""
 
+
+_NO_COMPONENTS: Json = {"schemas": {}}
 
 ERROR_BODY: Json = {
     "type": "object",
@@ -226,20 +229,19 @@ class Schema:
         *,
         closed: bool,
         elsewhere: frozenset[str] = frozenset(),
+        kind: Any = Draft202012Validator,
     ) -> None:
         self.closed = closed
         self.elsewhere = elsewhere
         self._sound: set[bytes] = set()
         self._schema = schema
         self._schemas: Json = components["schemas"]
-        self._validator = Draft202012Validator(
-            {**schema, "components": components}, format_checker=FORMATS
-        )
+        self._validator = kind({**schema, "components": components}, format_checker=FORMATS)
 
     def problems(self, value: Any) -> Iterator[str]:
         """Yield what is wrong with a value, each with the place where it is wrong."""
         # Who waits for something is sent the same again and again.
-        digest = hashlib.sha256(json.dumps(value, default=repr).encode()).digest()
+        digest = _digest(value)
         if digest in self._sound:
             return
         found = [_told(error) for error in self._validator.iter_errors(value)]
@@ -284,6 +286,31 @@ class Schema:
             yield schema
 
 
+_REF = Draft202012Validator.VALIDATORS["$ref"]
+
+
+class _Remembering:
+    """The keyword `$ref`, which does not look twice at the same: users and repositories mostly."""
+
+    def __init__(self) -> None:
+        self._sound: set[tuple[str, bytes]] = set()
+
+    def __call__(
+        self, validator: Any, ref: str, value: Any, schema: Any
+    ) -> Iterator[ValidationError]:
+        key = (ref, _digest(value))
+        if key in self._sound:
+            return
+        found = list(_REF(validator, ref, value, schema))
+        if not found:
+            self._sound.add(key)
+        yield from found
+
+
+def _digest(value: Any) -> bytes:
+    return hashlib.sha256(json.dumps(value, default=repr).encode()).digest()
+
+
 def _told(error: ValidationError) -> str:
     """Return one error in a line: the place, and for a choice the likeliest cause."""
     cause = best_match([error]) if error.context else error
@@ -308,6 +335,7 @@ class Validator:
         self.answers: Counter[tuple[str, str, int]] = Counter()
         self.webhooks: Counter[str] = Counter()
         self._made: dict[tuple[object, ...], Schema] = {}
+        self._kinds: dict[int, Any] = {}
 
     def answer(self, exchange: Exchange) -> list[str]:
         """Return what is wrong with an answer and, if it was accepted, with its request.
@@ -425,8 +453,15 @@ class Validator:
     ) -> Schema:
         made = self._made.get(key)
         if made is None:
+            # A reference means the same wherever the same components are.
+            kind = self._kinds.get(id(components))
+            if kind is None:
+                kind = extend(  # type: ignore[no-untyped-call] # it comes without types
+                    Draft202012Validator, {"$ref": _Remembering()}
+                )
+                self._kinds[id(components)] = kind
             made = self._made[key] = Schema(
-                schema, components, closed=self.closed, elsewhere=elsewhere
+                schema, components, closed=self.closed, elsewhere=elsewhere, kind=kind
             )
         return made
 
@@ -489,7 +524,7 @@ class Validator:
             return
         server = status >= 500
         schema = SERVER_ERROR_BODY if server else ERROR_BODY
-        yield from self._schema(("error", server), schema, {"schemas": {}}).problems(body)
+        yield from self._schema(("error", server), schema, _NO_COMPONENTS).problems(body)
         told = body.get("status") if isinstance(body, dict) else None
         if told is not None and told != str(status):
             yield f"/status: {told!r} is not the status that was sent"

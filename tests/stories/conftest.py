@@ -1,33 +1,16 @@
-"""One database server and one function runner for all stories; a world for each."""
+"""One function runner for all stories; a world for each."""
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from bot import logs
-from bot.postgres import EmbeddedPostgres, create_database, drop_database
 from tests.contract.watch import watched
 from tests.stories.people import wait_for
 from tests.stories.world import CONFIG, World, seconds_pass, world
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[EmbeddedPostgres]:
-    """The database server."""
-    with EmbeddedPostgres() as server:
-        yield server
-
-
-@pytest.fixture
-async def database_url(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
-    """An empty database."""
-    name = f"story_{uuid4().hex}"
-    yield await create_database(postgres.url, name)
-    await drop_database(postgres.url, name)
 
 
 @pytest.fixture(scope="session", autouse=True)
