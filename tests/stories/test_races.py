@@ -547,8 +547,9 @@ def test_one_that_cannot_be_published_keeps_no_other_from_it(play: World) -> Non
     play.approver.says(sound, "/approve")
 
     assert play.author.waits_for_tag("net/dns/v1")
-    figures = httpx.get(f"http://127.0.0.1:{play.port}/metrics").text
-    assert 'porchbot_look_failures_total{kind="BaseKey",why="some"}' in figures
+    figures = f"http://127.0.0.1:{play.port}/metrics"  # told when the look ends, after the tag
+    failed = 'porchbot_look_failures_total{kind="BaseKey",why="some"}'
+    wait_for("the failure to be counted", lambda: failed in httpx.get(figures).text)
 
 
 def read(person: Person, path: str, ref: str) -> str:
