@@ -111,7 +111,6 @@ class Delivery:
         repository: Its full name; "" likewise.
         installation_id: Number of the App's installation; None when it does not say.
         sender: Login of who caused it; "" when it does not say.
-        sender_is_bot: That is an App.
         headers: Those on the allow-list.
         wakes: Key to what the event said exists; empty for what concerns nobody.
     """
@@ -123,7 +122,6 @@ class Delivery:
     repository: str
     installation_id: int | None
     sender: str
-    sender_is_bot: bool
     headers: Mapping[str, str]
     wakes: Mapping[Key, Hint]
 
@@ -198,29 +196,17 @@ def read_headers(headers: Mapping[str, str], secrets: Sequence[bytes]) -> Signat
     return signature
 
 
-def read_delivery(
-    headers: Mapping[str, str], body: bytes, secrets: Sequence[bytes], app_login: str = ""
-) -> Delivery:
-    """Check one delivery and say what to look at again.
+def read_verified(headers: Mapping[str, str], body: bytes, app_login: str = "") -> Delivery:
+    """Say what to look at again, of a delivery whose signature was verified.
 
     Args:
-        headers: Request headers, names in lower case.
+        headers: Request headers, names in lower case; see `read_headers`.
         body: Request body, byte for byte as received.
-        secrets: See `Signature`.
         app_login: Our own login, such as "porchbot[bot]"; "" while it is not known.
 
     Raises:
-        WebhookError: The signature is missing or wrong (401), or it is no delivery (400, 415).
-        ValueError: There is no secret.
+        WebhookError: It is no delivery (400, 415).
     """
-    signature = read_headers(headers, secrets)
-    signature.update(body)
-    signature.verify()
-    return read_verified(headers, body, app_login)
-
-
-def read_verified(headers: Mapping[str, str], body: bytes, app_login: str = "") -> Delivery:
-    """Read a delivery whose signature was verified; otherwise as `read_delivery`."""
     guid = _header(headers, "x-github-delivery")
     event = _header(headers, "x-github-event")
     payload = _parse(_content_type(headers), body)
@@ -302,10 +288,10 @@ def _delivery(
     guid: str, event: str, payload: JSONObject, headers: Mapping[str, str], app_login: str
 ) -> Delivery:
     sender = payload.get("sender") or {}
-    login, is_bot = sender.get("login", ""), sender.get("type") == "Bot"
+    login = sender.get("login", "")
     repository = payload.get("repository") or {}
     # A login alone could be a person's who took the name; the type could not.
-    ours = bool(app_login) and is_bot and login == app_login
+    ours = bool(app_login) and sender.get("type") == "Bot" and login == app_login
     silent = ours and not (event == "pull_request" and _merged(payload))
     return Delivery(
         id=guid,
@@ -315,7 +301,6 @@ def _delivery(
         repository=repository.get("full_name", ""),
         installation_id=(payload.get("installation") or {}).get("id"),
         sender=login,
-        sender_is_bot=is_bot,
         headers={name: value for name, value in headers.items() if name in KEPT_HEADERS},
         wakes={} if silent else dict(_wakes(guid, event, payload)),
     )

@@ -33,9 +33,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
-import psycopg
 import structlog
-from psycopg import conninfo, sql
 
 from bot import postgres_keeper
 
@@ -280,36 +278,6 @@ class EmbeddedPostgres:
 
     def _pid_file(self) -> Path:
         return (self.home or Path()) / "data" / "postmaster.pid"
-
-
-async def create_database(url: str, name: str) -> str:
-    """Make an empty database on a server.
-
-    Args:
-        url: Any database of the server.
-        name: Of the new one.
-
-    Returns:
-        Its address.
-
-    Raises:
-        psycopg.errors.DuplicateDatabase: It is there already.
-    """
-    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-        await connection.execute(
-            # Copying files beats writing them through the log for a database this small.
-            sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
-        )
-    parts = conninfo.conninfo_to_dict(url)
-    return conninfo.make_conninfo("", **{**parts, "dbname": name})
-
-
-async def drop_database(url: str, name: str) -> None:
-    """Delete a database, whoever is connected; one already gone counts as success."""
-    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-        await connection.execute(
-            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
-        )
 
 
 def _system_user() -> _User:

@@ -141,7 +141,6 @@ class Reaction:
     Source: docs/design.md, "Talking to people".
     """
 
-    SEEN = "eyes"
     DONE = "rocket"
     REFUSED = "-1"
     CONFUSED = "confused"

@@ -11,8 +11,9 @@ import psycopg
 import pytest
 from hypothesis import settings
 
-from bot.postgres import EmbeddedPostgres, create_database
+from bot.postgres import EmbeddedPostgres
 from tests.contract.coverage import CoveragePlugin
+from tests.databases import create_database
 
 # The same examples in every run: a change is to blame for what it breaks, and not for what was
 # there before. `pytest --hypothesis-profile=search` looks for more. How long an example takes says

@@ -15,11 +15,6 @@ def out(text: str, name: str) -> str:
     return on(sys.stdout, text, name)
 
 
-def err(text: str, name: str) -> str:
-    """Colour a text for standard error."""
-    return on(sys.stderr, text, name)
-
-
 def on(stream: IO[Any] | None, text: str, name: str) -> str:
     """Colour a text for a stream.
 

@@ -280,11 +280,6 @@ def list_url(request: Request, **changed: str) -> str:
     return f"{request.links.api}{path}?{urlencode({**request.query, **changed})}"
 
 
-def with_memory(request: Request, state: State) -> Request:
-    """The same request, seeing another memory."""
-    return replace(request, state=state)
-
-
 def _number(text: str | None, default: int) -> int:
     known = text is not None and _NUMBER.fullmatch(text) and int(text) > 0
     return int(text) if text is not None and known else default

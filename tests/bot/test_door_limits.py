@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from bot import http_server, web
-from bot.github_events import WebhookError, read_delivery
+from bot.github_events import WebhookError, read_verified
 from bot.keys import InstallationsKey, Key, RepositoryKey
 from bot.store import Delivered, Store
 from bot.wakes import Hint
-from tests.bot.test_web import SECRET, SETTINGS, Served, _comment, _Forge, _headers, ready
+from tests.bot.test_web import SETTINGS, Served, _comment, _Forge, _headers, ready
 
 
 class _Kept(Store):
@@ -237,7 +237,7 @@ def test_wrong_bytes_are_the_senders_fault(event: str, payload: bytes | dict[str
     headers = {k.lower(): v for k, v in _headers(body, **{"X-GitHub-Event": event}).items()}
 
     with pytest.raises(WebhookError) as refused:
-        read_delivery(headers, body, [SECRET])
+        read_verified(headers, body)
 
     assert refused.value.status == 400
     assert str(refused.value).isprintable()

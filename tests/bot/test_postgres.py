@@ -18,8 +18,9 @@ import pytest
 
 from bot import postgres_keeper
 from bot.keys import PullKey
-from bot.postgres import EmbeddedPostgres, PostgresError, create_database, drop_database
+from bot.postgres import EmbeddedPostgres, PostgresError
 from bot.store import Store, StoreError
+from tests.databases import create_database, drop_database
 
 KEY = PullKey(1, 1)
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
-from bot.postgres import EmbeddedPostgres, create_database, drop_database
+from bot.postgres import EmbeddedPostgres
 from lifecycle import records
+from tests.databases import create_database, drop_database
 from tests.stories.people import Person, wait_for
 from tests.stories.world import CONFIG, World, package, resized, seconds_pass
 
