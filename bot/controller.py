@@ -25,15 +25,17 @@ from bot.forge import (
     PullRequest,
     Repository,
 )
-from bot.git import GitRefusedError, Mirror, Mirrors, Signature
+from bot.git import Signature
 from bot.git_process import GitBusyError, MissingObjectError
+from bot.git_refs import BRANCHES, Scope
 from bot.github import GitHubApp
 from bot.github_events import WebhookError, read_verified
 from bot.look import Head, Looked, Looker, of_head
+from bot.mirror import GitRefusedError, Mirror, Mirrors
 from bot.patience import WAITS
 from bot.perform import Outcome, Performer
 from bot.render import Judge
-from bot.store import Adoption, Revision, Store, StoreError
+from bot.store import Adoption, Store, StoreError
 from bot.wakes import united
 from bot.work import LONGEST, Failed, LookAgain, Result, Settled, Work
 from lifecycle import names
@@ -461,7 +463,7 @@ class Controller:
         merged, named, _ = await asyncio.gather(
             room.forge.merged_proposals(branch),
             asyncio.gather(*(self._asked(room, branch, number, failed) for number in asked)),
-            asyncio.to_thread(room.mirror.fetch, await room.forge.token(), since),
+            room.looker.near.fetch(Scope(frozenset({branch})), since),
         )
         tip = await asyncio.to_thread(_tip, room.mirror, branch)
         if tip is not None:
@@ -546,9 +548,9 @@ class Controller:
     async def _sweep(self, room: _Room) -> None:
         """Wake everything in a repository that could have been missed."""
         await self._store.forget_push_refusals(room.repository.id)  # rules change
+        room.looker.near.forget()
         pulls, _ = await asyncio.gather(
-            room.forge.open_proposals(),
-            asyncio.to_thread(room.mirror.fetch, await room.forge.token()),
+            room.forge.open_proposals(), room.looker.near.fetch(BRANCHES, monotonic())
         )
         me = room.repository.id
         await self._store.forget_touching(me, [p.number for p in pulls])
@@ -571,10 +573,12 @@ class Controller:
     async def _look_at_lost_tags(self, room: _Room) -> None:
         """Wake published proposals whose tag is not what it was when we saw it last."""
         me = room.repository.id
-        used = await self._store.revisions(me)
-        for package, number, revision, shown in await asyncio.to_thread(
-            _shown_otherwise, room.mirror, used
-        ):
+        there = await asyncio.to_thread(room.mirror.tags, await room.forge.token())
+        async for package, number, revision in self._store.all_revisions(me):
+            object_ = there.get(f"refs/tags/{names.spelled(package, number)}", "none")
+            shown = "" if object_ == revision.tag else object_
+            if not revision.tag or shown == revision.shown:
+                continue
             log.info("tag", package=package, revision=number, made=revision.tag, shown=shown)
             await self._store.show_revision(me, package, number, shown)
             if revision.proposal is not None:
@@ -685,9 +689,11 @@ class Controller:
         # as part of it, and never as both or neither.
         highest = await forge.highest_number()
         open_numbers = sorted(p.number for p in await forge.open_proposals())
-        await asyncio.to_thread(mirror.fetch, await forge.token())
+        token = await forge.token()
+        await asyncio.to_thread(mirror.fetch, token, None, BRANCHES)
         drafts = await asyncio.to_thread(_drafts, mirror)
-        tags = await asyncio.to_thread(_release_tags, mirror)
+        there = await asyncio.to_thread(mirror.tags, token)
+        tags = [ref for ref in there if names.parse_tag(ref)]
         adoption = await self._store.adopt(
             repository,
             datetime.now(UTC),
@@ -820,33 +826,10 @@ def _soon(room: _Room, name: str) -> float:
     return WAITS[min(tries, len(WAITS) - 1)]
 
 
-def _shown_otherwise(
-    mirror: Mirror, used: Mapping[str, Mapping[int, Revision]]
-) -> list[tuple[str, int, Revision, str]]:
-    """Revisions whose tag changed since it was last seen, each with what it names now."""
-    found = []
-    with mirror.open() as git:
-        refs = git.refs()
-        for package, revisions in used.items():
-            for number, revision in revisions.items():
-                here = refs.get(f"refs/tags/{names.spelled(package, number)}")
-                object_ = str(here[0]) if here else "none"
-                shown = "" if object_ == revision.tag else object_
-                if revision.tag and shown != revision.shown:
-                    found.append((package, number, revision, shown))
-    return found
-
-
 def _tip(mirror: Mirror, branch: str) -> str | None:
     """Where a branch is."""
     with mirror.open() as git:
         return git.ref(f"refs/heads/{branch}")
-
-
-def _release_tags(mirror: Mirror) -> list[str]:
-    """The release tags that are there."""
-    with mirror.open() as git:
-        return [ref for ref in git.refs() if names.parse_tag(ref)]
 
 
 def _has_all(mirror: Mirror, commits: Iterable[str]) -> bool:
@@ -875,6 +858,5 @@ def _drafts(mirror: Mirror) -> Mapping[str, str]:
     with mirror.open() as git:
         return {
             ref.removeprefix("refs/heads/"): str(sha)
-            for ref, (sha, _) in git.refs().items()
-            if ref.startswith("refs/heads/drafts/")
+            for ref, (sha, _) in git.refs("refs/heads/drafts").items()
         }

@@ -225,6 +225,9 @@ class Forge(Protocol):
         The last one is older, where there is one: it tells what the branch was then.
         """
 
+    async def has_tag(self, name: str) -> bool:
+        """Whether there is a tag of exactly this name, such as "net/core/v5"."""
+
     async def open_proposal(self, wanted: OpenProposal) -> int:
         """Open a draft pull request and assign it; one that is there already is taken."""
 

@@ -1,88 +1,38 @@
-"""Git: one bare mirror per repository; objects are read and written, refs pushed with leases.
+"""Git: the objects of a mirror, read and written.
 
-Package content is never checked out. Objects are written straight into the object database, and
-refs move only in one `push --atomic --force-with-lease=<ref>:<sha>`, which is an exact compare-and-
-swap on every forge (docs/design.md, "Mirrors and pushes"). Ref names are always spelled in full.
-Tokens reach git through its environment alone: never an argument, never a URL. A GitPython `Repo`
-keeps one `git cat-file` process and is not safe between threads: each look opens its own and closes
-it.
+Package content is never checked out. Objects are written straight into the object database; how
+refs move is for `bot.mirror`. Ref names are always spelled in full. A GitPython `Repo` keeps one
+`git cat-file` process and is not safe between threads: each look opens its own and closes it.
 """
 
-import fcntl
-import os
-import shutil
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, TypeVar
 
 import git as gitpython
 from git.exc import GitError
 from gitdb import IStream
 from gitdb.exc import BadName, BadObject, ODBError
 
-from bot import git_merge
+from bot import git_merge, git_refs
 from bot.difference import MOST_DEEP, TREE, Difference, differ, is_package
+from bot.git_memory import BLOBS, ENTRIES, Kept
 from bot.git_merge import Merged
-from bot.git_process import (
-    GitBusyError,
-    MissingObjectError,
-    authorised,
-    reason,
-    refusal,
-    run,
-)
+from bot.git_process import GitBusyError, MissingObjectError, reason, run
+from bot.git_refs import HEADS, TAGS, Refs
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
 from cadlib.package import Entry, Files, is_resource_file
-from lifecycle.names import Ref, Sha
+from lifecycle.names import Sha
 
-T = TypeVar("T")
-
-NETWORK_TIMEOUT = 120
-"""Seconds for one fetch or push: every network call has an end (docs/design.md, "Forge calls")."""
-
-REBUILD = 3600.0
-"""Seconds between two times that a mirror is fetched anew: if once did not help, more will not."""
-
-_NONE = "0" * 40  # how git writes that a ref is not there
 _NEAR = 8
 """First parents that are looked at before git is started to find a merge base."""
 
 _SUBMODULE = 0o160000
-
-
-class GitRefusedError(Exception):
-    """The forge refused a push until somebody changes a rule."""
-
-
-class Pushed(StrEnum):
-    """How a push ended."""
-
-    DONE = "done"
-    MOVED = "moved"
-
-
-@dataclass(frozen=True, slots=True)
-class RefUpdate:
-    """Move one ref, only while it is at `expected`.
-
-    Attributes:
-        ref: Full name.
-        expected: Commit it must be at; "" when it must not exist.
-        wanted: Where to move it; "" to delete it.
-    """
-
-    ref: Ref
-    expected: str
-    wanted: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,157 +66,6 @@ class Commit:
     author: str = ""
 
 
-class Mirror:
-    """The bare mirror of one repository.
-
-    Args:
-        folder: Where it stands; made when missing.
-        url: For git over HTTP, without a token.
-    """
-
-    def __init__(self, folder: Path, url: str) -> None:
-        self.folder = folder
-        self.url = url
-        self._lock = threading.Lock()
-        self._begun = 0.0
-        self._broken = False
-        self._rebuilt = -REBUILD
-        self._kept = _Kept()
-
-    def fetch(self, token: str, since: float | None = None) -> None:
-        """Bring branches and tags up to date.
-
-        A fetch that began after this one was asked for serves it too. A mirror that git calls
-        broken is deleted and fetched anew.
-
-        Args:
-            token: For the forge.
-            since: `time.monotonic()` after which a fetch that began serves too; now when None.
-
-        Raises:
-            GitBusyError: The forge could not be reached.
-        """
-        asked = time.monotonic() if since is None else since
-        with self._locked():
-            if self._begun >= asked:
-                return
-            begun = time.monotonic()
-            if self._broken and begun - self._rebuilt > REBUILD:
-                shutil.rmtree(self.folder, ignore_errors=True)
-                self._broken, self._rebuilt, self._kept = False, begun, _Kept()
-            refs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
-            try:
-                self._fetch(token, ["--prune", "--", self.url, *refs])
-            except GitBusyError:
-                if self._healthy():
-                    raise
-                shutil.rmtree(self.folder, ignore_errors=True)
-                self._kept = _Kept()
-                self._fetch(token, ["--prune", "--", self.url, *refs])
-            self._begun = begun
-            self._kept.moves += 1
-            os.utime(self.folder)  # last used now, for `Mirrors.trim`
-
-    def fetch_proposal(self, token: str, number: int) -> None:
-        """Fetch a pull request's head: of a fork, or of a branch that is gone.
-
-        Raises:
-            GitBusyError: The forge could not be reached, or has no such ref.
-        """
-        ref = f"refs/pull/{number}/head"
-        with self._locked():
-            self._fetch(token, ["--", self.url, f"+{ref}:{ref}"])
-
-    def open(self) -> "Snapshot":
-        """Open the mirror for reading; close it after use."""
-        return Snapshot(self.folder, self._kept, self._found_broken)
-
-    def _found_broken(self) -> None:
-        """What a commit in the mirror is made of cannot be read: the next fetch begins anew."""
-        self._broken = True
-        self._kept = _Kept()
-
-    def push(self, token: str, updates: Sequence[RefUpdate]) -> Pushed:
-        """Move all these refs, or none.
-
-        Raises:
-            GitBusyError: The forge could not be reached, or failed.
-            GitRefusedError: A rule of the forge forbids it.
-        """
-        leases = [f"--force-with-lease={u.ref}:{u.expected}" for u in updates]
-        moves = [f"{u.wanted}:{u.ref}" for u in updates]
-        done = run(
-            self.folder,
-            ["push", "--atomic", "--porcelain", "--no-verify", *leases, "--", self.url, *moves],
-            env=authorised(self.url, token),
-            timeout=NETWORK_TIMEOUT,
-        )
-        if done.returncode == 0:
-            self._take_over(updates)
-            return Pushed.DONE
-        text = f"{done.stdout}\n{done.stderr}"
-        if any(sign in text for sign in _MOVED):
-            return Pushed.MOVED
-        if "[remote rejected]" in text:
-            raise GitRefusedError(refusal(text))
-        raise GitBusyError(f"the push failed: {reason(text)}")
-
-    def _take_over(self, updates: Sequence[RefUpdate]) -> None:
-        """Move our own refs as the forge has moved its: what we pushed needs no fetch.
-
-        A ref that is not at what was expected was fetched meanwhile; then the next look fetches.
-        """
-        moves = (f"update {u.ref} {u.wanted or _NONE} {u.expected or _NONE}\n" for u in updates)
-        with self._locked():
-            moved = run(self.folder, ["update-ref", "--no-deref", "--stdin"], text="".join(moves))
-            if moved.returncode:
-                self._begun = 0.0
-            self._kept.moves += 1
-
-    def _fetch(self, token: str, arguments: Sequence[str]) -> None:
-        if not (self.folder / "HEAD").exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            made = run(self.folder, ["init", "--quiet", "--bare", "."])
-            if made.returncode:
-                raise GitBusyError(f"cannot make a mirror in {self.folder}: {made.stderr.strip()}")
-        done = run(
-            self.folder,
-            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
-            env=authorised(self.url, token),
-            timeout=NETWORK_TIMEOUT,
-        )
-        if done.returncode:
-            raise GitBusyError(f"the fetch failed: {reason(done.stderr)}")
-
-    def _healthy(self) -> bool:
-        if not (self.folder / "HEAD").exists():
-            return True
-        looked = run(self.folder, ["rev-parse", "--is-bare-repository"])
-        listed = run(self.folder, ["for-each-ref", "--format=%(objecttype)"])
-        return looked.returncode == 0 and listed.returncode == 0
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One fetch at a time, in this process and among processes."""
-        self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._lock, self.folder.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
-
-_MOVED = (
-    "stale info",
-    "(fetch first)",
-    "(non-fast-forward)",
-    "already exists",
-    "remote ref does not exist",
-    "cannot lock ref",
-    "reference already exists",
-    "incorrect old value",
-)
-"""What git and its remote end say when a ref is not where the lease says."""
-
-
 class Snapshot:
     """The mirror, opened for one look.
 
@@ -277,15 +76,23 @@ class Snapshot:
         folder: The mirror.
         kept: What looks before this one have learnt of it.
         broken: Called when what a commit is made of cannot be read.
+        known: Gives the refs at a place as they were fetched; None where only the disk knows.
     """
 
-    def __init__(self, folder: Path, kept: "_Kept", broken: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kept: Kept,
+        broken: Callable[[], None],
+        known: Callable[[str], Refs | None],
+    ) -> None:
         self._folder = folder
         self._kept = kept
         self._broken = broken
         self._repo = gitpython.Repo(folder)
         self._lock = threading.Lock()
-        self._refs: dict[str, tuple[Sha, Sha]] | None = None
+        self._known = known
+        self._refs: Mapping[str, Refs] = {}  # by place; replaced, never changed, for threads
 
     def __enter__(self) -> "Snapshot":
         return self
@@ -302,27 +109,32 @@ class Snapshot:
         """End the process behind it."""
         self._repo.close()
 
-    def refs(self) -> Mapping[str, tuple[Sha, Sha]]:
-        """Every branch and tag by full name: the object it names, and the commit behind that."""
-        if self._refs is None:
-            self._refs = self._kept.refs_now()
-        if self._refs is None:
-            moves = self._kept.moves
-            fields = "%(refname)%00%(objectname)%00%(*objectname)"
-            listed = run(
-                self._folder, ["for-each-ref", f"--format={fields}", "refs/heads", "refs/tags"]
-            )
-            self._refs = {}
-            # Not splitlines(): a ref may hold U+2028, which that takes for the end of a line.
-            for line in filter(None, listed.stdout.split("\n")):
-                ref, sha, peeled = line.split("\0")
-                self._refs[ref] = (Sha(sha), Sha(peeled or sha))
-            self._kept.refs = (moves, self._refs)
-        return self._refs
+    def refs(self, *places: str) -> Refs:
+        """Branches and tags by full name: the object each names, and the commit behind that.
+
+        As they were fetched last, and within one look always the same.
+
+        Args:
+            places: Refs or folders of refs, such as "refs/tags/net/core"; none for all.
+        """
+        found: dict[str, tuple[Sha, Sha]] = {}
+        for place in places or (HEADS, TAGS):
+            found |= self._refs.get(place) or self._listed(place)
+        return found
+
+    def _listed(self, place: str) -> Refs:
+        around = next((refs for p, refs in self._refs.items() if git_refs.inside(place, p)), None)
+        if around is not None:
+            return git_refs.at(around, [place])
+        found = self._known(place)
+        if found is None:
+            found = git_refs.listed(self._folder, [place])
+        self._refs = {**self._refs, place: found}
+        return found
 
     def ref(self, name: str) -> Sha | None:
         """The commit of a branch or tag; None when there is no such ref."""
-        found = self.refs().get(name)
+        found = self.refs(name).get(name)
         return found[1] if found else None
 
     def has(self, sha: str) -> bool:
@@ -466,7 +278,7 @@ class Snapshot:
         for path, sha, mode in listed:
             if mode == _SUBMODULE:
                 continue
-            known = _BLOBS.get(sha)
+            known = BLOBS.get(sha)
             size = self._size(sha) if known is None else len(known)
             total += size
             if size > limits.file_bytes and is_resource_file(path):
@@ -544,10 +356,10 @@ class Snapshot:
         return _parse_commit(Sha(sha), data)
 
     def _blob(self, sha: str) -> bytes:
-        found = _BLOBS.get(sha)
+        found = BLOBS.get(sha)
         if found is None:
             found = self._read(sha)
-            _BLOBS.keep(sha, found)
+            BLOBS.keep(sha, found)
         return found
 
     def _read(self, sha: str) -> bytes:
@@ -568,7 +380,7 @@ class Snapshot:
             raise MissingObjectError(f"object {sha} is not in the mirror") from error
 
     def _entries(self, tree: str) -> tuple[tuple[str, int, str], ...]:
-        return _ENTRIES.get_or(tree, lambda: git_merge.parse_tree(self._read(tree)))
+        return ENTRIES.get_or(tree, lambda: git_merge.parse_tree(self._read(tree)))
 
     def _walk(self, tree: str, under: str, limit: int) -> list[tuple[str, str, int]]:
         if under.count("/") > MOST_DEEP:
@@ -614,125 +426,7 @@ class Snapshot:
         return str(stored.hexsha.decode())
 
 
-class _Known(Generic[T]):
-    """What a git object says never changes: a small memory, shared by all looks."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: dict[str, T] = {}
-
-    def get_or(self, key: str, make: Callable[[], T]) -> T:
-        """The value, made the first time."""
-        found = self._values.get(key)
-        if found is None:
-            found = make()
-            if len(self._values) >= self._most:
-                self._values.clear()
-            self._values[key] = found
-        return found
-
-
-class _Blobs:
-    """Small files that were read: of a package that is looked at again, most have not changed."""
-
-    def __init__(self, most_bytes: int, largest: int) -> None:
-        self._most = most_bytes
-        self._largest = largest
-        self._bytes = 0
-        self._values: dict[str, bytes] = {}
-        self._lock = threading.Lock()
-
-    def get(self, sha: str) -> bytes | None:
-        """The data, if it is kept."""
-        return self._values.get(sha)
-
-    def keep(self, sha: str, data: bytes) -> None:
-        """Keep data that is not large."""
-        if len(data) > self._largest:
-            return
-        with self._lock:
-            if self._bytes + len(data) > self._most:
-                self._values.clear()
-                self._bytes = 0
-            if sha not in self._values:
-                self._values[sha] = data
-                self._bytes += len(data)
-
-
-class _Kept:
-    """What was learnt of one mirror, for as long as it is not made anew.
-
-    Attributes:
-        moves: How often refs were fetched or pushed by this process; others may write to the mirror
-            as well, so that refs are kept for no longer than until our own next fetch.
-        refs: The refs, and `moves` when they were listed.
-        commits: Commits that are in it.
-        bases: Merge bases of two commits.
-        differences: What differs between two trees.
-        merges: What merging one commit into another would give.
-    """
-
-    def __init__(self) -> None:
-        self.moves = 0
-        self.refs: tuple[int, dict[str, tuple[Sha, Sha]]] = (0, {})
-        self.commits: _Known[Commit] = _Known(10_000)
-        self.bases: _Known[tuple[str, ...]] = _Known(4_000)
-        self.differences: _Known[Difference] = _Known(64)
-        self.merges: _Known[Merged] = _Known(256)
-
-    def refs_now(self) -> dict[str, tuple[Sha, Sha]] | None:
-        """The refs, if they were listed since they were last fetched or pushed."""
-        moves, refs = self.refs
-        return refs if moves and moves == self.moves else None
-
-
-_BLOBS = _Blobs(32 * 1024**2, 256 * 1024)
-_ENTRIES: _Known[tuple[tuple[str, int, str], ...]] = _Known(20_000)
-
 _Changes = dict[str, "bytes | _Changes | None"]
-
-
-class Mirrors:
-    """All mirrors, in one folder with a size bound.
-
-    Args:
-        folder: Where they stand, one each by the forge's number of the repository.
-        most_bytes: The least recently used ones are removed over this.
-    """
-
-    def __init__(self, folder: Path, most_bytes: int = 20 * 1024**3) -> None:
-        self._folder = folder
-        self._most = most_bytes
-        self._mirrors: dict[int, Mirror] = {}
-
-    def of(self, repository_id: int, url: str) -> Mirror:
-        """The mirror of one repository."""
-        mirror = self._mirrors.get(repository_id)
-        if mirror is None or mirror.url != url:
-            mirror = Mirror(self._folder / f"{repository_id}.git", url)
-            self._mirrors[repository_id] = mirror
-        return mirror
-
-    def trim(self) -> list[int]:
-        """Remove the least recently used mirrors over the bound; returns which."""
-        sizes = []
-        for folder in self._folder.glob("*.git"):
-            size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-            sizes.append((folder.stat().st_mtime, size, folder))
-        total = sum(size for _, size, _ in sizes)
-        removed: list[int] = []
-        for _, size, folder in sorted(sizes):
-            if total <= self._most:
-                break
-            with folder.with_suffix(".lock").open("w") as lock:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue  # being fetched: in use after all
-                shutil.rmtree(folder, ignore_errors=True)
-            removed.append(int(folder.stem))
-            total -= size
-        return removed
 
 
 def _too_much(place: Place, problem: str) -> PackageError:

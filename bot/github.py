@@ -340,6 +340,14 @@ class GitHub:
                 break
         return tuple(found)
 
+    async def has_tag(self, name: str) -> bool:
+        """Whether there is a tag of exactly this name."""
+        try:
+            found = await self._get("look for a tag", f"/git/ref/tags/{quote(name)}")
+        except ForgeMissingError:
+            return False
+        return bool(found["ref"] == f"refs/tags/{name}")
+
     async def open_proposal(self, wanted: OpenProposal) -> int:
         """Open a draft pull request and assign it; one that is there already is taken."""
         request = {

@@ -16,12 +16,15 @@ from time import monotonic
 
 from bot import metrics, required
 from bot.forge import Conversation, Forge, PullRequest, Repository, RequiredCheck
-from bot.git import Mirror, Snapshot
+from bot.git import Snapshot
+from bot.git_refs import Scope
 from bot.keys import ProposalKey
 from bot.look_base import Bases, Late
 from bot.look_git import Ground, Read, Reader
+from bot.look_near import Near
 from bot.look_people import People
 from bot.look_tags import Tags
+from bot.mirror import Mirror
 from bot.patience import Patience
 from bot.render import Judge
 from bot.store import TAGS, Adoption, Store
@@ -184,6 +187,7 @@ class Looker:
         self._instance = instance
         self._people = People(repository.id, forge, login)
         self._bases = Bases(repository.id, forge, store)
+        self.near = Near(repository, forge, mirror, store)
         self._patience = Patience()
 
     async def look(
@@ -209,14 +213,15 @@ class Looker:
             alone: Leave out the proposals of other head branches that share the commit.
         """
         since = monotonic() if since is None else since
-        told, _, used = await asyncio.gather(
+        told, _ = await asyncio.gather(
             self._ask(head, numbers, rerun=rerun, publishing=publishing),
-            self._fetch(since),
-            self.store.revisions(self.repository.id),
+            self.near.fetch(self.near.scope(head.repository, head.ref), since),
         )
-        with await asyncio.to_thread(self.mirror.open) as git:
-            baseline = None if adoption.tags is None else frozenset(adoption.tags)
-            tags = Tags(git, self.repository.id, self._keys, used, baseline)
+        bases = {pull.base_ref for pull, _ in told.talks}
+        await self.near.fetch(Scope(frozenset(bases)), since)
+        token = await self.forge.token()
+        with await asyncio.to_thread(self.mirror.open, token, since) as git:
+            tags = Tags(git, self.repository.id, self._keys, {}, adoption.tags)
             reader = Reader(
                 git=git,
                 repository_id=self.repository.id,
@@ -224,8 +229,9 @@ class Looker:
                 keys=self._keys,
                 tags=tags,
             )
-            looked = await self._put_together(reader, head, adoption, told)
+            looked = await self._put_together(reader, head, adoption, told, since)
             await self._index(tags, looked.facts)
+        self.near.saw(head.repository, head.ref, bases, tags.packages)
         if alone:
             return looked
         others, news = await self._share(head, told, adoption, publishing=publishing, since=since)
@@ -286,10 +292,6 @@ class Looker:
             if known is None or (known.target == revision.target and not known.tag):
                 found = replace(revision, proposal=proposals.get(revision.target))
                 await self.store.keep_revision(self.repository.id, package, number, found)
-
-    async def _fetch(self, since: float | None) -> None:
-        with metrics.STEP_SECONDS.labels("fetch").time():
-            await asyncio.to_thread(self.mirror.fetch, await self.forge.token(), since)
 
     async def _ask(
         self, head: Head, numbers: frozenset[int], *, rerun: bool, publishing: bool
@@ -353,6 +355,7 @@ class Looker:
         head: Head,
         adoption: Adoption,
         told: "_Told",
+        since: float,
     ) -> Looked:
         same = head.repository == self.repository.id
         ref = f"refs/heads/{head.ref}"
@@ -364,7 +367,9 @@ class Looker:
             self._checks(late),
             self._push_refused(ref, tip),
             asyncio.to_thread(reader.made_by_us, shown),
-            asyncio.gather(*(self._proposal(reader, *each, told, adoption) for each in told.talks)),
+            asyncio.gather(
+                *(self._proposal(reader, *each, told, adoption, since) for each in told.talks)
+            ),
         )
         found = [
             p for p in proposals if isinstance(p, tuple) and self._after_baseline(p[0], adoption)
@@ -384,7 +389,7 @@ class Looker:
             push_refused=refused,
         )
         if not told.talks and same and tip is not None and facts.is_draft_branch:
-            facts = await self._draft(reader, facts, tip)
+            facts = await self._draft(reader, facts, tip, since)
         return Looked(
             facts,
             {p.number: p.node for p in told.pulls},
@@ -411,18 +416,15 @@ class Looker:
             return True
         return memory.carries_record(p, self.repository.id)
 
-    async def _draft(self, reader: Reader, facts: Facts, tip: Sha) -> Facts:
+    async def _draft(self, reader: Reader, facts: Facts, tip: Sha, since: float) -> Facts:
         """A draft branch without a pull request: what it touches, and its rendering."""
         base = reader.git.ref(f"refs/heads/{facts.default_ref}")
         if base is None:
             return facts
+        ground = Ground(rules=base, base=base)
+        await self.near.look_around(reader, tip, facts.default_ref, ground, since)
         read = await asyncio.to_thread(
-            reader.read,
-            tip,
-            facts.default_ref,
-            Ground(rules=base, base=base),
-            facts.head_ref,
-            0,
+            reader.read, tip, facts.default_ref, ground, facts.head_ref, 0
         )
         if read is None or not read.touched:
             return facts
@@ -447,12 +449,14 @@ class Looker:
         talk: "_Talk",
         told: "_Told",
         adoption: Adoption,
+        since: float,
     ) -> "tuple[Proposal, str | None] | Late | None":
         """One pull request, with what ended at its head; None when git does not have it yet."""
         await self._need(reader.git, pull)
         ground = await self._bases.ground(reader, pull)
         if not isinstance(ground, Ground):
             return ground
+        await self.near.look_around(reader, pull.head, pull.base_ref, ground, since)
         with metrics.STEP_SECONDS.labels("read").time():
             read, reviews = await asyncio.to_thread(
                 reader.read_pull, pull, ground, talk.said.reviews

@@ -201,13 +201,13 @@ class Reader:
             beside.digest(self.git, origin, head, touched),
             effect,
             held.published and self._configures(head, origin, ground, effect),
-            () if held.published or ground.merge else self._elsewhere(head, held.branches),
+            self._elsewhere(head, self.branches(base_ref, ground)),
         )
 
     def _elsewhere(self, head: Sha, branches: Iterable[str]) -> tuple[str, ...]:
         """Branches that packages are published from where this head would have to be approved."""
         found = []
-        for ref in sorted({self.default_branch, *branches}):
+        for ref in sorted(branches):
             tip = self.git.ref(f"refs/heads/{ref}")
             there = tip and self.read(head, ref, Ground(rules=tip, base=tip), "", 0)
             if there and not there.passes:
@@ -257,9 +257,34 @@ class Reader:
     ) -> frozenset[str]:
         """The units of release that differ."""
         known = policy if isinstance(policy, Policy) else Policy()
-        return names.changed_units(
-            differs.packages, known, base_ref, self.default_branch, self.tags.refs
-        )
+        tags = self.tags.refs(differs.packages)
+        return names.changed_units(differs.packages, known, base_ref, self.default_branch, tags)
+
+    def branches(self, base_ref: str, ground: Ground) -> frozenset[str]:
+        """Branches where the head of a proposal would have to be approved as well.
+
+        Those that packages are published from, where its own base is none of them.
+        """
+        held = self._rules(ground.rules, base_ref)
+        if held.published or ground.merge:
+            return frozenset()
+        return frozenset({self.default_branch, *held.branches})
+
+    def packages(self, head: Sha, base_ref: str, ground: Ground) -> set[str]:
+        """Packages whose tags count for a proposal: it changes them, or merging it would."""
+        if not self.git.has(head):
+            return set()
+        tips = [self.git.ref(f"refs/heads/{ref}") for ref in self.branches(base_ref, ground)]
+        grounds = [ground, *(Ground(rules=tip, base=tip) for tip in tips if tip)]
+        return {package for each in grounds for package in self._differing(head, each)}
+
+    def _differing(self, head: Sha, ground: Ground) -> set[str]:
+        found = {*self.git.difference(self._origin(head, ground.base), head).packages}
+        if ground.merge is not None:
+            found |= self.git.difference(ground.base or "", ground.merge).packages.keys()
+        elif ground.base is not None:
+            found |= self.git.merged(ground.base, head).difference.packages.keys()
+        return found
 
     def _touched(
         self,

@@ -3,10 +3,11 @@
 Only a tag with our signed record counts as published by us; every integer tag uses up its number.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.git import Snapshot
+from bot.git_refs import Refs
 from bot.store import Revision
 from lifecycle import names, records
 from lifecycle.names import Sha
@@ -17,7 +18,7 @@ _TAGS = "refs/tags/"
 
 @dataclass(slots=True)
 class Tags:
-    """The release tags of one repository, during one look.
+    """The release tags of the packages that one look is about.
 
     Args:
         git: The mirror, opened.
@@ -25,6 +26,8 @@ class Tags:
         keys: Keys that records may be made with, newest first.
         used: Package to the numbers that were published, as the index knows them.
         baseline: Release tags that were there when the bot came; None when nobody knows.
+        above: Tags, in full spelling, that stand where folders of packages would have to be.
+        packages: Those whose tags were fetched, with those of packages inside them.
     """
 
     git: Snapshot
@@ -32,13 +35,24 @@ class Tags:
     keys: Sequence[bytes]
     used: Mapping[str, Mapping[int, Revision]]
     baseline: frozenset[str] | None
+    above: set[str] = field(default_factory=set)
+    packages: set[str] = field(default_factory=set)
     ours: dict[tuple[str, int], Revision] = field(default_factory=dict)
-    _numbers: dict[str, list[int]] | None = None
+    _listed: dict[str, Refs] = field(default_factory=dict)
+    _numbers: dict[str, list[int]] = field(default_factory=dict)
 
-    @property
-    def refs(self) -> list[str]:
-        """Every tag in full spelling."""
-        return [ref for ref in self.git.refs() if ref.startswith(_TAGS)]
+    def learn(self, packages: Iterable[str], used: Mapping[str, Mapping[int, Revision]]) -> None:
+        """Take in packages whose tags were fetched, and what the index knows of them."""
+        self.used = {**self.used, **used}
+        self.packages |= set(packages)
+
+    def refs(self, packages: Iterable[str]) -> list[str]:
+        """The tags of packages and of packages inside them, in full spelling."""
+        return [ref for package in packages for ref in self._refs(package)]
+
+    def untagged(self, packages: Collection[str]) -> list[str]:
+        """Those of some packages that have no tag at all."""
+        return [p for p in packages if not self.refs([p])]
 
     def tagging(
         self, package: str, merge: Sha | None, *, removed: bool, listed: Iterable[int]
@@ -68,7 +82,7 @@ class Tags:
         number = max([0, *highest]) + 1
         return Tagging(
             number,
-            clash=names.clash(_ref(package, number), self.refs) or "",
+            clash=names.clash(_ref(package, number), {*self.refs([package]), *self.above}) or "",
             foreign=self._foreign_at(package, merge) if merge else self._foreign_last(package),
             missing=() if merge else self._missing(package, ledger),
             listed=ledger,
@@ -81,15 +95,13 @@ class Tags:
         return Tagging(number, lost=self._lost(package, number), tag=known.tag)
 
     def _lost(self, package: str, number: int) -> Lost:
-        if _ref(package, number) not in self.git.refs():
-            return Lost.GONE
-        return Lost.REPLACED
+        return Lost.REPLACED if self._named(package, number) else Lost.GONE
 
     def _missing(self, package: str, ledger: frozenset[int]) -> tuple[str, ...]:
         """Earlier revisions that we published, and whose tags are gone or replaced."""
         found = []
         for number, known in sorted(self.used.get(package, {}).items()):
-            here = self.git.refs().get(_ref(package, number))
+            here = self._named(package, number)
             same = here is not None and (
                 here[0] == known.tag if known.tag else here[1] == known.target
             )
@@ -115,13 +127,27 @@ class Tags:
         return ()
 
     def _at(self, package: str, number: int) -> Sha | None:
-        return self.git.ref(_ref(package, number))
+        named = self._named(package, number)
+        return named[1] if named else None
+
+    def _named(self, package: str, number: int) -> tuple[Sha, Sha] | None:
+        """The object that a tag names, and the commit behind it; None when it is not there."""
+        return self._refs(package).get(_ref(package, number))
+
+    def _refs(self, package: str) -> Refs:
+        """The tags of a package and of packages inside it."""
+        if package not in self._listed:
+            self._listed[package] = self.git.refs(f"{_TAGS}{package}".rstrip("/"))
+        return self._listed[package]
 
     def _is_ours(self, package: str, number: int) -> bool:
         """Whether a tag carries the record that we make for exactly this revision."""
         if (package, number) in self.ours:
             return True
-        sha, target = self.git.refs()[_ref(package, number)]
+        named = self._named(package, number)
+        if named is None:
+            return False
+        sha, target = named
         message = self.git.tag_message(sha, target)
         if message is None or not self.git.has(target):
             return False
@@ -140,15 +166,9 @@ class Tags:
 
     def _of(self, package: str) -> list[int]:
         """The numbers of a package that are tagged, rising."""
-        if self._numbers is None:
-            self._numbers = {}
-            for ref in self.refs:
-                parsed = names.parse_tag(ref)
-                if parsed is not None:
-                    self._numbers.setdefault(parsed[0], []).append(parsed[1])
-            for numbers in self._numbers.values():
-                numbers.sort()
-        return self._numbers.get(package, [])
+        if package not in self._numbers:
+            self._numbers[package] = [*names.revisions(package, self.refs([package]))]
+        return self._numbers[package]
 
 
 def _ref(package: str, number: int) -> str:

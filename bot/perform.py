@@ -16,8 +16,9 @@ import structlog
 
 from bot import keys, metrics
 from bot.forge import Forge, MergeOutcome
-from bot.git import GitRefusedError, Mirror, Pushed, RefUpdate, Signature
+from bot.git import Signature
 from bot.look import Looked
+from bot.mirror import GitRefusedError, Mirror, Pushed, RefUpdate
 from bot.render import Judge
 from bot.store import TAGS, Refusal, Revision, Store
 from lifecycle import names, records

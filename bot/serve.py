@@ -13,10 +13,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot import keys, logs, tasks, web
 from bot.controller import Controller
-from bot.git import Mirrors
 from bot.git_process import check_version
 from bot.github import GitHubApp
 from bot.http_server import listening
+from bot.mirror import Mirrors
 from bot.own_runner import own_runner
 from bot.postgres import EmbeddedPostgres, PostgresError
 from bot.ready import Check, Readiness

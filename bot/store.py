@@ -50,6 +50,9 @@ TURN = 6.0
 TAGS = "tags"
 """Stands for the base where the forge refused the tags of a merge result, and no merge."""
 
+PAGE = 2_000
+"""Rows that are read at once where there may be many."""
+
 MOST_TIPS = 50
 """Tips of one base branch that are kept."""
 
@@ -122,7 +125,7 @@ class Adoption:
     installed_at: datetime
     installation: int
     drafts: Mapping[str, str]
-    tags: Sequence[str] | None = None
+    tags: frozenset[str] | None = None
     gone: datetime | None = None
     highest: int | None = None
     open: Sequence[int] = ()
@@ -486,7 +489,7 @@ class Store:
             " FROM adoption WHERE repository = %(id)s",
             {"id": repository_id},
         )
-        return Adoption(*rows[0]) if rows else None
+        return _adoption(rows[0]) if rows else None
 
     async def adopt(
         self,
@@ -513,7 +516,7 @@ class Store:
                 "open": Jsonb(list(open_numbers)),
             },
         )
-        return Adoption(*row)
+        return _adoption(row)
 
     async def rename(self, repository: Adopted) -> None:
         """Keep the name and the installation by which a repository is reached now."""
@@ -618,17 +621,35 @@ class Store:
             },
         )
 
-    async def revisions(self, repository_id: int) -> dict[str, dict[int, Revision]]:
-        """Package to the numbers that were published."""
+    async def revisions(
+        self, repository_id: int, packages: Iterable[str]
+    ) -> dict[str, dict[int, Revision]]:
+        """Package to the numbers that were published, for some packages."""
         rows = await self._ask(
             "SELECT package, number, target, tag, proposal, shown FROM revision"
-            " WHERE repository = %(id)s",
-            {"id": repository_id},
+            " WHERE repository = %(id)s AND package = ANY (%(packages)s)",
+            {"id": repository_id, "packages": list(packages)},
         )
         found: dict[str, dict[int, Revision]] = {}
         for package, number, *rest in rows:
             found.setdefault(package, {})[number] = Revision(*rest)
         return found
+
+    async def all_revisions(self, repository_id: int) -> AsyncIterator[tuple[str, int, Revision]]:
+        """Every revision that was published, package by package, a page at a time."""
+        last: tuple[str, int] = ("", 0)
+        while True:
+            rows = await self._ask(
+                "SELECT package, number, target, tag, proposal, shown FROM revision"
+                " WHERE repository = %(id)s AND (package, number) > (%(package)s, %(number)s)"
+                " ORDER BY package, number LIMIT %(most)s",
+                {"id": repository_id, "package": last[0], "number": last[1], "most": PAGE},
+            )
+            for package, number, *rest in rows:
+                yield package, number, Revision(*rest)
+            if len(rows) < PAGE:
+                return
+            last = rows[-1][0], rows[-1][1]
 
     async def show_revision(
         self, repository_id: int, package: str, number: int, shown: str
@@ -1013,6 +1034,12 @@ async def _migrate(connection: psycopg.AsyncConnection[TupleRow]) -> int:
         await connection.execute(step)
         await connection.execute("INSERT INTO migration VALUES (%s)", [number])
     return len(STEPS) - done
+
+
+def _adoption(row: TupleRow) -> Adoption:
+    adopted, installed, installation, drafts, tags, *rest = row
+    known = None if tags is None else frozenset(tags)
+    return Adoption(adopted, installed, installation, drafts, known, *rest)
 
 
 def _unreachable(error: Exception) -> StoreError:

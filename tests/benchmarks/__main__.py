@@ -1,16 +1,17 @@
-"""All measurements, or those that are named: `python -m tests.benchmarks [publish latency …]`."""
+"""All measurements, or those that are named: `python -m tests.benchmarks publish growth=20x100`."""
 
 import os
 import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from bot import logs
-from tests.benchmarks import door, latency, packages, publish, render, runner, webhooks
+from tests.benchmarks import door, growth, latency, packages, publish, render, runner, webhooks
 
-ALL = {
+ALL: Mapping[str, Callable[..., None]] = {
     "webhooks": webhooks.run,
     "door": door.run,
     "publish": publish.run,
@@ -18,6 +19,7 @@ ALL = {
     "runner": runner.run,
     "render": render.run,
     "packages": packages.run,
+    "growth": growth.run,
 }
 
 
@@ -57,14 +59,15 @@ def _first_line(command: list[str]) -> str:
 def main() -> int:
     """Run what is named, or everything; 2 when there is no such measurement."""
     wanted = sys.argv[1:] or list(ALL)
-    unknown = [name for name in wanted if name not in ALL]
+    unknown = [name for name in wanted if name.partition("=")[0] not in ALL]
     if unknown:
         print(f"There is no {', '.join(unknown)}; there are {', '.join(ALL)}.", file=sys.stderr)
         return 2
     logs.configure()
     for name in wanted:
         print(f"## {name}\n\n{machine()}\n", flush=True)
-        ALL[name]()
+        part, _, argument = name.partition("=")
+        ALL[part](*filter(None, [argument]))
         sys.stdout.flush()
     return 0
 

@@ -197,8 +197,18 @@ class Stage:
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
-    """Everything, started and at rest; all of it ends with the block."""
+def stage(
+    fill: Callable[[World], None] = lambda _: None,
+    ready: Callable[[World], None] = lambda _: None,
+    patience: float = 30.0,
+) -> Iterator[Stage]:
+    """Everything, started and at rest; all of it ends with the block.
+
+    Args:
+        fill: Called before the bot starts.
+        ready: Called when it has made its tables.
+        patience: Seconds that it may take to come to rest.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="porchbot-bench-")))
         postgres = stack.enter_context(EmbeddedPostgres())
@@ -206,7 +216,10 @@ def stage() -> Iterator[Stage]:
         address = f"unix:{folder / 'runner.sock'}"
         stack.enter_context(_runner(address))
         made = stack.enter_context(world(folder, url, address))
+        made.patience = patience
+        fill(made)
         made.start_bot_process()
+        ready(made)
         made.rests()
         yield Stage(made)
 

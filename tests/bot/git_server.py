@@ -5,6 +5,7 @@ It is no forge: it knows one token, and does as it is told for the next requests
 
 import base64
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ class Remote:
         url: Its address.
         failing: Status that requests are answered with; 0 while they are served.
         requests: Paths asked for.
+        told: Refs that it has told of, each time it was asked for some.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,6 +32,7 @@ class Remote:
         self.url = ""
         self.failing = 0
         self.requests: list[str] = []
+        self.told: list[str] = []
         self.git("init", "--quiet", "--bare", "--initial-branch=main", ".")
         self.git("config", "http.receivepack", "true")
         self.git("config", "uploadpack.allowAnySHA1InWant", "true")
@@ -111,6 +114,12 @@ class Remote:
         path.chmod(0o755)
 
 
+def _told(body: bytes) -> list[str]:
+    """The refs in an answer to `ls-refs`, or in what a push is told first; none in any other."""
+    lines = re.findall(rb"(?m)^[0-9a-f]{4}(?:[0-9a-f]{40}) (refs/[^\0\n ]+)", body)
+    return [line.decode("utf-8", "surrogateescape") for line in lines]
+
+
 @contextmanager
 def serve(folder: Path) -> Iterator[Remote]:
     """A new, empty repository over HTTP."""
@@ -160,6 +169,7 @@ def serve(folder: Path) -> Iterator[Remote]:
                 },
             )
             head, _, body = done.stdout.partition(b"\r\n\r\n")
+            remote.told += _told(body)
             fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
             self.send_response(int(fields.pop("Status", "200").split()[0]))
             for name, value in fields.items():

@@ -9,9 +9,9 @@ import pytest
 
 from bot.controller import GONE_TRIES, Controller
 from bot.forge import ForgeMissingError, ForgeRefusedError, Installation, Repository
-from bot.git import Mirrors
 from bot.github import GitHubApp
 from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
+from bot.mirror import Mirrors
 from bot.render import Judge
 from bot.store import Delivered, Store
 from bot.work import Failed, Settled, Work

@@ -15,8 +15,9 @@ from uuid import uuid4
 
 import pytest
 
-from bot.git import GitRefusedError, Mirror, Mirrors, Pushed, RefUpdate, Signature
+from bot.git import Signature
 from bot.git_process import GitBusyError, MissingObjectError, authorised, run
+from bot.mirror import GitRefusedError, Mirror, Mirrors, Pushed, RefUpdate
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from lifecycle.names import Ref
@@ -119,7 +120,7 @@ def test_fetches_asked_for_at_once_are_one(remote: Remote, mirror: Mirror) -> No
 def test_two_processes_fetch_into_one_mirror(remote: Remote, mirror: Mirror) -> None:
     remote.commit(FILES, ref=MAIN)
     script = (
-        "import sys; from pathlib import Path; from bot.git import Mirror;"
+        "import sys; from pathlib import Path; from bot.mirror import Mirror;"
         "mirror = Mirror(Path(sys.argv[1]), sys.argv[2]);"
         "[mirror.fetch(sys.argv[3]) for _ in range(5)]"
     )
@@ -507,7 +508,7 @@ def test_a_push_over_what_was_fetched_meanwhile_asks_for_a_fetch(
     mirror.fetch(TOKEN)
     with mirror.open() as git:
         ours = git.write_commit(seen, {"net/core/a.yaml": b"a: 2\n"}, WHO, WHEN, lambda _: "ours")
-    take_over = Mirror._take_over
+    take_over = Mirror.take_over
     theirs = ""
 
     def late(self: Mirror, updates: Sequence[RefUpdate]) -> None:
@@ -516,7 +517,7 @@ def test_a_push_over_what_was_fetched_meanwhile_asks_for_a_fetch(
         self.fetch(TOKEN)
         take_over(self, updates)
 
-    monkeypatch.setattr(Mirror, "_take_over", late)
+    monkeypatch.setattr(Mirror, "take_over", late)
     assert mirror.push(TOKEN, [RefUpdate(DRAFT, seen, ours)]) is Pushed.DONE
 
     assert _mirrored(mirror) == {DRAFT: theirs}

@@ -6,7 +6,7 @@ import pytest
 
 from bot import git_process
 from bot.difference import Difference, Entries, differ
-from bot.git import Mirror
+from bot.mirror import Mirror
 from tests.bot.git_server import Remote
 
 Files = dict[str, bytes | str]

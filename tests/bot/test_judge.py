@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.git import Mirror, Snapshot
+from bot.git import Snapshot
+from bot.mirror import Mirror
 from bot.render import MOVED_AFTER, Judge
 from fnrunner.run import Outcome
 from lifecycle.facts import Version

@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 
 from bot.forge import Forge, ForgeMissingError, PullRequest
-from bot.git import Mirror
 from bot.look_base import Bases, Late, RulesTold
 from bot.look_git import Ground, Reader
 from bot.look_tags import Tags
+from bot.mirror import Mirror
 from bot.store import Store
 from lifecycle.access import Person
 from lifecycle.merges import Doubt, Move

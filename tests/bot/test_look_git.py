@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.git import Mirror, Signature, Snapshot
+from bot.git import Signature, Snapshot
 from bot.look_git import Ground, Reader
 from bot.look_tags import Tags
+from bot.mirror import Mirror
 from bot.store import Revision
 from lifecycle import records
 from lifecycle.facts import Touched
@@ -293,6 +294,7 @@ def tagging(remote: Remote, merge: str, **used: Revision) -> Tagging:
     known = {int(name[1:]): revision for name, revision in used.items()}
     with opened(remote) as git:
         tags = reader(git, {"net/core": known}).tags
+        tags.above |= {f"refs/tags/{f}" for f in ("net", "net/core") if git.ref(f"refs/tags/{f}")}
         merged = Sha(merge) if merge else None
         return tags.tagging("net/core", merged, removed=False, listed=())
 

@@ -276,7 +276,7 @@ async def test_the_index(store: Store) -> None:
     at = datetime(2026, 11, 20, tzinfo=UTC)
     tags = ["refs/tags/a/v1"]
     drafts = {"drafts/a/v1": "aaa"}
-    baseline = Adoption(at, REPOSITORY.installed_at, 3, drafts, tags, None, 8, [5, 7])
+    baseline = Adoption(at, REPOSITORY.installed_at, 3, drafts, frozenset(tags), None, 8, [5, 7])
 
     assert await store.adoption(1) is None
     adopted = await store.adopt(REPOSITORY, at, drafts, tags, highest=8, open_numbers=[5, 7])
@@ -288,7 +288,7 @@ async def test_the_index(store: Store) -> None:
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-NUMBERED = Adoption(NOON, NOON, 3, {}, [], None, 8, [5, 7])
+NUMBERED = Adoption(NOON, NOON, 3, {}, frozenset(), None, 8, [5, 7])
 MERGED_BEFORE: dict[str, tuple[int, bool]] = {
     "closed when the bot came": (6, True),
     "the newest, closed when the bot came": (8, True),
@@ -322,10 +322,10 @@ async def test_revisions_keep_the_tag_that_was_made(store: Store) -> None:
     await store.keep_revision(1, "net/core", 1, Revision("aaa", "tag2", 8))
     await store.keep_revision(1, "net/core", 1, Revision("bbb", "tag3", 9))
 
-    assert await store.revisions(1) == {"net/core": {1: made}}
+    assert await store.revisions(1, ["net/core"]) == {"net/core": {1: made}}
     await store.show_revision(1, "net/core", 1, "none")
-    assert (await store.revisions(1))["net/core"][1].shown == "none"
-    assert await store.revisions(2) == {}
+    assert (await store.revisions(1, ["net/core"]))["net/core"][1].shown == "none"
+    assert await store.revisions(2, ["net/core"]) == {}
 
 
 async def test_tips_are_told_newest_first(store: Store) -> None:

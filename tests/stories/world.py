@@ -109,6 +109,8 @@ class World:
     people: Mapping[str, Person]
     environment: dict[str, str]
     port: int
+    patience: float = 30.0
+    """Seconds that the bot may take to come to rest."""
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None
     _thread: threading.Thread | None = None
@@ -193,6 +195,11 @@ class World:
             self._process.stdin.close()
         self._process = None
 
+    @property
+    def bot_pid(self) -> int:
+        """The number of the bot's process; 0 when it has none of its own."""
+        return self._process.pid if self._process else 0
+
     def _ready(self) -> bool | None:
         import httpx
 
@@ -204,7 +211,7 @@ class World:
 
     # --- rest ---
 
-    def rests(self, seconds: float = 30) -> None:
+    def rests(self) -> None:
         """Wait until no webhook is under way and no key has work that is due."""
         import psycopg
 
@@ -219,7 +226,7 @@ class World:
                 return bool(row and row[0] == 0) or None
 
             for _ in range(2):
-                wait_for("the bot to rest", quiet, seconds)
+                wait_for("the bot to rest", quiet, self.patience)
 
     def sweep(self) -> None:
         """Wake everything, as the timer does."""

@@ -1,0 +1,140 @@
+"""Repositories with many packages, release tags and proposals, made quickly for measurements.
+
+Everything goes in by two streams for `git fast-import`, and the tags end as packed refs, as on a
+forge that was there for years. The tags are ours: they carry our record, and the index knows them.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+
+from bot.sandbox.git import environment
+from lifecycle import names, records
+from tests.stories.world import CONFIG, World, keys, package, resized
+
+_WHO = "owner <owner@users.example> 1700000000 +0000"
+
+
+def name(number: int) -> str:
+    """The path of a package: fifty areas, each with its share."""
+    return f"area-{number % 50:02}/package-{number:05}"
+
+
+def fill(made: World, packages: int, tags: int, proposals: int) -> None:
+    """Give a repository its packages and tags, and open pull requests; the bot does not run yet.
+
+    Each commit of `main` releases every package once, so that there are as many as revisions of
+    one package.
+
+    Args:
+        made: The world; what its repository held is replaced.
+        packages: How many.
+        tags: How many in all; each package has the same share.
+        proposals: Open pull requests, each of a package of its own, in draft state.
+    """
+    state, repository = made.forge.state, made.repository
+    folder = Path(state.store.path(repository.id))  # type: ignore[attr-defined] # a BareStore
+    rounds = max(1, tags // packages)
+    _fast_import(folder, _commits(packages, rounds, proposals))
+    _fast_import(folder, _tags(folder, repository.id, packages, rounds))
+    _git(folder, "pack-refs", "--all", "--prune")
+    with state.lock:
+        git = state.git(repository)
+        repository.refs, repository.default_branch = git.refs(), "main"
+        author = state.user("author")
+        for number in range(proposals):
+            branch = f"drafts/{name(number)}/w"
+            title = f"Change {name(number)}"
+            state.pulls.open(repository, author, title=title, head=branch, base="main", draft=True)
+
+
+def index(made: World) -> None:
+    """Let the index of the bot know every revision, as after years."""
+    state, repository = made.forge.state, made.repository
+    folder = Path(state.store.path(repository.id))  # type: ignore[attr-defined] # a BareStore
+    fields = "%(refname)%00%(objectname)%00%(*objectname)"
+    listed = _git(folder, "for-each-ref", f"--format={fields}", "refs/tags")
+    with (
+        psycopg.connect(made.environment["DATABASE_URL"]) as database,
+        database.cursor() as cursor,
+        cursor.copy("COPY revision (repository, package, number, target, tag) FROM STDIN") as copy,
+    ):
+        for line in listed.splitlines():
+            ref, tag, target = line.split("\0")
+            parsed = names.parse_tag(ref)
+            if parsed is not None:
+                copy.write_row((repository.id, *parsed, target, tag))
+    with psycopg.connect(made.environment["DATABASE_URL"], autocommit=True) as database:
+        database.execute("ANALYZE")
+
+
+def _commits(packages: int, rounds: int, proposals: int) -> Iterator[str]:
+    yield f"reset refs/heads/main\n{_commit('main', 1, 'Begin')}"
+    yield "deleteall\n" + _file(".porchbot.yaml", CONFIG)
+    for number in range(packages):
+        yield from (_file(path, text) for path, text in package(name(number)).items())
+    for turn in range(2, rounds + 1):
+        yield f"{_commit('main', turn, f'Release {turn}')}from :{turn - 1}\n"
+        for number in range(packages):
+            yield from (_file(path, text) for path, text in resized(name(number), turn).items())
+    for number in range(proposals):
+        branch = f"drafts/{name(number)}/w"
+        yield f"{_commit(branch, rounds + 1 + number, 'Change')}from :{rounds}\n"
+        yield from (_file(path, text) for path, text in resized(name(number), "0").items())
+
+
+def _tags(folder: Path, repository: int, packages: int, rounds: int) -> Iterator[str]:
+    key = records.derive_key(keys()[0].encode())
+    line = _git(folder, "rev-list", "--reverse", "--first-parent", "main").split()
+    for turn, commit in enumerate(line, 1):
+        listed = _git(folder, "ls-tree", "-r", "-d", "--format=%(path) %(objectname)", commit)
+        trees = dict(row.split(" ") for row in listed.splitlines())
+        for number in range(packages):
+            path = name(number)
+            text = records.mark_tag(
+                f"{names.spelled(path, turn)}\n",
+                key,
+                repository_id=repository,
+                package=path,
+                revision=turn,
+                commit=commit,
+                tree=trees[path],
+            )
+            yield f"tag {names.spelled(path, turn)}\nfrom {commit}\ntagger {_WHO}\n{_data(text)}"
+
+
+def _commit(branch: str, mark: int, subject: str) -> str:
+    return f"commit refs/heads/{branch}\nmark :{mark}\ncommitter {_WHO}\n{_data(subject)}"
+
+
+def _file(path: str, text: str) -> str:
+    return f"M 100644 inline {path}\n{_data(text)}"
+
+
+def _data(text: str) -> str:
+    return f"data {len(text.encode())}\n{text}\n"
+
+
+def _fast_import(folder: Path, stream: Iterator[str]) -> None:
+    command = ["git", "fast-import", "--quiet", "--force"]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(folder.parent), stdin=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.writelines(stream)
+        process.stdin.close()
+        if process.wait():
+            raise RuntimeError("git fast-import failed")
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", *arguments],
+        cwd=folder,
+        env=environment(folder.parent),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
