@@ -210,8 +210,13 @@ class Forge(Protocol):
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
         """What the branch's rules require before a merge."""
 
-    async def role(self, login: str) -> Role:
-        """A person's role in the repository, now."""
+    async def role(self, login: str, account: int) -> Role:
+        """A person's role in the repository, now; none where the login is another account's.
+
+        Args:
+            login: As the person is called.
+            account: The forge's number of the person; 0 where that is not known.
+        """
 
     async def commits(self, number: int) -> tuple[MadeBy, ...]:
         """The commits of a pull request with who made them, at most 250."""

@@ -293,14 +293,14 @@ class GitHub:
             RequiredCheck(str(check["context"]), _pinned(check.get("app_id"))) for check in checks
         }
 
-    async def role(self, login: str) -> Role:
+    async def role(self, login: str, account: int) -> Role:
         """A person's role; nobody's when the forge knows no such collaborator."""
         path = f"/collaborators/{quote(login, safe='')}/permission"
         try:
             data = await self._get("read a person's role", path)
         except ForgeMissingError:
             return Role.NONE
-        return Role.read(str(data["permission"]), str(data.get("role_name") or ""))
+        return github_people.role_of(data, account)
 
     async def commits(self, number: int) -> tuple[MadeBy, ...]:
         """The commits of a pull request with who made them."""
@@ -528,6 +528,7 @@ def _move(data: JSONObject) -> Move:
         before=Sha(data["before"]),
         after=Sha(data["after"]),
         actor=str((data["actor"] or {}).get("login", "")),
+        account=int((data["actor"] or {}).get("id") or 0),
         at=_time(data["timestamp"]),
         kind=str(data["activity_type"]),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lifecycle.access import Role
 from lifecycle.authors import MadeBy, coauthors
 from lifecycle.names import Sha
 
@@ -13,20 +14,43 @@ _FORGE = "web-flow"
 def made_by(listed: Sequence[Mapping[str, Any]]) -> tuple[MadeBy, ...]:
     """Who made each of the commits of a pull request."""
     accounts = {
-        str(data["commit"][role]["email"]).lower(): str(data[role]["login"])
+        str(data["commit"][role]["email"]).lower(): (str(data[role]["login"]), _number(data[role]))
         for data in listed
         for role in ("author", "committer")
         if data[role] and data["commit"][role]
     }
-    return tuple(
-        MadeBy(
-            sha=Sha(data["sha"]),
-            author=_login(data["author"]),
-            committer=_committer(data),
-            coauthors=coauthors(str(data["commit"]["message"]), accounts),
-        )
-        for data in listed
+    return tuple(_made_by(data, accounts) for data in listed)
+
+
+def _made_by(data: Mapping[str, Any], accounts: Mapping[str, tuple[str, int]]) -> MadeBy:
+    committer = _committer(data)
+    others = coauthors(str(data["commit"]["message"]), accounts)
+    roles = ("author", "committer") if committer else ("author",)
+    return MadeBy(
+        sha=Sha(data["sha"]),
+        author=_login(data["author"]),
+        committer=committer,
+        coauthors=frozenset(login for login, _ in others),
+        accounts=frozenset(number for _, number in others)
+        | {_number(data[role]) for role in roles},
     )
+
+
+def role_of(data: Mapping[str, Any], account: int) -> Role:
+    """The role that an answer about a login tells; none when that is another account by now.
+
+    Args:
+        data: GitHub's answer.
+        account: Whose role was asked for; 0 where that is not known.
+    """
+    if account and _number(data.get("user")) not in (0, account):
+        return Role.NONE
+    return Role.read(str(data["permission"]), str(data.get("role_name") or ""))
+
+
+def _number(account: Mapping[str, Any] | None) -> int:
+    """The number of an account, which stays when its login changes; 0 where it is not told."""
+    return int(account.get("id") or 0) if account else 0
 
 
 def _login(account: Mapping[str, Any] | None) -> str | None:

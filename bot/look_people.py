@@ -8,6 +8,7 @@ from datetime import datetime
 from bot.forge import Forge, ForgeRefusedError, HeadChange, PullRequest
 from bot.look_git import Reader
 from lifecycle import answers, memory
+from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, same_people, wrote
 from lifecycle.events import Approval
 from lifecycle.facts import Proposal, ReviewState
@@ -54,21 +55,31 @@ class People:
             changes: Changes of its head branch that the conversation tells.
         """
         remembered = memory.read(p, self._repository_id)
-        asking = {c.author.login for c, _ in answers.pending(p, remembered)}
-        approving = {who for who, w in remembered.words.items() if isinstance(w, Approval)}
-        reviewing = {r.author.login for r in p.reviews if r.state is not ReviewState.DISMISSED}
-        people = sorted(asking | approving | reviewing if p.ours else asking)
+        people = {c.author.login: c.author.id for c, _ in answers.pending(p, remembered)}
+        if p.ours:
+            words = remembered.words.items()
+            people |= {who: w.account for who, w in words if isinstance(w, Approval)}
+            reviews = latest_reviews(p).items()
+            people |= {
+                who: r.author.id for who, r in reviews if r.state is not ReviewState.DISMISSED
+            }
         if not people:
             return p
         written, roles = await asyncio.gather(
-            self._who_wrote(git, pull, p.head_mark, people),
-            asyncio.gather(*(self._forge.role(login) for login in people)),
+            self._who_wrote(git, pull, p.head_mark, sorted(people)),
+            asyncio.gather(*(self._forge.role(*person) for person in people.items())),
+        )
+        opened = frozenset({p.author.id} if p.authors else ())
+        authors = Authors(
+            p.authors | written.authors.logins,
+            written.authors.known,
+            written.authors.accounts | opened - {0},
         )
         return replace(
             p,
             roles=dict(zip(people, roles, strict=True)),
-            authors=same_people(p.authors | written.authors.logins, people),
-            authors_known=written.authors.known,
+            authors=same_people(authors, people),
+            authors_known=authors.known,
             head_at=came_to(pull.head, written.pushes, changes),
             reviews=tuple(
                 replace(r, head_at=came_to(r.head, written.pushes, changes, by=r.at))

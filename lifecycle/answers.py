@@ -376,6 +376,7 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
             return turn.refuse(messages.head_moved(p.head))
     approval = Approval(
         person=comment.author.login,
+        account=comment.author.id,
         head=p.merge_commit if after_merge and p.merge_commit else p.head,
         trees=events.content(p.trees if after_merge else p.head_trees),
         digest=p.digest,
@@ -444,8 +445,10 @@ def _approves(scene: _Scene, turn: _Turn) -> bool:
 
 def _take_back(scene: _Scene, turn: _Turn) -> _Turn:
     comment = scene.comment
-    who = comment.author.login
-    return turn.cause(TakenBack(person=who, at=comment.at, comment=comment.id))
+    who = comment.author
+    return turn.cause(
+        TakenBack(person=who.login, account=who.id, at=comment.at, comment=comment.id)
+    )
 
 
 def _render(scene: _Scene, turn: _Turn) -> _Turn:

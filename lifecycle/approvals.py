@@ -112,6 +112,7 @@ def bind(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
     return [
         Approval(
             person=review.author.login,
+            account=review.author.id,
             at=review.at,
             review=review.id,
             head=review.head,
@@ -149,6 +150,7 @@ def fell(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
             found.append(
                 Fell(
                     person=word.person,
+                    account=word.account,
                     at=word.at,
                     comment=word.comment,
                     review=word.review,
@@ -161,8 +163,9 @@ def fell(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
 def latest_reviews(proposal: Proposal) -> dict[str, Review]:
     """Each person's last verdict; a dismissal ends the one it dismissed."""
     latest: dict[str, Review] = {}
+    logins = proposal.logins
     for review in proposal.reviews:
-        latest[review.author.login] = review
+        latest[logins.get(review.author.id, review.author.login)] = review
     return latest
 
 

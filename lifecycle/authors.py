@@ -31,12 +31,14 @@ class MadeBy:
         author: Login; None where the forge knows no account.
         committer: Login; None where the forge knows no account, "" for the forge itself.
         coauthors: Logins that its trailers name; addresses without an account are left out.
+        accounts: The forge's numbers of all of these, as far as it tells.
     """
 
     sha: Sha
     author: str | None
     committer: str | None
     coauthors: frozenset[str] = frozenset()
+    accounts: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,12 @@ class Authors:
     Attributes:
         logins: Everybody who wrote or pushed a part of it.
         known: The forge knows the author, committer and pusher of everything.
+        accounts: The forge's numbers of them, as far as it tells: these stay when logins change.
     """
 
     logins: frozenset[str]
     known: bool
+    accounts: frozenset[int] = frozenset()
 
 
 def wrote(
@@ -86,7 +90,9 @@ def wrote(
         and all(m.actor and m.actor not in _ANYBODYS for m in pushed)
         and any(m.after.strip("0") and m.actor not in ("", login) for m in moves)
     )
-    return Authors(frozenset(person for person in people if person) - {login}, known)
+    accounts = {a for c in made for a in c.accounts} | {m.account for m in pushed}
+    logins = frozenset(person for person in people if person) - {login}
+    return Authors(logins, known, frozenset(accounts - {0}))
 
 
 def _updates(move: Move, updates: Mapping[Sha, Sha]) -> bool:
@@ -100,31 +106,44 @@ def _updates(move: Move, updates: Mapping[Sha, Sha]) -> bool:
 _COAUTHOR = re.compile(
     r"^[ \t]*co-authored-by[ \t]*:[^<\n]*<([^<>\n]+)>[ \t\r]*$", re.IGNORECASE | re.MULTILINE
 )
-_NOREPLY = re.compile(r"(?:[0-9]+\+)?([A-Za-z0-9][A-Za-z0-9_.-]*(?:\[bot\])?)@users\.noreply\..+")
+_NOREPLY = re.compile(
+    r"(?:([0-9]{1,18})\+)?([A-Za-z0-9][A-Za-z0-9_.-]*(?:\[bot\])?)@users\.noreply\..+"
+)
 
 MOST_COAUTHORS = 100
 """Trailers of one commit that are read; a message can hold thousands."""
 
 
-def coauthors(message: str, accounts: Mapping[str, str]) -> frozenset[str]:
-    """Read the co-authors of a commit that have an account.
+def coauthors(message: str, accounts: Mapping[str, tuple[str, int]]) -> frozenset[tuple[str, int]]:
+    """Read the co-authors of a commit that have an account: logins, and the forge's numbers.
 
     Args:
         message: The commit's.
-        accounts: Address in lower case to login, as far as the forge told.
+        accounts: Address in lower case to login and number, as far as the forge told.
     """
-    found: set[str] = set()
+    found: set[tuple[str, int]] = set()
     for match in list(_COAUTHOR.finditer(message))[:MOST_COAUTHORS]:
         address = match[1].strip()
         private = _NOREPLY.fullmatch(address)
-        login = accounts.get(address.lower(), private[1] if private else "")
-        if login:
-            found.add(login)
+        if address.lower() in accounts:
+            found.add(accounts[address.lower()])
+        elif private:
+            found.add((private[2], int(private[1] or 0)))
     return frozenset(found)
 
 
-def same_people(authors: Iterable[str], people: Sequence[str]) -> frozenset[str]:
-    """The authors, with the logins of people as these are spelled: forges ignore case in names."""
-    wrote_it = list(authors)
-    folded = {author.casefold() for author in wrote_it}
-    return frozenset(wrote_it) | {person for person in people if person.casefold() in folded}
+def same_people(authors: Authors, people: Mapping[str, int]) -> frozenset[str]:
+    """The authors, with the logins of people as these are spelled now.
+
+    Forges ignore case in names, and whoever changes theirs keeps the number of the account.
+
+    Args:
+        authors: Who wrote it.
+        people: Logins of those whose word matters to their numbers; 0 where it is not known.
+    """
+    folded = {author.casefold() for author in authors.logins}
+    return authors.logins | {
+        login
+        for login, account in people.items()
+        if login.casefold() in folded or (account and account in authors.accounts)
+    }

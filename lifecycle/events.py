@@ -63,7 +63,9 @@ class Approval:
     """One person's approval, and what it binds to (docs/design.md, "Approvals").
 
     Attributes:
-        person: Login.
+        person: Login, as it was then.
+        account: The forge's number of the person, which stays through renames; 0 where an older
+            version of the bot did not keep it. As in all words about approval.
         at: When it was given.
         comment: Number of the `/approve` comment; 0 for a native review.
         review: Number of the native review; 0 for a comment.
@@ -75,6 +77,7 @@ class Approval:
     """
 
     person: str
+    account: int = 0
     at: datetime
     comment: int = 0
     review: int = 0
@@ -90,6 +93,7 @@ class TakenBack:
     """A person's approvals up to here are taken back, by `/unapprove` or `/reject`."""
 
     person: str
+    account: int = 0
     at: datetime
     comment: int
 
@@ -108,6 +112,7 @@ class Fell:
 
     Attributes:
         person: Who gave it.
+        account: As in the approval.
         at: When it was given.
         comment: As in the approval.
         review: As in the approval.
@@ -115,6 +120,7 @@ class Fell:
     """
 
     person: str
+    account: int = 0
     at: datetime
     comment: int = 0
     review: int = 0
@@ -226,6 +232,8 @@ Event = (
 Log = frozenset[Event]
 """Everything decided about one proposal, in no order."""
 
+_NOBODY: Mapping[int, str] = {}
+
 EVER = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 """Before all that happens at a forge."""
 
@@ -262,12 +270,35 @@ def order(event: Event) -> Order:
             return (EVER, 0, 0, 0, text)
 
 
-def words(log: Iterable[Event]) -> dict[str, Word]:
-    """Each person's last word about approval."""
+def words(log: Iterable[Event], logins: Mapping[int, str] = _NOBODY) -> dict[str, Word]:
+    """Each person's last word about approval, by login.
+
+    A person is an account, whatever its login was or is: who changes it is no second approver. What
+    is kept without an account is of whoever has that login, until that one is heard of by account.
+
+    Args:
+        log: All that happened.
+        logins: Accounts to their present logins, as far as the forge told; others are called as
+            they were when they were heard of last.
+    """
+    last = sorted(_last_words(log), key=order)
+    named = {e.account: e.person for e in last if e.account} | dict(logins)
+    heard = {e.person: order(e) for e in last if e.account}
     found: dict[str, Word] = {}
-    for event in sorted((e for e in log if isinstance(e, Approval | TakenBack | Fell)), key=order):
-        found[event.person] = event
+    for event in last:
+        if not event.account and heard.get(event.person, order(event)) > order(event):
+            continue
+        person = named.get(event.account, event.person)
+        found[person] = replace(event, person=person)
     return found
+
+
+def _last_words(log: Iterable[Event]) -> set[Word]:
+    """The last word of each account under each login: nothing that is united later changes it."""
+    found: dict[tuple[str, int], Word] = {}
+    for event in sorted((e for e in log if isinstance(e, Approval | TakenBack | Fell)), key=order):
+        found[event.person, event.account] = event
+    return set(found.values())
 
 
 def holds(log: Iterable[Event]) -> tuple[Held, ...]:
@@ -311,7 +342,7 @@ def compact(log: Iterable[Event]) -> Log:
     given = frozenset(log)
     lasting = Answered | Reported | Tagged | Noticed | Tampered
     kept: set[Event] = {e for e in given if isinstance(e, lasting)}
-    kept |= set(words(given).values())
+    kept |= _last_words(given)
     kept |= _last_holds(given)
     kept |= {e for e in (rejection(given), first_sight(given)) if e is not None}
     return frozenset(kept)

@@ -442,6 +442,13 @@ class Proposal:
         return {t.package: t.head_tree for t in self.touched}
 
     @property
+    def logins(self) -> Mapping[int, str]:
+        """The forge's numbers of the people here to their logins, by which all others go."""
+        reviewers = (review.author for review in self.reviews)
+        people = (self.author, *reviewers, *(comment.author for comment in self.comments))
+        return {person.id: person.login for person in people if person.id}
+
+    @property
     def newest_comment(self) -> int:
         """Highest number of a comment, ours included; 0 when there is none."""
         return max((c.id for c in (*self.comments, *self.answers)), default=0)

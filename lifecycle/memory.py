@@ -7,7 +7,7 @@ names, so none can be carried over from elsewhere (docs/design.md, "Records and 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lifecycle import events
@@ -41,10 +41,12 @@ class Memory:
     Attributes:
         log: Every event known, from our comments and the database.
         told: Those that stand in an answer of ours; the summary need not repeat them.
+        logins: Accounts to their present logins.
     """
 
     log: Log = frozenset()
     told: Log = frozenset()
+    logins: Mapping[int, str] = field(default_factory=dict, compare=False)
 
     def adding(self, *found: Event) -> "Memory":
         """The same, and what happened now."""
@@ -66,7 +68,7 @@ class Memory:
     @cached_property
     def words(self) -> Mapping[str, Word]:
         """Login to that person's last word about approval."""
-        return events.words(self.log)
+        return events.words(self.log, self.logins)
 
     @cached_property
     def holds(self) -> tuple[Held, ...]:
@@ -114,7 +116,7 @@ def read(proposal: Proposal, repository_id: int) -> Memory:
             found |= _events(record)
             if not comment.summary and not comment.altered:
                 told |= _events(record)
-    return Memory(frozenset(found), frozenset(told))
+    return Memory(frozenset(found), frozenset(told), proposal.logins)
 
 
 def carries_record(proposal: Proposal, repository_id: int) -> bool:

@@ -42,6 +42,7 @@ class Move:
         at: When.
         kind: "push", "force_push", "branch_creation", "branch_deletion", "pr_merge" or
             "merge_queue_merge".
+        account: The forge's number of whoever moved it; 0 when it does not know.
     """
 
     before: Sha
@@ -49,6 +50,7 @@ class Move:
     actor: str
     at: datetime
     kind: str
+    account: int = 0
 
 
 @dataclass(frozen=True, slots=True)

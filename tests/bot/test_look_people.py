@@ -75,7 +75,7 @@ class Told:
     login: str
     asked: int = 0
 
-    async def role(self, login: str) -> Role:
+    async def role(self, login: str, account: int) -> Role:
         return Role.MAINTAIN
 
     async def commits(self, number: int) -> tuple[MadeBy, ...]:

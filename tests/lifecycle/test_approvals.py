@@ -11,7 +11,7 @@ from lifecycle.access import Person, Role
 from lifecycle.actions import Say
 from lifecycle.approvals import Fallen, Standing, standing
 from lifecycle.decide import decide
-from lifecycle.events import Approval, Fell
+from lifecycle.events import Approval, Fell, content
 from lifecycle.facts import VALIDATE, Facts, Proposal, Review, ReviewState
 from lifecycle.gates import judge
 from lifecycle.names import Sha
@@ -414,6 +414,82 @@ WORDS: dict[str, tuple[list[tuple[Person, str]], str]] = {
 @pytest.mark.parametrize(("lines", "expected"), WORDS.values(), ids=WORDS)
 def test_a_persons_last_word_counts(lines: list[tuple[Person, str]], expected: str) -> None:
     assert why(talk(*lines)) == expected
+
+
+RENAMED = Person(APPROVER.id, "renamed", False)
+
+ONE_PERSON: dict[str, tuple[list[tuple[Person, str]], list[tuple[Person, str]], set[str]]] = {
+    # what was said and answered, what is said after somebody's login changed, who counts
+    "who approves again under a new login is one": (
+        [(APPROVER, "/approve")],
+        [(RENAMED, "/approve")],
+        {"renamed"},
+    ),
+    "an approval goes by the new login": (
+        [(APPROVER, "/approve")],
+        [(RENAMED, "words")],
+        {"renamed"},
+    ),
+    "it is taken back under the new login": (
+        [(APPROVER, "/approve")],
+        [(RENAMED, "/unapprove")],
+        set(),
+    ),
+    "whoever takes over the old login is another": (
+        [(APPROVER, "/approve")],
+        [(RENAMED, "words"), (Person(77, "approver", False), "/approve")],
+        {"renamed", "approver"},
+    ),
+    "nor takes back what the other gave": (
+        [(APPROVER, "/approve")],
+        [(RENAMED, "words"), (Person(77, "approver", False), "/unapprove")],
+        {"renamed"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "counts"), ONE_PERSON.values(), ids=ONE_PERSON)
+def test_a_person_is_an_account_and_no_login(
+    before: list[tuple[Person, str]], after: list[tuple[Person, str]], counts: set[str]
+) -> None:
+    """The short-cut goes by logins: whoever changes theirs approves twice."""
+    renamed = {p.id: p for p, _ in after}
+    first = settled(talk(*before)).proposals[0]
+    lines = [(renamed.get(p.id, p), text) for p, text in before] + after
+    later = replace(
+        first,
+        comments=talk(*lines).proposals[0].comments,
+        policy=Policy(approve=ApproveRule(require=2)),
+        roles=dict.fromkeys(("renamed", "approver"), Role.WRITE),
+    )
+    later = replace(later, digest=first.digest)
+
+    assert {a.person for a in given(facts(later)).counted} == counts
+
+
+def test_a_word_that_was_kept_without_an_account_gives_way_to_a_later_one() -> None:
+    """The short-cut takes the two for two people: what an older version kept counts beside it."""
+    old = approved_by(PROPOSAL, "approver", number=50)
+    later = replace(
+        old,
+        comments=talk((APPROVER, "/approve"), (APPROVER, "/unapprove")).proposals[0].comments,
+    )
+    renamed = Approval(
+        person="renamed",
+        account=APPROVER.id,
+        at=NOW + timedelta(hours=1),
+        comment=900,
+        head=PROPOSAL.head,
+        trees=content(PROPOSAL.trees),
+        digest=PROPOSAL.digest,
+        base_ref=PROPOSAL.base_ref,
+    )
+    kept = frozenset({renamed})
+
+    assert why(facts(old)) == "counts"
+    assert why(facts(later)) == "none was given"
+    both = replace(later, kept=kept, roles={**PROPOSAL.roles, "renamed": Role.WRITE})
+    assert len(given(facts(both)).counted) == 1
 
 
 def test_an_approval_whose_comment_is_edited_falls_and_says_so() -> None:

@@ -1,10 +1,11 @@
 """Who wrote a proposal: names in commits, who pushed, and who merely brought it up to date."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
-from lifecycle.authors import MadeBy, coauthors, same_people, wrote
+from lifecycle.authors import Authors, MadeBy, coauthors, same_people, wrote
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from tests.lifecycle.samples import NOW
@@ -118,9 +119,26 @@ MESSAGES: dict[str, tuple[str, set[str]]] = {
 
 @pytest.mark.parametrize(("message", "expected"), MESSAGES.values(), ids=MESSAGES)
 def test_coauthors(message: str, expected: set[str]) -> None:
-    assert coauthors(message, {"ann@corp.example": "ann"}) == expected
+    found = coauthors(message, {"ann@corp.example": ("ann", 7)})
+
+    assert {login for login, _ in found} == expected
+    assert {number for login, number in found if login == "ann"} <= {7}
 
 
 def test_names_are_the_same_in_any_case() -> None:
     """Fails when a co-author who is written in capital letters may approve."""
-    assert same_people(["EVE", "ann"], ["eve", "bob"]) == {"EVE", "eve", "ann"}
+    authors = Authors(frozenset({"EVE", "ann"}), known=True)
+
+    assert same_people(authors, {"eve": 0, "bob": 2}) == {"EVE", "eve", "ann"}
+
+
+def test_whoever_changes_their_login_wrote_it_all_the_same() -> None:
+    """The short-cut compares logins: under a new one, one's own work is approved."""
+    commits = [
+        MadeBy(sha=B, author="ann", committer="ann", accounts=frozenset({7, 8})),
+    ]
+    moves = [replace(push(A, B, "ben"), account=9)]
+    found = wrote(commits, moves, updates={}, ours={}, login=BOT)
+
+    people = {"new-ann": 7, "coauthor": 8, "new-ben": 9, "cleo": 10, "unknown": 0}
+    assert same_people(found, people) == {"ann", "ben", "new-ann", "coauthor", "new-ben"}

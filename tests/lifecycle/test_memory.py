@@ -55,6 +55,7 @@ from tests.lifecycle.settling import settled
 # --- the log --------------------------------------------------------------------------------------
 
 PEOPLE = st.sampled_from(["ann", "ben", "cleo"])
+ACCOUNTS = st.sampled_from([0, 1, 2])
 SECONDS = st.integers(0, 3).map(lambda n: NOW + timedelta(seconds=n))
 NUMBERS = st.integers(1, 6)
 EVENTS = st.one_of(
@@ -62,6 +63,7 @@ EVENTS = st.one_of(
     st.builds(
         Approval,
         person=PEOPLE,
+        account=ACCOUNTS,
         at=SECONDS,
         comment=st.sampled_from([0, 1, 2, 3]),
         review=st.sampled_from([0, 7]),
@@ -70,8 +72,15 @@ EVENTS = st.one_of(
         digest=st.just("d"),
         base_ref=st.sampled_from(["main", "other"]),
     ),
-    st.builds(TakenBack, person=PEOPLE, at=SECONDS, comment=NUMBERS),
-    st.builds(Fell, person=PEOPLE, at=SECONDS, comment=NUMBERS, why=st.sampled_from(list(Fall))),
+    st.builds(TakenBack, person=PEOPLE, account=ACCOUNTS, at=SECONDS, comment=NUMBERS),
+    st.builds(
+        Fell,
+        person=PEOPLE,
+        account=ACCOUNTS,
+        at=SECONDS,
+        comment=NUMBERS,
+        why=st.sampled_from(list(Fall)),
+    ),
     st.builds(Held, person=PEOPLE, at=SECONDS, comment=NUMBERS, reason=st.sampled_from(["", "r"])),
     st.builds(Unheld, person=PEOPLE, at=SECONDS, comment=NUMBERS, every=st.booleans()),
     st.builds(Rejected, person=PEOPLE, at=SECONDS, comment=NUMBERS, reason=st.just("no")),
