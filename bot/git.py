@@ -26,7 +26,7 @@ from bot.git_process import GitBusyError, MissingObjectError, reason, run
 from bot.git_refs import HEADS, TAGS, Refs
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
-from cadlib.package import Entry, Files, is_resource_file
+from cadlib.package.files import Entry, Files, is_resource_file
 from lifecycle.names import Sha
 
 _NEAR = 8

@@ -1,4 +1,4 @@
-"""Renders and validates one package tree: drives `cadlib.render` and keeps verdicts.
+"""Renders and validates one package tree: drives `cadlib.render.pipeline` and keeps verdicts.
 
 A verdict follows from the tree, the rules that judge it and the functions that answered; so it is
 kept in memory by a digest of these, and a tree seen before costs nothing.
@@ -17,10 +17,11 @@ import structlog
 
 from bot import metrics, verdicts
 from bot.git import Snapshot
-from cadlib import render, secrets
+from cadlib.diff import secrets
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, STREAM, Limits
-from cadlib.package import Files
+from cadlib.package.files import Files
+from cadlib.render import pipeline as render
 from fnrunner.errors import (
     FunctionError,
     FunctionRefusedError,

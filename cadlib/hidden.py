@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cadlib import package as packages
 from cadlib.errors import PackageError
-from cadlib.ignore import Ignored
 from cadlib.limits import Limits
-from cadlib.package import Files
+from cadlib.package import files as packages
+from cadlib.package.files import Files
+from cadlib.package.ignore import Ignored
 from cadlib.yaml import Value
 from cadlib.yaml import read as read_yaml
 

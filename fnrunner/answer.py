@@ -11,8 +11,8 @@ Source: docs/design.md, "The function contract".
 import re
 from typing import Final
 
-from cadlib import resourcelist
 from cadlib.errors import PackageError
+from cadlib.stream import resourcelist
 from fnrunner import results
 from fnrunner.errors import FunctionFailedError
 from fnrunner.results import Result

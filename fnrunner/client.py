@@ -13,8 +13,8 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from cadlib import resourcelist
 from cadlib.errors import PackageError
+from cadlib.stream import resourcelist
 from fnrunner import statuses, wire
 from fnrunner.errors import (
     CertificateError,

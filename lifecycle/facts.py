@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from cadlib.diff import Change
+from cadlib.diff.changes import Change
 from cadlib.findings import Finding, Severity
 from lifecycle.access import Person, Role
 from lifecycle.events import Log

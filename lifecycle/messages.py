@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cadlib.diff import Change
+from cadlib.diff.changes import Change
 from cadlib.findings import Finding
 from lifecycle import access, commands
 from lifecycle import names as names_

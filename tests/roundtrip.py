@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.cli import folder
-from cadlib.package import KPTFILE, Entry
+from cadlib.package.files import KPTFILE, Entry
 from cadlib.yaml import edit, read
 from tests.cadlib.real import packages
 from tests.cadlib.rewriting import labelled
-from tests.cadlib.test_yaml_real import changed_lines, files
+from tests.cadlib.yaml.test_real import changed_lines, files
 from tests.differential.tools import KPT, kpt
 
 FUNCTION = """\

@@ -13,14 +13,14 @@ from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.fn import options
 from bot.cli.fn.runner import Functions
 from bot.cli.worktree import Base, WorkingTree
-from cadlib import secrets
-from cadlib.calls import Call, Outcome
+from cadlib.diff import secrets
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
 from cadlib.limits import DEFAULT, STREAM
-from cadlib.package import join
-from cadlib.render import Rendered, Steps
-from cadlib.resourcelist import encode
+from cadlib.package.files import join
+from cadlib.render.calls import Call, Outcome
+from cadlib.render.pipeline import Rendered, Steps
+from cadlib.stream.resourcelist import encode
 from fnrunner.errors import (
     FunctionError,
     FunctionUnavailableError,

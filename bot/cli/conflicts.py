@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from cadlib.conflicts import Conflict, Policy
 from cadlib.errors import PackageError, Place
+from cadlib.merge.conflicts import Conflict, Policy
 
 REPORT = click.option(
     "--conflicts",

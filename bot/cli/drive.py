@@ -7,13 +7,13 @@ import click
 
 from bot.cli import progress
 from bot.cli.git_source import Repositories
-from cadlib.upstream import Answer, Fetch, Said, Step
+from cadlib.update.upstream import Answer, Fetch, Said, Step
 
 T = TypeVar("T")
 
 
 def drive(steps: Generator[Step, Answer, T], repositories: Repositories) -> T:
-    """Run `cadlib.get` or `cadlib.update` to its end, and return what it returns.
+    """Run `cadlib.update.get` or `cadlib.update.packages` to its end, and return what it returns.
 
     Raises:
         PackageError: What it raises, or a package cannot be fetched.

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bot.cli import halves, progress
 from cadlib.errors import PackageError, Place
-from cadlib.package import EXECUTABLE, REGULAR, SYMLINK, Entry
+from cadlib.package.files import EXECUTABLE, REGULAR, SYMLINK, Entry
 
 _MANY = 200
 """Files from which a second process pays: making and moving one takes 100 µs, a process 5 ms."""

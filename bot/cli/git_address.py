@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cadlib.errors import PackageError, Place
-from cadlib.kptfile import GitRef
+from cadlib.kptfile.reader import GitRef
 
 _END = re.compile(r"\.git(?:/|$|(?=@))")
 _GITHUB = "github.com"

@@ -10,7 +10,7 @@ from typing import IO
 
 from cadlib.errors import PackageError, Place
 from cadlib.limits import FOLDERS, MIB, Limits
-from cadlib.package import REGULAR, SUBMODULE, Entry
+from cadlib.package.files import REGULAR, SUBMODULE, Entry
 
 _TREE = "40000"
 _PIPE = 4096

@@ -28,7 +28,7 @@ from types import TracebackType
 from bot.cli.git_objects import Objects
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, Limits
-from cadlib.upstream import Fetch, Fetched
+from cadlib.update.upstream import Fetch, Fetched
 
 _TIMEOUT = 300
 """Seconds for one call of git over the network."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from bot.cli import folder
 from bot.cli.dropin import Failure
 from cadlib.errors import PackageError, Place
-from cadlib.package import Entry
+from cadlib.package.files import Entry
 
 
 def files_of(given: str) -> dict[str, Entry]:

@@ -18,10 +18,10 @@ from functools import lru_cache
 from typing import Any, BinaryIO, NoReturn, TypeAlias
 
 from bot.cli import halves, progress
-from cadlib.bulk import Bulk, Edit, Serial, edit_one, read_one
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
 from cadlib.yaml import DELETED, Deleted, EditError, FieldPath, Stream, TemplateError, Value, read
+from cadlib.yaml.bulk import Bulk, Edit, Serial, edit_one, read_one
 from cadlib.yaml.tree import Document, Extent, Text
 
 LEAST = 150_000

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bot.cli import folder
-from cadlib.package import EXECUTABLE, KPTFILE, SYMLINK, Entry, name
+from cadlib.package.files import EXECUTABLE, KPTFILE, SYMLINK, Entry, name
 
 _Changes: TypeAlias = Mapping[str, Entry | bytes | None]
 

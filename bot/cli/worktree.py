@@ -22,7 +22,7 @@ from bot.cli.git_objects import Objects
 from bot.cli.git_source import environment
 from bot.difference import Difference, differ
 from cadlib.limits import DEFAULT
-from cadlib.package import Entry
+from cadlib.package.files import Entry
 
 _USUAL = ("main", "master")
 _BRANCH = re.compile(r"refs/(?:heads|remotes/[^/]+)/(.+)")

@@ -36,7 +36,7 @@ def parse_field(text: str) -> FieldPath:
 
     Besides our own form it takes `.spec.x`, `$.spec.x`, `spec['a.b']`, and `a\.b` for
     a dot inside a key. `spec.containers.0` names the key "0": what functions write
-    otherwise is read against a resource, by `cadlib.locate`.
+    otherwise is read against a resource, by `cadlib.render.locate`.
 
     Returns:
         The path; () if nothing can be made of the text.

@@ -20,7 +20,7 @@ from fnrunner.builtin import catalog
 from fnrunner.errors import FunctionNotFoundError
 
 if TYPE_CHECKING:
-    from cadlib.resourcelist import ResourceList
+    from cadlib.stream.resourcelist import ResourceList
     from cadlib.yaml import Value
     from fnrunner.builtin.about import About
     from fnrunner.builtin.alone import Alone

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cadlib.resourcelist import Item
+from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import resource, structural
 from fnrunner.builtin.resource import field, items, mapping, text

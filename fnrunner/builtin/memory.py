@@ -18,10 +18,11 @@ from itertools import pairwise
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
-from cadlib import resourcelist, yaml
+from cadlib import yaml
 from cadlib.errors import PackageError
 from cadlib.limits import STREAM
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream import resourcelist
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Document, Value, quick
 from cadlib.yaml.tree import Extent, Seq, Text
 from fnrunner import results

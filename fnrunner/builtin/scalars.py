@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from cadlib.resourcelist import Item
+from cadlib.stream.resourcelist import Item
 from cadlib.yaml import FieldPath, Value, digits, field_text, same
 from cadlib.yaml.scalars import inline, resolve
 from cadlib.yaml.tree import Scalar

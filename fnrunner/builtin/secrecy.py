@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from cadlib import secrets
+from cadlib.diff import secrets
 from cadlib.yaml import FieldPath, Value
 
 HIDDEN: Final = "<redacted>"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cadlib.resourcelist import Item
+from cadlib.stream.resourcelist import Item
 from fnrunner.builtin import resource
 from fnrunner.results import Result
 

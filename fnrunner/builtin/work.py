@@ -14,8 +14,8 @@ import sys
 import traceback
 from typing import Final
 
-from cadlib import resourcelist
 from cadlib.errors import PackageError
+from cadlib.stream import resourcelist
 from fnrunner.builtin import Function, frames, get
 from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer, Kind
 from fnrunner.builtin.memory import Memory

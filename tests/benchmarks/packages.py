@@ -21,11 +21,11 @@ from pathlib import Path
 from statistics import median
 
 from bot.cli import folder as folders
-from cadlib.calls import Alone, Call, Outcome
-from cadlib.kptfile import Function
-from cadlib.package import Entry
-from cadlib.render import Rendered, Steps
-from cadlib.warm import Warm
+from cadlib.kptfile.reader import Function
+from cadlib.package.files import Entry
+from cadlib.render.calls import Alone, Call, Outcome
+from cadlib.render.pipeline import Rendered, Steps
+from cadlib.render.warm import Warm
 from fnrunner.builtin import find
 from tests.benchmarks.stage import table
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from cadlib.package import Entry
-from cadlib.render import Call, Function, Outcome, Rendered, render
+from cadlib.package.files import Entry
+from cadlib.render.pipeline import Call, Function, Outcome, Rendered, render
 from tests.benchmarks.stage import deployment, table
 from tests.stories.world import KPTFILE
 

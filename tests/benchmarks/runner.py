@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 
-from cadlib import resourcelist
-from cadlib.resourcelist import Item
+from cadlib.stream import resourcelist
+from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value, read
 from fnrunner.builtin import get
 from fnrunner.builtin.memory import Memory

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from bot.cli import parallel
 from bot.cli.parallel import Parallel
-from cadlib.bulk import Edit, Serial
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from cadlib.yaml import DELETED, EditError, Stream, TemplateError, Value
+from cadlib.yaml.bulk import Edit, Serial
 
 # The process that runs the tests may have threads of its own; Python 3.12 warns of that.
 pytestmark = pytest.mark.filterwarnings(

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from bot import verdicts
-from cadlib import render
 from cadlib.limits import DEFAULT
-from cadlib.package import Entry, Files
+from cadlib.package.files import Entry, Files
+from cadlib.render import pipeline as render
 from lifecycle import messages
 from lifecycle.facts import Verdict
 from lifecycle.policy import GuardrailFunction, Mode, Policy

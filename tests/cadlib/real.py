@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cadlib import package
-from cadlib.package import Entry, Files
+from cadlib.package import files as package
+from cadlib.package.files import Entry, Files
 
 SHARED = (Path(__file__).resolve().parents[2] / "../shared").resolve()
 BUNDLE = SHARED / "packages/nephio-catalog.bundle"

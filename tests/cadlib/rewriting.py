@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cadlib.calls import Outcome
-from cadlib.kptfile import Function
-from cadlib.package import Entry, Files
-from cadlib.render import Rendered, render
-from cadlib.resourcelist import Item, ResourceList, decode, encode, placed
-from tests.cadlib.test_yaml_real import with_label
+from cadlib.kptfile.reader import Function
+from cadlib.package.files import Entry, Files
+from cadlib.render.calls import Outcome
+from cadlib.render.pipeline import Rendered, render
+from cadlib.stream.resourcelist import Item, ResourceList, decode, encode, placed
+from tests.cadlib.yaml.test_real import with_label
 
 TOOL = Function(image="registry.example/tool:v1")
 

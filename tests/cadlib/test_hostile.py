@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cadlib import diff, kio, package
+from cadlib.diff import changes as diff
 from cadlib.errors import PackageError
-from cadlib.format import formatted
 from cadlib.limits import DEFAULT, Limits
-from cadlib.merge import merge_documents
-from cadlib.package import Entry
+from cadlib.merge.documents import merge_documents
+from cadlib.package import files as package
+from cadlib.package.files import Entry
+from cadlib.stream import kio
+from cadlib.stream.format import formatted
 from cadlib.yaml import DELETED, Deleted, Stream, Value, edit, emit, read
 from tests.cadlib.rewriting import rewritten
 

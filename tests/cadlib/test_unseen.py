@@ -3,9 +3,9 @@
 import pytest
 
 from cadlib.limits import DEFAULT
-from cadlib.package import Entry
-from cadlib.source import Source
-from cadlib.unseen import BESIDE, GENERATED, NAMED_LIST, NAMELESS_LIST
+from cadlib.package.files import Entry
+from cadlib.package.source import Source
+from cadlib.package.unseen import BESIDE, GENERATED, NAMED_LIST, NAMELESS_LIST
 
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: a}\n"
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: evil}}"

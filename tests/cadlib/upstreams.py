@@ -4,8 +4,8 @@ from collections.abc import Generator, Mapping
 from typing import TypeVar
 
 from cadlib.errors import PackageError, Place
-from cadlib.package import Entry
-from cadlib.upstream import Answer, Fetch, Fetched, Said, Step
+from cadlib.package.files import Entry
+from cadlib.update.upstream import Answer, Fetch, Fetched, Said, Step
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from bot.cli import folder
 from cadlib.errors import PackageError
-from cadlib.package import KPTFILE, SYMLINK, Entry, Files, name
+from cadlib.package.files import KPTFILE, SYMLINK, Entry, Files, name
 from cadlib.yaml import Document, FieldPath, Value, field_text, read
 from cadlib.yaml.tree import Alias, Map, Node, Scalar, Seq
 

@@ -1,7 +1,7 @@
 """Kind package-context of corpus render: the generator of package contexts."""
 
-from cadlib import resourcelist
-from cadlib.context import added, generated
+from cadlib.render.context import added, generated
+from cadlib.stream import resourcelist
 from tests.cases.compare import data_difference, differences, entries, listed
 from tests.cases.model import Case, Verdict, checked
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.cli.git_source import environment
-from cadlib.package import Files
+from cadlib.package.files import Files
 from tests.cases.compare import entries, fill
 
 _WHO = "Somebody <somebody@example.com> 1700000000 +0000"

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cadlib.get import get
-from cadlib.kptfile import GitRef
-from cadlib.package import KPTFILE, Entry
-from cadlib.resourcelist import Item, bare
-from cadlib.upstream import Fetch, Fetched
+from cadlib.kptfile.reader import GitRef
+from cadlib.package.files import KPTFILE, Entry
+from cadlib.stream.resourcelist import Item, bare
+from cadlib.update.get import get
+from cadlib.update.upstream import Fetch, Fetched
 from cadlib.yaml import Value, read, same
 from tests.cadlib.rewriting import answered
 from tests.cases.compare import (

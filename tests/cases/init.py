@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from bot.cli.pkg.init import init as command
-from cadlib import init
+from cadlib.update import init
 from tests.cases.compare import text_difference
 from tests.cases.model import Case, Handler, Verdict, checked, failed
 

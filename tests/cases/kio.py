@@ -8,16 +8,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cadlib import kio, kio_places, listing
-from cadlib import package as packages
 from cadlib.errors import PackageError
-from cadlib.format import formatted
-from cadlib.format_types import Definitions, non_string, typed
-from cadlib.ignore import Ignored
-from cadlib.kio_anchors import de_anchored
 from cadlib.limits import DEFAULT
-from cadlib.package import Entry, Files
-from cadlib.source import Source
+from cadlib.package import files as packages
+from cadlib.package.files import Entry, Files
+from cadlib.package.ignore import Ignored
+from cadlib.package.source import Source
+from cadlib.stream import kio, listing
+from cadlib.stream import places as kio_places
+from cadlib.stream.anchors import de_anchored
+from cadlib.stream.format import formatted
+from cadlib.stream.format_types import Definitions, non_string, typed
 from cadlib.yaml import Stream, Value, read
 from tests.cases.compare import by_rule, documents_difference, text_difference
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed, passed

@@ -1,7 +1,7 @@
 """Kind kio-merge3 of corpus update: trees of resources merged three ways."""
 
 from cadlib.errors import PackageError
-from cadlib.merge_resources import merge_resources
+from cadlib.merge.resources import merge_resources
 from tests.cases.compare import differences, entries, listed
 from tests.cases.model import Case, Verdict, checked, failed, passed
 

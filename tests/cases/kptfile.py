@@ -1,7 +1,7 @@
 """Corpus update, kinds kptfile-update and kptfile-merge: three Kptfiles made into one."""
 
 from cadlib.errors import PackageError
-from cadlib.kptfile_merge import merge
+from cadlib.merge.kptfile import merge
 from cadlib.yaml import Value, read
 from tests.cases.compare import documents_difference
 from tests.cases.merge_deviations import explained

@@ -3,12 +3,12 @@
 from collections import Counter
 from typing import Any
 
-from cadlib import package as packages
-from cadlib.conflicts import ABSENT
-from cadlib.merge import Merged, Policy, merge_documents
-from cadlib.merge_resources import merge_resources
-from cadlib.package import Files
-from cadlib.schema import Schemas
+from cadlib.merge.conflicts import ABSENT
+from cadlib.merge.documents import Merged, Policy, merge_documents
+from cadlib.merge.resources import merge_resources
+from cadlib.merge.schema import Schemas
+from cadlib.package import files as packages
+from cadlib.package.files import Files
 from cadlib.yaml import DELETED, Document, Value, edit, read
 from tests.cases.compare import data_difference, documents, documents_difference, entries
 from tests.cases.merge_deviations import explained

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from cadlib.conflicts import ABSENT, Absent
-from cadlib.merge_fields import alike
-from cadlib.package import Files
-from cadlib.source import ref
+from cadlib.merge.conflicts import ABSENT, Absent
+from cadlib.merge.fields import alike
+from cadlib.package.files import Files
+from cadlib.package.source import ref
 from tests.cases.compare import Parsed, documents
 
 LEFTOVER, ELEMENT, MAPPING, ORDER, COMMENTS = "D20", "D21", "D22", "D23", "D24"

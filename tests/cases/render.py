@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from bot.cli.fn import fn
 from bot.cli.pkg import pkg
-from cadlib import package as packages
-from cadlib.package import KPTFILE, Entry, Files
-from cadlib.source import unfit
+from cadlib.package import files as packages
+from cadlib.package.files import KPTFILE, Entry, Files
+from cadlib.package.source import unfit
 from cadlib.yaml import Value, emit
 from fnrunner import builtin
 from fnrunner.builtin.memory import Memory

@@ -14,16 +14,19 @@ from bot.cli.fn import fn
 from bot.cli.fn.report import Report
 from bot.cli.git_address import github_address
 from bot.cli.given import path_and_version
-from cadlib import functions, images, resourcelist, returned, select, status, versions
-from cadlib import kptfile as kptfiles
-from cadlib import package as packages
-from cadlib.calls import Step
+from cadlib import images, versions
 from cadlib.errors import PackageError
-from cadlib.kptfile_values import Function, Selector
+from cadlib.kptfile import reader as kptfiles
+from cadlib.kptfile.values import Function, Selector
 from cadlib.limits import DEFAULT
-from cadlib.package import KPTFILE, Entry
-from cadlib.resourcelist import Item
-from cadlib.source import Resource, Source, is_kustomization
+from cadlib.package import files as packages
+from cadlib.package.files import KPTFILE, Entry
+from cadlib.package.source import Resource, Source, is_kustomization
+from cadlib.render import functions, returned, status
+from cadlib.render import selectors as select
+from cadlib.render.calls import Step
+from cadlib.stream import resourcelist
+from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value, emit, read
 from fnrunner.builtin import resource
 from tests.cases.compare import data_difference, documents_difference, on_disk, text_difference

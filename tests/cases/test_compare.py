@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cadlib.package import SYMLINK, Entry
+from cadlib.package.files import SYMLINK, Entry
 from tests.cases import compare
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app # of ours\n"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cadlib.conflicts import ABSENT
-from cadlib.package import Entry
+from cadlib.merge.conflicts import ABSENT
+from cadlib.package.files import Entry
 from tests.cases.merge_deviations import explained, explained_files
 
 A, A2 = {"name": "a", "x": 1, "y": 1}, {"name": "a", "x": 2, "y": 1}

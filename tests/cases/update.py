@@ -12,13 +12,13 @@ from bot.cli.conflicts import Report
 from bot.cli.git_source import Repositories
 from bot.cli.pkg.get import get_into
 from bot.cli.pkg.update import update_folder
-from cadlib.conflicts import Policy
 from cadlib.errors import PackageError
-from cadlib.kptfile import GitRef
-from cadlib.kptfile import read as read_kptfile
-from cadlib.package import KPTFILE, Files
-from cadlib.update_files import merge_files
-from cadlib.update_strategies import Trees, merge_package, whole_files
+from cadlib.kptfile.reader import GitRef
+from cadlib.kptfile.reader import read as read_kptfile
+from cadlib.merge.conflicts import Policy
+from cadlib.package.files import KPTFILE, Files
+from cadlib.update.files import merge_files
+from cadlib.update.strategies import Trees, merge_package, whole_files
 from cadlib.yaml import Value, read
 from cadlib.yaml.tree import same
 from tests.cases import kptfile

@@ -12,7 +12,7 @@ import pytest
 
 from bot.cli import folder
 from cadlib.errors import PackageError
-from cadlib.package import EXECUTABLE, SYMLINK, Entry
+from cadlib.package.files import EXECUTABLE, SYMLINK, Entry
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SIZES = [10, 500, 4000, 5000, 20_000]

@@ -9,8 +9,8 @@ import pytest
 from bot.cli.git_source import Repositories, cache_folder, local_repository
 from cadlib.errors import PackageError
 from cadlib.limits import Limits
-from cadlib.package import EXECUTABLE, SYMLINK, Entry
-from cadlib.upstream import Fetch
+from cadlib.package.files import EXECUTABLE, SYMLINK, Entry
+from cadlib.update.upstream import Fetch
 from tests.cases.git_repos import Made
 
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from bot.cli import main
 from bot.cli.folder import read
-from cadlib.kptfile import read as read_kptfile
-from cadlib.package import EXECUTABLE, SYMLINK, Entry
+from cadlib.kptfile.reader import read as read_kptfile
+from cadlib.package.files import EXECUTABLE, SYMLINK, Entry
 from tests.cadlib.upstreams import config_map, kptfile
 from tests.cases.git_repos import Made
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from random import Random
 
 from bot.cli import folder
-from cadlib import kptfile_edit
-from cadlib.kptfile import GitRef
-from cadlib.package import Entry
+from cadlib.kptfile import edit as kptfile_edit
+from cadlib.kptfile.reader import GitRef
+from cadlib.package.files import Entry
 from cadlib.yaml import Value, emit, read
 from tests.cases.compare import differences
 from tests.cases.merge_deviations import explained

@@ -8,7 +8,7 @@ file, both ways to indent lists, quotes and flow style, as packages of people ha
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
-from cadlib.package import Entry
+from cadlib.package.files import Entry
 from cadlib.yaml import DELETED, Deleted, Style, Value, edit, emit, read
 
 WORDS = ("apple", "birch", "cedar", "dune", "elm", "fern", "gorse", "hazel", "iris", "juniper")

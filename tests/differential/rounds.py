@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from bot.cli import folder
-from cadlib.package import KPTFILE, Entry, name
+from cadlib.package.files import KPTFILE, Entry, name
 from cadlib.yaml import FieldPath, Value
 from tests.cases import compare
 from tests.differential import making

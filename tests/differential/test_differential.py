@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from cadlib.package import Entry
+from cadlib.package.files import Entry
 from tests.differential import making
 from tests.differential.rounds import ROUNDS
 from tests.differential.tools import KPT

@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from cadlib import resourcelist
+from cadlib.stream import resourcelist
 from fnrunner import wire
 from fnrunner.client import Client
 from fnrunner.errors import (

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from cadlib import resourcelist
+from cadlib.stream import resourcelist
 from fnrunner.cached import Cached, Memory
 from fnrunner.errors import (
     FunctionFailedError,

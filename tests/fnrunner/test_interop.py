@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from cadlib import resourcelist
+from cadlib.stream import resourcelist
 from fnrunner.client import Client
 from fnrunner.errors import (
     FunctionFailedError,

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadlib import resourcelist, yaml
+from cadlib import yaml
 from cadlib.errors import PackageError
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream import resourcelist
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import get, names, resource
 from fnrunner.builtin import memory as memory_module

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cadlib import resourcelist
+from cadlib.stream import resourcelist
 from fnrunner.builtin import get, names
 from fnrunner.builtin.frames import Kind
 from fnrunner.builtin.memory import Memory

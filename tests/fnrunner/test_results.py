@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadlib import resourcelist
+from cadlib.stream import resourcelist
 from fnrunner import results
 from tests.fnrunner.calls import items
 

@@ -23,7 +23,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 from grpc_status import rpc_status
 
-from cadlib import resourcelist
+from cadlib.stream import resourcelist
 from fnrunner import statuses, wire
 from fnrunner.choose import runners
 from fnrunner.client import Client

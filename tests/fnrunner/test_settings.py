@@ -8,7 +8,7 @@ import pytest
 from cadlib import yaml
 from cadlib.forms import FormError
 from cadlib.images import CATALOG
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from fnrunner import settings, settings_form
 from fnrunner.builtin import get
 from fnrunner.builtin.resource import mapping

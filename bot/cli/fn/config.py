@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.cli.dropin import Failure
-from cadlib import kio
-from cadlib.functions import config_problem, from_texts
+from cadlib.render.functions import config_problem, from_texts
+from cadlib.stream import kio
 from cadlib.yaml import Stream, Value, digits, read
 
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from bot.cli.dropin import Failure
 from bot.cli.fn.options import Wanted
-from cadlib.calls import Call, Outcome
 from cadlib.errors import PackageError, Place
 from cadlib.forms import FormError
+from cadlib.render.calls import Call, Outcome
 from fnrunner import choose, settings
 from fnrunner.client import Client
 from fnrunner.errors import CertificateError, FunctionError

@@ -13,16 +13,17 @@ from bot.cli.dropin import DropIn, Failure
 from bot.cli.fn import config, options, place
 from bot.cli.fn.report import Report
 from bot.cli.fn.runner import Functions
-from cadlib import evaluate as evaluation
-from cadlib import images, kio
+from cadlib import images
 from cadlib.errors import PackageError, Place
-from cadlib.functions import Options
-from cadlib.kptfile import Function, Selector
-from cadlib.package import KPTFILE
+from cadlib.kptfile.reader import Function, Selector
+from cadlib.package.files import KPTFILE
+from cadlib.render import evaluate as evaluation
+from cadlib.render.functions import Options
+from cadlib.stream import kio
 from cadlib.yaml import Value
 
 if TYPE_CHECKING:
-    from cadlib import kptfile_edit
+    from cadlib.kptfile import edit as kptfile_edit
 
 _ARGS = "function arguments"
 _STEPS: dict[str, "kptfile_edit.Step"] = {"mutator": "mutators", "validator": "validators"}
@@ -229,7 +230,7 @@ def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
 def _stream(
     request: _Request, report: Report, how: Options, functions: Functions
 ) -> evaluation.Evaluated:
-    from cadlib import listing
+    from cadlib.stream import listing
 
     steps = evaluation.evaluate_stream(
         place.received(), request.function, request.config, options=how, watch=report.step
@@ -305,7 +306,7 @@ def _save(request: _Request, step: "kptfile_edit.Step", path: Path, config_path:
         selectors=request.function.selectors,
         exclude=request.function.exclude,
     )
-    from cadlib import kptfile_edit
+    from cadlib.kptfile import edit as kptfile_edit
 
     new, message = kptfile_edit.add_function(kptfile.read_bytes(), function, step)
     folder.write(path, {KPTFILE: new})

@@ -12,11 +12,11 @@ from bot.cli import folder
 from bot.cli.dropin import Failure
 from bot.cli.given import alone
 from cadlib.limits import DEFAULT, STREAM
-from cadlib.package import EXECUTABLE, REGULAR, Entry, Files
+from cadlib.package.files import EXECUTABLE, REGULAR, Entry, Files
 
 if TYPE_CHECKING:
-    from cadlib import kio
-    from cadlib.calls import Step
+    from cadlib.render.calls import Step
+    from cadlib.stream import kio
 
 STDOUT: Final = "stdout"
 UNWRAP: Final = "unwrap"
@@ -69,8 +69,8 @@ def write_output(output: str, files: Files) -> None:
         output: "stdout", "unwrap" or a new folder.
         files: The whole package.
     """
-    from cadlib import listing
-    from cadlib.source import Source
+    from cadlib.package.source import Source
+    from cadlib.stream import listing
 
     source = Source(files, DEFAULT, plain=True)
     match output:
@@ -89,7 +89,7 @@ def emit(data: bytes) -> None:
 
 def received() -> "kio.Wrapped":
     """Return the resources on standard input."""
-    from cadlib import kio
+    from cadlib.stream import kio
 
     return kio.read(sys.stdin.buffer.read(), limits=STREAM)
 
@@ -109,7 +109,7 @@ def save_results(results_dir: str, steps: "Sequence[Step]") -> None:
     """Write results.yaml into a folder, which is made; "" for none."""
     if not results_dir:
         return
-    from cadlib import status
+    from cadlib.render import status
 
     folder.write(Path(results_dir), {"results.yaml": status.results(steps)})
     click.echo(f"For complete results, see {os.path.join(results_dir, 'results.yaml')}", err=True)

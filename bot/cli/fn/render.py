@@ -10,12 +10,12 @@ from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.fn import options, place
 from bot.cli.fn.report import Report
 from bot.cli.fn.runner import Functions
-from cadlib import render as rendering
-from cadlib import status
 from cadlib.errors import PackageError
 from cadlib.findings import Severity
-from cadlib.kptfile import KptfileError
-from cadlib.package import KPTFILE, Files
+from cadlib.kptfile.reader import KptfileError
+from cadlib.package.files import KPTFILE, Files
+from cadlib.render import pipeline as rendering
+from cadlib.render import status
 
 
 class RenderFailure(Failure):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import click
 
-from cadlib import status
-from cadlib.calls import Call, Step
+from cadlib.render import status
+from cadlib.render.calls import Call, Step
 
 _MOST_LINES = 4
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bot.cli import progress
-from cadlib.calls import Call, Driven, Outcome, T
-from cadlib.resourcelist import ResourceList
+from cadlib.render.calls import Call, Driven, Outcome, T
+from cadlib.stream.resourcelist import ResourceList
 from fnrunner import builtin
 from fnrunner.builtin import Function
 from fnrunner.errors import (

@@ -23,6 +23,6 @@ def sink(args: tuple[str, ...]) -> None:
     if not args:
         raise Failure("requires at least 1 arg(s), only received 0")
     place.check_output(args[0])
-    from cadlib import listing
+    from cadlib.stream import listing
 
     folder.write(Path(args[0]), listing.files(place.received().items))

@@ -8,10 +8,10 @@ import click
 from bot.cli import halves, parallel
 from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.fn import place
-from cadlib.package import IGNORE_FILE, KPTFILE, Files, name
+from cadlib.package.files import IGNORE_FILE, KPTFILE, Files, name
 
 if TYPE_CHECKING:
-    from cadlib.source import Source
+    from cadlib.package.source import Source
 
 _MARKERS = (KPTFILE, IGNORE_FILE)
 
@@ -38,7 +38,7 @@ def source(args: tuple[str, ...], output: str, fn_config: str) -> None:
     if output not in ("", place.STDOUT, place.UNWRAP):
         raise Failure(f'invalid input for --output flag "{output}", must be "stdout" or "unwrap"')
     _, files = place.found_or_file(args[0] if args else ".")
-    from cadlib import listing
+    from cadlib.stream import listing
 
     if output == place.UNWRAP:
         whole, warnings = _read(files)
@@ -64,7 +64,7 @@ def _warn(warnings: Sequence[str]) -> None:
 
 def _items(part: tuple[Files, Collection[str]]) -> tuple[bytes, list[str]]:
     """Return the resources of some of a package's files as items of a list, and warnings."""
-    from cadlib import listing
+    from cadlib.stream import listing
 
     files, listed = part
     found, warnings = _read(files)
@@ -93,7 +93,7 @@ def _part(files: Files, listed: Sequence[str]) -> tuple[Files, Collection[str]]:
 def _read(files: Files) -> tuple["Source", list[str]]:
     """Return a folder as it was read, and which of its files are not listed."""
     from cadlib.limits import DEFAULT
-    from cadlib.source import Source
+    from cadlib.package.source import Source
 
     found = Source(files, DEFAULT, plain=True)
     for finding in found.findings:

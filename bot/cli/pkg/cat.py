@@ -49,7 +49,7 @@ def cat(
     given = args[0] if args else "."
     _refuse_others(given)
     from bot.cli.given import files_of
-    from cadlib.pkgcat import Look, shown
+    from cadlib.stream.cat import Look, shown
 
     look = Look(
         ordered=ordered,

@@ -14,10 +14,10 @@ import click
 from bot.cli import folder
 from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.given import path_and_version
-from cadlib.package import Files, owner_of
+from cadlib.package.files import Files, owner_of
 
 if TYPE_CHECKING:
-    from cadlib.diff import Change
+    from cadlib.diff.changes import Change
 
 _TYPES = ("local", "remote", "combined", "3way")
 
@@ -83,8 +83,8 @@ def diff(args: tuple[str, ...], kind: str, tool: str, options: str, debug: bool)
 def _trees(given: str, version: str, kind: str) -> dict[str, Files]:
     """Return the trees to compare, by the names that kpt gives their folders."""
     from bot.cli.git_source import Repositories
-    from cadlib.diff_noise import without_notes
-    from cadlib.upstream import Fetch, read_kptfile, remote_packages
+    from cadlib.diff.noise import without_notes
+    from cadlib.update.upstream import Fetch, read_kptfile, remote_packages
 
     where = os.path.abspath(given)
     if not os.path.lexists(given):
@@ -123,7 +123,7 @@ def _short(ref: str) -> str:
 
 def _tell(trees: Mapping[str, Files], kind: str) -> None:
     """Print the differences by resource and field."""
-    from cadlib.diff import changes
+    from cadlib.diff.changes import changes
 
     match [*trees.values()]:
         case [local, remote, target]:

@@ -18,12 +18,12 @@ from bot.cli.drive import drive
 from bot.cli.dropin import DropIn, at_least, at_most
 from bot.cli.git_address import parse
 from bot.cli.git_source import Repositories
-from cadlib import context
 from cadlib.errors import PackageError, Place
-from cadlib.get import check, get
-from cadlib.kptfile import GitRef
-from cadlib.package import Entry
-from cadlib.upstream import STRATEGIES
+from cadlib.kptfile.reader import GitRef
+from cadlib.package.files import Entry
+from cadlib.render import context
+from cadlib.update.get import check, get
+from cadlib.update.upstream import STRATEGIES
 
 
 @click.command(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bot.cli.dropin import DropIn, Failure, at_most
-from cadlib import init as packages
+from cadlib.update import init as packages
 
 
 @click.command(

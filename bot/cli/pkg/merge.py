@@ -8,12 +8,12 @@ from bot.cli import folder, progress, swap
 from bot.cli.conflicts import ON_CONFLICT, REPORT, Report
 from bot.cli.dropin import DropIn
 from bot.cli.pkg.get import check_strategy
-from cadlib.conflicts import Policy
 from cadlib.errors import PackageError, Place
-from cadlib.package import Entry
-from cadlib.update_merge import changes, merge_trees
-from cadlib.update_strategies import Trees
-from cadlib.upstream import STRATEGIES
+from cadlib.merge.conflicts import Policy
+from cadlib.package.files import Entry
+from cadlib.update.merge import changes, merge_trees
+from cadlib.update.strategies import Trees
+from cadlib.update.upstream import STRATEGIES
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 

@@ -19,7 +19,7 @@ def tree(args: tuple[str, ...]) -> None:
     """Show the resources in DIR, by default the current folder, as a tree."""
     at_most(args, 1)
     from bot.cli.given import files_of
-    from cadlib.pkgtree import shown
+    from cadlib.package.tree import shown
 
     given = args[0] if args else "."
     text, findings = shown(files_of(given), os.path.basename(os.path.abspath(given)))

@@ -12,10 +12,10 @@ from bot.cli.dropin import DropIn
 from bot.cli.git_source import Repositories
 from bot.cli.given import path_and_version
 from bot.cli.pkg.get import check_strategy
-from cadlib.conflicts import Policy
 from cadlib.errors import PackageError, Place
-from cadlib.update import update
-from cadlib.upstream import STRATEGIES
+from cadlib.merge.conflicts import Policy
+from cadlib.update.packages import update
+from cadlib.update.upstream import STRATEGIES
 
 
 @click.command(

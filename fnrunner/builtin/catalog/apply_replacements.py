@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, same
 from fnrunner.builtin import field_paths, label_selector, regex, resource, scalars, verdict
 from fnrunner.builtin.about import About

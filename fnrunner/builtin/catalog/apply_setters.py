@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, digits, field_text
 from fnrunner.builtin import alone, resource, scalars, secrecy, setters, verdict
 from fnrunner.builtin.about import About

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value
 from cadlib.yaml.tree import Scalar, Seq
 from fnrunner.builtin import alone, resource, scalars, setters, verdict

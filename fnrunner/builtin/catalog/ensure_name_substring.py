@@ -14,7 +14,7 @@ Source: the catalog's functions/go/ensure-name-substring.
 from dataclasses import dataclass, replace
 from typing import Final, Literal, cast
 
-from cadlib.resourcelist import ResourceList
+from cadlib.stream.resourcelist import ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import field_spec, name_references, resource
 from fnrunner.builtin.about import About

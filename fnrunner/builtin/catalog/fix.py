@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from cadlib import package as packages
 from cadlib.errors import PackageError
-from cadlib.format import key_order
-from cadlib.package import KPTFILE
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.package import files as packages
+from cadlib.package.files import KPTFILE
+from cadlib.stream.format import key_order
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, emit, read
 from cadlib.yaml.tree import Scalar, Seq
 from fnrunner.builtin import field_paths, resource, scalars, verdict

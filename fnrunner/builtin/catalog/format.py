@@ -2,7 +2,7 @@
 
 Rules:
     - Known fields come first, in one order for all kinds; the others follow by their letters. Two
-      lists whose order means nothing are sorted (`cadlib.format`).
+      lists whose order means nothing are sorted (`cadlib.stream.format`).
     - A value that YAML 1.1 takes for something other than text is text where the schema of its kind
       wants text, with the digits it has; in quotes, it is what it says where the schema wants
       a number or a truth.
@@ -19,9 +19,9 @@ from functools import cache
 from typing import Final
 
 from cadlib.errors import PackageError
-from cadlib.format import Ordered, formatted
-from cadlib.format_types import Definitions, quoted, typed
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.format import Ordered, formatted
+from cadlib.stream.format_types import Definitions, quoted, typed
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Document, FieldPath, Stream, Value, digits, emit, read, same
 from cadlib.yaml.scalars import Quoted
 from fnrunner.builtin import scalars, schema, verdict

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final
 
-from cadlib import resourcelist
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream import resourcelist
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import confined, constraints, resource, verdict
 from fnrunner.builtin.about import About

@@ -10,8 +10,8 @@ Source: docs/design.md, "kpt: files of a package".
 
 from typing import Final
 
-from cadlib import context
-from cadlib.resourcelist import ResourceList
+from cadlib.render import context
+from cadlib.stream.resourcelist import ResourceList
 from fnrunner.builtin import resource
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, schema, structural, verdict
 from fnrunner.builtin.about import About

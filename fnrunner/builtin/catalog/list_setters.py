@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from cadlib import kptfile as kptfiles
-from cadlib.kptfile import Function, Kptfile, KptfileError
-from cadlib.package import KPTFILE
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.kptfile import reader as kptfiles
+from cadlib.kptfile.reader import Function, Kptfile, KptfileError
+from cadlib.package.files import KPTFILE
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, emit, same
 from cadlib.yaml.tree import Seq
 from fnrunner.builtin import resource, scalars, setters, verdict

@@ -6,7 +6,7 @@ Source: the catalog's functions/go/no-op.
 from collections.abc import Sequence
 from typing import Final
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import alone
 from fnrunner.builtin.about import About

@@ -11,8 +11,8 @@ Source: the catalog's functions/go/remove-local-config-resources.
 
 from typing import Final
 
-from cadlib.package import KPTFILE, name
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.package.files import KPTFILE, name
+from cadlib.stream.resourcelist import Item, ResourceList
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import re2
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, field_text
 from cadlib.yaml.emit import flow
 from fnrunner.builtin import alone, globs, resource, scalars, verdict

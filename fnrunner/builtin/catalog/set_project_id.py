@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, scalars, verdict
 from fnrunner.builtin.about import About

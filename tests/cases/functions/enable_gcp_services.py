@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cadlib import resourcelist
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream import resourcelist
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin.catalog import enable_gcp_services
 from fnrunner.builtin.verdict import Verdict as Answer

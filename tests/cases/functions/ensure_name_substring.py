@@ -9,8 +9,8 @@ from typing import Any
 from click.testing import CliRunner
 
 from bot.cli.fn import fn
-from cadlib.package import Files
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.package.files import Files
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin.catalog import ensure_name_substring
 from fnrunner.builtin.name_references import DEPENDS_ON

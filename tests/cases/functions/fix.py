@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cadlib.kio_places import annotations
-from cadlib.package import Entry, Files
-from cadlib.resourcelist import Item, bare
+from cadlib.package.files import Entry, Files
+from cadlib.stream.places import annotations
+from cadlib.stream.resourcelist import Item, bare
 from cadlib.yaml import emit, read
 from fnrunner.builtin.catalog import fix
 from tests.cases.compare import data_difference, differences, entries, listed, text_difference

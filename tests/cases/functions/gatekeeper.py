@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from cadlib import resourcelist
+from cadlib.stream import resourcelist
 from fnrunner.builtin import find
 from fnrunner.builtin.catalog import gatekeeper
 from fnrunner.builtin.memory import Memory

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from fnrunner.builtin.catalog.list_setters import discovered, run
 from tests.cases.compare import data_difference, text_difference
 from tests.cases.functions import on_text

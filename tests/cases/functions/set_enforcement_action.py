@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from cadlib.resourcelist import ResourceList
+from cadlib.stream.resourcelist import ResourceList
 from fnrunner.builtin.catalog import set_enforcement_action
 from tests.cases.compare import data_difference, documents
 from tests.cases.model import Case, Handler, Verdict, checked

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from cadlib.resourcelist import ResourceList
+from cadlib.stream.resourcelist import ResourceList
 from fnrunner.builtin.catalog import starlark
 from tests.cases.compare import documents, text_difference
 from tests.cases.model import Case, Handler, Verdict, checked, failed

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cadlib import resourcelist
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream import resourcelist
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin.catalog import upsert_resource
 from tests.cases.compare import data_difference, documents

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cadlib import package as packages
-from cadlib.resourcelist import Item, ResourceList, bare
+from cadlib.package import files as packages
+from cadlib.stream.resourcelist import Item, ResourceList, bare
 from cadlib.yaml import Value, read
 from fnrunner import builtin
 from fnrunner.builtin.verdict import Verdict

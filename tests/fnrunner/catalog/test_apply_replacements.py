@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadlib.resourcelist import ResourceList
+from cadlib.stream.resourcelist import ResourceList
 from cadlib.yaml import edit, read
 from fnrunner.builtin.catalog import apply_replacements
 from tests.fnrunner.calls import Answer, call, values

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value
 from fnrunner import builtin
 from fnrunner.builtin.catalog import apply_setters

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadlib.resourcelist import ResourceList
+from cadlib.stream.resourcelist import ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin.catalog import create_setters
 from tests.fnrunner.catalog.texts import called, items, messages

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import read
 from fnrunner.builtin.catalog import delete_annotations
 from tests.fnrunner.calls import call, config_map, values

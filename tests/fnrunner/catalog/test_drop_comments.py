@@ -5,7 +5,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from bot.cli.fn import fn
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import read
 from fnrunner.builtin.catalog import drop_comments
 

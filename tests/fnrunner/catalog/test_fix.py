@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, read
 from fnrunner.builtin.catalog import fix
 from fnrunner.builtin.verdict import Verdict

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from bot.cli.fn import fn
 from bot.cli.parallel import LEAST
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import read
 from fnrunner.builtin.catalog import format as formatting
 from fnrunner.builtin.verdict import Verdict

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from fnrunner.builtin.catalog import gatekeeper
 from fnrunner.builtin.verdict import Verdict
 from tests.fnrunner.catalog.policies import POLICIES, Policy

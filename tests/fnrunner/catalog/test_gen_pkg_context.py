@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli.fn import fn
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner import builtin
 from fnrunner.builtin.catalog import gen_pkg_context

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource
 from fnrunner.builtin.catalog import generate_folders

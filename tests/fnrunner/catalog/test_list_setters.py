@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cadlib.resourcelist import ResourceList
+from cadlib.stream.resourcelist import ResourceList
 from fnrunner.builtin.catalog import apply_setters, list_setters
 from tests.fnrunner.catalog.texts import items, messages
 

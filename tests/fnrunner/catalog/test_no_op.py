@@ -1,6 +1,6 @@
 """no-op: nothing at all."""
 
-from cadlib.resourcelist import ResourceList
+from cadlib.stream.resourcelist import ResourceList
 from fnrunner import builtin
 from fnrunner.builtin.catalog import no_op
 from tests.fnrunner.calls import items, values

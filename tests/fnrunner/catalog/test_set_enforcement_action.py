@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadlib.resourcelist import ResourceList
+from cadlib.stream.resourcelist import ResourceList
 from fnrunner.builtin import resource
 from fnrunner.builtin.catalog import set_enforcement_action
 from tests.fnrunner.calls import call, config_map, items, values

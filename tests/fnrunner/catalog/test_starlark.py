@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource
 from fnrunner.builtin.catalog import starlark

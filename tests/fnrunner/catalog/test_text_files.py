@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli.fn import fn
-from cadlib.resourcelist import ResourceList, decode, encode
+from cadlib.stream.resourcelist import ResourceList, decode, encode
 from cadlib.yaml import Value
 from fnrunner import builtin
 from fnrunner.builtin import resource

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cadlib.resourcelist import Item, ResourceList
+from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import edit, read
 from fnrunner import builtin
 from fnrunner.results import Result

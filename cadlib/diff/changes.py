@@ -1,0 +1,215 @@
+"""What differs between two states of a package, by resource and field, for people.
+
+Files are compared byte for byte first, and only those that differ are parsed. Values
+of Secrets never appear: that they differ does.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from cadlib.diff.fields import HIDDEN, differences
+from cadlib.diff.pairs import Found, pair
+from cadlib.errors import PackageError
+from cadlib.findings import ResourceRef
+from cadlib.limits import DEFAULT, Limits
+from cadlib.package.files import SUBMODULE, SYMLINK, Entry, Files, is_resource_file
+from cadlib.package.source import ref
+from cadlib.package.unseen import missing
+from cadlib.stream.text import document_texts
+from cadlib.yaml import field_text, same
+from cadlib.yaml import read as read_yaml
+from cadlib.yaml.comment_spans import spans, without_comments
+
+# Longest value shown in `str(change)`: about as much as fits beside a field in one line.
+_SHOWN = 60
+
+
+class ChangeKind(StrEnum):
+    """What happened to a resource, field or file.
+
+    A list whose elements are in another order has `ORDER`; `COMMENTS` and `LAYOUT` are
+    said of resources whose value is the same.
+    """
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    ORDER = "order changed"
+    COMMENTS = "comments changed"
+    LAYOUT = "layout changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One difference.
+
+    `str()` gives one line, such as "deploy.yaml: Deployment shop/cart:
+    spec.replicas: 3 -> 4", with long values cut.
+
+    Attributes:
+        path: File; the new one for a resource that moved.
+        kind: Added, removed or changed.
+        resource: The resource; None when it is the file as a whole.
+        field: The field, such as "spec.replicas"; "" for the whole resource or file,
+            "mode" for a file whose mode changed.
+        old: Its value before, as text; None if it had none or it is not shown.
+        new: Its value after, likewise.
+    """
+
+    path: str
+    kind: ChangeKind
+    resource: ResourceRef | None = None
+    field: str = ""
+    old: str | None = None
+    new: str | None = None
+
+    def __str__(self) -> str:
+        parts = [self.path]
+        if self.resource:
+            name = "/".join(filter(None, (self.resource.namespace, self.resource.name)))
+            parts.append(f"{self.resource.kind} {name}")
+        parts += [self.field] if self.field else []
+        if self.old is not None and self.new is not None:
+            parts.append(f"{_short(self.old)} -> {_short(self.new)}")
+        elif self.old is not None:
+            parts.append(f"removed {_short(self.old)}")
+        elif self.new is not None:
+            parts.append(f"added {_short(self.new)}")
+        else:
+            parts.append(self.kind)
+        return ": ".join(parts)
+
+
+def changes(old: Files, new: Files, limits: Limits = DEFAULT) -> tuple[Change, ...]:
+    """Return what differs, by file, then in the order of the resources and fields.
+
+    Args:
+        old: The package before; empty if there was none.
+        new: The package after; empty if it was removed.
+        limits: Files beyond these are compared as a whole.
+
+    Returns:
+        Nothing for what is equal as resources; but a file whose bytes differ is always
+        among the changes, if need be as a whole.
+    """
+    paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
+    read = {path: (_read(path, old, limits), _read(path, new, limits)) for path in paths}
+    both = {path: pair for path, pair in read.items() if None not in pair}
+    before = [each for pair in both.values() for each in pair[0] or ()]
+    after = [each for pair in both.values() for each in pair[1] or ()]
+    pairs, removed = pair(before, after)
+    found = [Change(path=was.path, kind=ChangeKind.REMOVED, resource=was.ref) for was in removed]
+    for was, now in pairs:
+        found += _compared(was, now)
+    told = {change.path for change in found}
+    told |= {was.path for was, now in pairs if was and was.path != now.path}
+    moved = _moved([path for path in paths if path not in told], old, new)
+    for path, was_at in moved.items():
+        found.append(Change(path=path, kind=ChangeKind.CHANGED, field="file", old=was_at, new=path))
+    told |= moved.keys() | set(moved.values())
+    for path in paths:
+        found += _whole_file(path, old.get(path), new.get(path), told=path in told)
+    return tuple(sorted(found, key=lambda change: change.path))
+
+
+def _read(path: str, files: Files, limits: Limits) -> list[Found] | None:
+    """Return the resources of a file; None when it cannot be read as such."""
+    entry = files.get(path)
+    if entry is None or not is_resource_file(path) or entry.mode in (SYMLINK, SUBMODULE):
+        return []
+    try:
+        stream = read_yaml(entry.data, path=path, limits=limits)
+    except PackageError:  # rendering says what is wrong; here it is a file that differs
+        return None
+    documents = [each for each in stream.documents if not each.empty]
+    return [
+        Found(path, document.value, ref(document.value), text)
+        for document, text in zip(documents, document_texts(stream), strict=True)
+        if not (document.template or missing(document.value))
+    ]
+
+
+def _compared(was: Found | None, now: Found) -> Iterator[Change]:
+    if was is None:
+        yield Change(path=now.path, kind=ChangeKind.ADDED, resource=now.ref)
+        return
+    if was.path != now.path:
+        yield Change(
+            path=now.path,
+            kind=ChangeKind.CHANGED,
+            resource=now.ref,
+            field="file",
+            old=was.path,
+            new=now.path,
+        )
+    if same(was.value, now.value):
+        yield from _written_otherwise(was, now)
+        return
+    for path, old, new in differences(was.value, now.value):
+        yield Change(
+            path=now.path,
+            kind=_kind(old, new),
+            resource=now.ref,
+            field=field_text(path),
+            old=old,
+            new=new,
+        )
+
+
+def _written_otherwise(was: Found, now: Found) -> Iterator[Change]:
+    """Tell a resource of the same value apart by its comments, and by its layout."""
+    old, new = was.text.rstrip(), now.text.rstrip()
+    if old == new:
+        return
+    before, after = (read_yaml(text.encode()) for text in (old, new))
+    comments = [
+        sorted(stream.source.text[start:end].rstrip() for start, end in spans(stream))
+        for stream in (before, after)
+    ]
+    if comments[0] != comments[1]:
+        yield Change(path=now.path, kind=ChangeKind.COMMENTS, resource=now.ref)
+    if without_comments(before).split() != without_comments(after).split() or (
+        comments[0] == comments[1]
+    ):
+        yield Change(path=now.path, kind=ChangeKind.LAYOUT, resource=now.ref)
+
+
+def _moved(paths: Sequence[str], old: Files, new: Files) -> dict[str, str]:
+    """Return which files that are gone stand elsewhere now, byte for byte, by the new path."""
+    gone = {(old[path].data, old[path].mode): path for path in paths if path not in new}
+    found: dict[str, str] = {}
+    for path in paths:
+        if path not in old and new[path].data:
+            was = gone.pop((new[path].data, new[path].mode), None)
+            if was is not None:
+                found[path] = was
+    return found
+
+
+def _whole_file(path: str, old: Entry | None, new: Entry | None, *, told: bool) -> Iterator[Change]:
+    if old and new and old.mode != new.mode:
+        yield Change(path=path, kind=ChangeKind.CHANGED, field="mode", old=old.mode, new=new.mode)
+        told = told or old.data == new.data
+    if not told:
+        kind = ChangeKind.ADDED if not old else ChangeKind.CHANGED if new else ChangeKind.REMOVED
+        yield Change(path=path, kind=kind)
+
+
+def _kind(old: str | None, new: str | None) -> ChangeKind:
+    match old, new:
+        case None, None:
+            return ChangeKind.ORDER
+        case None, _:
+            return ChangeKind.ADDED
+        case _, None:
+            return ChangeKind.REMOVED
+    return ChangeKind.CHANGED
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+
+
+__all__ = ["HIDDEN", "Change", "ChangeKind", "changes"]

@@ -1,0 +1,1 @@
+"""The Kptfile: read into typed values, and changed as text."""

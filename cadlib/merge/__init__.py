@@ -1,0 +1,1 @@
+"""Three states made into one: values, comments, documents, files of resources, Kptfiles."""

@@ -1,0 +1,1 @@
+"""Packages from elsewhere: begun, fetched, and brought up to a newer version."""

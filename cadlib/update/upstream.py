@@ -1,0 +1,122 @@
+"""Packages that come from elsewhere: what is asked for, what comes, and what is told meanwhile.
+
+`get` and `update` are generators. They yield a `Fetch` where they need a package from a
+repository and are sent a `Fetched` for it; they yield a `Said` where there is something to
+tell a person, and are sent None. Who drives them has the network, the disk and the terminal.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cadlib.errors import PackageError, Place
+from cadlib.kptfile import reader as kptfiles
+from cadlib.kptfile.reader import GitRef, Kptfile
+from cadlib.limits import DEFAULT, Limits
+from cadlib.package import files as packages
+from cadlib.package import ignore
+from cadlib.package.files import KPTFILE, Files
+
+STRATEGIES = ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
+"""How an update merges; the first is taken where a Kptfile names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """A package that is needed.
+
+    Attributes:
+        repo: Address of a git repository, as a Kptfile or a person writes it.
+        directory: Folder in it; "/" or "" for the whole repository.
+        ref: Branch, tag or commit; tags are looked for with the directory in front first.
+    """
+
+    repo: str
+    directory: str
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A package that came.
+
+    Attributes:
+        files: Its files, relative to the folder that was asked for.
+        commit: The commit they are of, in full; of an annotated tag, what it points to.
+        ref: The ref that was found, such as "net/v1" where "v1" was asked for.
+    """
+
+    files: Files
+    commit: str
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A line for people, without its line feed; kpt's words where kpt has some."""
+
+    text: str
+
+
+Step: TypeAlias = Fetch | Said
+Answer: TypeAlias = Fetched | None
+
+
+def fetch(wanted: GitRef, limits: Limits = DEFAULT) -> Generator[Step, Answer, Fetched]:
+    """Ask for a package; return it without what may not be in one.
+
+    Args:
+        wanted: From where; a commit in it is not looked at, only the ref.
+        limits: How much it may hold.
+
+    Raises:
+        PackageError: What came is no package that can be kept.
+    """
+    came = yield Fetch(wanted.repo, wanted.directory, wanted.ref)
+    if came is None:
+        raise TypeError("a Fetch is answered with a Fetched")
+    left_out = packages.unkept(came.files)
+    for path, why in left_out.items():
+        yield Said(f"[Warn] Ignoring {why} {path!r}")
+    files = {path: entry for path, entry in came.files.items() if path not in left_out}
+    for finding in packages.unsafe(files, limits):
+        raise PackageError(_place(wanted, finding.place), finding.message, finding.fix)
+    try:
+        remote_packages(files)  # reads each Kptfile
+        read_kptfile(files)
+    except PackageError as error:
+        raise PackageError(_place(wanted, error.place), error.problem, error.fix) from error
+    return Fetched(files, came.commit, came.ref)
+
+
+def _place(wanted: GitRef, place: Place) -> Place:
+    """Return a place in a package that was fetched, told from one in the local package."""
+    package = "/".join(part for part in (wanted.repo, wanted.directory.strip("/")) if part)
+    return Place(f"{package}@{wanted.ref}/{place.path}", place.line, place.field)
+
+
+def read_kptfile(files: Files, package: str = "") -> Kptfile | None:
+    """Return the Kptfile of a package in a tree; None if there is none."""
+    path = packages.join(package, KPTFILE)
+    entry = files.get(path)
+    return None if entry is None else kptfiles.read(entry.data, path)
+
+
+def remote_packages(*trees: Files) -> frozenset[str]:
+    """Return the packages below the root that have an upstream in one of the trees."""
+    return frozenset(
+        each
+        for tree in trees
+        for each in ignore.find(tree, plain=True)
+        if each and _has_upstream(tree, each)
+    )
+
+
+def _has_upstream(files: Files, package: str) -> bool:
+    kptfile = read_kptfile(files, package)
+    return kptfile is not None and kptfile.upstream is not None
+
+
+def is_unfetched(kptfile: Kptfile | None) -> bool:
+    """Return whether a package names an upstream that was never fetched."""
+    return kptfile is not None and kptfile.upstream is not None and kptfile.upstream_lock is None
