@@ -17,11 +17,13 @@ import structlog
 
 from bot import metrics, verdicts
 from bot.git import Snapshot
+from bot.kept import Kept
 from cadlib.diff import secrets
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, STREAM, Limits
 from cadlib.package.files import Files
 from cadlib.render import pipeline as render
+from cadlib.yaml.bulk import Bulk
 from fnrunner.errors import (
     FunctionError,
     FunctionRefusedError,
@@ -59,15 +61,21 @@ class Judge:
         runner: Runs functions.
         limits: For packages.
         clock: Seconds that only grow.
+        bulk: Reads and edits files; keeps some of what it read by default (ADR 10).
     """
 
     def __init__(
-        self, runner: Runner, limits: Limits = DEFAULT, clock: Callable[[], float] = monotonic
+        self,
+        runner: Runner,
+        limits: Limits = DEFAULT,
+        clock: Callable[[], float] = monotonic,
+        bulk: Bulk | None = None,
     ) -> None:
         self._clock = clock
         self._runner = runner
         self._limits = limits
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._bulk = bulk or Kept()
         self._busy: dict[str, asyncio.Task[Verdict]] = {}
 
     async def verdict(
@@ -114,7 +122,7 @@ class Judge:
             files, before = await asyncio.to_thread(self._read, git, tree, origin)
         except PackageError as error:
             return verdicts.unreadable(package, error)
-        steps = verdicts.begin(files, policy, self._limits)
+        steps = verdicts.begin(files, policy, self._limits, self._bulk)
         secret = await asyncio.to_thread(verdicts.secret_values, files.values())
         rendered, broken = await self._drive(steps, secret)
         if rendered is None:
@@ -148,7 +156,9 @@ class Judge:
                 with metrics.STEP_SECONDS.labels("function").time():
                     ran = await self._runner.run(step.image, step.resources)
                 if step.step.startswith("mutators"):
-                    secret |= await asyncio.to_thread(secrets.values, ran.resources, STREAM)
+                    secret |= await asyncio.to_thread(
+                        secrets.added, ran.resources, step.resources, STREAM
+                    )
                 outcome = render.Outcome(
                     resources=ran.resources,
                     results=ran.results,

@@ -18,6 +18,7 @@ from cadlib.images import resolve_image
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
+from cadlib.yaml.bulk import Bulk
 from lifecycle import messages
 from lifecycle.facts import Verdict, Version
 from lifecycle.policy import GuardrailFunction, Mode, Policy
@@ -26,13 +27,14 @@ REFUSED = "it refused"
 """Why a function failed that gave no reason."""
 
 
-def begin(files: Files, policy: Policy, limits: Limits) -> render.Steps:
-    """Begin to render a package, and to run the guardrails on it."""
+def begin(files: Files, policy: Policy, limits: Limits, bulk: Bulk | None = None) -> render.Steps:
+    """Begin to render a package, and to run the guardrails on it; `bulk` as for `render`."""
     return render.render(
         files,
         mutators=[_function(f) for f in policy.mutators],
         validators=[_function(f) for f in policy.validators],
         limits=limits,
+        bulk=bulk,
     )
 
 

@@ -136,7 +136,7 @@ class Source:
         if resource.comments is not None:
             return resource.comments
         document = self.document(resource)
-        return _Comments(document) if document else {}
+        return document.noted if document else {}
 
     def _read_ones(self) -> Iterator[tuple[str, str]]:
         """Yield the files that kpt reads as resources, in its order, each with its package."""
@@ -175,24 +175,6 @@ class Source:
                 f" {self._limits.package_nodes} nodes",
                 "Write the values out, or use fewer aliases",
             )
-
-
-class _Comments(Mapping[FieldPath, str]):
-    """The line comments of a document: most functions never look at them."""
-
-    __slots__ = ("_document",)
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-
-    def __getitem__(self, field: FieldPath) -> str:
-        return self._document.comments[field]
-
-    def __iter__(self) -> Iterator[FieldPath]:
-        return iter(self._document.comments)
-
-    def __len__(self) -> int:
-        return len(self._document.comments)
 
 
 def unfit(value: Value) -> str:

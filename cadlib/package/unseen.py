@@ -69,18 +69,21 @@ def remarks(path: str, stream: Stream) -> Iterator[Finding]:
     for document in stream.documents:
         if document.empty:
             continue
+        value = document.value
+        if isinstance(value, dict) and not missing(value) and "items" not in value:
+            continue  # as nearly all are; to find the line takes longer than all the rest
         at = Place(path, document.start_line)
         if document.template or _is_templated(document):
             yield _template(at)
         elif is_scalar(document):
             problem = "wrong node kind: expected MappingNode but got ScalarNode"
             yield Finding(message=problem, severity=Severity.ERROR, place=at, fix=_NO_SCALARS)
-        elif isinstance(document.value, dict):
-            yield from _remarks(document.value, at)
+        elif isinstance(value, dict):
+            yield from _remarks(value, at)
 
 
-def _remarks(value: Mapping[str, Value], at: Place) -> Iterator[Finding]:
-    lacks = missing(dict(value))
+def _remarks(value: dict[str, Value], at: Place) -> Iterator[Finding]:
+    lacks = missing(value)
     if _holds_resources(value):
         yield _unseen(NAMELESS_LIST if lacks else NAMED_LIST, at, _APART)
     elif lacks and value.get("apiVersion") and value.get("kind"):

@@ -1,6 +1,6 @@
 """What passes between a rendering and whoever runs its functions: calls, outcomes, steps."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -53,22 +53,6 @@ class Call:
         return encode(self.items, self.config)
 
 
-@dataclass(frozen=True, slots=True)
-class Alone:
-    """How a function that treats each resource alone came to its results.
-
-    Such a function makes of a resource what follows from that resource and the configuration;
-    it neither moves nor removes one.
-
-    Attributes:
-        notes: What it noted about each item of the call, in order.
-        total: Makes its results of the notes about all resources.
-    """
-
-    notes: Sequence[object]
-    total: Callable[[Sequence[object]], Sequence[Mapping[str, object]]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What came of a call.
@@ -82,7 +66,6 @@ class Outcome:
         error: Why the function failed; "" if it did not. `results` count all the same.
         log: What it wrote for people.
         exit_code: Its exit status; None where it has none, as when it could not be run.
-        alone: How it came to `results`, where it treats each resource alone.
         digest: What ran, such as the "sha256:…" of the image; "" where nobody says.
         fix: What to do about the error, a sentence without its full stop; "" for the usual.
     """
@@ -93,7 +76,6 @@ class Outcome:
     error: str = ""
     log: str = ""
     exit_code: int | None = None
-    alone: Alone | None = None
     digest: str = ""
     fix: str = ""
 

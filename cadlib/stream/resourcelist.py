@@ -82,24 +82,29 @@ def encode(items: Sequence[Item], config: Value = None) -> bytes:
             without its path.
         config: The function's configuration; None leaves it out.
     """
-    values: list[Value] = [_exact(item) for item in items]
-    comments: dict[FieldPath, str] = {
-        ("items", position, *path): text
-        for position, item in enumerate(items)
-        for path, text in item.comments.items()
-        if path
-    }
-    whole: dict[str, Value] = {"apiVersion": API_VERSION, "kind": KIND, "items": values}
-    if config is not None:
-        whole["functionConfig"] = config
-    quoted = {
-        ("items", position, *path) for position, item in enumerate(items) for path in _quoted(item)
-    }
-    return emit(whole, comments=comments, quoted=quoted).encode()
+    head = emit({"apiVersion": API_VERSION, "kind": KIND}).encode()
+    tail = b"" if config is None else emit({"functionConfig": config}).encode()
+    if not items:
+        return b"".join((head, b"items: []\n", tail))
+    return b"".join((head, b"items:\n", *map(entry, items), tail))
 
 
 def entry(item: Item) -> bytes:
-    """Return the lines of one item, as they stand in what `encode` returns."""
+    """Return the lines of one item, as they stand in what `encode` returns.
+
+    Those of a resource that is as it was read are kept beside its text.
+    """
+    document = item.document
+    if document is None or item.value is not document.value or item.comments is not document.noted:
+        return _entry(item)
+    place = item.path, item.index
+    known = document.sent.get(place)
+    if known is None:
+        known = document.sent[place] = _entry(item)
+    return known
+
+
+def _entry(item: Item) -> bytes:
     comments = {(0, *path): text for path, text in item.comments.items() if path}
     quoted = {(0, *path) for path in _quoted(item)}
     return emit([_exact(item)], comments=comments, quoted=quoted).encode()

@@ -14,7 +14,7 @@ Rules:
 import bisect
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -273,6 +273,34 @@ class Document:
             if match:
                 found.setdefault(path, match[1])
         return MappingProxyType(found)
+
+    @cached_property
+    def noted(self) -> Mapping[FieldPath, str]:
+        """Its `comments`, which are read when asked for: most functions never look at them."""
+        return _Comments(self)
+
+    @cached_property
+    def sent(self) -> dict[Hashable, bytes]:
+        """What was written of it for others, kept for as long as it is: it never changes."""
+        return {}
+
+
+class _Comments(Mapping[FieldPath, str]):
+    """The line comments of a document, read when asked for."""
+
+    __slots__ = ("_document",)
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+
+    def __getitem__(self, field: FieldPath) -> str:
+        return self._document.comments[field]
+
+    def __iter__(self) -> Iterator[FieldPath]:
+        return iter(self._document.comments)
+
+    def __len__(self) -> int:
+        return len(self._document.comments)
 
 
 def _child(node: Node, step: str | int) -> tuple[int, Node] | None:

@@ -9,12 +9,23 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from bot import logs
-from tests.benchmarks import door, growth, latency, packages, publish, render, runner, webhooks
+from tests.benchmarks import (
+    door,
+    growth,
+    large,
+    latency,
+    packages,
+    publish,
+    render,
+    runner,
+    webhooks,
+)
 
 ALL: Mapping[str, Callable[..., None]] = {
     "webhooks": webhooks.run,
     "door": door.run,
     "publish": publish.run,
+    "large": large.run,
     "latency": latency.run,
     "runner": runner.run,
     "render": render.run,

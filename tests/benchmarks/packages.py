@@ -8,7 +8,6 @@ Memory is the largest sum, seen every few milliseconds, of what a process and th
 in proportion to who shares it (PSS); it is measured in runs of its own.
 """
 
-import gc
 import os
 import shutil
 import subprocess
@@ -20,20 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bot.cli import folder as folders
-from cadlib.kptfile.reader import Function
-from cadlib.package.files import Entry
-from cadlib.render.calls import Alone, Call, Outcome
-from cadlib.render.pipeline import Rendered, Steps
-from cadlib.render.warm import Warm
-from fnrunner.builtin import find
 from tests.benchmarks.stage import table
 
 PORCHBOT = Path(sys.executable).with_name("porchbot")
 SIZES = (50, 500, 2500)
 PAIRS = {50: 7, 500: 5, 2500: 3}
 FEW = 2  # where kpt takes half a minute
-WARM = 15
 # Python keeps what it has compiled, as for everybody, even where a test run was told not to.
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
@@ -311,52 +302,6 @@ def race(each: Race, folder: Path) -> list[str]:
     return line
 
 
-def warm(folder: Path) -> list[list[str]]:
-    """Render 2,500 files again and again in this process, one changed each time."""
-    files: dict[str, Entry] = folders.read(package(folder / "warm", 2500))
-    pipeline = [
-        Function(image="set-labels:v0.2", config_map={"tier": "backend"}),
-        Function(image="set-annotations:v0.1", config_map={"reviewed": "yes"}),
-        Function(image="set-labels:v0.2", config_map={"team": "shop"}),
-    ]
-    kept, took = Warm(), []
-    for turn in range(WARM + 1):
-        path = f"part-{turn % 10}/app-{turn:04}.yaml"
-        files[path] = Entry(files[path].data.replace(b"replicas: 3", b"replicas: 5"))
-        began = time.perf_counter()
-        rendered = _drive(kept.render(files, mutators=pipeline))
-        took.append((time.perf_counter() - began) * 1000)
-        assert not rendered.failed
-        assert len(rendered.changes) == 2501
-    gc.collect()
-    again = sorted(took[1:])
-    return [
-        ["rendering the first time", "2500", f"{took[0]:.0f}", ""],
-        ["again, one file changed, p50", "2500", f"{median(again):.0f}", "≤ 50"],
-        ["again, one file changed, slowest", "2500", f"{again[-1]:.0f}", ""],
-    ]
-
-
-def _drive(steps: Steps) -> Rendered:
-    outcome: Outcome | None = None
-    while True:
-        try:
-            call = next(steps) if outcome is None else steps.send(outcome)
-        except StopIteration as end:
-            rendered: Rendered = end.value
-            return rendered
-        outcome = _call(call)
-
-
-def _call(call: Call) -> Outcome:
-    function = find(call.image).begin(call.config)
-    done = [function.each(item) for item in call.items]
-    notes = [note for _, note in done]
-    results, _ = function.total(notes)
-    alone = Alone(notes, lambda every: function.total(every)[0])
-    return Outcome(items=[item for item, _ in done], results=results, alone=alone)
-
-
 def run() -> None:
     """Measure and print the tables; without kpt, ours alone."""
     with tempfile.TemporaryDirectory(prefix="porchbot-bench-") as name:
@@ -366,7 +311,6 @@ def run() -> None:
         starts = [seconds([str(PORCHBOT), "--version"], empty) for _ in range(12)][1:]
         table(["start-up", "runs", "ms p50", "bar"],
               [["porchbot --version", "11", f"{median(starts) * 1000:.0f}", "≤ 150"]])  # fmt: skip
-        table(["rendering again in one process", "files", "ms", "bar"], warm(folder))
         if shutil.which("kpt") is None:
             print("kpt is not installed, so there is nothing to compare with.\n")
             return

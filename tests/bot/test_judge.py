@@ -1,15 +1,19 @@
 """Verdicts are kept by what they follow from: the tree, the rules, and what the functions were."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from bot.git import Snapshot
+from bot.kept import Kept
 from bot.mirror import Mirror
 from bot.render import MOVED_AFTER, Judge
+from cadlib.errors import PackageError
+from cadlib.limits import Limits
+from cadlib.yaml import Stream
 from fnrunner.run import Outcome
 from lifecycle.facts import Version
 from lifecycle.policy import GuardrailFunction, Policy
@@ -89,6 +93,27 @@ async def test_a_builtin_function_stays_what_it_is(bench: Bench) -> None:
     await bench.versions()
 
     assert len(bench.functions.asked) == 1
+
+
+async def test_files_of_a_tree_that_was_seen_are_not_read_again(bench: Bench) -> None:
+    """Fails when each rendering reads the whole package: 2 s for 2,500 files, one changed."""
+    read: list[Stream | PackageError] = []
+
+    class Watched(Kept):
+        def read(
+            self, files: Mapping[str, bytes], limits: Limits
+        ) -> Sequence[Stream | PackageError]:
+            found = super().read(files, limits)
+            read.extend(found)
+            return found
+
+    judge = Judge(bench.functions, bulk=Watched())
+    await judge.verdict(bench.git, "", bench.tree, "", POLICY)
+    judge.forget([bench.tree])
+    await judge.verdict(bench.git, "", bench.tree, "", POLICY)
+
+    assert len(read) == 2
+    assert read[0] is read[1]
 
 
 async def test_what_is_forgotten_is_run_again(bench: Bench) -> None:

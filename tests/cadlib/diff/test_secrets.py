@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from cadlib.diff import secrets
-from cadlib.diff.secrets import HIDDEN
+from cadlib.diff.secrets import HIDDEN, added
 
 WORD = "hunter2-and-more"
 ENCODED = base64.b64encode(WORD.encode()).decode()
@@ -65,3 +65,14 @@ def test_what_is_no_secret_stays() -> None:
 
     assert secrets.values(data) == frozenset()
     assert secrets.values(b"kind: Secret\n\t- no YAML") == frozenset()
+
+
+SENT = b"kind: ResourceList\nitems:\n- kind: Secret\n  data: {p: aGVsbG8gd29ybGQ=}\n"
+
+
+def test_only_what_a_function_added_is_searched_and_all_of_it() -> None:
+    """Fails when lines behind what was sent count as a text of their own."""
+    assert added(SENT, SENT) == frozenset()
+    assert added(SENT + b"results:\n- message: a\n", SENT) == frozenset()
+    assert "new word" in added(SENT + b"  stringData: {q: new word}\n", SENT)
+    assert "hello world" in added(b"# other\n" + SENT, SENT)

@@ -1,0 +1,66 @@
+"""Files read before, kept for the next rendering by a process that lives on.
+
+A push changes a few files of a package, and reading YAML is nearly all that rendering again costs.
+What was read follows from a file's path and bytes alone, so it is kept by these and holds no
+truth: without it everything is read again. What is kept with a file is what was made of it since,
+such as its comments and the lines that functions are sent.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TypeAlias
+
+from cadlib.errors import PackageError
+from cadlib.limits import Limits
+from cadlib.yaml import Stream
+from cadlib.yaml.bulk import Serial, read_one
+
+LIMIT_BYTES = 5 * 1024 * 1024 // 2
+"""How much text is kept: some 3,000 files; with what is made of it, thirty times that."""
+
+_Key: TypeAlias = tuple[str, bytes, Limits]
+
+
+class Kept(Serial):
+    """Reads files, and those that it has read before only once; safe in several threads.
+
+    What it returns is shared: nobody may change a value in it.
+
+    Args:
+        limit_bytes: How much text is kept; what was used longest ago goes first. A package that
+            is larger is not kept at all, since each file of it would push out the next.
+    """
+
+    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._limit = limit_bytes
+        self._streams: OrderedDict[_Key, Stream] = OrderedDict()
+        self._lock = Lock()
+        self.used_bytes = 0
+
+    def read(self, files: Mapping[str, bytes], limits: Limits) -> Sequence[Stream | PackageError]:
+        """Read each file; what is wrong with one stands in its place."""
+        if sum(map(len, files.values())) > self._limit:
+            return super().read(files, limits)
+        return [self._read(path, data, limits) for path, data in files.items()]
+
+    def _read(self, path: str, data: bytes, limits: Limits) -> Stream | PackageError:
+        key = path, data, limits
+        with self._lock:
+            known = self._streams.get(key)
+            if known is not None:
+                self._streams.move_to_end(key)
+                return known
+        stream = read_one(path, data, limits)
+        if isinstance(stream, Stream):
+            self._keep(key, stream)
+        return stream
+
+    def _keep(self, key: _Key, stream: Stream) -> None:
+        with self._lock:
+            if key in self._streams:  # another thread read it meanwhile
+                return
+            self._streams[key] = stream
+            self.used_bytes += len(stream.data)
+            while self.used_bytes > self._limit:
+                self.used_bytes -= len(self._streams.popitem(last=False)[1].data)
