@@ -25,13 +25,17 @@ playground: $(RUN_READY)
 # Compiled modules are kept whatever the environment says: the tests start hundreds of processes.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_READY) tools
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/python -m slipcover --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
+	  -m pytest -n $(WORKERS)
+	@$(BIN)/python -m tests.floor $(VENV)/coverage.json
 
 check: $(DEV_READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture
+	$(BIN)/deptry .
 
 cases: $(DEV_READY)
 	@$(BIN)/python -m tests.cases $(if $(CASES),"$(CASES)")

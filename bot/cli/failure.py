@@ -11,12 +11,12 @@ _EXTRAS = {
     "server": (
         "cryptography",
         "git",
+        "gitdb",
         "github",
         "google",
         "grpc",
         "grpc_health",
         "grpc_reflection",
-        "grpc_status",
         "httptools",
         "jwt",
         "prometheus_client",
@@ -29,7 +29,7 @@ _EXTRAS = {
     ),
     "policy": ("regorus",),
     "kubernetes": ("kubernetes",),
-    "demo": ("graphql", "jinja2", "rich"),
+    "demo": ("graphql", "jinja2", "markupsafe", "rich"),
 }
 """The extra of pyproject.toml that brings a module; a test compares both."""
 
