@@ -11,7 +11,7 @@ from lifecycle.access import Person, Role
 from lifecycle.actions import Say
 from lifecycle.approvals import Fallen, Standing, standing
 from lifecycle.decide import decide
-from lifecycle.events import Approval, Fell, content
+from lifecycle.events import Approval, Fell, TakenBack, content, words
 from lifecycle.facts import VALIDATE, Facts, Proposal, Review, ReviewState
 from lifecycle.gates import judge
 from lifecycle.names import Sha
@@ -469,27 +469,22 @@ def test_a_person_is_an_account_and_no_login(
 
 def test_a_word_that_was_kept_without_an_account_gives_way_to_a_later_one() -> None:
     """The short-cut takes the two for two people: what an older version kept counts beside it."""
-    old = approved_by(PROPOSAL, "approver", number=50)
-    later = replace(
-        old,
-        comments=talk((APPROVER, "/approve"), (APPROVER, "/unapprove")).proposals[0].comments,
-    )
-    renamed = Approval(
-        person="renamed",
-        account=APPROVER.id,
-        at=NOW + timedelta(hours=1),
-        comment=900,
+    old = Approval(
+        person="approver",
+        at=NOW,
+        comment=50,
         head=PROPOSAL.head,
         trees=content(PROPOSAL.trees),
         digest=PROPOSAL.digest,
         base_ref=PROPOSAL.base_ref,
     )
-    kept = frozenset({renamed})
+    back = TakenBack(person="approver", account=2, at=NOW + timedelta(minutes=1), comment=51)
+    again = replace(old, person="renamed", account=2, at=NOW + timedelta(minutes=2), comment=52)
 
-    assert why(facts(old)) == "counts"
-    assert why(facts(later)) == "none was given"
-    both = replace(later, kept=kept, roles={**PROPOSAL.roles, "renamed": Role.WRITE})
-    assert len(given(facts(both)).counted) == 1
+    assert words({old}) == {"approver": old}
+    assert words({old, back}) == {"approver": back}
+    assert words({old, back, again}) == {"renamed": again}
+    assert words({old, again}).keys() == {"approver", "renamed"}, "nobody can tell any more"
 
 
 def test_an_approval_whose_comment_is_edited_falls_and_says_so() -> None:
