@@ -48,7 +48,7 @@ mutations: $(DEV_READY) tools
 
 proto: $(DEV_READY)
 	$(BIN)/pip install --quiet --group proto
-	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. fnrunner/proto/evaluator.proto
+	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. fnrunner/wire/proto/evaluator.proto
 
 # Programs that tests of the runner use: a sandbox, a registry, what function images are made of.
 tools: | $(VENV)/bin/python

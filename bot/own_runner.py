@@ -14,7 +14,7 @@ from time import monotonic
 import structlog
 
 from bot.tasks import end
-from fnrunner.client import Client
+from fnrunner.wire.client import Client
 
 log = structlog.get_logger()
 

@@ -24,14 +24,14 @@ from cadlib.limits import DEFAULT, STREAM, Limits
 from cadlib.package.files import Files
 from cadlib.render import pipeline as render
 from cadlib.yaml.bulk import Bulk
-from fnrunner.errors import (
+from fnrunner.contract.errors import (
     FunctionError,
     FunctionRefusedError,
     FunctionUnavailableError,
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.run import CALL, Call, Runner
+from fnrunner.contract.run import CALL, Call, Runner
 from lifecycle import messages
 from lifecycle.facts import Verdict
 from lifecycle.policy import Policy

@@ -8,9 +8,9 @@ from typing import Protocol
 import structlog
 
 from bot.ready import MissingError
-from fnrunner.client import Client
-from fnrunner.errors import FunctionTimeoutError, RunnerBusyError
-from fnrunner.run import Outcome
+from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
+from fnrunner.contract.run import Outcome
+from fnrunner.wire.client import Client
 
 log = structlog.get_logger()
 
@@ -70,7 +70,7 @@ class WatchedRunner:
             raise MissingError(f"{_WHERE}: {_SILENT}")
 
     async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
-        """Run a function; see `fnrunner.run.Runner.run`.
+        """Run a function; see `fnrunner.contract.run.Runner.run`.
 
         Raises:
             RunnerBusyError: Also when the runner hangs.

@@ -26,9 +26,9 @@ from bot.settings import Settings, SettingsError
 from bot.store import Store, StoreError
 from bot.work import Worker
 from fnrunner.builtin import PREFIXES
-from fnrunner.client import Client
-from fnrunner.errors import CertificateError
-from fnrunner.tls import ClientTls
+from fnrunner.contract.errors import CertificateError
+from fnrunner.wire.client import Client
+from fnrunner.wire.tls import ClientTls
 from lifecycle import records
 
 log = structlog.get_logger()

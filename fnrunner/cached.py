@@ -27,7 +27,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from fnrunner.run import (
+from fnrunner.contract.run import (
     CALL,
     MIB,
     Call,

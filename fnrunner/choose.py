@@ -12,26 +12,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fnrunner import metrics
 from fnrunner.builtin.pool import Builtin
 from fnrunner.cached import Cached, Disk, Memory
-from fnrunner.errors import (
+from fnrunner.contract.errors import (
     ClusterError,
     FunctionNotFoundError,
     FunctionRefusedError,
     MessageTooLargeError,
     SandboxError,
 )
-from fnrunner.process import Executables
-from fnrunner.reader import Reader
-from fnrunner.run import CALL, Call, Identified, Outcome, Ready, Readying, current_call, late
-from fnrunner.sandbox import Sandbox
+from fnrunner.contract.run import (
+    CALL,
+    Call,
+    Identified,
+    Outcome,
+    Ready,
+    Readying,
+    current_call,
+    late,
+)
+from fnrunner.fence.process import Executables
+from fnrunner.fence.reader import Reader
+from fnrunner.fence.sandbox import Sandbox
 from fnrunner.settings import KINDS, Names, Settings
 from fnrunner.turns import Places, Turns, most
+from fnrunner.wire import metrics
 
 if TYPE_CHECKING:
-    from fnrunner.image import Images
-    from fnrunner.registry import Access
+    from fnrunner.images.registry import Access
+    from fnrunner.images.runner import Images
 
 _log = logging.getLogger(__name__)
 
@@ -305,7 +314,7 @@ async def _make_images(
     stack: AsyncExitStack, settings: Settings, workers: Builtin
 ) -> Identified | None:
     """Return what runs images here; None where they cannot be, and pods are wanted as well."""
-    from fnrunner.store import StoreError  # what fetches images takes a while to read
+    from fnrunner.images.store import StoreError  # what fetches images takes a while to read
 
     alone = "pod" in settings.form.runtimes
     try:
@@ -321,7 +330,7 @@ async def _make_images(
 
 
 async def _make_pods(stack: AsyncExitStack, settings: Settings) -> Identified:
-    from fnrunner import pods  # only with a cluster
+    from fnrunner.pods import runner as pods  # only with a cluster
 
     try:
         return await stack.enter_async_context(pods.running(settings, _access(settings)))
@@ -347,7 +356,7 @@ def images(settings: Settings, reader: Reader | None = None) -> "Images":
     Raises:
         StoreError: The folder of images cannot be used.
     """
-    from fnrunner import image
+    from fnrunner.images import runner as image
 
     form = settings.form.images
     how = image.Settings(
@@ -362,7 +371,7 @@ def images(settings: Settings, reader: Reader | None = None) -> "Images":
 
 
 def _access(settings: Settings) -> "Access":
-    from fnrunner.registry import Access, Site
+    from fnrunner.images.registry import Access, Site
 
     form = settings.form.images
     sites = {

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Final
 import grpc
 import grpc.aio
 
-from fnrunner import addresses, metrics, reflect, wire
-from fnrunner.errors import RunnerAddressError
-from fnrunner.run import Limits, Runner
-from fnrunner.service import Evaluator, Health
+from fnrunner.contract.errors import RunnerAddressError
+from fnrunner.contract.run import Limits, Runner
+from fnrunner.wire import addresses, metrics, reflect
+from fnrunner.wire import shared as wire
+from fnrunner.wire.service import Evaluator, Health
 
 if TYPE_CHECKING:
     from fnrunner.settings import Settings
-    from fnrunner.tls import ServerTls
+    from fnrunner.wire.tls import ServerTls
 
 _log = logging.getLogger(__name__)
 

@@ -24,8 +24,8 @@ from cadlib import forms, images, versions
 from cadlib.errors import PackageError, Place
 from cadlib.forms import FormError
 from cadlib.yaml import Document
-from fnrunner.policy import Policy
-from fnrunner.run import Bounds, Granted, Limits
+from fnrunner.contract.policy import Policy
+from fnrunner.contract.run import Bounds, Granted, Limits
 from fnrunner.settings_form import FunctionForm, PorchForm, PorchSpec, RunnerForm, pattern
 
 KINDS: Final = ("builtin", "executable", "image", "pod")

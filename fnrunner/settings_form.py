@@ -21,8 +21,8 @@ from cadlib import forms, images, versions
 from cadlib.forms import Strict, wrong
 from cadlib.yaml import Value
 from fnrunner import builtin
-from fnrunner.policy import ANY
-from fnrunner.run import MIB, Bounds
+from fnrunner.contract.policy import ANY
+from fnrunner.contract.run import MIB, Bounds
 
 _DECIMAL: Final[dict[str, int]] = {unit: 1000**i for i, unit in enumerate(("", "k", "M", "G", "T"))}
 _BINARY: Final[dict[str, int]] = {

@@ -21,8 +21,8 @@ from enum import Enum, auto
 from typing import Final
 
 from cadlib import images
-from fnrunner.errors import RunnerBusyError
-from fnrunner.run import current_call
+from fnrunner.contract.errors import RunnerBusyError
+from fnrunner.contract.run import current_call
 
 _RETRY_AFTER: Final = 1.0  # seconds; a queue of 64 short functions drains in about that time
 

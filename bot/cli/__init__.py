@@ -118,8 +118,8 @@ def demo(repo: Path | None, leave: bool) -> None:
 )
 def function_server(folder: Path) -> None:
     """Make a folder that serves functions inside images of all kinds; for pods."""
-    from fnrunner import closure
-    from fnrunner.errors import ClosureError
+    from fnrunner.contract.errors import ClosureError
+    from fnrunner.pods import closure
 
     try:
         closure.copy(folder)

@@ -21,7 +21,7 @@ from cadlib.package.files import join
 from cadlib.render.calls import Call, Outcome
 from cadlib.render.pipeline import Rendered, Steps
 from cadlib.stream.resourcelist import encode
-from fnrunner.errors import (
+from fnrunner.contract.errors import (
     FunctionError,
     FunctionUnavailableError,
     RunnerBrokenError,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.dropin import Told
-from fnrunner.run import Limits
+from fnrunner.contract.run import Limits
 
 if TYPE_CHECKING:
     from fnrunner.settings import Settings
-    from fnrunner.tls import ServerTls
+    from fnrunner.wire.tls import ServerTls
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -95,7 +95,7 @@ def runner(
     Certificates are read again when their files change. When told to stop (SIGTERM, SIGINT),
     health says so, new calls are sent away, and those that run have 5 seconds to end.
     """
-    from fnrunner.errors import CertificateError, RunnerAddressError
+    from fnrunner.contract.errors import CertificateError, RunnerAddressError
     from fnrunner.serve import serve  # takes longer to import than --help to print
 
     serving = serve(
@@ -126,7 +126,7 @@ def _settings(file: Path | None, allow: tuple[str, ...], max_message: int | None
 
 def _tls(certificate: Path | None, key: Path | None, client_ca: Path | None) -> "ServerTls | None":
     if certificate is not None and key is not None:
-        from fnrunner.tls import ServerTls
+        from fnrunner.wire.tls import ServerTls
 
         return ServerTls(certificate=certificate, key=key, client_ca=client_ca)
     if certificate is not None or key is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cadlib import versions
 from fnrunner.builtin import catalog
-from fnrunner.errors import FunctionNotFoundError
+from fnrunner.contract.errors import FunctionNotFoundError
 
 if TYPE_CHECKING:
     from cadlib.stream.resourcelist import ResourceList

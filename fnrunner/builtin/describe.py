@@ -6,7 +6,7 @@ Everything is taken from what the functions say of themselves (`About`).
 from typing import Final
 
 from fnrunner.builtin import IMAGE_ONLY, PREFIXES, Function, get, names
-from fnrunner.errors import FunctionNotFoundError
+from fnrunner.contract.errors import FunctionNotFoundError
 
 _INTRO: Final = """\
 # Functions that are built in

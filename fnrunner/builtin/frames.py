@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from fnrunner import results
-from fnrunner.results import Result
-from fnrunner.run import MIB
+from fnrunner.contract import results
+from fnrunner.contract.results import Result
+from fnrunner.contract.run import MIB
 
 _CALL: Final = struct.Struct("!II")
 _ANSWER: Final = struct.Struct("!BIII")

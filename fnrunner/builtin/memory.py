@@ -25,9 +25,9 @@ from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Document, Value, quick
 from cadlib.yaml.tree import Extent, Seq, Text
-from fnrunner import results
 from fnrunner.builtin import resource
-from fnrunner.results import Result
+from fnrunner.contract import results
+from fnrunner.contract.results import Result
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -18,7 +18,7 @@ from fnrunner.builtin import PREFIXES, find, frames
 from fnrunner.builtin.frames import Answer, Kind
 from fnrunner.builtin.version import behaviour, version
 from fnrunner.builtin.worker import MESSAGE_BYTES, EndedError, Worker
-from fnrunner.errors import (
+from fnrunner.contract.errors import (
     FunctionStoppedError,
     FunctionTimeoutError,
     MessageTooLargeError,
@@ -26,8 +26,8 @@ from fnrunner.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.results import Result
-from fnrunner.run import MIB, Outcome
+from fnrunner.contract.results import Result
+from fnrunner.contract.run import MIB, Outcome
 
 MEMORY_BYTES: Final = 1024 * MIB
 # Seconds that a call without a caller may go on: to start a worker takes as long as many calls.

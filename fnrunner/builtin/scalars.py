@@ -21,7 +21,7 @@ from cadlib.yaml import FieldPath, Value, digits, field_text, same
 from cadlib.yaml.scalars import inline, resolve
 from cadlib.yaml.tree import Scalar
 from fnrunner.builtin import verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 _ESCAPES: Final = {
     "\a": "\\a",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from cadlib.stream.resourcelist import Item
 from fnrunner.builtin import resource
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 # What the catalog's functions, built on the functions SDK, print when they fail.
 FAILURE_LOG = "failed to evaluate function: error: function failure"

@@ -19,8 +19,8 @@ from cadlib.stream import resourcelist
 from fnrunner.builtin import Function, frames, get
 from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer, Kind
 from fnrunner.builtin.memory import Memory
-from fnrunner.errors import ResourcesRefusedError
-from fnrunner.run import Outcome
+from fnrunner.contract.errors import ResourcesRefusedError
+from fnrunner.contract.run import Outcome
 
 _PR_SET_PDEATHSIG: Final = 1
 # Resources are trees, which go without the collector; it need not look at them a hundred times

@@ -12,7 +12,7 @@ from typing import Final
 
 from fnrunner.builtin import frames
 from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer
-from fnrunner.run import MIB
+from fnrunner.contract.run import MIB
 
 MESSAGE_BYTES: Final = 256 * MIB
 """Longest list that a function may answer with, where nobody says."""

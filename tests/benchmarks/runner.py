@@ -21,7 +21,7 @@ from cadlib.yaml import Value, read
 from fnrunner.builtin import get
 from fnrunner.builtin.memory import Memory
 from fnrunner.builtin.work import evaluate
-from fnrunner.client import Client
+from fnrunner.wire.client import Client
 from tests.benchmarks.stage import table
 from tests.fnrunner.registry import MISSING, Image, busybox, files, registry
 from tests.fnrunner.sandboxes import open_folder
@@ -41,7 +41,7 @@ asyncio.run(serve(sys.argv[1], read(sys.argv[2].encode(), "benchmark")))
 ECHO = """\
 import asyncio, sys
 import grpc
-from fnrunner.proto import evaluator_pb2, evaluator_pb2_grpc
+from fnrunner.wire.proto import evaluator_pb2, evaluator_pb2_grpc
 
 class Echo(evaluator_pb2_grpc.FunctionEvaluatorServicer):
     async def EvaluateFunction(self, request, context):

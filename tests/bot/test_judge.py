@@ -14,7 +14,7 @@ from bot.render import MOVED_AFTER, Judge
 from cadlib.errors import PackageError
 from cadlib.limits import Limits
 from cadlib.yaml import Stream
-from fnrunner.run import Outcome
+from fnrunner.contract.run import Outcome
 from lifecycle.facts import Version
 from lifecycle.policy import GuardrailFunction, Policy
 

@@ -15,9 +15,9 @@ import pytest
 from bot.own_runner import OwnRunner, end_left_over, own_runner
 from bot.ready import MissingError
 from bot.runner_watch import WatchedRunner
-from fnrunner.client import Client
-from fnrunner.errors import RunnerBusyError
-from fnrunner.run import Limits
+from fnrunner.contract.errors import RunnerBusyError
+from fnrunner.contract.run import Limits
+from fnrunner.wire.client import Client
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 

@@ -20,7 +20,7 @@ from cadlib.yaml import Value, emit
 from fnrunner import builtin
 from fnrunner.builtin.memory import Memory
 from fnrunner.builtin.work import evaluate
-from fnrunner.errors import FunctionNotFoundError
+from fnrunner.contract.errors import FunctionNotFoundError
 from tests.cases import context
 from tests.cases.compare import (
     by_rule,

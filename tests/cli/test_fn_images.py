@@ -11,8 +11,8 @@ import pytest
 
 from bot.cli.fn import elsewhere
 from fnrunner.builtin.resource import items, mapping
-from fnrunner.errors import SandboxError
-from fnrunner.sandbox import Sandbox
+from fnrunner.contract.errors import SandboxError
+from fnrunner.fence.sandbox import Sandbox
 from tests.cli.fn_folders import THING, data, make, pipeline, run, texts
 from tests.fnrunner.registry import MISSING, Registry, registry, shell
 from tests.fnrunner.sandboxes import open_folder

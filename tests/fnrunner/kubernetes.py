@@ -27,7 +27,7 @@ from urllib.parse import parse_qs, urlsplit
 from cadlib.yaml import read
 from fnrunner.builtin import schema
 from fnrunner.builtin.resource import mapping
-from fnrunner.pod_manifest import PORT
+from fnrunner.pods.manifest import PORT
 
 BROUGHT = ["/porchbot/lib/ld.so", "--library-path", "/porchbot/lib", "/porchbot/bin/python3"]
 """How the interpreter is started that the init container brings."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from fnrunner.errors import SandboxError
-from fnrunner.run import Bounds
-from fnrunner.sandbox import Ended, Program, Sandbox
+from fnrunner.contract.errors import SandboxError
+from fnrunner.contract.run import Bounds
+from fnrunner.fence.sandbox import Ended, Program, Sandbox
 
 PATIENT = Bounds(seconds=60.0)
 """For runs that end by themselves, on however busy a machine."""

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from fnrunner import choose
-from fnrunner.run import Limits, Runner
+from fnrunner.contract.run import Limits, Runner
 from fnrunner.serve import listening
 from fnrunner.settings import read
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from fnrunner.cached import Cached, Disk, Memory
-from fnrunner.errors import (
+from fnrunner.contract.errors import (
     FunctionNotFoundError,
     FunctionTimeoutError,
     FunctionUnavailableError,
 )
-from fnrunner.policy import Policy
-from fnrunner.run import Bounds, Granted, Outcome
+from fnrunner.contract.policy import Policy
+from fnrunner.contract.run import Bounds, Granted, Outcome
 
 
 @dataclass

@@ -7,13 +7,13 @@ import pytest
 from fnrunner.builtin import PREFIXES, find
 from fnrunner.builtin.pool import Builtin
 from fnrunner.choose import FirstThatHas, QueueLimited, SizeLimited, TimeLimited, runners
-from fnrunner.errors import (
+from fnrunner.contract.errors import (
     FunctionNotFoundError,
     FunctionTimeoutError,
     MessageTooLargeError,
     RunnerBusyError,
 )
-from fnrunner.run import Outcome
+from fnrunner.contract.run import Outcome
 from fnrunner.settings import read
 
 OURS = [

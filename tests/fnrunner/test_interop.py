@@ -21,8 +21,7 @@ from typing import Any
 import pytest
 
 from cadlib.stream import resourcelist
-from fnrunner.client import Client
-from fnrunner.errors import (
+from fnrunner.contract.errors import (
     FunctionFailedError,
     FunctionNotFoundError,
     FunctionRefusedError,
@@ -33,13 +32,14 @@ from fnrunner.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.run import Limits, Outcome, Runner
+from fnrunner.contract.run import Limits, Outcome, Runner
 from fnrunner.serve import listening
-from fnrunner.tls import ClientTls
+from fnrunner.wire.client import Client
+from fnrunner.wire.tls import ClientTls
 from tests.fnrunner.serving import serving
-from tests.fnrunner.test_client import POD
-from tests.fnrunner.test_service import Fixed, Sleeper, pods
-from tests.fnrunner.test_tls import Authority, Signed, shown
+from tests.fnrunner.wire.test_client import POD
+from tests.fnrunner.wire.test_service import Fixed, Sleeper, pods
+from tests.fnrunner.wire.test_tls import Authority, Signed, shown
 
 HERE = Path(__file__).parent / "node"
 MODULES = Path(sys.prefix) / "node"

@@ -19,14 +19,14 @@ from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bot.cli.runner import runner
-from fnrunner import wire
-from fnrunner.client import Client
-from fnrunner.errors import FunctionNotFoundError, RunnerAddressError, RunnerBusyError
-from fnrunner.proto.evaluator_pb2 import EvaluateFunctionRequest
-from fnrunner.run import Limits, Outcome
+from fnrunner.contract.errors import FunctionNotFoundError, RunnerAddressError, RunnerBusyError
+from fnrunner.contract.run import Limits, Outcome
 from fnrunner.serve import listening, serve
+from fnrunner.wire import shared as wire
+from fnrunner.wire.client import Client
+from fnrunner.wire.proto.evaluator_pb2 import EvaluateFunctionRequest
 from tests.fnrunner.serving import serving
-from tests.fnrunner.test_client import POD
+from tests.fnrunner.wire.test_client import POD
 
 LIMITS = Limits()
 PROGRAM = "import asyncio, sys; from fnrunner.serve import serve; asyncio.run(serve(sys.argv[1]))"

@@ -12,9 +12,9 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from fnrunner import settings, settings_form
 from fnrunner.builtin import get
 from fnrunner.builtin.resource import mapping
-from fnrunner.errors import FunctionRefusedError
-from fnrunner.policy import Policy, fits
-from fnrunner.run import MIB, Granted
+from fnrunner.contract.errors import FunctionRefusedError
+from fnrunner.contract.policy import Policy, fits
+from fnrunner.contract.run import MIB, Granted
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGEST = f"sha256:{'a' * 64}"

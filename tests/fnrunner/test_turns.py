@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from fnrunner.choose import CrowdLimited, QueueLimited, Readied, TimeLimited
-from fnrunner.errors import FunctionTimeoutError, RunnerBusyError
-from fnrunner.run import CALL, Call, Outcome
+from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
+from fnrunner.contract.run import CALL, Call, Outcome
 
 
 class Endless:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from tests.fnrunner.confined.rego.values import GIVEN, VALUES
-from tests.fnrunner.confined.rego.verdicts import VERDICTS
+from tests.fnrunner.builtin.confined.rego.values import GIVEN, VALUES
+from tests.fnrunner.builtin.confined.rego.verdicts import VERDICTS
 from tests.opa.agent import Agent, Answer, MissingError, Question
 from tests.opa.engine import Outcome, outcome
 

@@ -7,7 +7,7 @@ import click
 from bot.cli.dropin import DropIn, Failure, at_most
 from fnrunner import builtin
 from fnrunner.builtin.describe import one, page
-from fnrunner.errors import FunctionNotFoundError
+from fnrunner.contract.errors import FunctionNotFoundError
 
 
 @click.command(

@@ -16,12 +16,12 @@ from cadlib.errors import PackageError, Place
 from cadlib.forms import FormError
 from cadlib.render.calls import Call, Outcome
 from fnrunner import choose, settings
-from fnrunner.client import Client
-from fnrunner.errors import CertificateError, FunctionError
-from fnrunner.run import MIB, Bounds, Granted, Limits, Runner
+from fnrunner.contract.errors import CertificateError, FunctionError
+from fnrunner.contract.run import MIB, Bounds, Granted, Limits, Runner
+from fnrunner.images.store import StoreError
 from fnrunner.settings import Settings
-from fnrunner.store import StoreError
-from fnrunner.tls import ClientTls
+from fnrunner.wire.client import Client
+from fnrunner.wire.tls import ClientTls
 
 LIMITS: Final = Limits(seconds=300.0, message_bytes=256 * MIB, running=1, waiting=0)
 """Of one call, where no configuration says otherwise: kpt's time, and four times the largest

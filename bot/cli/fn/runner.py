@@ -14,7 +14,7 @@ from cadlib.render.calls import Call, Driven, Outcome, T
 from cadlib.stream.resourcelist import ResourceList
 from fnrunner import builtin
 from fnrunner.builtin import Function
-from fnrunner.errors import (
+from fnrunner.contract.errors import (
     FunctionError,
     FunctionNotFoundError,
     RunnerBrokenError,

@@ -20,7 +20,7 @@ from fnrunner.builtin import alone, resource, scalars, secrecy, setters, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.2", "v0.2.0", "v0.2.1", "v0.2.2", "v0.2.3", "v0.2.4"),

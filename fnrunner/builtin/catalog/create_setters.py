@@ -21,7 +21,7 @@ from fnrunner.builtin import alone, resource, scalars, setters, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2"),

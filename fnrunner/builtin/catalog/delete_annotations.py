@@ -20,7 +20,7 @@ from fnrunner.builtin import alone, resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 _KEY: Final = "annotationKeys"
 ABOUT: Final = About(

@@ -20,7 +20,7 @@ from fnrunner.builtin import field_paths, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.resource import Identity, ShapeError
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "~0.1"),

@@ -29,7 +29,7 @@ from cadlib.yaml.tree import Scalar, Seq
 from fnrunner.builtin import field_paths, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.2", "v0.2.0", "v0.2.1", "~0.1", "~0.2"),

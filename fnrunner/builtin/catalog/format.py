@@ -27,7 +27,7 @@ from cadlib.yaml.scalars import Quoted
 from fnrunner.builtin import scalars, schema, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "~0.1"),

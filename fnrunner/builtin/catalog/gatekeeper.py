@@ -28,7 +28,7 @@ from fnrunner.builtin import confined, constraints, resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.constraints import Constraint, ConstraintError, Template
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.2", "v0.2.0", "v0.2.1", "v0.2.2"),

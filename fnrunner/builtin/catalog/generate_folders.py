@@ -23,7 +23,7 @@ from fnrunner.builtin.about import About
 from fnrunner.builtin.name_references import DEPENDS_ON
 from fnrunner.builtin.resource import Identity
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "~0.1"),

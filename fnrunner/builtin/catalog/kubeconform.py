@@ -32,7 +32,7 @@ from fnrunner.builtin.about import About
 from fnrunner.builtin.schema import Problem
 from fnrunner.builtin.structural import DefinitionError, Kind
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1"),

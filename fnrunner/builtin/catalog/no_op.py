@@ -12,7 +12,7 @@ from fnrunner.builtin import alone
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=(">=0",),  # whatever its version, it does nothing

@@ -25,7 +25,7 @@ from fnrunner.builtin.alone import Alone, RefusedError
 from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
 from fnrunner.builtin.resource import Path, ShapeError
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.3", "v0.1.4", "v0.1.5", "v0.1.6", "v0.1.7"),

@@ -22,7 +22,7 @@ from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
 from fnrunner.builtin.regex import PatternError
 from fnrunner.builtin.resource import ShapeError
 from fnrunner.builtin.verdict import Verdict
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "~0.1"),

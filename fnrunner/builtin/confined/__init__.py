@@ -21,7 +21,7 @@ from threading import BoundedSemaphore, Lock
 from time import monotonic
 from typing import Any, Final
 
-from fnrunner.run import MIB
+from fnrunner.contract.run import MIB
 
 SECONDS: Final = 10.0
 """Longest run of one call: scripts of packages take milliseconds."""

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from fnrunner.builtin.confined import ANSWER_BYTES, FRAME, fence
-from fnrunner.run import MIB
+from fnrunner.contract.run import MIB
 
 ENGINES: Final = {
     "starlark": "fnrunner.builtin.confined.starlark_engine",

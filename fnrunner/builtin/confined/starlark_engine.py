@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from fnrunner.builtin.confined import starlark_modules, starlark_source
 from fnrunner.builtin.confined.starlark_modules import LoadError
-from fnrunner.run import MIB
+from fnrunner.contract.run import MIB
 
 _LIST: Final = "__resource_list"
 _GIVEN: Final = "__given"

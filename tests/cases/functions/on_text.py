@@ -9,7 +9,7 @@ from cadlib.yaml import FieldPath, Value, digits, edit, read
 from cadlib.yaml.scalars import plain
 from fnrunner import builtin
 from fnrunner.builtin import setters
-from fnrunner.results import Result
+from fnrunner.contract.results import Result
 from tests.cases.compare import by_rule
 from tests.cases.model import Case, Verdict, checked, deviates, failed
 

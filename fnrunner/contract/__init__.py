@@ -1,0 +1,1 @@
+"""What it means to run a function: the protocol, its outcome and limits, its errors, the rules."""

@@ -1,0 +1,1 @@
+"""Programs in a sandbox: started, limited, watched, ended, and what they answered."""

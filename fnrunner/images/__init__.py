@@ -1,0 +1,1 @@
+"""Function images: from a registry into the store, and from there into the fence."""

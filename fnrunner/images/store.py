@@ -1,0 +1,537 @@
+"""Unpacked images in a folder, by digest: whole or not there, shared by processes, bounded.
+
+    images/sha256/HEX/root, about.json    one image, unpacked; HEX is the digest asked for
+    images/tags/HEX.json                  what a name meant lately; HEX is of the name
+    images/locks/HEX                      held shared while the image runs, alone to change it
+    images/locks/HEX-HEX                  held by who makes it from a repository
+    images/aside/…                        what is being made, or removed
+
+Rules
+- An image is made aside and moved to its place in one step, so that a crash at any moment leaves
+  nothing that is taken for whole; what it leaves aside, the next one removes.
+- `about.json` holds a seal over the kinds, sizes, times and links of all files. It is looked at
+  when a process first uses an image; what a crash of the machine cut short, or somebody changed,
+  is then brought again.
+- Which repositories had an image is kept: the same digest under another name is asked for once,
+  so that nobody runs an image by a name that it does not have.
+- Images used longest ago go first, never one that is held; also by another process.
+"""
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from fnrunner.contract.run import MIB
+
+_log = logging.getLogger(__name__)
+
+_FORM: Final = 1  # of about.json; another number means another layout
+_POLL: Final = 0.02  # seconds between two looks at a lock that another process holds
+_MEANT: Final = 7 * 86_400.0  # seconds that a name is known for without its image
+_TOUCH: Final = 60.0  # seconds: an image used again sooner keeps its place in the order
+
+
+class StoreError(Exception):
+    """The folder cannot be used; an operator must change something."""
+
+    def __init__(self, folder: Path, problem: str, fix: str) -> None:
+        super().__init__(f"{folder}: {problem}. {fix}.")
+        self.problem = f"the folder of images {folder} {problem}"
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What is kept about an image besides its files.
+
+    Attributes:
+        image: Digest of the image's own manifest, which an index may have led to.
+        argv: Its program and arguments.
+        environment: Its variables, "NAME=value", in order.
+        folder: Its working directory.
+        user: Who it wants to be.
+        size_bytes: What it takes on disk.
+    """
+
+    image: str
+    argv: tuple[str, ...]
+    environment: tuple[str, ...] = ()
+    folder: str = "/"
+    user: str = ""
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a name meant.
+
+    Attributes:
+        digest: Of the manifest.
+        age: How long ago it was asked, in seconds; below zero if the clock was set back.
+    """
+
+    digest: str
+    age: float
+
+
+class Lease:
+    """An image that stays while this is held."""
+
+    def __init__(self, root: Path, about: About, lock: int) -> None:
+        self.root = root
+        self.about = about
+        self._lock = lock
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let it go; the second time does nothing."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+Make = Callable[[Path], About]
+"""Fills an empty folder with the files of an image. Its errors are the caller's."""
+
+
+class Store:
+    """A folder of unpacked images."""
+
+    def __init__(
+        self,
+        folder: Path,
+        size_bytes: int = 10 * 1024 * MIB,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Open it; it is made when it is not there.
+
+        Args:
+            folder: Where.
+            size_bytes: How much the images may take together. The image just brought stays in
+                any case.
+            clock: Seconds since 1970.
+
+        Raises:
+            StoreError: It cannot be written, or the sandbox's user could not read it.
+        """
+        self._folder = folder
+        self._size = size_bytes
+        self._clock = clock
+        self._seen: set[str] = set()
+        try:
+            self._ready()
+        except OSError as error:
+            raise StoreError(
+                folder, f"cannot be written: {error.strerror}", "Choose another folder"
+            ) from error
+        if os.geteuid() == 0:  # the sandbox then becomes another user, who reads what is here
+            _check_readable(folder)
+
+    def looked_at(self, digest: str) -> bool:
+        """Return whether an image was looked at before, so that `lease` takes no time."""
+        return digest in self._seen
+
+    def lease(self, digest: str, repository: str = "") -> Lease | None:
+        """Return an image that is here, or None.
+
+        Args:
+            digest: "sha256:…" as asked for.
+            repository: Full name without tag; None is returned where the image was never
+                brought from there. "" for any.
+        """
+        entry = self._entry(digest)
+        if not entry.exists():  # a lock would stay behind for whatever digests packages name
+            return None
+        try:
+            lock = self._open_lock(digest)
+        except StoreError:  # `add` tells
+            return None
+        if not _locked(lock, fcntl.LOCK_SH):
+            os.close(lock)  # somebody brings it, or removes it
+            return None
+        about = self._about(entry, digest)
+        if about is None or (repository and not (entry / "from" / _key(repository)).exists()):
+            os.close(lock)
+            return None
+        _touch(entry / "used", self._clock())
+        return Lease(entry / "root", about, lock)
+
+    def had(self, digest: str, repository: str) -> bool:
+        """Return whether an image that is here was brought from a repository, by its full name."""
+        return (self._entry(digest) / "from" / _key(repository)).exists()
+
+    def add(self, digest: str, repository: str, make: Make, cancelled: Callable[[], bool]) -> Lease:
+        """Return an image, made where it is not here; only one of all processes makes it.
+
+        Args:
+            digest: "sha256:…" as asked for.
+            repository: Where it comes from: full name without tag.
+            make: Fills a folder.
+            cancelled: Says that nobody waits any longer.
+
+        Raises:
+            InterruptedError: Nobody waits any longer.
+            StoreError: The disk is full, or cannot be written.
+        """
+        lock = self._open_lock(digest)
+        entry = self._entry(digest)
+        try:
+            about = self._held(entry, digest, lock)
+            if about is None:
+                with self._sole_maker(digest, repository, cancelled):
+                    about = self._held(entry, digest, lock)
+                    if about is None:
+                        about = self._got(entry, digest, lock, make, cancelled)
+            _mark(entry / "from" / _key(repository), repository)
+            _touch(entry / "used", self._clock())
+        except OSError as error:
+            os.close(lock)
+            if isinstance(error, InterruptedError):
+                raise
+            raise self._unusable(error) from error
+        except BaseException:
+            os.close(lock)
+            raise
+        try:
+            self.trim()
+        except (OSError, StoreError) as error:  # what was brought is there all the same
+            _log.warning("the folder of images %s cannot be tidied: %s", self._folder, error)
+        return Lease(entry / "root", about, lock)
+
+    def _held(self, entry: Path, digest: str, lock: int) -> About | None:
+        """Return an image that is whole, held shared; None, and nothing held, where it is not."""
+        if not _locked(lock, fcntl.LOCK_SH):
+            return None
+        about = self._about(entry, digest)
+        if about is None:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # or two who wait would wait for one another
+        return about
+
+    @contextmanager
+    def _sole_maker(
+        self, digest: str, repository: str, cancelled: Callable[[], bool]
+    ) -> Iterator[None]:
+        """Be the only one of all processes who makes an image from a repository.
+
+        Another repository may bring the same image meanwhile: this one may never end.
+        """
+        lock = self._open_lock(f"{digest}-{_key(repository)}")
+        try:
+            while not _locked(lock, fcntl.LOCK_EX):
+                _check(cancelled)
+                time.sleep(_POLL)
+            yield
+        finally:
+            os.close(lock)
+
+    def _got(
+        self, entry: Path, digest: str, lock: int, make: Make, cancelled: Callable[[], bool]
+    ) -> About:
+        """Make an image, and return it held shared; or the one that somebody else made first."""
+        with self._aside() as aside:
+            made = self._made(aside, digest, make)
+            while True:
+                about = self._held(entry, digest, lock)
+                if about is not None:
+                    return about
+                _check(cancelled)
+                if made and _locked(lock, fcntl.LOCK_EX):
+                    if self._about(entry, digest) is None:
+                        self._moved(aside, entry, digest)
+                        made = False
+                    fcntl.flock(lock, fcntl.LOCK_UN)
+                elif not made:
+                    raise InterruptedError  # it was removed at once; whoever asks makes it again
+                else:
+                    time.sleep(_POLL)
+
+    def known(self, image: str) -> Known | None:
+        """Return what a name meant when it was last asked for, or None."""
+        found = _json(self._folder / "tags" / f"{_key(image)}.json")
+        digest, when = found.get("digest"), found.get("when")
+        if found.get("image") != image or not isinstance(digest, str):
+            return None
+        return Known(digest, self._clock() - when) if isinstance(when, float) else None
+
+    def remember(self, image: str, digest: str) -> None:
+        """Keep what a name means now; where that cannot be written it is asked again."""
+        path = self._folder / "tags" / f"{_key(image)}.json"
+        try:
+            self._ready()
+            self._write(path, {"image": image, "digest": digest, "when": self._clock()})
+        except OSError as error:
+            _log.warning("what %s means cannot be kept in %s: %s", image, self._folder, error)
+
+    def trim(self) -> None:
+        """Remove images beyond the size, those used longest ago first, and leavings."""
+        self._sweep()
+        entries = [(used, entry, _size(entry)) for used, entry in self._entries()]
+        held = sum(size for _, _, size in entries)
+        for _, entry, size in sorted(entries):
+            if held <= self._size:
+                return
+            if self.remove(f"sha256:{entry.name}"):
+                held -= size
+
+    def remove(self, digest: str) -> bool:
+        """Remove an image, unless it is held; return whether it is gone."""
+        lock = self._open_lock(digest)
+        try:
+            if not _locked(lock, fcntl.LOCK_EX):
+                return False
+            entry = self._entry(digest)
+            if entry.exists():
+                with self._aside() as aside:
+                    os.rename(entry, aside / "old")
+            return True
+        finally:
+            os.close(lock)
+
+    def _made(self, aside: Path, digest: str, make: Make) -> bool:
+        """Make an image in a folder of its own; return that it is there."""
+        new = aside / "new"
+        for name in ("", "root", "from"):
+            (new / name).mkdir()
+            (new / name).chmod(0o755)  # whatever our umask
+        about = make(new / "root")
+        self._write(
+            new / "about.json",
+            {"form": _FORM, "digest": digest, "seal": _seal(new / "root"), **asdict(about)},
+        )
+        return True
+
+    def _moved(self, aside: Path, entry: Path, digest: str) -> None:
+        """Move an image to its place, over one that is not whole."""
+        if entry.exists():
+            os.rename(entry, aside / "old")
+        os.rename(aside / "new", entry)
+        _sync(entry.parent)
+        self._seen.add(digest)
+
+    def _about(self, entry: Path, digest: str) -> About | None:
+        """Return what is kept about an image that is whole, or None."""
+        found = _json(entry / "about.json")
+        if found.get("form") != _FORM or found.get("digest") != digest:
+            return None
+        if digest not in self._seen or not (entry / "root").is_dir():
+            if _seal(entry / "root") != found.get("seal"):
+                _log.warning("%s is not as it was unpacked: it is brought again", entry)
+                return None
+            self._seen.add(digest)
+        try:
+            return About(
+                image=str(found["image"]),
+                argv=tuple(found["argv"]),
+                environment=tuple(found["environment"]),
+                folder=str(found["folder"]),
+                user=str(found["user"]),
+                size_bytes=int(found["size_bytes"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def _entry(self, digest: str) -> Path:
+        return self._folder / "sha256" / digest.partition(":")[2]
+
+    def _entries(self) -> Iterator[tuple[float, Path]]:
+        for entry in (self._folder / "sha256").iterdir():
+            try:
+                yield (entry / "used").stat().st_mtime, entry
+            except FileNotFoundError:
+                yield 0.0, entry
+
+    def _open_lock(self, digest: str) -> int:
+        path = self._folder / "locks" / digest.partition(":")[2]
+        try:
+            self._ready()
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _ready(self) -> None:
+        """Make the folders that are not there: whoever wants room may empty a cache at any time."""
+        for name in ("sha256", "tags", "locks", "aside"):
+            _make_folder(self._folder / name)
+
+    def _unusable(self, error: OSError) -> StoreError:
+        problem = f"cannot be written: {error.strerror or error}"
+        return StoreError(self._folder, problem, "Make room")
+
+    @contextmanager
+    def _aside(self) -> Iterator[Path]:
+        """Give a folder that is removed at the end, by somebody else if we are killed."""
+        path = self._folder / "aside" / secrets.token_hex(8)
+        lock = _sole(path.with_suffix(".lock"))
+        try:
+            path.mkdir(0o755)
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+            path.with_suffix(".lock").unlink(missing_ok=True)
+            os.close(lock)
+
+    def _sweep(self) -> None:
+        """Remove what killed processes left aside, and what names meant whose images are gone."""
+        for each in (self._folder / "tags").iterdir():
+            with suppress(FileNotFoundError):  # another process tidies, too
+                old = self._clock() - each.stat().st_mtime > _MEANT
+                if old and not self._entry(str(_json(each).get("digest", ":none"))).exists():
+                    each.unlink()
+        for each in (self._folder / "aside").glob("*.json"):
+            with suppress(FileNotFoundError):  # its writer has moved it to its place
+                if time.time() - each.stat().st_mtime > _TOUCH:  # written within a moment
+                    each.unlink()
+        for each in (self._folder / "aside").glob("*.lock"):
+            try:
+                lock = os.open(each, os.O_RDWR | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            if _locked(lock, fcntl.LOCK_EX):
+                shutil.rmtree(each.with_suffix(""), ignore_errors=True)
+                each.unlink(missing_ok=True)
+            os.close(lock)
+
+    def _write(self, path: Path, value: Mapping[str, Any]) -> None:
+        """Write a file that is whole or not there, also after a crash of the machine."""
+        aside = self._folder / "aside" / f"{secrets.token_hex(8)}.json"
+        try:
+            with aside.open("xb") as file:
+                file.write(json.dumps(value).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(aside, path)
+        finally:
+            aside.unlink(missing_ok=True)
+
+
+def _size(entry: Path) -> int:
+    size = _json(entry / "about.json").get("size_bytes")
+    return size if isinstance(size, int) else 0
+
+
+def _seal(root: Path) -> str:
+    """Return a digest over what files there are, and their kinds, sizes, times and links."""
+    digest = hashlib.sha256()
+    if not root.is_dir():
+        return ""
+    left = [os.fspath(root)]
+    while left:
+        folder = left.pop()
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                found = entry.stat(follow_symlinks=False)
+                line = [os.path.relpath(entry.path, root), stat.S_IFMT(found.st_mode)]
+                if entry.is_symlink():
+                    line.append(os.readlink(entry.path))
+                elif entry.is_dir(follow_symlinks=False):
+                    left.append(entry.path)
+                else:
+                    line += [found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode)]
+                digest.update(json.dumps(line).encode())
+    return digest.hexdigest()
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, open for all to read."""
+    missing = []
+    each = folder
+    while not each.exists():
+        missing.append(each)
+        each = each.parent
+    for each in reversed(missing):
+        try:
+            each.mkdir(0o755)
+            each.chmod(0o755)
+        except FileExistsError:
+            continue
+
+
+def _check_readable(folder: Path) -> None:
+    real = folder.resolve()
+    for each in (real, *real.parents):
+        if not each.stat().st_mode & stat.S_IXOTH:
+            raise StoreError(
+                folder,
+                f"lies in {each}, which others may not enter: root's sandbox is another user",
+                "Choose a folder that all may enter, such as /var/cache/porchbot/images",
+            )
+
+
+def _check(cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise InterruptedError
+
+
+def _locked(lock: int, kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sole(path: Path) -> int:
+    """Return a new lock, held alone; one that is swept away before it is held is made again."""
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(lock).st_ino:
+                return lock
+        os.close(lock)
+
+
+def _touch(path: Path, now: float) -> None:
+    try:
+        if abs(now - path.stat().st_mtime) < _TOUCH:
+            return
+    except FileNotFoundError:
+        path.touch()
+    os.utime(path, (now, now))
+
+
+def _mark(path: Path, text: str) -> None:
+    if not path.exists():
+        path.write_text(text)
+
+
+def _key(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

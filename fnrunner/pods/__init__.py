@@ -1,0 +1,1 @@
+"""Functions in pods of a Kubernetes cluster."""

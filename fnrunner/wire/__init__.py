@@ -1,0 +1,1 @@
+"""gRPC: the service, its client, and how errors travel between them."""
