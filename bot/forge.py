@@ -167,6 +167,51 @@ class Merged:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatedTag:
+    """A tag object that git has written here, to be written by the forge as well.
+
+    Attributes:
+        name: Of the tag, such as "net/core/v5".
+        target: The commit.
+        message: Whole text.
+        tagger: Name and address.
+        at: When; in whole seconds.
+        object: Id of the object.
+    """
+
+    name: str
+    target: Sha
+    message: str
+    tagger: tuple[str, str]
+    at: datetime
+    object: Sha
+
+
+class TagOutcome(StrEnum):
+    """How making a tag ended."""
+
+    MADE = "made"
+    TAKEN = "taken"
+    OTHERWISE = "otherwise"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """The outcome of making a tag.
+
+    Attributes:
+        outcome: MADE: it is there now. TAKEN: it was there, or git cannot hold it beside another.
+            OTHERWISE: the forge writes the object in another way than git, and made no tag.
+            REFUSED: a rule forbids it.
+        reason: The forge's own words; "" when made.
+    """
+
+    outcome: TagOutcome
+    reason: str = ""
+
+
 class Forge(Protocol):
     """One repository on a forge.
 
@@ -232,6 +277,12 @@ class Forge(Protocol):
 
     async def has_tag(self, name: str) -> bool:
         """Whether there is a tag of exactly this name, such as "net/core/v5"."""
+
+    async def make_tag(self, tag: AnnotatedTag) -> Tagged:
+        """Write a tag's object, then make the tag, only if there is none of its name.
+
+        Written twice, the object is the same; so whoever finds it without its tag finishes it.
+        """
 
     async def open_proposal(self, wanted: OpenProposal) -> int:
         """Open a draft pull request and assign it; one that is there already is taken."""

@@ -5,10 +5,11 @@ refs move is for `bot.mirror`. Ref names are always spelled in full. A GitPython
 `git cat-file` process and is not safe between threads: each look opens its own and closes it.
 """
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +35,9 @@ _NEAR = 8
 
 _SUBMODULE = 0o160000
 
+_COMMITTED = re.compile(r"committer .*> ([0-9]{1,11}) [+-][0-9]{4}$")
+# Eleven digits reach the year 5138: no more is a time.
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -57,6 +61,7 @@ class Commit:
         parents: In order.
         message: Whole text.
         author: Name, address and time, as they stand in the object.
+        committed: When it was made, in seconds since 1970; 0 where it says nothing that is a time.
     """
 
     sha: Sha
@@ -64,6 +69,7 @@ class Commit:
     parents: tuple[Sha, ...]
     message: str
     author: str = ""
+    committed: int = 0
 
 
 class Snapshot:
@@ -152,6 +158,14 @@ class Snapshot:
             MissingObjectError: It is not in the mirror.
         """
         return self._kept.commits.get_or(sha, lambda: self._read_commit(sha))
+
+    def committed(self, sha: str) -> datetime:
+        """When a commit was made.
+
+        Raises:
+            MissingObjectError: It is not in the mirror.
+        """
+        return datetime.fromtimestamp(self.commit(sha).committed, UTC)
 
     def merge_base(self, one: str, other: str) -> Sha | None:
         """The best common ancestor; None when the histories have nothing in common.
@@ -460,4 +474,7 @@ def _parse_commit(sha: Sha, data: bytes) -> Commit:
     tree = next(line[5:] for line in lines if line.startswith("tree "))
     parents = tuple(Sha(line[7:]) for line in lines if line.startswith("parent "))
     author = next((line[7:] for line in lines if line.startswith("author ")), "")
-    return Commit(sha, tree, parents, message, author)
+    committed = next(
+        (_COMMITTED.match(line) for line in lines if line.startswith("committer ")), None
+    )
+    return Commit(sha, tree, parents, message, author, int(committed[1]) if committed else 0)

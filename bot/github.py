@@ -18,6 +18,7 @@ from github.Auth import AppAuth, Token
 
 from bot import github_people, github_talk
 from bot.forge import (
+    AnnotatedTag,
     Conversation,
     ForgeBusyError,
     ForgeMissingError,
@@ -28,6 +29,8 @@ from bot.forge import (
     PullRequest,
     Repository,
     RequiredCheck,
+    Tagged,
+    TagOutcome,
 )
 from bot.github_http import Answer, Clients, JSONObject, ask, failure, graphql, pages, send
 from lifecycle import messages
@@ -348,6 +351,25 @@ class GitHub:
             return False
         return bool(found["ref"] == f"refs/tags/{name}")
 
+    async def make_tag(self, tag: AnnotatedTag) -> Tagged:
+        """Write a tag's object, then make the ref that names it; the latter is the condition.
+
+        Source: https://docs.github.com/rest/git/tags
+        """
+        name, email = tag.tagger
+        body = {
+            "tag": tag.name,
+            "message": tag.message,
+            "object": tag.target,
+            "type": "commit",
+            "tagger": {"name": name, "email": email, "date": f"{tag.at:%Y-%m-%dT%H:%M:%SZ}"},
+        }
+        made = await self._send("write a tag", "POST", "/git/tags", body)
+        if made["sha"] != tag.object:
+            return Tagged(TagOutcome.OTHERWISE, f"the object is {made['sha']}")
+        ref = {"ref": f"refs/tags/{tag.name}", "sha": tag.object}
+        return await asyncio.to_thread(_make_ref, self._pool, f"{self._path}/git/refs", ref)
+
     async def open_proposal(self, wanted: OpenProposal) -> int:
         """Open a draft pull request and assign it; one that is there already is taken."""
         request = {
@@ -460,6 +482,20 @@ def _merge(pool: Clients, path: str, body: JSONObject) -> Merged:
     if refused is None:
         raise failure("merge", answer)
     return refused
+
+
+def _make_ref(pool: Clients, path: str, body: JSONObject) -> Tagged:
+    answer = ask(pool, "make a tag", "POST", path, body=body)
+    if answer.ok:
+        return Tagged(TagOutcome.MADE)
+    said = answer.reason.lower()
+    if answer.status == 422 and "object does not exist" in said:
+        raise ForgeBusyError("make a tag", "it does not show the tag's object yet")
+    if answer.status == 409 or (answer.status == 422 and "already exists" in said):
+        return Tagged(TagOutcome.TAKEN, answer.reason)
+    if answer.status == 422:
+        return Tagged(TagOutcome.REFUSED, answer.reason)
+    raise failure("make a tag", answer)
 
 
 def _merge_failure(answer: Answer) -> Merged | None:

@@ -3,7 +3,7 @@
 A look fetches the branches it is about and the tags of its packages: the forge is asked for names
 that begin so (protocol 2), and what this takes does not grow with the repository. The refs that a
 fetch saw are kept with it; git's own are there so that git knows what it has, and go when there are
-many, since git looks at all of them at each fetch (ADR 0017).
+many, since git looks at all of them at each fetch (ADR 0018).
 
 Refs of the forge move only in one `push --atomic --force-with-lease=<ref>:<sha>`, an exact compare-
 and-swap on every forge (docs/design.md, "Mirrors and pushes"). Tokens reach git through its

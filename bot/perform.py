@@ -15,8 +15,8 @@ from typing import assert_never
 import structlog
 
 from bot import keys, metrics
-from bot.forge import Forge, MergeOutcome
-from bot.git import Signature
+from bot.forge import AnnotatedTag, Forge, MergeOutcome, TagOutcome
+from bot.git import Signature, Snapshot
 from bot.look import Looked
 from bot.mirror import GitRefusedError, Mirror, Pushed, RefUpdate
 from bot.render import Judge
@@ -43,6 +43,11 @@ from lifecycle.facts import PushRefusal, Written
 from lifecycle.names import Ref, Sha
 
 log = structlog.get_logger()
+
+
+FEW_TAGS = 3
+"""Most tags that are made through the API: each takes two calls there, and a push of any number two
+and the names of all refs. Of more than three in one push GitHub tells nobody."""
 
 
 class Outcome(StrEnum):
@@ -194,42 +199,74 @@ class Performer:
             )
 
     async def _tag(self, tags: Sequence[Tag]) -> Outcome:
-        """All tags of one proposal in one push: all or none, each only if it does not exist."""
-        updates = await asyncio.to_thread(self._write_tags, tags)
+        """Make the tags of one proposal, each only if it does not exist.
+
+        A few are made through the API, where nobody has to be told of all the others first; many
+        are pushed, all or none. In both cases they are the same objects (ADR 0018).
+        """
+        made = await asyncio.to_thread(self._write_tags, tags)
+        left = list(made)
+        if len(left) <= FEW_TAGS:
+            with metrics.STEP_SECONDS.labels("tag").time():
+                while left:
+                    tagged = await self._forge.make_tag(left[0])
+                    if tagged.outcome is not TagOutcome.MADE:
+                        break
+                    await self._was_made([left.pop(0)], tags)
+            if not left:
+                return Outcome.DONE
+            if tagged.outcome is TagOutcome.REFUSED:
+                return await self._tags_refused(tags, tagged.reason)
+            if tagged.outcome is TagOutcome.TAKEN:
+                return Outcome.LOOK_AGAIN
         try:
-            outcome = await self._push(updates)
+            outcome = await self._push([_update(tag) for tag in left])
         except GitRefusedError as error:
-            # It is shown where people wait for the tag, and tried again after `/check`.
-            for tag in tags:
-                await self._store.refuse(
-                    self._repository_id, tag.number, tag.target, TAGS, Refusal(str(error))
-                )
-            return Outcome.LOOK_AGAIN
+            return await self._tags_refused(tags, str(error))
         if outcome is Outcome.DONE:
-            for tag in tags:
-                package, number = names.parse_tag(tag.ref) or ("", 0)
-                made = next(u.wanted for u in updates if u.ref == tag.ref)
-                revision = Revision(tag.target, made, tag.number)
-                await self._store.keep_revision(self._repository_id, package, number, revision)
+            await self._keep_revisions(left, tags)
         return outcome
 
-    def _write_tags(self, tags: Sequence[Tag]) -> list[RefUpdate]:
-        now = datetime.now(UTC)
+    async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> Outcome:
+        """It is shown where people wait for the tag, and tried again after `/check`."""
+        for tag in tags:
+            await self._store.refuse(
+                self._repository_id, tag.number, tag.target, TAGS, Refusal(reason)
+            )
+        return Outcome.LOOK_AGAIN
+
+    async def _was_made(self, made: Sequence[AnnotatedTag], tags: Sequence[Tag]) -> None:
+        await asyncio.to_thread(self._mirror.take_over, [_update(tag) for tag in made])
+        await self._keep_revisions(made, tags)
+
+    async def _keep_revisions(self, made: Sequence[AnnotatedTag], tags: Sequence[Tag]) -> None:
+        objects = {f"refs/tags/{tag.name}": tag.object for tag in made}
+        for tag in tags:
+            if tag.ref in objects:
+                package, number = names.parse_tag(tag.ref) or ("", 0)
+                revision = Revision(tag.target, objects[tag.ref], tag.number)
+                await self._store.keep_revision(self._repository_id, package, number, revision)
+
+    def _write_tags(self, tags: Sequence[Tag]) -> list[AnnotatedTag]:
+        """Write the tags' objects; of one merge result they are always the same."""
         with self._mirror.open() as git:
-            return [
-                RefUpdate(
-                    tag.ref,
-                    "",
-                    git.write_tag(
-                        tag.ref.removeprefix("refs/tags/"),
-                        tag.target,
-                        self._who,
-                        now,
-                        self._marked(tag),
-                    ),
-                )
-                for tag in tags
-            ]
+            return [self._write_tag(git, tag) for tag in tags]
+
+    def _write_tag(self, git: Snapshot, tag: Tag) -> AnnotatedTag:
+        # The time of the merge, not that of this try: what was written before is found again.
+        name, at, text = (
+            tag.ref.removeprefix("refs/tags/"),
+            git.committed(tag.target),
+            self._marked(tag),
+        )
+        return AnnotatedTag(
+            name=name,
+            target=tag.target,
+            message=text,
+            tagger=(self._who.name, self._who.email),
+            at=at,
+            object=git.write_tag(name, tag.target, self._who, at, text),
+        )
 
     def _marked(self, tag: Tag) -> str:
         """The tag's message with the mark that makes it ours."""
@@ -274,6 +311,10 @@ class Performer:
                 return Outcome.LOOK_AGAIN
             case _:
                 assert_never(merged.outcome)
+
+
+def _update(tag: AnnotatedTag) -> RefUpdate:
+    return RefUpdate(Ref(f"refs/tags/{tag.name}"), "", tag.object)
 
 
 class _Kind(StrEnum):

@@ -35,7 +35,7 @@ def fill(made: World, packages: int, tags: int, proposals: int) -> None:
         proposals: Open pull requests, each of a package of its own, in draft state.
     """
     state, repository = made.forge.state, made.repository
-    folder = Path(state.store.path(repository.id))  # type: ignore[attr-defined] # a BareStore
+    folder = made.forge.store.path(repository.id)
     rounds = max(1, tags // packages)
     _fast_import(folder, _commits(packages, rounds, proposals))
     _fast_import(folder, _tags(folder, repository.id, packages, rounds))
@@ -52,8 +52,8 @@ def fill(made: World, packages: int, tags: int, proposals: int) -> None:
 
 def index(made: World) -> None:
     """Let the index of the bot know every revision, as after years."""
-    state, repository = made.forge.state, made.repository
-    folder = Path(state.store.path(repository.id))  # type: ignore[attr-defined] # a BareStore
+    repository = made.repository
+    folder = made.forge.store.path(repository.id)
     fields = "%(refname)%00%(objectname)%00%(*objectname)"
     listed = _git(folder, "for-each-ref", f"--format={fields}", "refs/tags")
     with (

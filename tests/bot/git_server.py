@@ -116,7 +116,7 @@ class Remote:
 
 def _told(body: bytes) -> list[str]:
     """The refs in an answer to `ls-refs`, or in what a push is told first; none in any other."""
-    lines = re.findall(rb"(?m)^[0-9a-f]{4}(?:[0-9a-f]{40}) (refs/[^\0\n ]+)", body)
+    lines = re.findall(rb"[0-9a-f]{44} (refs/[^\0\n ]+)", body)
     return [line.decode("utf-8", "surrogateescape") for line in lines]
 
 

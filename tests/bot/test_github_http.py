@@ -4,14 +4,26 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from bot.forge import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Merged, MergeOutcome
-from bot.github import _merge
+from bot.forge import (
+    AnnotatedTag,
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Merged,
+    MergeOutcome,
+    Repository,
+    Tagged,
+    TagOutcome,
+)
+from bot.github import GitHub, GitHubApp, _merge
 from bot.github_http import Clients, graphql, pages, send
+from lifecycle.names import Sha
 
 
 @dataclass
@@ -181,3 +193,67 @@ def test_names_of_files_that_are_no_text_are_sent_as_text(wire: Wire) -> None:
     send(wire.pool, "test", "POST", "/x", body={"a": [{"path": name}], "n": 1, "ok": "é"})
 
     assert json.loads(wire.bodies[-1]) == {"a": [{"path": "net/core/??.yaml"}], "n": 1, "ok": "é"}
+
+
+WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
+REPOSITORY = Repository(
+    id=1,
+    full_name="acme/blueprints",
+    default_branch="main",
+    clone_url="",
+    installation=3,
+    installed_at=WHEN,
+)
+TAG = AnnotatedTag(
+    name="net/core/v1",
+    target=Sha("c" * 40),
+    message="net/core v1\nPorchbot-Tag: x\n",
+    tagger=("porchbot[bot]", "bot@forge.example"),
+    at=WHEN,
+    object=Sha("a" * 40),
+)
+TAGS_MADE: dict[str, tuple[int, str, Tagged | type[Exception]]] = {
+    "made": (201, "", Tagged(TagOutcome.MADE)),
+    "there already": (
+        422,
+        "Reference already exists",
+        Tagged(TagOutcome.TAKEN, "Reference already exists"),
+    ),
+    "locked": (409, "was modified", Tagged(TagOutcome.TAKEN, "was modified")),
+    "a rule": (
+        422,
+        "Repository rule violations found",
+        Tagged(TagOutcome.REFUSED, "Repository rule violations found"),
+    ),
+    "not shown yet": (422, "Object does not exist", ForgeBusyError),
+    "forbidden": (403, "Resource not accessible by integration", ForgeRefusedError),
+    "broken": (502, "", ForgeBusyError),
+}
+
+
+@pytest.mark.parametrize("name", TAGS_MADE)
+async def test_a_tag_is_made_or_who_must_act_is_told(wire: Wire, name: str) -> None:
+    """The short-cut takes every 422 for a tag that is there: nobody learns of the rule."""
+    status, message, expected = TAGS_MADE[name]
+    wire.gives(201, {"sha": TAG.object})
+    wire.gives(status, {"message": message} if message else {})
+    forge = GitHub(cast(GitHubApp, None), REPOSITORY, wire.pool)
+
+    if isinstance(expected, Tagged):
+        assert await forge.make_tag(TAG) == expected
+    else:
+        with pytest.raises(expected):
+            await forge.make_tag(TAG)
+    said = json.loads(wire.bodies[0])
+    assert (said["message"], said["object"]) == (TAG.message, TAG.target)
+    assert said["tagger"]["date"] == "2026-11-21T12:00:00Z"
+    assert json.loads(wire.bodies[1]) == {"ref": "refs/tags/net/core/v1", "sha": TAG.object}
+
+
+async def test_a_tag_that_the_forge_writes_otherwise_is_not_made(wire: Wire) -> None:
+    """The short-cut points the tag at whatever came back: a message that changed has no record."""
+    wire.gives(201, {"sha": "b" * 40})
+    forge = GitHub(cast(GitHubApp, None), REPOSITORY, wire.pool)
+
+    assert (await forge.make_tag(TAG)).outcome is TagOutcome.OTHERWISE
+    assert wire.asked == ["POST /api/v3/repositories/1/git/tags"]

@@ -1,0 +1,136 @@
+"""How release tags are made: a few through the API, many by one push, and the same objects."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from bot.forge import AnnotatedTag, Forge, Tagged, TagOutcome
+from bot.git import Signature
+from bot.mirror import Mirror
+from bot.perform import FEW_TAGS, Outcome, Performer
+from bot.render import Judge
+from bot.store import Refusal, Revision, Store
+from lifecycle.actions import Tag
+from lifecycle.names import Ref, Sha
+from tests.bot.git_server import TOKEN, Remote, serve
+
+
+@dataclass
+class Ends:
+    """The forge's API over the same repository, and the database."""
+
+    remote: Remote
+    outcome: TagOutcome = TagOutcome.MADE
+    asked: list[AnnotatedTag] = field(default_factory=list)
+    kept: dict[str, Revision] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+    async def token(self) -> str:
+        return TOKEN
+
+    async def make_tag(self, tag: AnnotatedTag) -> Tagged:
+        self.asked.append(tag)
+        if self.outcome is TagOutcome.MADE:
+            text = (
+                f"object {tag.target}\ntype commit\ntag {tag.name}\n"
+                f"tagger {Signature(*tag.tagger).at(tag.at)}\n\n{tag.message}"
+            )
+            made = self.remote.git("hash-object", "-t", "tag", "-w", "--stdin", data=text.encode())
+            self.remote.git("update-ref", f"refs/tags/{tag.name}", made, "0" * 40)
+        return Tagged(self.outcome, "" if self.outcome is TagOutcome.MADE else "because")
+
+    async def keep_revision(self, _: int, package: str, number: int, revision: Revision) -> None:
+        self.kept[f"{package}/v{number}"] = revision
+
+    async def refuse(self, _: int, number: int, head: str, base: str, refusal: Refusal) -> None:
+        self.refused.append(f"{number} {base} {refusal.reason}")
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[Remote]:
+    with serve(tmp_path / "remote" / "blueprints.git") as served:
+        yield served
+
+
+def performer(ends: Ends, folder: Path) -> tuple[Performer, Mirror]:
+    mirror = Mirror(folder / "mirrors" / "1.git", ends.remote.url)
+    mirror.fetch(TOKEN)
+    who = Signature("porchbot[bot]", "bot@forge.example")
+    forge, store = cast(Forge, ends), cast(Store, ends)
+    return Performer(1, forge, mirror, cast(Judge, None), store, b"k" * 32, who, "x"), mirror
+
+
+def wanted(target: str, count: int) -> list[Tag]:
+    return [
+        Tag(
+            ref=Ref(f"refs/tags/net/p{i}/v1"),
+            target=Sha(target),
+            tree="t" * 40,
+            number=7,
+            message=f"net/p{i} v1\n",
+        )
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("count", [1, FEW_TAGS, FEW_TAGS + 1])
+async def test_few_tags_are_made_without_being_told_of_all(
+    remote: Remote, tmp_path: Path, count: int
+) -> None:
+    """The short-cut pushes: the forge tells of every ref that it has before a push."""
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=1_700_000_000)
+    ends = Ends(remote)
+    performs, mirror = performer(ends, tmp_path)
+    remote.told.clear()
+
+    assert await performs._tag(wanted(target, count)) is Outcome.DONE
+
+    names = [f"refs/tags/net/p{i}/v1" for i in range(count)]
+    tags = {ref: sha for ref, sha in remote.refs().items() if ref in names}
+    assert sorted(tags) == names
+    assert bool(remote.told) is (count > FEW_TAGS)
+    assert len(ends.asked) == (count if count <= FEW_TAGS else 0)
+    assert {f"refs/tags/{name}": r.tag for name, r in ends.kept.items()} == tags
+    with mirror.open() as git:  # what we made needs no fetch, and can be read
+        assert {ref: sha for ref, (sha, _) in git.refs("refs/tags").items()} == tags
+        assert "Porchbot-Tag: " in (git.tag_message(tags[names[0]], target) or "")
+
+
+async def test_a_tag_is_the_same_object_at_each_try(remote: Remote, tmp_path: Path) -> None:
+    """The short-cut writes the present time: each try leaves one more object behind."""
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main", at=1_700_000_000)
+    ends = Ends(remote, TagOutcome.TAKEN)
+    performs, _ = performer(ends, tmp_path)
+
+    for _ in range(2):
+        assert await performs._tag(wanted(target, 1)) is Outcome.LOOK_AGAIN
+    first, second = ends.asked
+    assert first == second
+    assert first.at.timestamp() == 1_700_000_000
+
+
+async def test_what_the_forge_would_write_otherwise_is_pushed(
+    remote: Remote, tmp_path: Path
+) -> None:
+    """The short-cut gives up, or takes the forge's own writing: its record is then not ours."""
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main")
+    ends = Ends(remote, TagOutcome.OTHERWISE)
+    performs, _ = performer(ends, tmp_path)
+
+    assert await performs._tag(wanted(target, 2)) is Outcome.DONE
+    assert sorted(ends.kept) == ["net/p0/v1", "net/p1/v1"]
+    assert remote.refs()["refs/tags/net/p0/v1"] == ends.asked[0].object
+
+
+async def test_a_refused_tag_is_remembered_with_the_reason(remote: Remote, tmp_path: Path) -> None:
+    """The short-cut looks again and again: people wait, and nobody says why."""
+    target = remote.commit({"a": b"1"}, ref="refs/heads/main")
+    ends = Ends(remote, TagOutcome.REFUSED)
+    performs, _ = performer(ends, tmp_path)
+
+    assert await performs._tag(wanted(target, 1)) is Outcome.LOOK_AGAIN
+    assert ends.refused == ["7 tags because"]
+    assert ends.kept == {}
