@@ -26,7 +26,7 @@ playground: $(RUN_READY)
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_READY) tools
 	$(BIN)/python -m slipcover --source cadlib,lifecycle --json --out $(VENV)/coverage.json \
-	  -m pytest -n $(WORKERS)
+	  -m pytest -n $(WORKERS) --dist worksteal
 	@$(BIN)/python -m tests.floor $(VENV)/coverage.json
 
 check: $(DEV_READY)

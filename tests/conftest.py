@@ -28,6 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CoveragePlugin(), "contract-coverage")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that it does not run alone at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def pytest_collection_finish() -> None:
     """Spare the collector thousands of tests, which live as long as the session."""
     gc.collect()

@@ -40,7 +40,7 @@ QUIET = (
     "--hide-scrollbars",
     "--force-device-scale-factor=1.5",
 )
-PATIENCE = 30
+PATIENCE = 90
 """Seconds that one picture may take, or a page to say what it should."""
 
 

@@ -4,6 +4,7 @@ import io
 import re
 import time
 
+import pytest
 from rich.console import Console
 
 from tests.screenshots import PATIENCE, PICTURES, Picture, digest, page, said, story
@@ -11,6 +12,7 @@ from tests.screenshots import PATIENCE, PICTURES, Picture, digest, page, said, s
 NEW = "make new pictures: python -m tests.screenshots"
 
 
+@pytest.mark.long
 def test_the_demo_says_what_its_pictures_show() -> None:
     """The short-cut takes a picture once: the demo then goes on, and the README stays behind."""
     output = io.StringIO()
