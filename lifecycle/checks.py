@@ -122,8 +122,7 @@ def trouble(head: Sha, run: CheckRun | None, incident: str, since: datetime) -> 
         title=messages.NOT_LOOKED_AT,
         summary=messages.not_looked_at(incident, since),
     )
-    again = run.id if run is not None and run.status != Status.COMPLETED else None
-    return _action(str(head), PUBLISH, shown, again, external)
+    return _action(str(head), PUBLISH, shown, run and _again(run), external)
 
 
 def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> list[SetCheck]:
@@ -132,8 +131,7 @@ def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> lis
     if run is None or not run.external_id.startswith(_TROUBLE) or facts.open or facts.others:
         return []
     shown = _failed(messages.MERGED_NOT_PUBLISHED, summary.gates(judgement))
-    again = run.id if run.status != Status.COMPLETED else None
-    return [_action(str(proposal.head), PUBLISH, shown, again, shown.digest)]
+    return [_action(str(proposal.head), PUBLISH, shown, _again(run), shown.digest)]
 
 
 def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, Shown]:
@@ -293,9 +291,12 @@ def _send(facts: Facts, name: str, shown: Shown, *, force: bool) -> SetCheck | N
     same = run.external_id == external and run.status == shown.status
     if same and not force:
         return None
-    # A completed run cannot go back: the newest run of a name is the one that counts.
-    again = run.id if run.status != Status.COMPLETED else None
-    return _action(str(facts.head), name, shown, again, external)
+    return _action(str(facts.head), name, shown, _again(run), external)
+
+
+def _again(run: CheckRun) -> int | None:
+    """The run to update: a completed one cannot go back, and the newest of a name counts."""
+    return run.id if run.status != Status.COMPLETED else None
 
 
 def _action(head: str, name: str, shown: Shown, run: int | None, external: str) -> SetCheck:

@@ -339,8 +339,7 @@ def _advance(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
             return [*_remember(facts, [one]), *_merge(facts, one, publishing=publishing)]
         case Stage.MERGED:
             if not one.judgement.holds:
-                lifted = checks.not_published(facts, p, one.judgement)
-                return [*_report(facts, one), *lifted, *_say(facts, one)]
+                return [*_report(facts, one), *_say(facts, one)]
             return [*_remember(facts, [one]), *_tag(facts, one, publishing=publishing)]
         case Stage.PUBLISHED:
             return [*_finish_check(facts, p), *_say(facts, one), *_delete_branch(facts, p)]
@@ -400,10 +399,11 @@ def _versions(verdicts: Iterable[Verdict], package: str) -> Mapping[str, Version
 def _report(facts: Facts, one: _Judged) -> list[Action]:
     """Say once for each merge result that it is not published, and why."""
     p = one.proposal
+    lifted = checks.not_published(facts, p, one.judgement)
     if str(p.merge_commit) in one.memory.reported:
-        return []
+        return [*lifted]
     body = summary.merged_not_published(p, one.judgement)
-    return [Reply(p.number, body, memory.report_record(p, facts.repository_id))]
+    return [*lifted, Reply(p.number, body, memory.report_record(p, facts.repository_id))]
 
 
 def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
