@@ -18,6 +18,7 @@ from tests.benchmarks import (
     publish,
     render,
     runner,
+    storm,
     webhooks,
 )
 
@@ -31,6 +32,7 @@ ALL: Mapping[str, Callable[..., None]] = {
     "render": render.run,
     "packages": packages.run,
     "growth": growth.run,
+    "storm": storm.run,
 }
 
 

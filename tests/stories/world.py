@@ -185,6 +185,13 @@ class World:
             )
         wait_for("the bot to be ready", self._ready)
 
+    def end_bot(self) -> None:
+        """End the bot's process in order, with what it started."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+            self.kill_bot()
+
     def kill_bot(self) -> None:
         """End the bot's process as `kill -9` does."""
         if self._process is None:
