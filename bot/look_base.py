@@ -111,8 +111,10 @@ class Bases:
         if ground.merge is not None and ground.doubt is None and pull.merged_at is not None:
             until = pull.merged_at
             moves = tuple(move for move in moves if move.at <= until)
-        elif not await asyncio.to_thread(_complete, git, moves, ground.rules):
-            return RulesTold(told=False)
+        else:
+            moves = _until(moves, ground.rules)
+            if not await asyncio.to_thread(_complete, git, moves, ground.rules):
+                return RulesTold(told=False)
         found = await asyncio.to_thread(_changed_at, git, moves, ground.rules, since)
         self._rules[key] = found
         return found
@@ -142,6 +144,17 @@ class Bases:
             if not await asyncio.to_thread(git.git.contains, tip, merge):
                 return Arrival(tip, tip) if parents and parents[0] == tip else None
         return None
+
+
+def _until(moves: Sequence[Move], tip: Sha) -> tuple[Move, ...]:
+    """The moves up to a tip: the log may know of newer ones than git had when it was fetched.
+
+    Rules that those changed make what is bound meanwhile fall at the next look.
+    """
+    for place, move in enumerate(moves):
+        if tip in {move.after, move.before}:
+            return tuple(moves[place:] if move.after == tip else moves[place + 1 :])
+    return tuple(moves)
 
 
 def _complete(git: Reader, moves: Sequence[Move], tip: Sha) -> bool:

@@ -40,5 +40,5 @@ def show(queue: Queue) -> None:
 
 
 def failed(key: object, why: str) -> None:
-    """Count a look that failed: `busy`, `refused`, `git`, `some` of several, `broke`."""
+    """Count a look that failed: `busy`, `database`, `refused`, `git`, `some`, `broke`."""
     FAILURES.labels(type(key).__name__, why).inc()

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from bot import logs
 from tests.benchmarks import (
+    comments,
     door,
     growth,
     large,
@@ -25,6 +26,7 @@ from tests.benchmarks import (
 ALL: Mapping[str, Callable[..., None]] = {
     "webhooks": webhooks.run,
     "door": door.run,
+    "comments": comments.run,
     "publish": publish.run,
     "large": large.run,
     "latency": latency.run,

@@ -2,7 +2,8 @@
 
 The bot starts its own database and function runner, as it does for people; each is killed with
 `kill -9`: the bot's process (started again at once, as its supervisor does), the runner, one
-backend of the database, and the postmaster. Afterwards every proposal must be published exactly once.
+backend of the database, and the postmaster. Afterwards every proposal must be published exactly
+once.
 """
 
 import json
@@ -269,9 +270,7 @@ def run() -> None:
                 for kind, each in over.recovered.items()
             ],
         )
-        print(
-            f"{PROPOSALS} proposals, {over.published()} published in {seconds:.0f} s; load {load:.1f} after\n"
-        )
+        print(f"{over.published()} of {PROPOSALS} published in {seconds:.0f} s, load {load:.1f}\n")
         table(["of them", "count"], [[what, f"{n}"] for what, n in over.result().items()])
 
 

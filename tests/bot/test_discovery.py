@@ -198,3 +198,14 @@ async def test_a_repository_that_is_missing_ends_after_some_tries(
     taken = await store.take("test")
     assert taken is not None
     assert taken.key == str(InstallationsKey())  # it may be elsewhere by now
+
+
+async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Path) -> None:
+    """Short-cut refused: a traceback and "look broke" for each look that goes on meanwhile."""
+    async with Store(database_url) as store:
+        controller = _controller(_App({1: [10]}), store, tmp_path)
+
+    result = await controller.work(Work(InstallationsKey(), {}, 5))
+
+    assert isinstance(result, Failed)
+    assert result.reason.startswith("The database cannot be reached: ")

@@ -220,6 +220,9 @@ async def test_the_log_tells_when_the_rules_changed(remote: Remote) -> None:
     lone = pull(same, None)
     assert await rules(remote, Told(log[1:]), lone) == RulesTold()  # before it was said
     assert await rules(remote, Told(log[2:]), lone) == RulesTold()  # late, and of no matter
+    newer = at(6, same, "f" * 40)  # others are merged while we look: git was fetched before
+    assert await rules(remote, Told([newer, *log[1:]]), lone) == RulesTold()
+    assert await rules(remote, Told([newer]), lone) == RulesTold()
 
 
 async def test_what_changed_after_a_merge_does_not_matter_to_it(remote: Remote) -> None:
