@@ -185,12 +185,6 @@ class World:
             )
         wait_for("the bot to be ready", self._ready)
 
-    @property
-    def bot_pid(self) -> int:
-        """Number of the bot's own process."""
-        assert self._process is not None
-        return self._process.pid
-
     def end_bot(self) -> None:
         """End the bot's process in order, with what it started."""
         if self._process is not None:
