@@ -122,7 +122,7 @@ def trouble(head: Sha, run: CheckRun | None, incident: str, since: datetime) -> 
         title=messages.NOT_LOOKED_AT,
         summary=messages.not_looked_at(incident, since),
     )
-    return _action(str(head), PUBLISH, shown, run and _again(run), external)
+    return _action(str(head), PUBLISH, shown, None if run is None else _again(run), external)
 
 
 def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> list[SetCheck]:
