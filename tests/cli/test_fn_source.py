@@ -180,19 +180,19 @@ def test_a_command_need_not_read_what_it_is_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("text", "seconds", "problem"),
     [
-        ("sleep 60", "did not finish within 0.3 seconds"),
-        ("sh -c 'sleep 60 & sleep 60'", "did not finish within 0.3 seconds"),
-        ("yes", "wrote more than 1000 bytes"),
-        ("/", "unexpected function error: exec"),
-        ("", "it is empty"),
+        ("sleep 60", 0.3, "did not finish within 0.3 seconds"),
+        ("sh -c 'sleep 60 & sleep 60'", 0.3, "did not finish within 0.3 seconds"),
+        ("yes", 60, "wrote more than 1000 bytes"),
+        ("/", 60, "unexpected function error: exec"),
+        ("", 60, "it is empty"),
     ],
 )
-def test_bounds_of_a_command(text: str, problem: str) -> None:
+def test_bounds_of_a_command(text: str, seconds: float, problem: str) -> None:
     """The short-cut: wait for it, or end it and leave what it started."""
     with pytest.raises(command.CommandError, match=problem):
-        command.run(text, b"", seconds=0.3, output_bytes=1000)
+        command.run(text, b"", seconds=seconds, output_bytes=1000)
 
 
 def test_a_command_ends_with_who_ran_it(tmp_path: Path) -> None:

@@ -17,16 +17,16 @@ COMMAND = """
 import sys
 from bot.cli import main, progress
 
-progress.EVERY = 0.2
-main(sys.argv[1:], standalone_mode=True)
+progress.EVERY = float(sys.argv[1])
+main(sys.argv[2:], standalone_mode=True)
 """
 
 
-def said(tmp_path: Path, *args: str) -> str:
+def said(tmp_path: Path, *args: str, every: float = 0.2) -> str:
     """What a command writes to a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *args],
+        [sys.executable, "-c", COMMAND, str(every), *args],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -70,7 +70,7 @@ def test_a_long_function_is_told_line_by_line(tmp_path: Path) -> None:
 def test_what_is_soon_done_says_nothing(tmp_path: Path) -> None:
     package(tmp_path)
 
-    assert said(tmp_path, "fn", "source", "p") == ""
+    assert said(tmp_path, "fn", "source", "p", every=60) == ""
 
 
 def test_without_a_terminal_nothing_is_told(
