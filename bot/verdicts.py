@@ -9,13 +9,13 @@ No value of a Secret gets into a verdict, whichever function speaks of it.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from cadlib import hidden
 from cadlib.diff import changes as diff
 from cadlib.diff import secrets
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.images import resolve_image
 from cadlib.limits import DEFAULT, Limits
+from cadlib.package import hidden
 from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
 from cadlib.yaml.bulk import Bulk

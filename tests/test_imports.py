@@ -28,24 +28,54 @@ def test_every_module_of_the_bot_is_kept_from_the_sandbox_forge() -> None:
     assert set(_contract()["source_modules"]) == modules
 
 
-def test_the_contract_fails_when_it_is_broken(tmp_path: Path) -> None:
-    """Fails when the contract is written so that it passes whatever is imported."""
+VIOLATIONS = {
+    "The bot does not know the sandbox forge": ("bot/web.py", "import bot.sandbox.state"),
+    "Imports point down": ("cadlib/errors.py", "import lifecycle.names"),
+    "The core does no input or output": ("lifecycle/names.py", "import os"),
+    "The folders of cadlib": ("cadlib/merge/text.py", "import cadlib.render.pipeline"),
+    "The folders of fnrunner": ("fnrunner/fence/watch.py", "import fnrunner.images.store"),
+    "No circles in cadlib and fnrunner": (
+        "cadlib/yaml/patch.py",
+        "import cadlib.yaml.edit",
+    ),
+}
+
+
+def test_each_contract_fails_when_it_is_broken(tmp_path: Path) -> None:
+    """Fails when a contract is written so that it passes whatever is imported."""
     for name in ("bot", "lifecycle", "fnrunner", "cadlib"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    with (tmp_path / "bot" / "web.py").open("a") as file:
-        file.write("\nimport bot.sandbox.state  # noqa\n")
+    assert set(VIOLATIONS) <= _results(tmp_path, "KEPT")
 
+    for file, violation in VIOLATIONS.values():
+        with (tmp_path / file).open("a") as source:
+            source.write(f"\n{violation}  # noqa\n")
+
+    assert set(VIOLATIONS) <= _results(tmp_path, "BROKEN")
+
+
+def test_a_new_module_has_to_be_given_its_place(tmp_path: Path) -> None:
+    """Fails when the folders are listed and what is not among them may import anything."""
+    for name in ("bot", "lifecycle", "fnrunner", "cadlib"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name in ("fnrunner", "cadlib"):
+        (tmp_path / name / "another.py").write_text("")
+
+    assert {"The folders of cadlib", "The folders of fnrunner"} <= _results(tmp_path, "BROKEN")
+
+
+def _results(folder: Path, verdict: str) -> set[str]:
+    """Names of the contracts of a checkout that end so, "KEPT" or "BROKEN"."""
     linter = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run(
         [linter, "--no-cache"],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
-        env={"PYTHONPATH": str(tmp_path), "PATH": ""},
+        env={"PYTHONPATH": str(folder), "PATH": ""},
     )
-
-    assert done.returncode == 1
-    assert "The bot does not know the sandbox forge BROKEN" in done.stdout
-    assert "Imports point down KEPT" in done.stdout
+    lines = done.stdout.splitlines()
+    return {each.removesuffix(f" {verdict}") for each in lines if each.endswith(f" {verdict}")}

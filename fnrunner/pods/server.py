@@ -38,7 +38,7 @@ from fnrunner.contract.errors import (
 from fnrunner.contract.run import Bounds, Limits, Outcome, within
 from fnrunner.fence import answer
 from fnrunner.fence.sandbox import Ended, Used
-from fnrunner.serve import listening
+from fnrunner.wire.server import listening
 
 OWNER: Final = "porchbot.owner"
 """Service whose health is asked by whoever made the pod, and by nobody else."""
@@ -330,7 +330,7 @@ async def serve(
     """Serve until SIGTERM or SIGINT, or until nobody has looked for long.
 
     Args:
-        address: Where to listen, as `fnrunner.serve.listening` has it.
+        address: Where to listen, as `fnrunner.wire.server.listening` has it.
         program: What to run for each call.
         bounds: How much a call may take.
         limits: Size of messages.

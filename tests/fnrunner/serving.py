@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from fnrunner import choose
 from fnrunner.contract.run import Limits, Runner
-from fnrunner.serve import listening
 from fnrunner.settings import read
+from fnrunner.wire.server import listening
 
 
 @asynccontextmanager

@@ -33,8 +33,8 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from fnrunner.contract.run import Limits, Outcome, Runner
-from fnrunner.serve import listening
 from fnrunner.wire.client import Client
+from fnrunner.wire.server import listening
 from fnrunner.wire.tls import ClientTls
 from tests.fnrunner.serving import serving
 from tests.fnrunner.wire.test_client import POD

@@ -21,10 +21,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from bot.cli.runner import runner
 from fnrunner.contract.errors import FunctionNotFoundError, RunnerAddressError, RunnerBusyError
 from fnrunner.contract.run import Limits, Outcome
-from fnrunner.serve import listening, serve
+from fnrunner.serve import serve
 from fnrunner.wire import shared as wire
 from fnrunner.wire.client import Client
 from fnrunner.wire.proto.evaluator_pb2 import EvaluateFunctionRequest
+from fnrunner.wire.server import listening
 from tests.fnrunner.serving import serving
 from tests.fnrunner.wire.test_client import POD
 

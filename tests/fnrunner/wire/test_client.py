@@ -18,10 +18,10 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from fnrunner.contract.run import Limits, Outcome
-from fnrunner.serve import listening
 from fnrunner.wire import shared as wire
 from fnrunner.wire.client import Client
 from fnrunner.wire.proto import evaluator_pb2, evaluator_pb2_grpc
+from fnrunner.wire.server import listening
 from fnrunner.wire.service import Health
 from tests.fnrunner.calls import items, values
 from tests.fnrunner.serving import serving

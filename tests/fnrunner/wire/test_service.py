@@ -38,13 +38,13 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from fnrunner.contract.run import CALL, Call, Limits, Outcome, Runner
-from fnrunner.serve import listening
 from fnrunner.settings import read
 from fnrunner.wire import shared as wire
 from fnrunner.wire import statuses
 from fnrunner.wire.client import Client
 from fnrunner.wire.proto import evaluator_pb2
 from fnrunner.wire.proto.evaluator_pb2 import EvaluateFunctionResponse as Response
+from fnrunner.wire.server import listening
 from fnrunner.wire.service import failure
 from tests.fnrunner.calls import items, values
 from tests.fnrunner.serving import serving

@@ -28,10 +28,10 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from fnrunner.contract.run import Limits, Outcome
-from fnrunner.serve import listening
 from fnrunner.wire import shared as wire
 from fnrunner.wire import statuses
 from fnrunner.wire.client import Client
+from fnrunner.wire.server import listening
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 RESULT = st.fixed_dictionaries(

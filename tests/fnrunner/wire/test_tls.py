@@ -14,8 +14,8 @@ from cryptography.x509.oid import NameOID
 
 from fnrunner.contract.errors import CertificateError, RunnerBusyError
 from fnrunner.contract.run import Limits, Outcome
-from fnrunner.serve import listening
 from fnrunner.wire.client import Client
+from fnrunner.wire.server import listening
 from fnrunner.wire.tls import ClientTls, ServerTls
 from tests.fnrunner.wire.test_service import Fixed
 
