@@ -16,7 +16,7 @@ from bot.cli.pkg import pkg
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.package.source import unfit
-from cadlib.yaml import Value, emit
+from cadlib.yaml import Value, edit, emit, read, same
 from fnrunner import builtin
 from fnrunner.builtin.memory import Memory
 from fnrunner.builtin.work import evaluate
@@ -34,11 +34,23 @@ from tests.cases.compare import (
     put,
     text_difference,
 )
-from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed, passed, waiting
+from tests.cases.model import (
+    Case,
+    Handler,
+    Outcome,
+    Verdict,
+    checked,
+    deviates,
+    failed,
+    passed,
+    waiting,
+)
 
 _TIME = re.compile(r'^(\[(?:PASS|FAIL)\] ".*" in ).*$', re.MULTILINE)
 _GROUPS = {"fn": fn, "pkg": pkg}
 _BLUEPRINT = re.compile(rb"^ *cnrm\.cloud\.google\.com/blueprint: 'krm-fn'\n", re.MULTILINE)
+_SILENT, _LAYOUT = "D67", "D78"
+_STATUS = "status"
 _NUMBER = re.compile(rb"set [0-9]+ labels")
 
 
@@ -48,7 +60,7 @@ class Ran:
 
     Attributes:
         base: The folder it was run in.
-        status_wanted: The case expects what kpt writes about a rendering into the Kptfile.
+        with_status: `fn render` is asked for the status that kpt always writes into the Kptfile.
         status: Exit status of the last pipe.
         output: What the last command wrote to standard output.
         errors: What all wrote to standard error.
@@ -57,7 +69,7 @@ class Ran:
     """
 
     base: str
-    status_wanted: bool = False
+    with_status: bool = False
     status: int = 0
     output: bytes = b""
     errors: str = ""
@@ -71,12 +83,49 @@ def steps(case: Case) -> Verdict:
     if lacking:
         return waiting(", ".join(lacking))
     data = case.data
+    silent = _without_status(data)
+    verdict = _played(silent)
+    if silent == data or verdict.outcome is Outcome.FAILED:
+        return verdict
+    # What kpt writes unasked is written as kpt has it where people ask for it.
+    asked = _played(data, with_status=True)
+    return deviates(_SILENT, "it writes no status unasked") if asked == passed() else asked
+
+
+def _played(data: Mapping[str, Any], *, with_status: bool = False) -> Verdict:
     with TemporaryDirectory(prefix="case") as base:
-        ran = _run(data, Path(base).resolve())
+        ran = _run(data, Path(base).resolve(), with_status=with_status)
     found = dict(_differences(data, ran))
-    if not found:
+    if found:
+        return _deviation(data, ran, found) or failed(listed(found))
+    if with_status:  # the text was compared without
         return passed()
-    return _deviation(data, ran, found) or failed(listed(found))
+    laid_out = differences(_expected(data), ran.files, {"kptfile": "ignore"})
+    return deviates(_LAYOUT, listed(laid_out)) if laid_out else passed()
+
+
+def _expected(data: Mapping[str, Any]) -> Files:
+    return entries(data["input"] if data.get("expected_unchanged") else data["expected"])
+
+
+def _without_status(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a case as it is where nobody asks for a status: the Kptfile has the one it had."""
+    # The catalog's own cases name their function; they are older than what kpt writes there.
+    if "function" in data or data.get("expected_unchanged") or KPTFILE not in data["expected"]:
+        return data
+    stream = read(data["expected"][KPTFILE].encode())
+    value = stream.documents[0].value
+    before = data["input"].get(KPTFILE)
+    had = read(before.encode()).documents[0].value if before else None
+    if not isinstance(value, dict):
+        return data
+    new = {key: each for key, each in value.items() if key != _STATUS}
+    if isinstance(had, dict) and _STATUS in had:
+        new[_STATUS] = had[_STATUS]
+    if same(new, value):
+        return data
+    text = edit(stream, {0: new}).decode()
+    return {**data, "expected": {**data["expected"], KPTFILE: text}}
 
 
 def missing(functions: Sequence[str]) -> list[str]:
@@ -99,14 +148,13 @@ def _short(image: str) -> str:
 # --- running -------------------------------------------------------------------------------
 
 
-def _run(data: Mapping[str, Any], base: Path) -> Ran:
+def _run(data: Mapping[str, Any], base: Path, *, with_status: bool = False) -> Ran:
     package = base / data["package_name"]
     names = {"pkg": str(package), "outside": str(base / "outside"), "results": str(base / "res")}
     put(data["input"], package)
     put(data.get("outside_files"), base / "outside")
     package.mkdir(exist_ok=True)
-    # The catalog's own cases name their function; they are older than what kpt writes there.
-    ran = Ran(str(base), status_wanted="function" not in data)
+    ran = Ran(str(base), with_status=with_status)
     with chdir(fill(data.get("cwd") or str(base), names)):
         for step in fill(data["steps"], names):
             _step(step, ran)
@@ -152,7 +200,7 @@ def _command(args: Sequence[str], ran: Ran) -> None:
         return
     if group not in _GROUPS:
         raise ValueError(f"a command without a meaning here: {args!r}")
-    status = ["--write-status"] if name == "render" and ran.status_wanted else []
+    status = ["--write-status"] if name == "render" and ran.with_status else []
     result = CliRunner().invoke(_GROUPS[group], [name, *status, *rest], input=ran.output)
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -176,8 +224,7 @@ def _differences(data: Mapping[str, Any], ran: Ran) -> Iterator[tuple[str, str]]
     """Yield what differs, by what it is."""
     if ran.status != data["expected_exit_code"]:
         yield "exit status", f"{ran.status} instead of {data['expected_exit_code']}\n{ran.errors}"
-    expected = data["input"] if data.get("expected_unchanged") else data["expected"]
-    yield from _trees(entries(expected), ran.files).items()
+    yield from _trees(_expected(data), ran.files).items()
     errors = _errors(data, ran)
     for text in _texts(data.get("expected_stderr_contains")):
         if _stripped(data, text).strip() not in errors:
@@ -257,7 +304,7 @@ def _deviation(data: Mapping[str, Any], ran: Ran, found: Mapping[str, str]) -> V
     """Return the one deviation that explains all that was found; None where there is none."""
     if found.keys() == {"standard output"}:
         return _of_output(data["expected_stdout_contains"], ran.output.decode())
-    expected = entries(data["input"] if data.get("expected_unchanged") else data["expected"])
+    expected = _expected(data)
     given = entries(data["input"])
     kustomizations = {path for path in found if path in given and _kustomization(path, given)}
     if (
@@ -406,6 +453,9 @@ def files_of(case: Case) -> Verdict:
     files = {path: ran.files[path] for path in expected}
     if _trees(expected, files) and not _trees(_unattributed(expected), files):
         return deviates("D40", "resources of Google's say nothing about who rendered them")
+    laid_out = differences(expected, files, {"kptfile": "ignore"})
+    if laid_out and not _trees(expected, files):
+        return deviates(_LAYOUT, listed(laid_out))
     return checked(listed(_trees(expected, files)))
 
 
