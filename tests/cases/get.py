@@ -10,7 +10,7 @@ from tests.cases import init
 from tests.cases.compare import entries, on_disk
 from tests.cases.git_repos import Made
 from tests.cases.model import Case, Handler, Verdict, failed, passed
-from tests.cases.update import get_case, tree_verdict
+from tests.cases.update import get_case, tree_verdict, typed
 
 
 def _git_get(case: Case) -> Verdict:
@@ -45,7 +45,7 @@ def _story(data: Mapping[str, Any], folder: Path) -> Verdict:
                 return failed(f"{text!r} is not in the output:\n{said}")
     if data.get("expected") is None:
         return passed()
-    expected = entries(made.fill(data["expected"]))
+    expected = entries(typed(made.fill(data["expected"]), data["get"]))
     return tree_verdict(expected, on_disk(target), data["compare"])
 
 

@@ -1,18 +1,17 @@
 """Corpus update: strategies on three trees, and whole stories with git repositories."""
 
-import contextlib
-import io
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.cli.conflicts import Report
+from click.testing import CliRunner, Result
+
 from bot.cli.git_source import Repositories
+from bot.cli.pkg import pkg
 from bot.cli.pkg.get import get_into
-from bot.cli.pkg.update import update_folder
-from cadlib.errors import PackageError
+from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import GitRef
 from cadlib.kptfile.reader import read as read_kptfile
 from cadlib.merge.conflicts import Policy
@@ -22,7 +21,7 @@ from cadlib.update.strategies import Trees, merge_package, whole_files
 from cadlib.yaml import Value, read
 from cadlib.yaml.tree import same
 from tests.cases import kptfile
-from tests.cases.compare import differences, entries, listed, on_disk, put
+from tests.cases.compare import Tree, differences, entries, listed, on_disk, put
 from tests.cases.git_repos import Made
 from tests.cases.kio_merge3 import kio_merge3
 from tests.cases.merge_deviations import explained_files
@@ -33,6 +32,8 @@ _ROOT_UPSTREAM = "D41"
 _KEPT_DELETED = "D42"
 _NO_FOLDER = "D43"
 _ADDED_INSIDE = "D44"
+_SAID_BY_COMMANDS = {"unrecognized update strategy": "unknown update strategy"}
+"""Texts of kpt's library to those of its commands, which refuse the same before."""
 _ADDRESS = ("upstream", "upstreamLock")
 
 
@@ -71,7 +72,7 @@ def _no_error(data: Mapping[str, Any], files: Files, wanted: str) -> Verdict:
     return failed(f"no error, but one with {wanted!r} was expected")
 
 
-def _error(error: PackageError, wanted: str | None) -> Verdict:
+def _error(error: object, wanted: str | None) -> Verdict:
     if wanted is None:
         return failed(f"an error: {error}")
     return passed() if wanted in str(error) else failed(f"{wanted!r} is not in: {error}")
@@ -147,7 +148,7 @@ def _story(data: Mapping[str, Any], folder: Path) -> Verdict:
     made.add()
     after = data.get("local_after_get")
     if after is not None:
-        tree = made.fill(after)
+        tree = typed(made.fill(after), data["get"])
         package = package if data["get"] else local / _name(tree)
         shutil.rmtree(package, ignore_errors=True)
         put(tree, package)
@@ -161,15 +162,14 @@ def _update(data: Mapping[str, Any], package: Path, made: Made, folder: Path) ->
     path = package / update.get("path", "")
     before = on_disk(package) if package.exists() else {}
     wanted = made.fill(data.get("error_contains"))
-    try:
-        with _quiet(), Repositories(folder / "cache") as repositories:
-            update_folder(
-                path, update.get("ref", ""), update.get("strategy", ""), Report(), repositories
-            )
-    except PackageError as error:
+    wanted = _SAID_BY_COMMANDS.get(wanted, wanted)
+    version = f"@{update['ref']}" if update.get("ref") else ""
+    strategy = ["--strategy", update["strategy"]] if update.get("strategy") else []
+    ran = commanded(["update", f"{path}{version}", *strategy], folder)
+    if ran.exit_code:
         if package.exists() and on_disk(package) != before:
             return failed("an update that failed has changed the package")
-        verdict = _error(error, wanted)
+        verdict = _error(ran.stderr, wanted)
         if wanted is None or data.get("expected") is None:
             return verdict
         return verdict if verdict != passed() else _left(data, package, made)
@@ -180,28 +180,61 @@ def _update(data: Mapping[str, Any], package: Path, made: Made, folder: Path) ->
 
 def _left(data: Mapping[str, Any], package: Path, made: Made) -> Verdict:
     """Compare what an update left, whether it went well or not."""
-    expected = entries(made.fill(data["expected"]))
+    expected = entries(typed(made.fill(data["expected"]), data["get"]))
     return tree_verdict(expected, on_disk(package), data["compare"])
 
 
+def typed(tree: Tree, get: Mapping[str, Any] | None) -> Tree:
+    """Return a tree with the folder of upstream as commands write it, "/java" for "java".
+
+    The cases are of kpt's library, to which its commands give a folder with a slash in front.
+    """
+    directory = (get or {}).get("directory") or "/"
+    text = tree.get(KPTFILE)
+    if directory.startswith("/") or not isinstance(text, str):
+        return tree
+    written = text.replace(f"directory: {directory}\n", f"directory: /{directory}\n")
+    return {**tree, KPTFILE: written}
+
+
 def get_case(get: Mapping[str, Any], target: Path, made: Made, folder: Path) -> str:
-    """Run the `get` of a case; return what was said."""
+    """Run the `get` of a case; return what was said.
+
+    Raises:
+        PackageError: It was refused.
+    """
     filled = made.fill(get)
-    named = made.names.get(f"repo:{filled.get('repo')}", "")
-    address = {key: filled.get(key) or "" for key in ("directory", "ref")}
-    upstream = GitRef(repo=filled.get("repo_literal") or named, **address)
-    target = target if filled.get("destination") else Path()
+    repo = filled.get("repo_literal") or made.names.get(f"repo:{filled.get('repo')}", "")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _quiet() as said, Repositories(folder / "cache") as repositories:
-        get_into(target, upstream, filled.get("update_strategy") or "resource-merge", repositories)
-    return said.getvalue()
+    if not repo or target.exists():
+        # No command line says these: without an address there is no command, and a folder that is
+        # there gets the package inside.
+        with Repositories(folder / "cache") as repositories:
+            address = {key: filled.get(key) or "" for key in ("directory", "ref")}
+            upstream = GitRef(repo=repo, **address)
+            get_into(target, upstream, "resource-merge", repositories)
+            return ""
+    directory = "/" + filled["directory"].strip("/")
+    version = f"@{filled['ref']}" if filled.get("ref") else ""
+    strategy = ["--strategy", filled["update_strategy"]] if filled.get("update_strategy") else []
+    ran = commanded(["get", f"{repo}.git{directory}{version}", str(target), *strategy], folder)
+    if ran.exit_code:
+        raise PackageError(Place(), ran.stderr.strip(), "")
+    return ran.stderr
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[io.StringIO]:
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
-        yield said
+def commanded(arguments: Sequence[str], folder: Path) -> Result:
+    """Run `porchbot pkg` in this process, as a user would type it.
+
+    Args:
+        arguments: Those behind `pkg`.
+        folder: The case's own; what is fetched is kept in it.
+    """
+    runner = CliRunner(env={"KPT_CACHE_DIR": str(folder / "cache")})
+    ran = runner.invoke(pkg, arguments)
+    if ran.exception and not isinstance(ran.exception, SystemExit):
+        raise ran.exception
+    return ran
 
 
 def _name(tree: Mapping[str, str]) -> str:
