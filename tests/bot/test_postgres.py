@@ -112,8 +112,8 @@ def test_the_server_ends_when_its_process_is_killed(folder: Path, start: Start) 
     process.send_signal(signal.SIGKILL)
     process.wait()
 
-    assert _gone_within(pid, 10)
-    end = time.monotonic() + 5
+    assert _gone_within(pid, 60)
+    end = time.monotonic() + 60
     while home.exists() and time.monotonic() < end:
         time.sleep(0.02)
     assert not home.exists()

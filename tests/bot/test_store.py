@@ -136,28 +136,33 @@ async def test_a_wake_during_a_look_causes_another_with_what_is_new(store: Store
     assert await store.next_due() is None
 
 
-async def test_looking_again_keeps_the_hint(store: Store) -> None:
+async def _an_hour_passes(database_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        await connection.execute("UPDATE work SET due = due - interval '1 hour'")
+
+
+async def test_looking_again_keeps_the_hint(store: Store, database_url: str) -> None:
     await store.wake(KEY, {"comment": [1]})
     (taken,) = await _all(store)
 
-    await store.again(taken, 0.05)
+    await store.again(taken, 3600)
 
     assert await _all(store) == []
-    await asyncio.sleep(0.06)
+    await _an_hour_passes(database_url)
     assert [(t.hint, t.tries) for t in await _all(store)] == [({"comment": [1]}, 0)]
 
 
-async def test_settled_until_a_time(store: Store) -> None:
+async def test_settled_until_a_time(store: Store, database_url: str) -> None:
     await store.wake(KEY)
     (taken,) = await _all(store)
 
-    await store.done(taken, after=0.05)
+    await store.done(taken, after=3600)
 
     assert await _all(store) == []
     due = await store.next_due()
     assert due is not None
-    assert 0 < due <= 0.05
-    await asyncio.sleep(0.06)
+    assert 3500 < due <= 3600
+    await _an_hour_passes(database_url)
     (again,) = await _all(store)
     await store.done(again)
     assert await store.next_due() is None
@@ -457,11 +462,11 @@ async def test_another_process_hears_of_a_wake_at_once(database_url: str) -> Non
         Store(database_url) as there,
         there.listening() as woken,
     ):
-        await asyncio.sleep(0.2)  # its connection is made
+        await woken.wait()  # its connection is made
         woken.clear()
         begun = time.monotonic()
         await here.wake(KEY)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(60):
             await woken.wait()
 
     print(f"another replica hears after {(time.monotonic() - begun) * 1000:.1f} ms")
@@ -483,15 +488,15 @@ async def _locked(url: str, *keys: Key) -> AsyncIterator[None]:
 async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
     """Short-cut refused: a statement and a connection for each, and the pool's patience for all."""
     many: dict[Key, Hint] = {PullKey(1, number): {"comment": [number]} for number in range(20)}
-    async with Store(database_url, patience=0.2) as store:
+    async with Store(database_url, patience=1) as store:
         await store.wake_all(many)
         async with _locked(database_url, PullKey(1, 0)):
             waking = [
                 asyncio.create_task(store.wake_all({k: {"review": [n]} for k in many}))
                 for n in range(200)
             ]
-            await asyncio.sleep(0.6)  # three times the patience
-            async with asyncio.timeout(5):  # whoever looks goes on
+            await asyncio.sleep(2)  # twice the patience
+            async with asyncio.timeout(60):  # whoever looks goes on
                 assert (await store.queue()).waiting == 20
         await asyncio.gather(*waking)
 
@@ -506,7 +511,7 @@ async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
 
 async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> None:
     """Short-cut refused: the pool's patience; a burst is answered as if there were no database."""
-    async with Store(database_url, connections=4, patience=0.2) as store:
+    async with Store(database_url, connections=4, patience=1) as store:
         await store.wake(OTHER)
         async with _locked(database_url, OTHER):
             storing = [
@@ -515,8 +520,8 @@ async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> Non
                 )
                 for n in range(200)
             ]
-            await asyncio.sleep(0.6)
-            async with asyncio.timeout(5):  # a worker may ask meanwhile
+            await asyncio.sleep(2)
+            async with asyncio.timeout(60):  # a worker may ask meanwhile
                 assert await store.take("another") is None
         assert all(await asyncio.gather(*storing))
 

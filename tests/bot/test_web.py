@@ -55,16 +55,26 @@ def ready(store: Store, *, missing: str = "") -> Readiness:
 
 
 class _Forge:
-    """Says who we are; slow or away on demand."""
+    """Says who we are; silent or away on demand."""
 
     def __init__(self) -> None:
         self.asked = 0
-        self.seconds = 0.0
+        self.answered = 0
+        self.says = asyncio.Event()
+        self.says.set()
         self.away = False
+
+    async def until_answered(self, count: int) -> None:
+        """Wait until it was asked so often, and its answer was heard."""
+        async with asyncio.timeout(60):
+            while self.answered < count:
+                await asyncio.sleep(0.005)
+        await asyncio.sleep(0.02)
 
     async def identity(self) -> tuple[str, int]:
         self.asked += 1
-        await asyncio.sleep(self.seconds)
+        await self.says.wait()
+        self.answered += 1
         if self.away:
             raise ForgeBusyError("read the App", "it is away")
         return "porchbot[bot]", 1
@@ -227,7 +237,7 @@ async def test_our_own_events_wake_nothing_once_we_know_our_name(store: Store) -
     async with client(store, forge=forge) as bot:
         for content in (body, ours, ours):
             await bot.post(PATH, content=content, headers=_headers(content))
-            await asyncio.sleep(0.02)  # our name is asked for beside the answer
+            await forge.until_answered(1)  # our name is asked for beside the answer
 
     taken = await store.take("test")
     assert taken is not None
@@ -239,25 +249,25 @@ async def test_our_own_events_wake_nothing_once_we_know_our_name(store: Store) -
 async def test_a_forge_that_is_slow_or_away_keeps_no_delivery_waiting(store: Store) -> None:
     """The short-cut asks the forge for our name first: it waits ten seconds for us, we for it."""
     forge = _Forge()
-    forge.seconds = 0.3
+    forge.says.clear()
     forge.away = True
     async with client(store, forge=forge) as bot:
         body = _comment()
-        begun = time.monotonic()
         unsigned = await bot.post(
             PATH, content=body, headers={**_headers(body), "X-Hub-Signature-256": ""}
         )
         asked = forge.asked
         answer = await bot.post(PATH, content=body, headers=_headers(body))
-        seconds = time.monotonic() - begun
-        await asyncio.sleep(0.4)
+        answered = forge.answered
+        forge.says.set()
+        await forge.until_answered(1)
         forge.away = False
         await bot.post(PATH, content=body, headers=_headers(body))
-        await asyncio.sleep(0.4)
+        await forge.until_answered(2)
 
     assert (unsigned.status_code, asked) == (401, 0)
     assert answer.status_code == 202
-    assert seconds < 0.3
+    assert answered == 0
     assert forge.asked == 2
 
 

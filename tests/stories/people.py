@@ -18,8 +18,8 @@ from github.Repository import Repository
 
 T = TypeVar("T")
 
-PATIENCE = 30.0
-"""Seconds to wait for one thing; a story that waits so long has failed."""
+PATIENCE = 90.0
+"""Seconds to wait for one thing, which takes about one on a machine that does nothing else."""
 
 
 class WaitedInVainError(AssertionError):

@@ -20,7 +20,7 @@ from bot.sandbox.serve import Sandbox
 from bot.serve import running
 from bot.settings import Settings
 from cadlib import yaml
-from tests.stories.people import Person, wait_for
+from tests.stories.people import PATIENCE, Person, wait_for
 
 APP_ID = 1001
 MANIFEST: dict[str, Any] = (
@@ -109,7 +109,7 @@ class World:
     people: Mapping[str, Person]
     environment: dict[str, str]
     port: int
-    patience: float = 30.0
+    patience: float = PATIENCE
     """Seconds that the bot may take to come to rest."""
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None
@@ -160,14 +160,14 @@ class World:
 
         self._thread = threading.Thread(target=run, name="bot", daemon=True)
         self._thread.start()
-        ready.wait(60)
+        assert ready.wait(PATIENCE)
         assert not self._failed, self._failed
 
     def stop_bot(self) -> None:
         """End the bot in order, if it runs."""
         if self._loop and self._stop and self._thread and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(30)
+            self._thread.join(PATIENCE)
         self._thread = None
         if self._process is not None:
             self.kill_bot()

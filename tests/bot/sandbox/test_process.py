@@ -81,7 +81,7 @@ def test_it_ends_and_leaves_no_process(tmp_path: Path, way: str) -> None:
             child.stdin.close()
         else:
             child.send_signal(getattr(signal, way))
-        assert child.wait(10) == 0
+        assert child.wait(60) == 0
         wait_until(lambda: not children & {pid for pid, _ in running()})
 
 

@@ -176,7 +176,7 @@ class Git:
             capture_output=True,
             text=True,
             check=False,
-            timeout=20,
+            timeout=60,
         )
         if check:
             assert done.returncode == 0, done.stderr
@@ -192,7 +192,7 @@ class Git:
         return self.run("rev-parse", "HEAD").strip()
 
 
-def wait_until(check: Any, timeout: float = 5.0) -> None:
+def wait_until(check: Any, timeout: float = 60.0) -> None:
     """Wait until a check holds."""
     end = time.monotonic() + timeout
     while not check():

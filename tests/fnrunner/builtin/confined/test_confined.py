@@ -2,9 +2,12 @@
 
 import os
 import re
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,34 +92,39 @@ def test_a_helper_that_ended_is_replaced() -> None:
 def test_a_helper_that_ends_in_a_call_is_told_and_replaced() -> None:
     starlark("print(1)")
     [idle] = confined._idle
-    timer = threading.Timer(0.3, idle._process.kill)
-    timer.start()
-    with pytest.raises(BrokenError, match="its helper ended"):
+    with _killed_in_its_call(idle._process), pytest.raises(BrokenError, match="its helper ended"):
         starlark(FOR_EVER, seconds=60)
-    timer.join()
     assert starlark("print(2)")["log"] == ["2"]
 
 
 def test_the_call_ends_with_its_helper() -> None:
     starlark("print(1)")
     [idle] = confined._idle
-    found: list[list[int]] = []
-
-    def look_and_kill() -> None:
-        found.append(_children(idle._process.pid))
-        idle._process.kill()
-
-    timer = threading.Timer(0.5, look_and_kill)
-    timer.start()
-    with pytest.raises(BrokenError):
+    with _killed_in_its_call(idle._process) as children, pytest.raises(BrokenError):
         starlark(FOR_EVER, seconds=60)
-    timer.join()
-    [[child]] = found
-    for _ in range(500):
-        if _gone(child):
-            break
-        threading.Event().wait(0.02)
+    [child] = children
+    end = time.monotonic() + 60
+    while not _gone(child) and time.monotonic() < end:
+        time.sleep(0.02)
     assert _gone(child)
+
+
+@contextmanager
+def _killed_in_its_call(helper: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """Kill a helper once the process of its call is there; gives the number of that one."""
+    children: list[int] = []
+
+    def kill() -> None:
+        end = time.monotonic() + 60
+        while not children and time.monotonic() < end:
+            time.sleep(0.02)
+            children.extend(_children(helper.pid))
+        helper.kill()
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    yield children
+    killing.join()
 
 
 def _children(pid: int) -> list[int]:
