@@ -6,6 +6,8 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphql import FieldNode, GraphQLResolveInfo
+
 
 class QueryError(Exception):
     """An error inside a 200: its type, such as `NOT_FOUND`, and its message."""
@@ -18,18 +20,26 @@ class QueryError(Exception):
 _MOST = 100  # GitHub: nodes of one page
 
 
-def connection(field: str, found: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def connection(
+    field: str,
+    found: Sequence[Any],
+    given: Mapping[str, Any],
+    info: GraphQLResolveInfo[Any] | None = None,
+) -> dict[str, Any]:
     """One page of a list.
 
     Args:
         field: The connection's name, for messages.
         found: The whole list, in order.
         given: The field's arguments; `first` or `last` is needed, at most 100.
+        info: What is asked of it: who only counts needs neither.
 
     Raises:
         QueryError: Neither is given, or too much.
     """
     first, last = given.get("first"), given.get("last")
+    if first is None and last is None and info is not None and _counts(info):
+        return {"totalCount": len(found)}
     _check(field, first, last)
     start, end = 0, len(found)
     if given.get("after"):
@@ -41,6 +51,10 @@ def connection(field: str, found: Sequence[Any], given: Mapping[str, Any]) -> di
     if last is not None:
         start = max(start, end - last)
     return {
+        "edges": [
+            {"cursor": _cursor(at), "node": each}
+            for at, each in enumerate(found[start:end], start + 1)
+        ],
         "nodes": list(found[start:end]),
         "pageInfo": {
             "endCursor": _cursor(end) if end > start else None,
@@ -50,6 +64,13 @@ def connection(field: str, found: Sequence[Any], given: Mapping[str, Any]) -> di
         },
         "totalCount": len(found),
     }
+
+
+def _counts(info: GraphQLResolveInfo[Any]) -> bool:
+    """Whether nothing but how many there are is asked."""
+    asked = [each for node in info.field_nodes if node.selection_set
+             for each in node.selection_set.selections]  # fmt: skip
+    return all(isinstance(each, FieldNode) and each.name.value == "totalCount" for each in asked)
 
 
 def _check(field: str, first: int | None, last: int | None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from graphql import GraphQLResolveInfo
 
@@ -11,12 +11,13 @@ from bot.sandbox import github_json as basic
 from bot.sandbox.accounts import granted
 from bot.sandbox.connections import QueryError, connection
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.model import Comment, Pull, Repository, Review, User
+from bot.sandbox.model import Comment, Issue, Pull, Repository, Review, Thread, User
 from bot.sandbox.routing import Request
 from bot.sandbox.state import numbered
 
 Info = GraphQLResolveInfo[Request]
 Resolver = Callable[..., Any]
+T = TypeVar("T", bound=Thread)
 
 TALK = "issues=read; pull_requests=read"
 PULLS = "pull_requests=read"
@@ -72,7 +73,45 @@ def pull_requests(repo: Repository, info: Info, **given: Any) -> Any:
         and (not base or pull.base_ref == base)
         and (not head or pull.head_ref == head)
     ]
-    return connection("pullRequests", found, given)
+    labels = set(given.get("labels") or ())
+    found = [p for p in found if not labels or labels & {label.name for label in p.labels}]
+    return connection("pullRequests", ordered(found, given), given, info)
+
+
+def ordered(found: list[T], given: Mapping[str, Any]) -> list[T]:
+    """Issues or pull requests as the argument `orderBy` wants them; else the oldest first."""
+    by = given.get("orderBy") or {"field": "CREATED_AT", "direction": "ASC"}
+    keys: Mapping[str, Callable[[Thread], Any]] = {
+        "COMMENTS": lambda each: len(each.comments),
+        "CREATED_AT": lambda each: each.created_at,
+        "UPDATED_AT": lambda each: each.updated_at,
+    }
+    key = keys[by["field"]]
+    return sorted(
+        found, key=lambda each: (key(each), each.number), reverse=by["direction"] == "DESC"
+    )
+
+
+def visible(info: Info) -> list[Thread]:
+    """Every issue and pull request that the caller may see."""
+    request, found = request_of(info), list[Thread]()
+    token = request.caller.token
+    for repo in request.state.data.repositories.values():
+        if not request.accounts.sees(request.caller, repo):
+            continue
+        for threads, wanted in ((repo.issues, "issues=read"), (repo.pulls, PULLS)):
+            if token is None or granted(token.permissions, wanted):
+                found += threads.values()
+    return found
+
+
+def pull_by_id(info: Info, wanted: str) -> Pull:
+    """A pull request by its global id."""
+    found = _by_id(request_of(info), wanted)
+    if not isinstance(found, Pull):
+        message = f"Could not resolve to a node with the global id of '{wanted}'"
+        raise QueryError("NOT_FOUND", message)
+    return found
 
 
 def node(_root: Any, info: Info, id: str) -> Any:  # noqa: A002 - GitHub's name
@@ -81,8 +120,9 @@ def node(_root: Any, info: Info, id: str) -> Any:  # noqa: A002 - GitHub's name
     if found is None:
         message = f"Could not resolve to a node with the global id of '{id}'"
         raise QueryError("NOT_FOUND", message)
-    if isinstance(found, Pull | Comment | Review):
-        need(info, TALK if isinstance(found, Comment) else PULLS)
+    if isinstance(found, Pull | Comment | Review | Issue):
+        talk = {Comment: TALK, Issue: "issues=read"}
+        need(info, talk.get(type(found), PULLS))
     return found
 
 
@@ -102,9 +142,11 @@ def _by_id(request: Request, wanted: str) -> Any:
     return None
 
 
-def _things(repo: Repository, prefix: str) -> list[Pull | Comment | Review]:
+def _things(repo: Repository, prefix: str) -> Sequence[Thread | Comment | Review]:
     if prefix == "PR":
         return list(repo.pulls.values())
+    if prefix == "I":
+        return list(repo.issues.values())
     if prefix == "IC":
         return [comment for thread in repo.threads for comment in thread.comments]
     if prefix == "PRR":
@@ -133,10 +175,7 @@ def set_draft(draft: bool) -> Resolver:
 
     def resolve(_root: Any, info: Info, input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002 - GitHub's name
         request, wanted = request_of(info), input["pullRequestId"]
-        pull = _by_id(request, wanted)
-        if not isinstance(pull, Pull):
-            message = f"Could not resolve to a node with the global id of '{wanted}'"
-            raise QueryError("NOT_FOUND", message)
+        pull = pull_by_id(info, wanted)
         # An App needs contents: write as well (docs/design.md, "GitHub: permissions and events").
         need(info, "contents=write,pull_requests=write")
         try:

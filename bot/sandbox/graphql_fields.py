@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Any
 
 from bot.sandbox import github_json as basic
+from bot.sandbox import graphql_checks, graphql_search, graphql_threads, timeline
 from bot.sandbox import graphql_entries as entries
-from bot.sandbox import timeline
 from bot.sandbox.connections import connection
 from bot.sandbox.graphql_entries import PULLS, TALK, Info, Resolver, need, request_of, state_word
-from bot.sandbox.model import Comment, Pull, Repository, Review, Thread, TimelineEvent, User
+from bot.sandbox.model import Comment, Issue, Pull, Repository, Review, Thread, TimelineEvent, User
 from bot.sandbox.objects import Commit
 from bot.sandbox.state import node_id
 
@@ -92,16 +92,16 @@ def _mergeable(pull: Pull, info: Info) -> str:
     return known[request_of(info).state.pulls.mergeable(pull)[0]]
 
 
-def _comments(pull: Pull, info: Info, **given: Any) -> Any:
+def _comments(pull: Thread, info: Info, **given: Any) -> Any:
     need(info, TALK)
-    return connection("comments", pull.comments, given)
+    return connection("comments", pull.comments, given, info)
 
 
 def _reviews(pull: Pull, info: Info, **given: Any) -> Any:
     need(info, PULLS)
     states = given.get("states")
     found = [r for r in pull.reviews if not states or r.state in states]
-    return connection("reviews", found, given)
+    return connection("reviews", found, given, info)
 
 
 def _timeline(pull: Pull, info: Info, **given: Any) -> Any:
@@ -186,11 +186,12 @@ _ACCOUNT: Mapping[str, Resolver] = {
     "url": _link(lambda u: f"apps/{u.app.slug}" if u.app else u.login),
 }
 
-FIELDS: Mapping[str, Mapping[str, Resolver]] = {
+_FIELDS: Mapping[str, Mapping[str, Resolver]] = {
     "Query": {
         "node": entries.node,
         "rateLimit": entries.rate_limit,
         "repository": entries.repository,
+        "search": graphql_search.search,
         "viewer": entries.viewer,
     },
     "Mutation": {
@@ -212,6 +213,7 @@ FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "message": _of(lambda f: f.what.message.rstrip("\n")),
         "messageHeadline": _of(lambda f: f.what.subject),
         "oid": _of(lambda f: f.what.sha),
+        "statusCheckRollup": lambda f, info: graphql_checks.rollup(f.repo, f.what.sha, info),
     },
     "Repository": {
         "createdAt": _when(lambda r: r.created_at),
@@ -261,9 +263,22 @@ FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "repository": _of(lambda p: p.repo),
         "reviews": _reviews,
         "state": _of(state_word),
+        "statusCheckRollup": lambda p, info: graphql_checks.rollup(p.repo, p.head_sha, info),
         "timelineItems": _timeline,
         "title": _of(lambda p: p.title),
         "url": _link(_pull_path),
+    },
+    "Issue": {
+        **_WRITTEN,
+        "closed": _of(lambda i: i.state == "closed"),
+        "closedAt": _when(lambda i: i.closed_at),
+        "comments": _comments,
+        "createdAt": _when(lambda i: i.created_at),
+        "id": _id("I"),
+        "number": _of(lambda i: i.number),
+        "repository": _of(lambda i: i.repo),
+        "title": _of(lambda i: i.title),
+        "url": _link(_thread_path),
     },
     "IssueComment": {
         **_WRITTEN,
@@ -324,15 +339,25 @@ FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "review": _dismissed,
     },
 }
+_MORE = (graphql_threads.FIELDS, graphql_checks.FIELDS)
+FIELDS: Mapping[str, Mapping[str, Resolver]] = {
+    kind: {
+        name: resolve
+        for table in (_FIELDS, *_MORE)
+        for name, resolve in table.get(kind, {}).items()
+    }
+    for kind in dict.fromkeys(kind for table in (_FIELDS, *_MORE) for kind in table)
+}
 """Type and field to what it holds. Payloads, connections and page infos are mappings."""
 
 
 def _type_of(thing: Any, _info: Info, _kind: Any) -> str:
-    if isinstance(thing, Found):
+    if isinstance(thing, Found | graphql_checks.Said):
         return thing.kind
     if isinstance(thing, User):
         return "Bot" if thing.app else thing.kind
     names = {
+        Issue: "Issue",
         Pull: "PullRequest",
         Comment: "IssueComment",
         Review: "PullRequestReview",
@@ -343,7 +368,12 @@ def _type_of(thing: Any, _info: Info, _kind: Any) -> str:
 
 ABSTRACT: Mapping[str, Callable[[Any, Info, Any], str]] = {
     "Actor": _type_of,
+    "IssueOrPullRequest": _type_of,
     "Node": _type_of,
     "PullRequestTimelineItems": _type_of,
+    "RepositoryOwner": _type_of,
+    "RequestedReviewer": _type_of,
+    "SearchResultItem": _type_of,
+    "StatusCheckRollupContext": _type_of,
 }
 """Interface or union to what chooses a value's own type."""

@@ -145,8 +145,9 @@ def test_pages_go_on_at_the_cursor_and_have_bounds(
         ("(first: 101)", "EXCESSIVE_PAGINATION"),
         ('(first: 1, after: "?")', "INVALID_CURSOR_ARGUMENTS"),
     ):
-        body = ask(of_pull(f"comments{arguments} {{ totalCount }}"))
+        body = ask(of_pull(f"comments{arguments} {{ nodes {{ body }} }}"))
         assert [error["type"] for error in body["errors"]] == [kind]
+    assert pull_of(ask(of_pull("comments { totalCount }")))["comments"] == {"totalCount": 5}
 
 
 def test_the_timeline_tells_changes_of_base_and_head(
