@@ -42,21 +42,44 @@ def _updater(case: Case) -> Verdict:
     trees = Trees(*(entries(data[side]) for side in ("origin", "local", "updated")))
     wanted = data.get("error_contains") or ("" if data.get("error") else None)
     try:
-        merged = merge_package(
-            trees, data["strategy"], root=data["is_root"], policy=Policy.UPSTREAM
-        )
+        files = _merged(data, trees)
     except PackageError as error:
         return _error(error, wanted)
     if wanted is not None:
-        return _no_error(data, merged.files, wanted)
+        return _no_error(data, files, wanted)
     expected = entries(data["expected"])
-    verdict = tree_verdict(expected, merged.files, data["compare"], trees.local)
+    verdict = tree_verdict(expected, files, data["compare"], trees.local)
     if verdict.outcome is not Outcome.FAILED:
         return verdict
-    differing = differences(expected, merged.files, data["compare"], noise=False)
+    differing = differences(expected, files, data["compare"], noise=False)
     states = (trees.origin, trees.local, trees.updated)
-    known = explained_files(differing, expected, merged.files, states)
+    known = explained_files(differing, expected, files, states)
     return deviates(min(known), verdict.text) if known else verdict
+
+
+def _merged(data: Mapping[str, Any], trees: Trees) -> Files:
+    """Merge three folders by `porchbot pkg merge`; a package inside another has no command.
+
+    Raises:
+        PackageError: It was refused.
+    """
+    if not data["is_root"]:
+        merged = merge_package(trees, data["strategy"], root=False, policy=Policy.UPSTREAM)
+        return merged.files
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sides = []
+        for option, side in (("original", "origin"), ("updated", "updated"), ("local", "local")):
+            sides += [f"--{option}", str(folder / side)]
+            if data[side] is not None:
+                put(data[side], folder / side)
+                (folder / side).mkdir(exist_ok=True)
+        output = ["--output", str(folder / "output"), "--strategy", data["strategy"]]
+        ran = commanded(["merge", *sides, *output], folder)
+        if ran.exit_code:
+            raise PackageError(Place(), ran.stderr.strip(), "")
+        made = folder / "output"
+        return on_disk(made) if made.exists() else {}
 
 
 def _no_error(data: Mapping[str, Any], files: Files, wanted: str) -> Verdict:
