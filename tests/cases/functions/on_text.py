@@ -1,19 +1,28 @@
-"""Runs a builtin function on the text of one file, and writes what it changed back into it."""
+"""Kinds of several functions: one on a file by `porchbot fn eval`, and the pieces of setters."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+from click.testing import CliRunner
+
+from bot.cli.fn import fn
 from cadlib.stream.resourcelist import Item, ResourceList
-from cadlib.yaml import FieldPath, Value, digits, edit, read
+from cadlib.yaml import FieldPath, Value, digits, edit, emit, read
 from cadlib.yaml.scalars import plain
 from fnrunner import builtin
 from fnrunner.builtin import setters
 from fnrunner.contract.results import Result
-from tests.cases.compare import by_rule
+from tests.cases.compare import by_rule, put
 from tests.cases.model import Case, Verdict, checked, deviates, failed
 
 FILE = "resources.yaml"
+
+_NO_RESOURCE = "must contain only KRM resources"
+"""What commands say, kpt's too, of the few inputs that they give to no function."""
 
 _QUOTED = re.compile(r'(.*?: |- )"(.*)"((?: #.*)?)')
 _BRACKETS = re.compile(r"([^\s:]+:) \[([^\]]+)\](.*)")
@@ -57,7 +66,31 @@ def items(text: str, path: str = FILE) -> list[tuple[int, Item]]:
 
 
 def run(name: str, text: str, function_config: str) -> Ran:
-    """Run a function."""
+    """Run a function on a file of a package by `porchbot fn eval`."""
+    stream = read(text.encode())
+    templates = any(each.template for each in stream.documents)
+    with TemporaryDirectory(prefix="case") as base:
+        folder = Path(base)
+        put({FILE: text}, folder / "package")
+        (folder / "config.yaml").write_text(_whole(function_config))
+        options = ["--fn-config", str(folder / "config.yaml")] if config(function_config) else []
+        results = ["--results-dir", str(folder / "results")]
+        ran = CliRunner().invoke(
+            fn, ["eval", str(folder / "package"), "--image", name, *options, *results]
+        )
+        if ran.exception and not isinstance(ran.exception, SystemExit):
+            raise ran.exception
+        found = _results(folder / "results")
+        after = (folder / "package" / FILE).read_text()
+    if _NO_RESOURCE in ran.stderr:
+        return _alone(name, text, function_config)
+    if ran.exit_code and not found:
+        raise ValueError(ran.stderr)
+    return Ran(after, found, failed=bool(ran.exit_code), templates=templates)
+
+
+def _alone(name: str, text: str, function_config: str) -> Ran:
+    """Run a function without a command."""
     given = items(text)
     resources = ResourceList(tuple(item for _, item in given), config(function_config))
     answer = builtin.get(name).run(resources)
@@ -72,6 +105,25 @@ def run(name: str, text: str, function_config: str) -> Ran:
             values[position], comments[position] = after.value, after.comments
     new = edit(stream, values, comments=comments).decode()
     return Ran(new, answer.results, failed=False, templates=templates)
+
+
+def _whole(function_config: str) -> str:
+    """Return a configuration with what a command asks of one: the cases are of functions."""
+    given = config(function_config)
+    if not isinstance(given, dict):
+        return function_config
+    head: dict[str, Value] = {"apiVersion": "v1", "kind": "ConfigMap"}
+    value = {**head, **given}
+    value.setdefault("metadata", {"name": "config"})
+    return emit(value)
+
+
+def _results(folder: Path) -> list[Result]:
+    found: list[Any] = []
+    for file in sorted(folder.glob("*")) if folder.exists() else ():
+        value: Any = read(file.read_bytes()).documents[0].value
+        found += [each for item in value.get("items", ()) for each in item.get("results", ())]
+    return found
 
 
 def transform(case: Case) -> Verdict:
