@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from bot.cli.dropin import DropInGroup, Told
+from bot.variables import help_text
 
 _COMMANDS = {
     "check": ("bot.cli.check:check", "Check a git working tree as the bot would."),
@@ -40,6 +41,7 @@ click.version_option(package_name="porchbot")(main)
 
 @main.command(
     cls=Told,
+    epilog=help_text(),
     examples="""
     # Run the bot with the settings of a file of variables.
     $ env $(cat porchbot.env) porchbot serve

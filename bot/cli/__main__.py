@@ -18,7 +18,7 @@ def run() -> None:
     try:
         main()
     except Exception as error:
-        sys.exit(failure.tell(error))
+        sys.exit(failure.tell(error, sys.argv[1] if sys.argv[1:] else ""))
 
 
 def _run_short() -> None:
@@ -33,7 +33,7 @@ def _run_short() -> None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception as error:
-        code = failure.tell(error)
+        code = failure.tell(error, sys.argv[1] if sys.argv[1:] else "")
     else:
         code = 0
     for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed from the start

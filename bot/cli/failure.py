@@ -33,26 +33,31 @@ _EXTRAS = {
 }
 """The extra of pyproject.toml that brings a module; a test compares both."""
 
+_DEMO = frozenset(("demo", "playground"))
+
 _EXTRA_OF = {module: extra for extra, modules in _EXTRAS.items() for module in modules}
 
 
-def tell(error: Exception) -> int:
+def tell(error: Exception, command: str = "") -> int:
     """Write on standard error why a command ended; return its exit status.
 
     Args:
         error: What nobody below handled.
+        command: The command's name, such as "playground"; "" where there is none.
     """
     if os.environ.get("PORCHBOT_TRACEBACK"):
         traceback.print_exception(error)
         return 1
-    for line in _lines(error):
+    for line in _lines(error, command):
         print(line, file=sys.stderr)  # noqa: T201 (the program's own voice)
     return 1
 
 
-def _lines(error: Exception) -> list[str]:
+def _lines(error: Exception, command: str) -> list[str]:
     if isinstance(error, ModuleNotFoundError):
         extra = _EXTRA_OF.get((error.name or "").partition(".")[0])
+        if extra and command in _DEMO:
+            extra = "demo"  # which brings the others that it needs
         if extra:
             return [
                 f"error: this command needs {error.name}, which is not installed.",

@@ -1,10 +1,14 @@
 """Settings: read once, every problem at once, and no secret in what is printed."""
 
+import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from bot.cli import main
 from bot.settings import Settings, SettingsError
+from bot.variables import VARIABLES
 
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
 LEAST = {
@@ -132,3 +136,22 @@ def test_state_is_never_in_a_folder_that_others_could_have_made_first() -> None:
     environ = {k: v for k, v in LEAST.items() if k != "XDG_STATE_HOME"}
 
     assert Settings.from_env(environ).state == Path.home() / ".local" / "state" / "porchbot"
+
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = re.compile(r"\b(?:PORCHBOT_[A-Z_]+|DATABASE_URL)\b")
+
+
+def test_every_setting_stands_in_the_help_and_on_the_page_and_no_other() -> None:
+    """Fails when a setting is read and told nowhere, or told and read no more."""
+    code = (ROOT / "bot/settings.py").read_text().partition("def from_env")[2]
+    read = set(re.findall(r'"(PORCHBOT_[A-Z_]+|DATABASE_URL)"', code))
+    assert 'f"{name}_FILE"' in code
+    read.add("PORCHBOT_WEBHOOK_SECRETS_FILE")  # which has no text of its own there
+    page = (ROOT / "docs/operate/settings.md").read_text()
+    shown = CliRunner().invoke(main, ["serve", "--help"]).output
+
+    assert set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) == read
+    assert set(NAME.findall(shown)) == read == set(VARIABLES)
+    for name, (what, default) in VARIABLES.items():
+        assert f"| `{name}` | {what} | {default} |" in page

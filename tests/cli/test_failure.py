@@ -25,6 +25,15 @@ def test_an_extra_that_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -
     assert told(ModuleNotFoundError("no", name="grpc.aio"), capsys)[1].endswith("[server]'")
 
 
+def test_a_command_of_the_sandbox_names_the_extra_that_brings_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Fails when the hint goes by the module that was missed first: the next is missing then."""
+    failure.tell(ModuleNotFoundError("no", name="structlog"), "playground")
+
+    assert capsys.readouterr().err.splitlines()[1] == "Install it: pip install 'porchbot[demo]'"
+
+
 def test_a_bug_is_one_line_and_a_hint(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

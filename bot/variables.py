@@ -1,0 +1,44 @@
+"""Variables of the environment that `porchbot serve` reads: the help, the page and a test use it.
+
+It imports nothing, so that the help needs no library of the bot's.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
+    "PORCHBOT_GITHUB_APP_ID": ("number or client id of the App", "needed"),
+    "PORCHBOT_GITHUB_PRIVATE_KEY": ("private key of the App, PEM", "or the file"),
+    "PORCHBOT_GITHUB_PRIVATE_KEY_FILE": ("file with it", "needed without the key"),
+    "PORCHBOT_GITHUB_OLDER_KEY_FILES": ("files of keys that were replaced, commas between", "none"),
+    "PORCHBOT_WEBHOOK_SECRETS": ("secrets of the webhook, commas between", "or the file"),
+    "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, a line each", "needed without secrets"),
+    "PORCHBOT_GITHUB_API_URL": ("address of GitHub's API", "https://api.github.com"),
+    "PORCHBOT_LISTEN": ("where webhooks come in, host:port", "127.0.0.1:8080"),
+    "DATABASE_URL": ("PostgreSQL, for libpq", "an embedded server"),
+    "PORCHBOT_STATE": ("folder for mirrors and the embedded database", "~/.local/state/porchbot"),
+    "PORCHBOT_RUNNER_ADDRESS": ("function runner, host:port or unix:/path", "one of its own"),
+    "PORCHBOT_RUNNER_CA": ("authorities of that runner's certificate, PEM file", "no TLS"),
+    "PORCHBOT_RUNNER_CERT": ("certificate to show that runner, PEM file", "none"),
+    "PORCHBOT_RUNNER_KEY": ("private key of that certificate, PEM file", "none"),
+    "PORCHBOT_RUNNER_CONFIG": ("configuration of the runner of its own", "the catalog only"),
+    "PORCHBOT_WORKERS": ("keys looked at at a time, 1 to 64", "4"),
+    "PORCHBOT_SWEEP_SECONDS": ("seconds between sweeps, 1 to 86400", "900"),
+    "PORCHBOT_INSTANCE": ("name that tells two bots on one repository apart", "porchbot"),
+    "PORCHBOT_LOG": ("logs as text or json", "text"),
+    "PORCHBOT_STATUS_TOKEN": ("token that opens /status", "no such page"),
+}
+"""Name to what it is, and its default."""
+
+
+def help_text() -> str:
+    """The variables as `porchbot serve --help` lists them."""
+    lines = [f"  {name}\n      {what} (default: {default})" if default not in _NEED
+             else f"  {name}\n      {what} ({default})"
+             for name, (what, default) in VARIABLES.items()]  # fmt: skip
+    return "\n".join(("\b", "Variables of the environment:", *lines))
+
+
+_NEED: Final = frozenset(
+    ("needed", "or the file", "needed without the key", "needed without secrets")
+)
