@@ -31,6 +31,7 @@ from bot.git_refs import BRANCHES, Scope
 from bot.github import GitHubApp
 from bot.github_events import WebhookError, read_verified
 from bot.look import Head, Looked, Looker, of_head
+from bot.merged import MergedList
 from bot.mirror import GitRefusedError, Mirror, Mirrors
 from bot.patience import WAITS
 from bot.perform import Outcome, Performer
@@ -132,6 +133,7 @@ class _Room:
     mirror: Mirror
     looker: Looker
     performer: Performer
+    merged: MergedList
     # The last action done in each slot: wanted again at once, the forge's answer is old.
     done: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
     stale: dict[str, int] = field(default_factory=dict)
@@ -459,25 +461,15 @@ class Controller:
     ) -> list[PullRequest]:
         """Proposals to merge or tag, in order; those that cannot be read are added to `failed`."""
         repository = room.repository.id
-        installed = room.repository.installed_at
         asked = await self._store.asked_publish(repository, branch)
-        merged, named, _ = await asyncio.gather(
-            room.forge.merged_proposals(branch),
+        waiting, named, _ = await asyncio.gather(
+            room.merged.waiting(branch, asked),
             asyncio.gather(*(self._asked(room, branch, number, failed) for number in asked)),
             room.looker.near.fetch(Scope(frozenset({branch})), since),
         )
         tip = await asyncio.to_thread(_tip, room.mirror, branch)
         if tip is not None:
             await self._store.saw_tip(repository, branch, tip)
-        settled = await self._store.settled(repository, {p.number: True for p in merged})
-        waiting = [
-            p
-            for p in merged
-            if p.number in asked
-            # Since the installation, not since adoption: the date of the latter is lost with the
-            # database, and a look tells by our records what was merged after the baseline.
-            or (p.number not in settled and p.merged_at and p.merged_at >= installed)
-        ]
         if len(waiting) > 1:
             order = await asyncio.to_thread(_first_parent_order, room.mirror, branch)
             waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))
@@ -680,6 +672,7 @@ class Controller:
                     who,
                     self._instance,
                 ),
+                MergedList(repository.id, repository.installed_at, forge, self._store),
             )
             self._rooms[repository.id] = room
             return room

@@ -240,8 +240,8 @@ class Forge(Protocol):
     async def highest_number(self) -> int:
         """Number of the newest pull request, open or closed; 0 when there is none."""
 
-    async def merged_proposals(self, base_ref: str) -> tuple[PullRequest, ...]:
-        """Merged pull requests of a base branch, last changed first, at most 100."""
+    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[PullRequest, ...]:
+        """Merged pull requests of a base branch that changed since then, last changed first."""
 
     async def conversation(self, node: str) -> Conversation:
         """What was said on a proposal, by its id in GraphQL."""

@@ -224,18 +224,17 @@ class GitHub:
         found = await self._get(wanted, "/pulls", state="all", per_page=1, **newest)
         return max((int(data["number"]) for data in found), default=0)
 
-    async def merged_proposals(self, base_ref: str) -> tuple[PullRequest, ...]:
-        """Merged pull requests of a base branch, last changed first."""
-        found = await self._get(
-            "list merged pull requests",
-            "/pulls",
-            base=base_ref,
-            state="closed",
-            sort="updated",
-            direction="desc",
-            per_page=100,
-        )
-        return tuple(pull for data in found if (pull := _pull(data)).merged)
+    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[PullRequest, ...]:
+        """Merged pull requests of a base branch, last changed first, page by page."""
+        found: list[PullRequest] = []
+        order = {"base": base_ref, "state": "closed", "sort": "updated", "direction": "desc"}
+        wanted, path = "list merged pull requests", f"{self._path}/pulls"
+        async for pull in (_pull(data) async for data in pages(self._pool, wanted, path, **order)):
+            if pull.updated_at < since:
+                break
+            if pull.merged:
+                found.append(pull)
+        return tuple(found)
 
     async def conversation(self, node: str) -> Conversation:
         """Comments, reviews and changes of the branches."""

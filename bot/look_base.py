@@ -133,7 +133,7 @@ class Bases:
         parents = git.git.commit(merge).parents
         others: Collection[Sha] = ()
         if merges.needs_others(found, merge, parents):
-            merged = await self._forge.merged_proposals(pull.base_ref)
+            merged = await self._forge.merged_proposals(pull.base_ref, pull.merged_at - MARGIN)
             others = {p.merge_commit for p in merged if p.merge_commit and p.number != pull.number}
         return merges.arrival(found, merge, parents, others)
 

@@ -233,6 +233,16 @@ ALTER TABLE adoption
   ADD COLUMN open    jsonb NOT NULL DEFAULT '[]';  -- numbers of those that were open
 """
 
+SETTLED_UNTIL = """
+-- Merged proposals that changed last before this moment are settled; nothing is decided by it.
+CREATE TABLE settled_until (
+  repository bigint NOT NULL,
+  base       text NOT NULL,
+  until      timestamptz NOT NULL,
+  PRIMARY KEY (repository, base)
+);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -245,5 +255,6 @@ STEPS: tuple[str, ...] = (
     TOUCHING,
     DELIVERY_OF,
     NUMBERS,
+    SETTLED_UNTIL,
 )
 """Applied in order, each once; the database remembers how many."""

@@ -745,6 +745,26 @@ class Store:
         )
         return {number for number, merged in rows if merged or not proposals[number]}
 
+    async def settled_until(self, repository_id: int, base: str) -> datetime | None:
+        """The moment before which merged proposals of a base branch changed last that are settled.
+
+        None when nobody knows.
+        """
+        rows = await self._ask(
+            "SELECT until FROM settled_until WHERE repository = %(id)s AND base = %(base)s",
+            {"id": repository_id, "base": base},
+        )
+        return rows[0][0] if rows else None
+
+    async def settle_until(self, repository_id: int, base: str, until: datetime) -> None:
+        """Remember that all merged proposals of a base that changed last before are settled."""
+        await self._ask(
+            "INSERT INTO settled_until AS s VALUES (%(id)s, %(base)s, %(until)s)"
+            " ON CONFLICT (repository, base) DO UPDATE"
+            " SET until = GREATEST(s.until, EXCLUDED.until)",
+            {"id": repository_id, "base": base, "until": until},
+        )
+
     async def refuse(
         self, repository_id: int, number: int, head: str, base: str, refusal: "Refusal"
     ) -> None:

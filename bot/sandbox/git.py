@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bot.sandbox import objects
 from bot.sandbox.diffs import FileDiff, parse
+from bot.sandbox.disk_refs import DiskRefs
 from bot.sandbox.errors import GitError
 from bot.sandbox.git_protocol import Git, NewCommit
 from bot.sandbox.model import ZERO, RefChange
@@ -141,6 +142,7 @@ class BareGit:
     def __init__(self, path: Path, env: Mapping[str, str]) -> None:
         self.path = path
         self._env = dict(env) | {"GIT_DIR": str(path)}
+        self._disk = DiskRefs(path)
         self._lock = threading.RLock()
         self._reader: subprocess.Popen[bytes] | None = None
         self._writer: subprocess.Popen[bytes] | None = None
@@ -158,9 +160,11 @@ class BareGit:
 
     def refs(self) -> dict[str, str]:
         """All refs but those of pull requests."""
-        text = _run(("for-each-ref", "--format=%(objectname) %(refname)"), env=self._env)
-        pairs = (line.split(" ", 1) for line in text.splitlines())
-        return {name: sha for sha, name in pairs if not name.startswith("refs/pull/")}
+        return self._disk.all()
+
+    def changes(self, known: Mapping[str, str]) -> list[RefChange]:
+        """How the refs on disk differ from what the forge knows."""
+        return self._disk.changes(known)
 
     def default_branch(self) -> str:
         """The branch that HEAD names."""
@@ -170,6 +174,7 @@ class BareGit:
     def move(self, changes: Sequence[RefChange]) -> bool:
         """Change refs in one transaction; see `Git`."""
         lines = [f"update {c.ref} {c.after} {c.before}" for c in changes]
+        self._disk.touched(c.ref for c in changes)
         script = "\n".join(["start", *lines, "prepare", "commit", ""]).encode()
         # A long-lived update-ref may remember folders that are gone; a fresh one decides.
         return self._transact(script) or self._transact(script)

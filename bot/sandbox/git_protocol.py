@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -32,6 +32,14 @@ class Git(Protocol):
 
     def refs(self) -> dict[str, str]:
         """All refs as they stand now: full name to object id."""
+        ...
+
+    def changes(self, known: Mapping[str, str]) -> list[RefChange]:
+        """How the refs differ from those that the forge knows, by name.
+
+        Args:
+            known: Full name to object, as they were at the last call and changed by `move` since.
+        """
         ...
 
     def default_branch(self) -> str:

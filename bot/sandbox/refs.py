@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from bot.sandbox import git as gitlib
 from bot.sandbox import workflows
 from bot.sandbox.accounts import Caller
@@ -22,12 +24,17 @@ def create(state: State, repo: Repository, ref: str, sha: str, caller: Caller) -
         raise plain("Reference already exists")
     if state.git(repo).kind(sha) is None:
         raise plain("Object does not exist")
-    if any(r.startswith(ref + "/") or ref.startswith(r + "/") for r in repo.refs):
+    if any(str(folder) in repo.refs for folder in PurePosixPath(ref).parents):
         raise plain("Reference already exists")  # a name cannot be a folder of names too
     if not _well_formed(ref):
         raise invalid("Reference", "ref")
     _check(state, repo, RefChange(ref=ref, before=ZERO, after=sha), caller)
-    state.update_ref(repo, ref, sha, acting(caller))
+    try:
+        state.update_ref(repo, ref, sha, acting(caller))
+    except RefusedError:
+        if any(r.startswith(ref + "/") for r in repo.refs):
+            raise plain("Reference already exists") from None
+        raise
 
 
 def move(

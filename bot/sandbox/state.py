@@ -403,12 +403,7 @@ class State:
 
     def sync_refs(self, repo: Repository, actor: User) -> list[RefChange]:
         """Take notice of what a push changed on disk, as the deed of `actor`."""
-        disk = self.git(repo).refs()
-        changes = [
-            RefChange(ref=ref, before=repo.refs.get(ref, ZERO), after=disk.get(ref, ZERO))
-            for ref in sorted(repo.refs.keys() | disk.keys())
-            if repo.refs.get(ref) != disk.get(ref)
-        ]
+        changes = self.git(repo).changes(repo.refs)
         self.refs_changed(repo, changes, actor)
         return changes
 

@@ -257,3 +257,36 @@ async def test_a_tag_that_the_forge_writes_otherwise_is_not_made(wire: Wire) -> 
 
     assert (await forge.make_tag(TAG)).outcome is TagOutcome.OTHERWISE
     assert wire.asked == ["POST /api/v3/repositories/1/git/tags"]
+
+
+async def test_merged_pull_requests_are_listed_until_they_are_old(wire: Wire) -> None:
+    """The short-cut reads one page: after a long absence the merges behind it are never tagged."""
+
+    def listed(*hours: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "number": hour,
+                "node_id": "",
+                "title": "t",
+                "user": None,
+                "draft": False,
+                "state": "closed",
+                "head": {"sha": "a" * 40, "ref": "topic", "repo": None},
+                "base": {"ref": "main"},
+                "merge_commit_sha": "b" * 40,
+                "merged_at": f"2026-11-21T{hour:02}:00:00Z" if hour % 2 else None,
+                "updated_at": f"2026-11-21T{hour:02}:00:00Z",
+                "assignees": [],
+            }
+            for hour in hours
+        ]
+
+    wire.gives(200, listed(9, 8), Link='<https://x/>; rel="next"')
+    wire.gives(200, listed(7, 6), Link='<https://x/>; rel="next"')
+    wire.gives(200, listed(5, 4, 3), Link='<https://x/>; rel="next"')
+    wire.gives(500, {})
+    forge = GitHub(cast(GitHubApp, None), REPOSITORY, wire.pool)
+
+    found = await forge.merged_proposals("main", datetime(2026, 11, 21, 5, tzinfo=UTC))
+    assert [p.number for p in found] == [9, 7, 5]
+    assert len(wire.asked) == 3

@@ -39,7 +39,7 @@ class Told:
             raise ForgeMissingError("read what moved the base branch", "404")
         return tuple(self.moves)
 
-    async def merged_proposals(self, base_ref: str) -> tuple[PullRequest, ...]:
+    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[PullRequest, ...]:
         return tuple(self.merged)
 
     async def tips(self, repository_id: int, base: str) -> tuple[Sha, ...]:

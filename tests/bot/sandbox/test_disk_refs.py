@@ -1,0 +1,81 @@
+"""Refs on disk as git has them, and what changes in them, without reading all of them again."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox.disk_refs import DiskRefs
+from bot.sandbox.model import ZERO
+
+
+def git(folder: Path, *arguments: str, given: str = "") -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, input=given, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "--quiet", "--bare", ".")
+    return tmp_path
+
+
+def told(refs: DiskRefs, known: dict[str, str]) -> dict[str, tuple[str, str]]:
+    """What changed; whoever is told knows it from then on."""
+    changes = refs.changes(known)
+    for change in changes:
+        if change.after == ZERO:
+            known.pop(change.ref)
+        else:
+            known[change.ref] = change.after
+    return {change.ref: (change.before, change.after) for change in changes}
+
+
+def test_every_way_in_which_refs_change_is_seen(bare: Path) -> None:
+    """The short-cut looks at loose refs alone: what was packed and is deleted stays for ever."""
+    one, two = (git(bare, "hash-object", "-w", "--stdin", given=text) for text in ("1", "2"))
+    refs, known = DiskRefs(bare), dict[str, str]()
+    main, tag, deep = "refs/tags/main", "refs/tags/net/core/v1", "refs/tags/a/b/c/d"
+    for ref in (main, tag, deep, "refs/pull/1/head"):
+        git(bare, "update-ref", ref, one)
+
+    assert told(refs, known) == dict.fromkeys([main, tag, deep], (ZERO, one))
+    assert told(refs, known) == {}
+    git(bare, "pack-refs", "--all", "--prune")
+    assert told(refs, known) == {}
+    git(bare, "update-ref", main, two)
+    assert told(refs, known) == {main: (one, two)}
+    git(bare, "update-ref", "-d", tag)
+    git(bare, "update-ref", "-d", main)
+    assert told(refs, known) == {tag: (one, ZERO), main: (two, ZERO)}
+    # Made by whoever asks, and taken away by somebody else, with no call in between.
+    refs.touched([tag])
+    git(bare, "update-ref", tag, two)
+    known[tag] = two
+    git(bare, "update-ref", "-d", tag)
+    assert told(refs, known) == {tag: (two, ZERO)}
+    assert refs.all() == known == {deep: one}
+
+
+def test_packed_refs_are_read_once(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short-cut reads them at each push: what that takes grows with the tags."""
+    sha = git(bare, "hash-object", "-w", "--stdin", given="1")
+    script = "".join(f"create refs/tags/p/v{i} {sha}\n" for i in range(100))
+    git(bare, "update-ref", "--stdin", given=script)
+    git(bare, "pack-refs", "--all", "--prune")
+    refs = DiskRefs(bare)
+    known = refs.all()
+    refs.changes(known)
+    read: list[Path] = []
+    plain = Path.read_text
+
+    def counted(self: Path, *arguments: str) -> str:
+        read.append(self.relative_to(bare))
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Path, "read_text", counted)
+    git(bare, "update-ref", "refs/tags/q/v1", sha)
+    assert list(told(refs, known)) == ["refs/tags/q/v1"]
+    assert read == [Path("refs/tags/q/v1")]
