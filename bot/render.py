@@ -146,7 +146,7 @@ class Judge:
         Returns:
             The rendering; or None, and why a function could not be run, which an operator mends.
         """
-        outcome: render.Outcome | None = None
+        outcome: render.CallOutcome | None = None
         while True:
             with metrics.STEP_SECONDS.labels("render").time():
                 step = await asyncio.to_thread(_advance, steps, outcome)
@@ -159,7 +159,7 @@ class Judge:
                     secret |= await asyncio.to_thread(
                         secrets.added, ran.resources, step.resources, STREAM
                     )
-                outcome = render.Outcome(
+                outcome = render.CallOutcome(
                     resources=ran.resources,
                     results=ran.results,
                     error=(ran.log or verdicts.REFUSED) if ran.failed else "",
@@ -174,13 +174,13 @@ class Judge:
                 return None, _not_run(steps, step.image, error, secret)
 
 
-def _refused(error: FunctionError) -> render.Outcome:
+def _refused(error: FunctionError) -> render.CallOutcome:
     """Why a function cannot be run, and what its author can do about that."""
     if isinstance(error, FunctionRefusedError):
-        return render.Outcome(error=error.reason, fix=messages.ask_operator(error.fix))
+        return render.CallOutcome(error=error.reason, fix=messages.ask_operator(error.fix))
     if isinstance(error, FunctionUnavailableError):
-        return render.Outcome(error=error.reason, fix=error.fix)
-    return render.Outcome(error=str(error))
+        return render.CallOutcome(error=error.reason, fix=error.fix)
+    return render.CallOutcome(error=str(error))
 
 
 def _not_run(steps: render.Steps, image: str, error: Exception, secret: Iterable[str]) -> str:
@@ -191,7 +191,9 @@ def _not_run(steps: render.Steps, image: str, error: Exception, secret: Iterable
     return why
 
 
-def _advance(steps: render.Steps, outcome: render.Outcome | None) -> render.Call | render.Rendered:
+def _advance(
+    steps: render.Steps, outcome: render.CallOutcome | None
+) -> render.Call | render.Rendered:
     try:
         return next(steps) if outcome is None else steps.send(outcome)
     except StopIteration as done:

@@ -50,7 +50,7 @@ _PAUSE: Final = 0.2  # seconds; to make a database takes a twentieth of that
 _TOUCH_AFTER: Final = 60.0  # seconds: an entry used again sooner keeps its place in the order
 
 
-class Memory:
+class MemoryAnswers:
     """Answers of this process."""
 
     def __init__(self, limit_bytes: int = 64 * MIB) -> None:
@@ -84,7 +84,7 @@ class Memory:
                 self.used_bytes -= _size(self._kept.popitem(last=False)[1])
 
 
-class Disk:
+class DiskAnswers:
     """Answers in a folder, shared between processes: one SQLite database.
 
     A database that is broken is put aside and begun anew: answers can be made again.
@@ -284,8 +284,8 @@ class Cached:
         self,
         inner: Identified,
         grant: Grant,
-        memory: Memory,
-        disk: Disk | None = None,
+        memory: MemoryAnswers,
+        disk: DiskAnswers | None = None,
         hit: Callable[[str], None] = lambda _: None,
         missed: Callable[[str], None] = lambda _: None,
         ready: Ready | None = None,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fnrunner.builtin.pool import Builtin
-from fnrunner.cached import Cached, Disk, Memory
+from fnrunner.cached import Cached, DiskAnswers, MemoryAnswers
 from fnrunner.contract.errors import (
     ClusterError,
     FunctionNotFoundError,
@@ -34,8 +34,8 @@ from fnrunner.contract.run import (
 from fnrunner.fence.process import Executables
 from fnrunner.fence.reader import Reader
 from fnrunner.fence.sandbox import Sandbox
-from fnrunner.settings import KINDS, Names, Settings
-from fnrunner.turns import Places, Turns, most
+from fnrunner.settings import KINDS, Names, RunnerSettings
+from fnrunner.slots import QueueSlots, RunSlots, most
 from fnrunner.wire import metrics
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class CrowdLimited:
 
     def __init__(self, inner: Identified, most: int) -> None:
         self._inner = inner
-        self._places = Places(most)
+        self._places = QueueSlots(most)
 
     async def identity(self, image: str) -> str:
         """Return what it means."""
@@ -170,8 +170,8 @@ class QueueLimited:
 
     def __init__(self, inner: Identified, *, running: int, waiting: int) -> None:
         self._inner = inner
-        self._turns = Turns(running)
-        self._places = Places(waiting)
+        self._turns = RunSlots(running)
+        self._places = QueueSlots(waiting)
 
     async def identity(self, image: str) -> str:
         """Return what it means, which needs no turn."""
@@ -251,7 +251,7 @@ class Refusing:
 
 
 @asynccontextmanager
-async def runners(settings: Settings) -> AsyncIterator[Identified]:
+async def runners(settings: RunnerSettings) -> AsyncIterator[Identified]:
     """Give the runner of every call inside the block: what there is, in order, inside its limits.
 
     Raises:
@@ -274,13 +274,13 @@ async def runners(settings: Settings) -> AsyncIterator[Identified]:
         runner: Identified = there
         runner = QueueLimited(runner, running=limits.running, waiting=limits.waiting)
         if cache.enabled:
-            disk = Disk(Path(cache.folder), cache.disk) if cache.folder else None
+            disk = DiskAnswers(Path(cache.folder), cache.disk) if cache.folder else None
             if disk is not None:
                 stack.callback(disk.close)
             runner = Cached(
                 runner,
                 settings.policy.granted,
-                Memory(cache.memory),
+                MemoryAnswers(cache.memory),
                 disk,
                 hit=metrics.cache_hit,
                 missed=metrics.cache_miss,
@@ -293,7 +293,7 @@ async def runners(settings: Settings) -> AsyncIterator[Identified]:
 
 
 async def _make(
-    stack: AsyncExitStack, kind: str, settings: Settings, workers: Builtin
+    stack: AsyncExitStack, kind: str, settings: RunnerSettings, workers: Builtin
 ) -> Identified | None:
     match kind:
         case "builtin":
@@ -311,7 +311,7 @@ async def _make(
 
 
 async def _make_images(
-    stack: AsyncExitStack, settings: Settings, workers: Builtin
+    stack: AsyncExitStack, settings: RunnerSettings, workers: Builtin
 ) -> Identified | None:
     """Return what runs images here; None where they cannot be, and pods are wanted as well."""
     from fnrunner.images.store import StoreError  # what fetches images takes a while to read
@@ -329,7 +329,7 @@ async def _make_images(
     return found
 
 
-async def _make_pods(stack: AsyncExitStack, settings: Settings) -> Identified:
+async def _make_pods(stack: AsyncExitStack, settings: RunnerSettings) -> Identified:
     from fnrunner.pods import runner as pods  # only with a cluster
 
     try:
@@ -339,14 +339,14 @@ async def _make_pods(stack: AsyncExitStack, settings: Settings) -> Identified:
         return Refusing(f"functions run in pods, and {error.reason}", error.fix)
 
 
-def _sandbox(settings: Settings) -> Sandbox | SandboxError:
+def _sandbox(settings: RunnerSettings) -> Sandbox | SandboxError:
     try:
         return Sandbox.here(uncounted=settings.form.sandbox.uncounted)
     except SandboxError as error:
         return error
 
 
-def images(settings: Settings, reader: Reader | None = None) -> "Images":
+def images(settings: RunnerSettings, reader: Reader | None = None) -> "Images":
     """Return a runner of images; whoever makes one closes it.
 
     Args:
@@ -359,7 +359,7 @@ def images(settings: Settings, reader: Reader | None = None) -> "Images":
     from fnrunner.images import runner as image
 
     form = settings.form.images
-    how = image.Settings(
+    how = image.ImageSettings(
         folder=Path(form.folder) if form.folder else None,
         size_bytes=form.size,
         resolve_seconds=form.resolve,
@@ -370,7 +370,7 @@ def images(settings: Settings, reader: Reader | None = None) -> "Images":
     return image.images(how, settings.policy, reader)
 
 
-def _access(settings: Settings) -> "Access":
+def _access(settings: RunnerSettings) -> "Access":
     from fnrunner.images.registry import Access, Site
 
     form = settings.form.images

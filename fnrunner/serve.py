@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from fnrunner import choose
-from fnrunner.settings import Settings
+from fnrunner.settings import RunnerSettings
 from fnrunner.wire import metrics
 from fnrunner.wire.server import GRACE, listening
 from fnrunner.wire.tls import ServerTls
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 async def serve(
     address: str,
-    settings: Settings | None = None,
+    settings: RunnerSettings | None = None,
     *,
     tls: ServerTls | None = None,
     metrics_address: str = "",
@@ -40,7 +40,7 @@ async def serve(
         OSError: The folder of answers cannot be used.
     """
     stop = asyncio.Event()
-    how = settings or Settings()
+    how = settings or RunnerSettings()
     with _signals(stop), ExitStack() as stack:
         if metrics_address:
             shown = stack.enter_context(metrics.served(metrics_address))

@@ -24,7 +24,7 @@ from cadlib import forms, images, versions
 from cadlib.errors import PackageError, Place
 from cadlib.forms import FormError
 from cadlib.yaml import Document
-from fnrunner.contract.policy import Policy
+from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import Bounds, Granted, Limits
 from fnrunner.settings_form import FunctionForm, PorchForm, PorchSpec, RunnerForm, pattern
 
@@ -82,7 +82,7 @@ class PodRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class RunnerSettings:
     """What an operator configures.
 
     Attributes:
@@ -97,7 +97,7 @@ class Settings:
 
     form: RunnerForm = field(default_factory=lambda: RunnerForm(version=1))
     limits: Limits = field(default_factory=Limits)
-    policy: Policy = field(default_factory=Policy)
+    policy: RunnerPolicy = field(default_factory=RunnerPolicy)
     aliases: Sequence[tuple[Names, str]] = ()
     programs: Sequence[Program] = ()
     pods: Sequence[PodRule] = ()
@@ -127,7 +127,7 @@ class Settings:
         )
 
 
-def read(data: bytes, path: str) -> Settings:
+def read(data: bytes, path: str) -> RunnerSettings:
     """Read a configuration.
 
     Args:
@@ -162,10 +162,10 @@ def _is_porch(document: Document) -> bool:
     return isinstance(value, dict) and str(value.get("apiVersion", "")).startswith(_PORCH)
 
 
-def _settings(form: RunnerForm, porch: Sequence[PorchSpec]) -> Settings:
+def _settings(form: RunnerForm, porch: Sequence[PorchSpec]) -> RunnerSettings:
     usual = Granted(bounds=form.limits.over(Bounds(seconds=form.calls.time)))
     calls = form.calls
-    return Settings(
+    return RunnerSettings(
         form=form,
         limits=Limits(
             seconds=calls.time,
@@ -173,7 +173,7 @@ def _settings(form: RunnerForm, porch: Sequence[PorchSpec]) -> Settings:
             running=calls.running or os.cpu_count() or 1,
             waiting=calls.waiting,
         ),
-        policy=Policy(
+        policy=RunnerPolicy(
             allow=tuple(form.allow),
             grants=tuple((each.image, _granted(each, usual)) for each in form.functions),
             usual=usual,

@@ -18,7 +18,7 @@ from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
 from cadlib.limits import DEFAULT, STREAM
 from cadlib.package.files import join
-from cadlib.render.calls import Call, Outcome
+from cadlib.render.calls import Call, CallOutcome
 from cadlib.render.pipeline import Rendered, Steps
 from cadlib.stream.resourcelist import encode
 from fnrunner.contract.errors import (
@@ -140,20 +140,20 @@ def _drive(steps: Steps, functions: Functions, secret: set[str]) -> tuple[Render
         return None, str(error)
 
 
-def _answer(call: Call, functions: Functions) -> Outcome:
+def _answer(call: Call, functions: Functions) -> CallOutcome:
     """What a function answers, in the bot's words where it failed."""
     try:
         outcome = functions.answer(call)
     except FunctionUnavailableError as error:
         if error.passing:
             raise
-        return Outcome(error=str(error))
+        return CallOutcome(error=str(error))
     except FunctionError as error:
-        return Outcome(error=str(error))
+        return CallOutcome(error=str(error))
     return replace(outcome, error=outcome.log or verdicts.REFUSED) if outcome.exit_code else outcome
 
 
-def _secrets(outcome: Outcome) -> frozenset[str]:
+def _secrets(outcome: CallOutcome) -> frozenset[str]:
     if outcome.items is None:
         return secrets.values(outcome.resources or b"", STREAM)
     return secrets.values(encode(outcome.items, None), STREAM)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cadlib.errors import PackageError, Place
-from cadlib.merge.conflicts import Conflict, Policy
+from cadlib.merge.conflicts import Conflict, ConflictPolicy
 
 REPORT = click.option(
     "--conflicts",
@@ -18,8 +18,8 @@ REPORT = click.option(
 )
 ON_CONFLICT = click.option(
     "--on-conflict",
-    type=click.Choice([each.value for each in Policy]),
-    default=Policy.UPSTREAM.value,
+    type=click.Choice([each.value for each in ConflictPolicy]),
+    default=ConflictPolicy.UPSTREAM.value,
     show_default=True,
     help="Take upstream's side, take the local one, or change nothing and fail.",
 )
@@ -34,7 +34,7 @@ class Report:
         file: Where they are written to as JSON, or None.
     """
 
-    policy: Policy = Policy.UPSTREAM
+    policy: ConflictPolicy = ConflictPolicy.UPSTREAM
     file: Path | None = None
 
     def take(self, conflicts: Sequence[Conflict]) -> None:
@@ -48,7 +48,7 @@ class Report:
             self._write(self.file, conflicts)
         if not conflicts:
             return
-        failing = self.policy is Policy.FAIL
+        failing = self.policy is ConflictPolicy.FAIL
         told = ", as --on-conflict upstream would end them" if failing else ""
         click.echo(f"\n{len(conflicts)} conflict(s){told}:", err=True)
         for each in conflicts:
@@ -62,7 +62,7 @@ class Report:
 
     def _write(self, file: Path, conflicts: Sequence[Conflict]) -> None:
         told = [each.as_json() for each in conflicts]
-        if self.policy is Policy.FAIL:
+        if self.policy is ConflictPolicy.FAIL:
             told = [each | {"chosen": "none"} for each in told]
         text = json.dumps(told, indent=2, ensure_ascii=False)
         try:

@@ -13,7 +13,7 @@ from bot.cli.dropin import Told
 from fnrunner.contract.run import Limits
 
 if TYPE_CHECKING:
-    from fnrunner.settings import Settings
+    from fnrunner.settings import RunnerSettings
     from fnrunner.wire.tls import ServerTls
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -111,7 +111,9 @@ def runner(
         raise click.ClickException(str(error)) from error
 
 
-def _settings(file: Path | None, allow: tuple[str, ...], max_message: int | None) -> "Settings":
+def _settings(
+    file: Path | None, allow: tuple[str, ...], max_message: int | None
+) -> "RunnerSettings":
     from cadlib.forms import FormError
     from fnrunner import settings
 

@@ -19,7 +19,7 @@ _SECRET_FIELDS = ("data", "stringData")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Policy(Enum):
+class ConflictPolicy(Enum):
     """Which side a conflict goes to.
 
     `FAIL` merges as `UPSTREAM` does; who asked for it refuses the result if there is a
@@ -33,7 +33,7 @@ class Policy(Enum):
     @property
     def side(self) -> str:
         """The side that is taken: "local" or "upstream"."""
-        return "local" if self is Policy.LOCAL else "upstream"
+        return "local" if self is ConflictPolicy.LOCAL else "upstream"
 
 
 class Absent(Enum):

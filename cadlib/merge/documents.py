@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cadlib.merge.comments import Merger, Sides, State
-from cadlib.merge.conflicts import ABSENT, Absent, Conflict, Policy, Side, veiled
+from cadlib.merge.conflicts import ABSENT, Absent, Conflict, ConflictPolicy, Side, veiled
 from cadlib.merge.fields import At, Clash, Fields
 from cadlib.merge.schema import NOTES, Schema, Schemas, of_comment
 from cadlib.package.source import ref
@@ -48,7 +48,7 @@ def merge_documents(
     updated: Document | None,
     *,
     schemas: Schemas = _SCHEMAS,
-    policy: Policy = Policy.UPSTREAM,
+    policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
     path: str = "",
     infer: bool = False,
 ) -> Merged:
@@ -167,4 +167,11 @@ def _collections(value: Value, at: FieldPath) -> Iterator[FieldPath]:
             yield from _collections(inner, (*at, index))
 
 
-__all__ = ["Conflict", "Merged", "Policy", "equal", "merge_documents", "schemas_in_comments"]
+__all__ = [
+    "Conflict",
+    "ConflictPolicy",
+    "Merged",
+    "equal",
+    "merge_documents",
+    "schemas_in_comments",
+]

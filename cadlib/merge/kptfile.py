@@ -20,7 +20,7 @@ from cadlib import images
 from cadlib.kptfile import reader as kptfile
 from cadlib.kptfile import text as kptfile_text
 from cadlib.kptfile.edit import without_render_status
-from cadlib.merge.conflicts import Absent, Conflict, Policy, Side
+from cadlib.merge.conflicts import Absent, Conflict, ConflictPolicy, Side
 from cadlib.merge.documents import merge_documents
 from cadlib.package.files import KPTFILE
 from cadlib.yaml import Document, Value, read
@@ -40,7 +40,7 @@ def merge(
     updated: bytes,
     *,
     update_upstream: bool,
-    policy: Policy = Policy.UPSTREAM,
+    policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
     path: str = KPTFILE,
 ) -> tuple[bytes, tuple[Conflict, ...]]:
     """Merge one Kptfile.

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from cadlib.merge.conflicts import ABSENT, Conflict, Policy, veiled
+from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy, veiled
 from cadlib.merge.documents import Merged, equal, merge_documents
 from cadlib.merge.pairs import Identity, Pairing, Resource, State, Triple, duplicate
 from cadlib.merge.schema import Schemas
@@ -53,7 +53,7 @@ def merge_resources(
     local: Files,
     updated: Files,
     *,
-    policy: Policy = Policy.UPSTREAM,
+    policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
     crds: Iterable[Value] = (),
     across_files: bool = False,
 ) -> MergedFiles:
@@ -99,7 +99,7 @@ class _Merge:
         origin: State,
         local: State,
         updated: State,
-        policy: Policy,
+        policy: ConflictPolicy,
         crds: Iterable[Value],
     ) -> None:
         self._origin = origin

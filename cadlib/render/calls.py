@@ -54,7 +54,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CallOutcome:
     """What came of a call.
 
     Attributes:
@@ -98,7 +98,7 @@ class Step:
         error: What went wrong other than that the function failed: it could not be run,
             or broke a rule; "" for nothing.
         called: It was its turn: people are told that it ran.
-        digest: As in `Outcome`.
+        digest: As in `CallOutcome`.
     """
 
     image: str
@@ -140,5 +140,5 @@ class Stage(StrEnum):
 
 
 T = TypeVar("T")
-Driven: TypeAlias = Generator[Call, Outcome, T]
+Driven: TypeAlias = Generator[Call, CallOutcome, T]
 """Yields calls, is sent their outcomes, and returns a result."""

@@ -41,17 +41,17 @@ from cadlib.package.files import Files
 from cadlib.package.ignore import find
 from cadlib.package.source import Resource, Source
 from cadlib.render import functions, written
-from cadlib.render.calls import GUARDRAIL, PIPELINE, Call, Driven, Outcome, Stage, Step
+from cadlib.render.calls import GUARDRAIL, PIPELINE, Call, CallOutcome, Driven, Stage, Step
 from cadlib.render.functions import NOT_RESOURCES, MissingConfigError, Options
 from cadlib.render.running import Running, Task, Watch, tasks
 from cadlib.yaml.bulk import Bulk
 
 __all__ = [
     "Call",
+    "CallOutcome",
     "Failure",
     "Function",
     "Options",
-    "Outcome",
     "Rendered",
     "Stage",
     "Step",
@@ -143,7 +143,7 @@ def render(
         watch: Told of each step when it has ended.
 
     Yields:
-        Calls, one at a time; send an `Outcome` for each.
+        Calls, one at a time; send a `CallOutcome` for each.
 
     Returns:
         What to write and what was found. Nothing that is wrong with the package or

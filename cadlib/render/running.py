@@ -10,7 +10,7 @@ from cadlib.package import files as packages
 from cadlib.package.source import Resource, Source
 from cadlib.render import functions, places
 from cadlib.render import selectors as select
-from cadlib.render.calls import Call, Driven, Outcome, Step
+from cadlib.render.calls import Call, CallOutcome, Driven, Step
 from cadlib.render.functions import Options
 from cadlib.render.returned import Answer, answered, handed_back, unchanged
 from cadlib.stream.resourcelist import Item
@@ -131,7 +131,7 @@ class Running:
             counted=counted,
         )
 
-    def _answer(self, task: Task, call: Call, outcome: Outcome, sent: list[Resource]) -> Answer:
+    def _answer(self, task: Task, call: Call, outcome: CallOutcome, sent: list[Resource]) -> Answer:
         """Read an outcome; take down what the function said, and that it ran."""
         answer = _read(task, call, outcome, sent)
         said = outcome.results or answer.results
@@ -168,7 +168,7 @@ class Running:
         self,
         task: Task,
         call: Call,
-        outcome: Outcome,
+        outcome: CallOutcome,
         said: Sequence[Mapping[str, object]],
         sent: Sequence[Resource],
     ) -> list[Finding]:
@@ -189,7 +189,7 @@ class Running:
         self.watch(step)
 
 
-def _read(task: Task, call: Call, outcome: Outcome, sent: list[Resource]) -> Answer:
+def _read(task: Task, call: Call, outcome: CallOutcome, sent: list[Resource]) -> Answer:
     if outcome.items is not None:
         return handed_back(
             outcome.items, sent, call.package, given=call.items, mutates=task.mutates
@@ -201,7 +201,7 @@ def _read(task: Task, call: Call, outcome: Outcome, sent: list[Resource]) -> Ans
     )
 
 
-def _failure(task: Task, call: Call, outcome: Outcome) -> Finding:
+def _failure(task: Task, call: Call, outcome: CallOutcome) -> Finding:
     what = "cannot be run here" if outcome.fix else "failed"
     return Finding(
         message=f"the function {what}: {outcome.error}",

@@ -26,7 +26,7 @@ from cadlib.yaml.emit import flow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class CatOptions:
     """How resources shall be shown.
 
     Attributes:
@@ -44,7 +44,9 @@ class Look:
     inside: bool = True
 
 
-def shown(files: Files, look: Look, limits: Limits = DEFAULT) -> tuple[bytes, tuple[Finding, ...]]:
+def shown(
+    files: Files, look: CatOptions, limits: Limits = DEFAULT
+) -> tuple[bytes, tuple[Finding, ...]]:
     """Return the resources of a package as a stream, and what could not be read."""
     ignored = Ignored(files, plain=True)
     found = ignored.packages
@@ -81,7 +83,7 @@ def _paths(files: Files, found: frozenset[str]) -> Iterator[str]:
     yield from sorted(read_, key=key)
 
 
-def _looked_at(item: Stream, path: str, number: int, look: Look) -> Stream:
+def _looked_at(item: Stream, path: str, number: int, look: CatOptions) -> Stream:
     if look.ordered:
         item = read(formatted(item), path=item.source.path)
     if not look.comments:

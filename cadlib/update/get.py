@@ -19,7 +19,7 @@ from cadlib.kptfile import text as kptfile_text
 from cadlib.kptfile.reader import API_VERSION, GitRef
 from cadlib.limits import DEFAULT, Limits
 from cadlib.merge import kptfile as kptfile_merge
-from cadlib.merge.conflicts import Policy
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package import ignore
 from cadlib.package.files import KPTFILE, Entry
@@ -115,7 +115,7 @@ def _fill(
     data = files[path].data
     if theirs is not None:
         data, _ = kptfile_merge.merge(
-            None, data, theirs.data, update_upstream=False, policy=Policy.UPSTREAM
+            None, data, theirs.data, update_upstream=False, policy=ConflictPolicy.UPSTREAM
         )
     found = replace(wanted, ref=came.ref, commit=came.commit)
     filled[path] = replace(files[path], data=kptfile_edit.set_lock(data, found))

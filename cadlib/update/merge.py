@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import GitRef
-from cadlib.merge.conflicts import ABSENT, Conflict, Policy, Side
+from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy, Side
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.package.ignore import find
@@ -39,7 +39,7 @@ from cadlib.update.upstream import STRATEGIES, is_unfetched, read_kptfile, remot
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MergedTrees:
     """What became of a package and all in it.
 
     Attributes:
@@ -51,7 +51,9 @@ class Outcome:
     said: tuple[str, ...]
 
 
-def merge_trees(trees: Trees, *, name: str, strategy: str = "", policy: Policy) -> Outcome:
+def merge_trees(
+    trees: Trees, *, name: str, strategy: str = "", policy: ConflictPolicy
+) -> MergedTrees:
     """Merge a package with what its upstream was and is.
 
     Args:
@@ -70,7 +72,7 @@ def merge_trees(trees: Trees, *, name: str, strategy: str = "", policy: Policy) 
         package = pending.pop()
         if run.merge(package):
             pending += reversed(outermost(run.remotes(), package))
-    return Outcome(Merged(run.files, tuple(run.conflicts)), tuple(run.said))
+    return MergedTrees(Merged(run.files, tuple(run.conflicts)), tuple(run.said))
 
 
 def outermost(every: frozenset[str], package: str) -> list[str]:
@@ -90,7 +92,7 @@ class _Run:
     trees: Trees
     name: str
     strategy: str
-    policy: Policy
+    policy: ConflictPolicy
     files: dict[str, Entry] = field(init=False)
     conflicts: list[Conflict] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -157,7 +159,7 @@ class _Run:
         if package:
             if is_unfetched(read_kptfile(trees.updated)):
                 repointed = _repointed(trees, self.policy)
-                keep = self.policy is Policy.LOCAL and bool(repointed)
+                keep = self.policy is ConflictPolicy.LOCAL and bool(repointed)
                 merged = merge_kptfile(trees, root=keep, policy=self.policy)
                 return Merged(merged.files, (*repointed, *merged.conflicts))
             if is_unfetched(read_kptfile(trees.origin)):
@@ -169,7 +171,7 @@ class _Run:
         return merge_package(trees, strategy, root=not package, policy=self.policy)
 
 
-def _repointed(trees: Trees, policy: Policy) -> tuple[Conflict, ...]:
+def _repointed(trees: Trees, policy: ConflictPolicy) -> tuple[Conflict, ...]:
     """Tell that a package was given another upstream here, if upstream does not name the same."""
     addresses = [
         _address(_upstream(each, "")) for each in (trees.origin, trees.local, trees.updated)

@@ -18,7 +18,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.kptfile.reader import GitRef, Kptfile
 from cadlib.limits import DEFAULT, Limits
-from cadlib.merge.conflicts import Conflict, Policy
+from cadlib.merge.conflicts import Conflict, ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.update.merge import below, changes, merge_trees, no_origin, outermost, placed_in
@@ -59,7 +59,7 @@ def update(
     name: str,
     ref: str = "",
     strategy: str = "",
-    policy: Policy = Policy.UPSTREAM,
+    policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
     limits: Limits = DEFAULT,
 ) -> Generator[Step, Answer, Updated]:
     """Bring a package up to its upstream.
@@ -114,7 +114,7 @@ def _follows(kptfile: Kptfile, root: GitRef) -> bool:
 class _Run:
     """One update: the package as it is so far, and what was found on the way."""
 
-    def __init__(self, local: Files, name: str, policy: Policy, limits: Limits) -> None:
+    def __init__(self, local: Files, name: str, policy: ConflictPolicy, limits: Limits) -> None:
         self.files = dict(local)
         self.conflicts: list[Conflict] = []
         self.count = 0

@@ -21,7 +21,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.merge import kptfile as kptfile_merge
 from cadlib.merge import resources as merge_resources
-from cadlib.merge.conflicts import ABSENT, Conflict, Policy
+from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, SYMLINK, Entry, Files
 from cadlib.package.ignore import find
@@ -79,7 +79,7 @@ class Merged:
         return Merged(others | moved.files, moved.conflicts)
 
 
-def merge_package(trees: Trees, strategy: str, *, root: bool, policy: Policy) -> Merged:
+def merge_package(trees: Trees, strategy: str, *, root: bool, policy: ConflictPolicy) -> Merged:
     """Bring a package up to its upstream.
 
     Args:
@@ -109,7 +109,7 @@ def merge_package(trees: Trees, strategy: str, *, root: bool, policy: Policy) ->
             )
 
 
-def merge_kptfile(trees: Trees, *, root: bool, policy: Policy) -> Merged:
+def merge_kptfile(trees: Trees, *, root: bool, policy: ConflictPolicy) -> Merged:
     """Merge the Kptfile at the root of the trees alone; no other file changes."""
     origin, local, updated = (
         each.get(KPTFILE) for each in (trees.origin, trees.local, trees.updated)
@@ -133,7 +133,7 @@ def merge_kptfile(trees: Trees, *, root: bool, policy: Policy) -> Merged:
 # --- resource-merge ----------------------------------------------------------------------
 
 
-def _resource_merge(trees: Trees, root: bool, policy: Policy) -> Merged:
+def _resource_merge(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
     if not root and is_repointed(trees):
         return Merged(dict(trees.local))
     remote = remote_packages(trees.origin, trees.local, trees.updated)
@@ -161,7 +161,13 @@ def _resource_merge(trees: Trees, root: bool, policy: Policy) -> Merged:
 
 
 def _merge_one(
-    trees: Trees, package: str, known: bool, *, root: bool, policy: Policy, crds: Iterable[Value]
+    trees: Trees,
+    package: str,
+    known: bool,
+    *,
+    root: bool,
+    policy: ConflictPolicy,
+    crds: Iterable[Value],
 ) -> Merged:
     """Merge the files of one package.
 
@@ -244,7 +250,7 @@ def _has_resources(path: str, entry: Entry) -> bool:
 # --- fast-forward and force-delete-replace -----------------------------------------------
 
 
-def _fast_forward(trees: Trees, root: bool, policy: Policy) -> Merged:
+def _fast_forward(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
     remote = remote_packages(trees.origin, trees.local, trees.updated)
     origin, local = (without(tree, remote) for tree in (trees.origin, trees.local))
     modified = changed(origin, local)
@@ -263,7 +269,7 @@ def _fast_forward(trees: Trees, root: bool, policy: Policy) -> Merged:
     return merged
 
 
-def _replace(trees: Trees, root: bool, policy: Policy) -> Merged:
+def _replace(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
     remote = remote_packages(trees.origin, trees.local, trees.updated)
     files = {path: entry for path, entry in trees.local.items() if _in_any(path, remote)}
     files |= without(trees.updated, remote)
@@ -278,12 +284,12 @@ def _replace(trees: Trees, root: bool, policy: Policy) -> Merged:
 # --- copy-merge --------------------------------------------------------------------------
 
 
-def _copy_merge(trees: Trees, root: bool, policy: Policy) -> Merged:
+def _copy_merge(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
     origin, local, updated = trees.origin, trees.local, trees.updated
     kptfile = merge_kptfile(trees, root=root, policy=policy)
     files = dict(kptfile.files)
     both = [each for each in merge_files(origin, local, updated)[1] if each.path != KPTFILE]
-    kept = {each.path for each in both if policy is Policy.LOCAL}
+    kept = {each.path for each in both if policy is ConflictPolicy.LOCAL}
     for path in {*origin, *updated} - {KPTFILE} - kept:
         files.pop(path, None)
         if path in updated:

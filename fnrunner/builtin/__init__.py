@@ -55,7 +55,7 @@ _EXACT: Final = re.compile(r"v[0-9]+(\.[0-9]+){0,2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class CatalogFunction:
     """A builtin function.
 
     Attributes:
@@ -100,12 +100,12 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def get(name: str) -> Function:
+def get(name: str) -> CatalogFunction:
     """Return a builtin function by its name, one of `names`."""
-    return Function(name, import_module(f"{catalog.__name__}.{name.replace('-', '_')}"))
+    return CatalogFunction(name, import_module(f"{catalog.__name__}.{name.replace('-', '_')}"))
 
 
-def find(image: str, prefixes: Sequence[str] = PREFIXES) -> Function:
+def find(image: str, prefixes: Sequence[str] = PREFIXES) -> CatalogFunction:
     """Return the function that an image name means.
 
     Args:

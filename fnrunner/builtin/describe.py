@@ -5,7 +5,7 @@ Everything is taken from what the functions say of themselves (`About`).
 
 from typing import Final
 
-from fnrunner.builtin import IMAGE_ONLY, PREFIXES, Function, get, names
+from fnrunner.builtin import IMAGE_ONLY, PREFIXES, CatalogFunction, get, names
 from fnrunner.contract.errors import FunctionNotFoundError
 
 _INTRO: Final = """\
@@ -56,7 +56,7 @@ def _images() -> list[tuple[str, str]]:
     return sorted((name, why) for name, why in IMAGE_ONLY.items() if name not in names())
 
 
-def _described(function: Function, heading: str) -> str:
+def _described(function: CatalogFunction, heading: str) -> str:
     about = function.about
     tags = ", ".join(f"`{tag}`" for tag in about.tags)
     parts = [

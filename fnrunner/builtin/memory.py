@@ -78,7 +78,7 @@ class Parsed:
         return Parsed(replace(self.resources, items=items), self.texts)
 
 
-class Memory:
+class ItemCache:
     """Items by their text, those that came and those that were made; the last used are kept.
 
     Items are shared between calls: whoever gets one must not change its value.

@@ -16,9 +16,9 @@ from typing import Final
 
 from cadlib.errors import PackageError
 from cadlib.stream import resourcelist
-from fnrunner.builtin import Function, frames, get
+from fnrunner.builtin import CatalogFunction, frames, get
 from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer, Kind
-from fnrunner.builtin.memory import Memory
+from fnrunner.builtin.memory import ItemCache
 from fnrunner.contract.errors import ResourcesRefusedError
 from fnrunner.contract.run import Outcome
 
@@ -28,7 +28,7 @@ _PR_SET_PDEATHSIG: Final = 1
 _COLLECT_AFTER: Final = (200_000, 20, 50)
 
 
-def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -> Outcome:
+def evaluate(image: str, function: CatalogFunction, resources: bytes, memory: ItemCache) -> Outcome:
     """Run a function on a ResourceList (YAML, UTF-8), here and now.
 
     Args:
@@ -55,7 +55,7 @@ def evaluate(image: str, function: Function, resources: bytes, memory: Memory) -
     )
 
 
-def answer(name: str, resources: bytes, memory: Memory) -> Answer:
+def answer(name: str, resources: bytes, memory: ItemCache) -> Answer:
     """Run a function by its name, and say how that ended, whatever it was.
 
     Raises:
@@ -90,7 +90,7 @@ def read(data: bytes) -> Answer:
 
 def serve(connection: socket.socket, message_bytes: int) -> None:
     """Answer calls until the other end is closed; no list may be longer than a message."""
-    memory = Memory()
+    memory = ItemCache()
     while head := _exactly(connection, frames.CALL_HEAD):
         lengths = frames.call_lengths(head)
         data = _exactly(connection, sum(lengths))

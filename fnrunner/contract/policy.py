@@ -27,7 +27,7 @@ HUB: Final = "docker.io"
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RunnerPolicy:
     """What an operator allows.
 
     Attributes:

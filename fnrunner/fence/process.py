@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from fnrunner.contract.errors import FunctionNotFoundError, FunctionRefusedError, SandboxError
-from fnrunner.contract.policy import Policy
+from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import Outcome, within
 from fnrunner.fence.reader import Reader
 from fnrunner.fence.sandbox import Program, Sandbox
@@ -35,7 +35,7 @@ class Executables:
     def __init__(
         self,
         executables: Sequence[Executable],
-        policy: Policy,
+        policy: RunnerPolicy,
         sandbox: Sandbox | SandboxError,
         reader: Reader | None = None,
     ) -> None:

@@ -25,7 +25,7 @@ from fnrunner.contract.errors import (
     FunctionRefusedError,
     FunctionUnavailableError,
 )
-from fnrunner.contract.policy import Policy
+from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB
 from fnrunner.images import manifest
 from fnrunner.images.manifest import Asked, Image, ManifestError
@@ -65,7 +65,7 @@ class Resolver:
     def __init__(
         self,
         registries: Registries,
-        policy: Policy,
+        policy: RunnerPolicy,
         seconds: float,
         *,
         offline: bool = False,

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from fnrunner.contract.errors import FunctionRefusedError, FunctionUnavailableError, SandboxError
-from fnrunner.contract.policy import Policy
+from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB, Granted, Outcome, within
 from fnrunner.fence.reader import Reader
 from fnrunner.fence.sandbox import Program, Sandbox
@@ -34,7 +34,7 @@ from fnrunner.images.once import Once, Stop
 from fnrunner.images.registry import Access, Name, Registries, Visit
 from fnrunner.images.resolve import Resolver, check_program, machine, read_asked, read_image
 from fnrunner.images.store import About, Lease, Store, StoreError
-from fnrunner.images.unpack import LayerError, Room, StoppedError, Tree
+from fnrunner.images.unpack import LayerError, StoppedError, Tree, UnpackLimits
 
 _THREADS: Final = 8  # images that are brought at the same time
 _HOST_THREADS: Final = 2  # from one host
@@ -45,7 +45,7 @@ _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  #
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ImageSettings:
     """How images are had.
 
     Attributes:
@@ -64,7 +64,7 @@ class Settings:
     offline: bool = False
     uncounted: bool = False
     access: Access = field(default_factory=Access)
-    room: Room = field(default_factory=Room)
+    room: UnpackLimits = field(default_factory=UnpackLimits)
 
 
 def usual_folder() -> Path:
@@ -78,7 +78,7 @@ def usual_folder() -> Path:
     return Path(cache, "porchbot", "images")
 
 
-def images(settings: Settings, policy: Policy, reader: Reader | None = None) -> "Images":
+def images(settings: ImageSettings, policy: RunnerPolicy, reader: Reader | None = None) -> "Images":
     """Return a runner of images.
 
     Where no sandbox can be made it refuses all of them, with the reason.
@@ -108,8 +108,8 @@ class Images:
         store: Store,
         registries: Registries,
         sandbox: Sandbox | SandboxError,
-        policy: Policy,
-        settings: Settings,
+        policy: RunnerPolicy,
+        settings: ImageSettings,
         reader: Reader | None = None,
     ) -> None:
         """Use `images`, which makes these; an error for a sandbox says why there is none."""

@@ -34,7 +34,7 @@ import zstandard
 from fnrunner.contract.run import MIB
 from fnrunner.images.packed import LayerError, Limited, Sent, StoppedError, plain
 
-__all__ = ["LayerError", "Room", "StoppedError", "Tree"]
+__all__ = ["LayerError", "StoppedError", "Tree", "UnpackLimits"]
 
 _HIDE: Final = ".wh."
 _HIDE_LOWER: Final = ".wh..wh..opq"
@@ -51,7 +51,7 @@ _LOOK: Final = 64  # steps between two looks whether anybody waits
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class UnpackLimits:
     """How much an image may take unpacked.
 
     Attributes:
@@ -85,7 +85,9 @@ class _Own:
 class Tree:
     """A root folder that layers are laid into, lowest first; nobody else writes there meanwhile."""
 
-    def __init__(self, root: Path, room: Room, stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, root: Path, room: UnpackLimits, stopped: Callable[[], bool] = lambda: False
+    ) -> None:
         """Begin with an empty folder.
 
         Args:

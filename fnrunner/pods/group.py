@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 from fnrunner.contract.errors import ClusterError, FunctionStoppedError, FunctionUnavailableError
 from fnrunner.contract.run import MIB, Limits
 from fnrunner.pods.cluster import NameTakenError, PodState
-from fnrunner.pods.manifest import PORT, SPEC, Function
+from fnrunner.pods.manifest import PORT, SPEC, PodFunction
 from fnrunner.wire.client import Client
 
 _log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class Pods(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class ScaleRule:
     """How many pods there are, and for how long.
 
     Attributes:
@@ -104,9 +104,9 @@ class Group:
 
     def __init__(
         self,
-        function: Function,
+        function: PodFunction,
         manifest: Mapping[str, Any],
-        rule: Rule,
+        rule: ScaleRule,
         cluster: Pods,
         limits: Limits,
         spare: Callable[[str], str | None],

@@ -65,7 +65,7 @@ _KEYS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
+class PodFunction:
     """What runs in a pod.
 
     Attributes:
@@ -132,7 +132,7 @@ def template(path: Path) -> dict[str, Any]:
     return {key: pod[key] for key in ("metadata", "spec") if isinstance(pod.get(key), dict)}
 
 
-def manifest(function: Function, pattern: Pattern) -> dict[str, Any]:
+def manifest(function: PodFunction, pattern: Pattern) -> dict[str, Any]:
     """Return the pod for a function; only its name is missing."""
     given = dict(pattern.template)
     spec = given.get("spec", {})
@@ -155,7 +155,7 @@ def manifest(function: Function, pattern: Pattern) -> dict[str, Any]:
     return found
 
 
-def _metadata(function: Function, pattern: Pattern) -> dict[str, Any]:
+def _metadata(function: PodFunction, pattern: Pattern) -> dict[str, Any]:
     return {
         "labels": {
             "app.kubernetes.io/managed-by": "porchbot",
@@ -169,7 +169,7 @@ def _metadata(function: Function, pattern: Pattern) -> dict[str, Any]:
 
 
 def _spec(
-    function: Function, pattern: Pattern, spec: Mapping[str, Any], own: Mapping[str, Any]
+    function: PodFunction, pattern: Pattern, spec: Mapping[str, Any], own: Mapping[str, Any]
 ) -> dict[str, Any]:
     bounds = function.granted.bounds
     folder, temporary = {"name": _VOLUME, "mountPath": _FOLDER}, {"name": _TEMPORARY}
@@ -224,7 +224,7 @@ def _spec(
     }
 
 
-def _command(function: Function, pattern: Pattern, own: Mapping[str, Any]) -> list[str]:
+def _command(function: PodFunction, pattern: Pattern, own: Mapping[str, Any]) -> list[str]:
     bounds = function.granted.bounds
     usual = {"PATH": _PATH, "HOME": "/tmp"}  # noqa: S108 - inside
     image = dict(each.split("=", 1) for each in function.environment)

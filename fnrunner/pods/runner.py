@@ -30,7 +30,7 @@ from fnrunner.contract.errors import (
     FunctionUnavailableError,
     RunnerBusyError,
 )
-from fnrunner.contract.policy import Policy
+from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import Limits, Outcome, within
 from fnrunner.images.manifest import Asked
 from fnrunner.images.registry import Access, Name, Registries
@@ -38,8 +38,8 @@ from fnrunner.images.resolve import Resolver
 from fnrunner.pods import group as groups
 from fnrunner.pods.cluster import Cluster as Connected
 from fnrunner.pods.cluster import PodState
-from fnrunner.pods.group import Group, Rule
-from fnrunner.pods.manifest import Function, Pattern, manifest
+from fnrunner.pods.group import Group, ScaleRule
+from fnrunner.pods.manifest import Pattern, PodFunction, manifest
 from fnrunner.pods.manifest import template as pod_template
 from fnrunner.pods.server import OWNER
 from fnrunner.settings import PodRule
@@ -77,7 +77,7 @@ class Cluster(groups.Pods, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class PodSettings:
     """How pods are had.
 
     Attributes:
@@ -89,7 +89,7 @@ class Settings:
     """
 
     pattern: Pattern
-    rule: Rule
+    rule: ScaleRule
     rules: Sequence[PodRule] = ()
     warm: Sequence[str] = ()
     limits: Limits = Limits()  # noqa: RUF009 - frozen
@@ -99,7 +99,7 @@ class Pods:
     """A runner of images in pods; `running` makes one."""
 
     def __init__(
-        self, cluster: Cluster, meaning: Meaning, policy: Policy, settings: Settings
+        self, cluster: Cluster, meaning: Meaning, policy: RunnerPolicy, settings: PodSettings
     ) -> None:
         """Make a runner; `start` begins to look at the cluster."""
         self._cluster = cluster
@@ -189,7 +189,7 @@ class Pods:
         asked = await self._meaning.asked(name, digest)
         granted = self._policy.granted(name.image, digest)
         bounds = within(granted.bounds, self._settings.limits.seconds + 1.0)
-        function = Function(
+        function = PodFunction(
             image=f"{name.host}/{name.repository}@{digest}",
             argv=asked.argv,
             environment=asked.environment,
@@ -208,7 +208,7 @@ class Pods:
         )
         return digest, self._groups.setdefault(group.spec, group)
 
-    def _rule(self, image: str) -> Rule:
+    def _rule(self, image: str) -> ScaleRule:
         for each in self._settings.rules:
             if each.means.mean(image):
                 return replace(
@@ -309,7 +309,7 @@ class Pods:
 
 
 @asynccontextmanager
-async def running(settings: runner_settings.Settings, access: Access) -> AsyncIterator[Pods]:
+async def running(settings: runner_settings.RunnerSettings, access: Access) -> AsyncIterator[Pods]:
     """Give a runner of images in pods, as an operator configures it.
 
     Args:
@@ -337,7 +337,7 @@ async def running(settings: runner_settings.Settings, access: Access) -> AsyncIt
             cluster,
             resolver,
             settings.policy,
-            Settings(
+            PodSettings(
                 pattern=Pattern(
                     template=template,
                     server=form.server,
@@ -345,7 +345,7 @@ async def running(settings: runner_settings.Settings, access: Access) -> AsyncIt
                     message_bytes=settings.limits.message_bytes,
                     idle=form.idle,
                 ),
-                rule=Rule(most=form.most, queue=form.queue, idle=form.idle, ready=form.ready),
+                rule=ScaleRule(most=form.most, queue=form.queue, idle=form.idle, ready=form.ready),
                 rules=settings.pods,
                 warm=settings.warm,
                 limits=settings.limits,

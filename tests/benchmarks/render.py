@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from cadlib.package.files import Entry
-from cadlib.render.pipeline import Call, Function, Outcome, Rendered, render
+from cadlib.render.pipeline import Call, CallOutcome, Function, Rendered, render
 from tests.benchmarks.stage import deployment, table
 from tests.stories.world import KPTFILE
 
@@ -70,7 +70,7 @@ def ours(folder: Path, functions: Sequence[str]) -> int:
     files["Kptfile"] = Entry(KPTFILE.replace("NAME", "large").encode(), "100644")
     commands = {f"function-{i}:v1": command for i, command in enumerate(functions)}
     steps = render(files, mutators=[_function(image) for image in commands])
-    outcome: Outcome | None = None
+    outcome: CallOutcome | None = None
     while True:
         try:
             call: Call = next(steps) if outcome is None else steps.send(outcome)
@@ -79,7 +79,7 @@ def ours(folder: Path, functions: Sequence[str]) -> int:
             break
         command = commands[call.image.rpartition("/")[2]].split()
         ran = subprocess.run(command, input=call.resources, capture_output=True, check=True)
-        outcome = Outcome(resources=ran.stdout)
+        outcome = CallOutcome(resources=ran.stdout)
     if rendered.failed:
         raise RuntimeError(f"our rendering failed: {rendered.findings}")
     for path, data in rendered.changes.items():

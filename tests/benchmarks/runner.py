@@ -19,7 +19,7 @@ from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value, read
 from fnrunner.builtin import get
-from fnrunner.builtin.memory import Memory
+from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from fnrunner.wire.client import Client
 from tests.benchmarks.stage import table
@@ -238,7 +238,7 @@ def fairness(name: str, each: Sequence[Sequence[float]], porch: str) -> list[Row
 
 async def overhead(client: Client, request: bytes) -> list[Row]:
     """What the runner adds to the function itself, and gRPC to nothing, measured side by side."""
-    memory, function = Memory(), get("set-namespace")
+    memory, function = ItemCache(), get("set-namespace")
     added, alone = [], []
     with tempfile.TemporaryDirectory() as folder, process(ECHO, f"unix:{folder}/echo", ""):
         async with Client(f"unix:{folder}/echo") as echo:

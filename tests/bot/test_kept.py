@@ -9,7 +9,7 @@ from bot.kept import Kept
 from cadlib.kptfile.reader import Function
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
-from cadlib.render.calls import Call, Outcome
+from cadlib.render.calls import Call, CallOutcome
 from cadlib.render.pipeline import Rendered, render
 from cadlib.stream.resourcelist import Item, decode, encode
 from cadlib.yaml import read
@@ -39,7 +39,7 @@ def package(count: int = 4) -> dict[str, Entry]:
     return {"Kptfile": Entry(KPTFILE), "label.yaml": Entry(CONFIG), **files}
 
 
-def label(call: Call) -> Outcome:
+def label(call: Call) -> CallOutcome:
     """Label what has an odd number, by what came over the wire; refuse a 7."""
     given = decode(call.resources)
     items = []
@@ -50,13 +50,13 @@ def label(call: Call) -> Outcome:
             value["labels"] = given.config["data"] if isinstance(given.config, dict) else None
         items.append(replace(item, value=value))
     error = "no seven" if any("7" in str(item.value) for item in items) else ""
-    return Outcome(resources=encode(items, given.config), error=error)
+    return CallOutcome(resources=encode(items, given.config), error=error)
 
 
 def drive(files: Files, bulk: Kept | None) -> tuple[Rendered, list[bytes]]:
     """Render; return what came of it, and what was sent."""
     steps, sent = render(files, validators=[Function(image="label")], bulk=bulk), []
-    outcome: Outcome | None = None
+    outcome: CallOutcome | None = None
     try:
         while True:
             call = next(steps) if outcome is None else steps.send(outcome)

@@ -33,14 +33,14 @@ def judged(
     files = tree(more or {})
     old = files if before is None else tree(before)
     steps = verdicts.begin(files, policy, DEFAULT)
-    outcome: render.Outcome | None = None
+    outcome: render.CallOutcome | None = None
     while True:
         try:
             call = next(steps) if outcome is None else steps.send(outcome)
         except StopIteration as done:
             return verdicts.of("net/core", files, old, done.value, policy, ())
         resources = call.resources
-        outcome = render.Outcome(resources=resources, results=results)
+        outcome = render.CallOutcome(resources=resources, results=results)
 
 
 @pytest.mark.parametrize(

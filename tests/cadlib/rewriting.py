@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cadlib.kptfile.reader import Function
 from cadlib.package.files import Entry, Files
-from cadlib.render.calls import Outcome
+from cadlib.render.calls import CallOutcome
 from cadlib.render.pipeline import Rendered, render
 from cadlib.stream.resourcelist import Item, ResourceList, decode, encode, placed
 from tests.cadlib.yaml.test_real import with_label
@@ -50,7 +50,7 @@ def rendered(files: Files, function: Callable[[ResourceList], bytes]) -> Rendere
         while True:
             given = call.resources
             ours = call.image == TOOL.image
-            call = steps.send(Outcome(resources=function(decode(given)) if ours else given))
+            call = steps.send(CallOutcome(resources=function(decode(given)) if ours else given))
     except StopIteration as end:
         found: Rendered = end.value
         return found

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from cadlib.merge.conflicts import ABSENT
-from cadlib.merge.documents import Merged, Policy, merge_documents
+from cadlib.merge.documents import ConflictPolicy, Merged, merge_documents
 from cadlib.merge.resources import merge_resources
 from cadlib.merge.schema import Schemas
 from cadlib.package import files as packages
@@ -123,7 +123,10 @@ def _handling_strategy(case: Case) -> Verdict:
     if local is None:
         return failed("the case has no local resource")
     merged = merge_documents(
-        _document(case.data["origin"]), local, _document(case.data["update"]), policy=Policy.LOCAL
+        _document(case.data["origin"]),
+        local,
+        _document(case.data["update"]),
+        policy=ConflictPolicy.LOCAL,
     )
     strategy = "Skip" if merged.value is DELETED else "KeepDest"
     return checked(data_difference(case.data["expected"], strategy))

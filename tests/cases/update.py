@@ -14,7 +14,7 @@ from bot.cli.pkg.get import get_into
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import GitRef
 from cadlib.kptfile.reader import read as read_kptfile
-from cadlib.merge.conflicts import Policy
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.package.files import KPTFILE, Files
 from cadlib.update.files import merge_files
 from cadlib.update.strategies import Trees, merge_package, whole_files
@@ -64,7 +64,7 @@ def _merged(data: Mapping[str, Any], trees: Trees) -> Files:
         PackageError: It was refused.
     """
     if not data["is_root"]:
-        merged = merge_package(trees, data["strategy"], root=False, policy=Policy.UPSTREAM)
+        merged = merge_package(trees, data["strategy"], root=False, policy=ConflictPolicy.UPSTREAM)
         return merged.files
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

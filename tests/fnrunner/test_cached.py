@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from fnrunner.cached import Cached, Disk, Memory
+from fnrunner.cached import Cached, DiskAnswers, MemoryAnswers
 from fnrunner.contract.errors import (
     FunctionNotFoundError,
     FunctionTimeoutError,
     FunctionUnavailableError,
 )
-from fnrunner.contract.policy import Policy
+from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import Bounds, Granted, Outcome
 
 
@@ -52,9 +52,11 @@ class Counting:
 
 
 def cached(
-    inner: Counting, granted: Mapping[str, Granted] | None = None, disk: Disk | None = None
+    inner: Counting, granted: Mapping[str, Granted] | None = None, disk: DiskAnswers | None = None
 ) -> Cached:
-    return Cached(inner, lambda image, _: (granted or {}).get(image, Granted()), Memory(), disk)
+    return Cached(
+        inner, lambda image, _: (granted or {}).get(image, Granted()), MemoryAnswers(), disk
+    )
 
 
 async def test_the_same_is_run_once_and_anything_else_again() -> None:
@@ -91,8 +93,8 @@ async def test_impure_functions_are_run_each_time() -> None:
 async def test_what_is_granted_to_a_digest_counts() -> None:
     """Short-cut: ask for the grant by name only, and keep the answers of an impure build."""
     inner, granted = Counting(), Granted(pure=False)
-    policy = Policy(grants=(("sha256:a", granted),))
-    runner = Cached(inner, policy.granted, Memory())
+    policy = RunnerPolicy(grants=(("sha256:a", granted),))
+    runner = Cached(inner, policy.granted, MemoryAnswers())
     assert await runner.run("r.io/f:v1", b"x") != await runner.run("r.io/f:v1", b"x")
 
     inner.digest = "sha256:b"
@@ -109,7 +111,7 @@ async def test_an_answer_is_not_kept_for_what_did_not_give_it() -> None:
 
 
 async def test_a_refusal_is_kept_whole_and_an_error_is_not(tmp_path: Path) -> None:
-    inner, disk = Counting(failed=True), Disk(tmp_path)
+    inner, disk = Counting(failed=True), DiskAnswers(tmp_path)
     first = await cached(inner, disk=disk).run("f", b"x")
     again = await cached(inner, disk=disk).run("f", b"x")
     disk.close()
@@ -166,7 +168,7 @@ async def test_who_has_more_time_does_not_share_the_end_of_who_has_less() -> Non
 
 
 def test_memory_forgets_what_was_used_longest_ago() -> None:
-    memory = Memory(limit_bytes=25_000)
+    memory = MemoryAnswers(limit_bytes=25_000)
     for name in "abc":
         memory.put(name, Outcome(name.encode() * 10_000))
         memory.get("a")
@@ -181,14 +183,14 @@ def test_memory_forgets_what_was_used_longest_ago() -> None:
 
 def test_memory_counts_what_an_answer_takes_besides_its_text() -> None:
     """Short-cut: count the text alone: a million tiny answers then take a gigabyte."""
-    memory = Memory(limit_bytes=100_000)
+    memory = MemoryAnswers(limit_bytes=100_000)
     for number in range(1000):
         memory.put(str(number), Outcome(b"x"))
     assert sum(memory.get(str(number)) is not None for number in range(1000)) < 100
 
 
 def test_the_disk_stays_within_its_bound(tmp_path: Path) -> None:
-    disk = Disk(tmp_path, limit_bytes=20_000)
+    disk = DiskAnswers(tmp_path, limit_bytes=20_000)
     for number in range(400):
         disk.put(str(number), Outcome(str(number).encode() * 7, log=f"{number}"))
     with sqlite3.connect(tmp_path / "answers.sqlite") as database:
@@ -203,7 +205,7 @@ def test_the_disk_stays_within_its_bound(tmp_path: Path) -> None:
 
 def test_the_disk_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
     """Short-cut: what was put there longest ago, however often it was asked for since."""
-    disk = Disk(tmp_path)
+    disk = DiskAnswers(tmp_path)
     for key in ("old", "older"):
         disk.put(key, Outcome(bytes(range(256)) * 8))
     with sqlite3.connect(tmp_path / "answers.sqlite") as database:
@@ -214,7 +216,7 @@ def test_the_disk_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
     assert disk.get("older") is not None
     disk.close()
 
-    disk = Disk(tmp_path, limit_bytes=int(size * 2.5))
+    disk = DiskAnswers(tmp_path, limit_bytes=int(size * 2.5))
     disk.put("new", Outcome(bytes(range(256)) * 8))
     kept = [key for key in ("old", "older", "new") if disk.get(key) is not None]
     disk.close()
@@ -224,13 +226,13 @@ def test_the_disk_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 100])
 def test_a_broken_database_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "answers.sqlite"
-    disk = Disk(tmp_path)
+    disk = DiskAnswers(tmp_path)
     disk.put("a", Outcome(b"x"))
     disk.close()
     for each in tmp_path.iterdir():
         each.unlink()
     file.write_bytes(damage)
-    disk = Disk(tmp_path)
+    disk = DiskAnswers(tmp_path)
     assert disk.get("a") is None
     disk.put("a", Outcome(b"y"))
     assert disk.get("a") == Outcome(b"y")
@@ -238,7 +240,7 @@ def test_a_broken_database_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
 
 
 def test_an_entry_that_cannot_be_read_is_no_answer(tmp_path: Path) -> None:
-    disk = Disk(tmp_path)
+    disk = DiskAnswers(tmp_path)
     disk.put("a", Outcome(b"x"))
     database = sqlite3.connect(tmp_path / "answers.sqlite")
     with database:
@@ -252,33 +254,33 @@ def test_an_entry_that_cannot_be_read_is_no_answer(tmp_path: Path) -> None:
 
 def test_what_is_kept_outlives_a_call_that_comes_after_the_end(tmp_path: Path) -> None:
     """Short-cut: take a closed database for a broken one, and remove what others share."""
-    disk = Disk(tmp_path)
+    disk = DiskAnswers(tmp_path)
     disk.put("a", Outcome(b"x"))
     disk.close()
     assert disk.get("a") is None
     disk.put("b", Outcome(b"y"))
-    disk = Disk(tmp_path)
+    disk = DiskAnswers(tmp_path)
     assert disk.get("a") == Outcome(b"x")
     disk.close()
 
 
 def test_a_database_that_is_held_is_not_removed(tmp_path: Path) -> None:
     """Short-cut: begin anew after any error, under the process that holds the database."""
-    Disk(tmp_path).close()
+    DiskAnswers(tmp_path).close()
     holder = sqlite3.connect(tmp_path / "answers.sqlite", isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
     holder.execute("BEGIN EXCLUSIVE")
     holder.execute("INSERT INTO answers VALUES ('held', x'00', 1, 0)")
     before = (tmp_path / "answers.sqlite").stat().st_ino
     with pytest.raises(OSError, match="cannot be opened: database is locked"):
-        Disk(tmp_path, wait=0.1)
+        DiskAnswers(tmp_path, wait=0.1)
     assert (tmp_path / "answers.sqlite").stat().st_ino == before
     holder.close()
 
 
 def test_a_folder_that_takes_no_database_is_an_error_with_its_path() -> None:
     with pytest.raises(OSError, match=r"cache\.folder /proc/self: answers\.sqlite cannot be"):
-        Disk(Path("/proc/self"))
+        DiskAnswers(Path("/proc/self"))
 
 
 def test_a_folder_below_a_file_is_an_error_with_its_path_and_a_remedy(tmp_path: Path) -> None:
@@ -286,13 +288,13 @@ def test_a_folder_below_a_file_is_an_error_with_its_path_and_a_remedy(tmp_path: 
     (tmp_path / "file").touch()
     said = r"cache\.folder .*/file/answers: it cannot be made: Not a directory\. Let this user"
     with pytest.raises(OSError, match=said):
-        Disk(tmp_path / "file/answers")
+        DiskAnswers(tmp_path / "file/answers")
 
 
 def _open(folder: str, both: Barrier) -> None:
     for number in range(20):
         both.wait(60)
-        Disk(Path(folder, str(number))).close()
+        DiskAnswers(Path(folder, str(number))).close()
 
 
 def test_processes_make_it_at_the_same_time(tmp_path: Path) -> None:
@@ -307,7 +309,7 @@ def test_processes_make_it_at_the_same_time(tmp_path: Path) -> None:
 
 
 def _write(folder: str, name: str) -> None:
-    disk = Disk(Path(folder))
+    disk = DiskAnswers(Path(folder))
     for number in range(50):
         disk.put(f"{name}{number}", Outcome(name.encode() * 1000))
         assert disk.get(f"{name}{number}") is not None
@@ -322,14 +324,14 @@ def test_processes_share_it(tmp_path: Path) -> None:
     for each in both:
         each.join(60)
     assert [each.exitcode for each in both] == [0, 0]
-    disk = Disk(tmp_path)
+    disk = DiskAnswers(tmp_path)
     assert all(disk.get(f"{name}{number}") for name in "ab" for number in range(50))
     disk.close()
 
 
 def test_one_answer_that_cannot_be_read_takes_no_other_along(tmp_path: Path) -> None:
     """Short-cut: begin the whole database anew, which all processes share."""
-    disk = Disk(tmp_path)
+    disk = DiskAnswers(tmp_path)
     for key in ("a", "b"):
         disk.put(key, Outcome(key.encode()))
     database = sqlite3.connect(tmp_path / "answers.sqlite")
@@ -347,7 +349,7 @@ def test_a_database_that_cannot_be_begun_anew_is_done_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short-cut: let the call fail for which an answer was looked up."""
-    disk = Disk(tmp_path)
+    disk = DiskAnswers(tmp_path)
 
     def broken(*_: object) -> None:
         raise sqlite3.DatabaseError("malformed")
@@ -429,7 +431,7 @@ async def test_a_slow_image_is_each_callers_own_wait() -> None:
         if seconds is not None and seconds < 1:
             raise FunctionUnavailableError("f", "still being brought", "Try again", passing=True)
 
-    runner = Cached(inner, lambda *_: Granted(), Memory(), ready=ready)
+    runner = Cached(inner, lambda *_: Granted(), MemoryAnswers(), ready=ready)
     hasty, patient = (runner.run("f", b"x", seconds=each) for each in (0.5, 60.0))
     found = await asyncio.gather(hasty, patient, return_exceptions=True)
     assert isinstance(found[0], FunctionUnavailableError)

@@ -13,7 +13,7 @@ from fnrunner import settings, settings_form
 from fnrunner.builtin import get
 from fnrunner.builtin.resource import mapping
 from fnrunner.contract.errors import FunctionRefusedError
-from fnrunner.contract.policy import Policy, fits
+from fnrunner.contract.policy import RunnerPolicy, fits
 from fnrunner.contract.run import MIB, Granted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ spec:
 """
 
 
-def read(text: str) -> settings.Settings:
+def read(text: str) -> settings.RunnerSettings:
     return settings.read(text.encode(), "runner.yaml")
 
 
@@ -92,7 +92,7 @@ def test_what_a_whole_file_means() -> None:
 def test_names_that_mean_the_same_are_granted_the_same(pattern: str, image: str) -> None:
     """Short-cut: compare names as they are written. Answers were kept of a function that is asked
     for as `fn`, run as `fn:latest`, and said to be impure by that name."""
-    policy = Policy(grants=((pattern, Granted(pure=False)),))
+    policy = RunnerPolicy(grants=((pattern, Granted(pure=False)),))
     assert not policy.granted(image).pure
     assert policy.granted("fn:v1").pure == (":" in pattern)
     assert policy.granted("registry.corp/fn").pure

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import regorus
 
-from fnrunner.builtin.confined.rego_engine import Policy, PolicyError
+from fnrunner.builtin.confined.rego_engine import CompiledPolicy, PolicyError
 from tests.opa.agent import Answer, Question
 
 _PLACE: Final = re.compile(r"^\S+:\d+:\d+: ")
@@ -33,7 +33,7 @@ def outcome(question: Question, wanted: Answer) -> Outcome:
     names = sorted(wanted.results[0]) if wanted.results else []
     engine = regorus.Engine()
     try:
-        policy = Policy(engine, {"modules": _modules(question, names)}, question.data or {})
+        policy = CompiledPolicy(engine, {"modules": _modules(question, names)}, question.data or {})
     except PolicyError as error:
         return Outcome("equal") if wanted.error else Outcome("refused", _said(error))
     if question.input:

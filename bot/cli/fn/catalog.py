@@ -43,7 +43,7 @@ def names(args: tuple[str, ...], output: str) -> None:
     _table(None, [(f"  {name}", why) for name, why in sorted(builtin.IMAGE_ONLY.items())])
 
 
-def _entry(function: builtin.Function) -> dict[str, object]:
+def _entry(function: builtin.CatalogFunction) -> dict[str, object]:
     about = function.about
     return {
         "name": function.name,
@@ -54,7 +54,7 @@ def _entry(function: builtin.Function) -> dict[str, object]:
     }
 
 
-def _newest(function: builtin.Function) -> str:
+def _newest(function: builtin.CatalogFunction) -> str:
     """Return the tags in short: minor versions and ranges."""
     tags = function.about.tags
     return ", ".join([each for each in tags if each.count(".") < 2] or tags)

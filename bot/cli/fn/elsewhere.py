@@ -14,12 +14,12 @@ from bot.cli.dropin import Failure
 from bot.cli.fn.options import Wanted
 from cadlib.errors import PackageError, Place
 from cadlib.forms import FormError
-from cadlib.render.calls import Call, Outcome
+from cadlib.render.calls import Call, CallOutcome
 from fnrunner import choose, settings
 from fnrunner.contract.errors import CertificateError, FunctionError
 from fnrunner.contract.run import MIB, Bounds, Granted, Limits, Runner
 from fnrunner.images.store import StoreError
-from fnrunner.settings import Settings
+from fnrunner.settings import RunnerSettings
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
 
@@ -58,7 +58,7 @@ class Elsewhere:
         self._loop.run(self._stack.aclose())
         self._loop.close()
 
-    def run(self, call: Call) -> Outcome:
+    def run(self, call: Call) -> CallOutcome:
         """Run one function.
 
         Raises:
@@ -67,7 +67,7 @@ class Elsewhere:
             RunnerBrokenError: Nothing can be run.
         """
         ran = self._loop.run(self._runner.run(call.image, call.resources))
-        return Outcome(
+        return CallOutcome(
             resources=ran.resources,
             results=ran.results,
             error=f"exit status {ran.exit_code}" if ran.failed else "",
@@ -96,7 +96,7 @@ class Elsewhere:
             found.close()
 
 
-def configured(file: str) -> Settings:
+def configured(file: str) -> RunnerSettings:
     """Read a configuration file of the runner; fail where it cannot be used."""
     try:
         return settings.read(Path(file).read_bytes(), file)
@@ -106,7 +106,7 @@ def configured(file: str) -> Settings:
         raise Failure(str(error)) from error
 
 
-def _settings(wanted: Wanted) -> Settings:
+def _settings(wanted: Wanted) -> RunnerSettings:
     if wanted.config:
         found = configured(wanted.config)
         usual = found.policy.usual

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bot.cli import progress
-from cadlib.render.calls import Call, Driven, Outcome, T
+from cadlib.render.calls import Call, CallOutcome, Driven, T
 from cadlib.stream.resourcelist import ResourceList
 from fnrunner import builtin
-from fnrunner.builtin import Function
+from fnrunner.builtin import CatalogFunction
 from fnrunner.contract.errors import (
     FunctionError,
     FunctionNotFoundError,
@@ -64,14 +64,14 @@ class Functions:
             result: T = done.value
             return result
 
-    def run(self, call: Call) -> Outcome:
+    def run(self, call: Call) -> CallOutcome:
         """Run one function. One that cannot be run has an outcome with an error, too."""
         try:
             return self.answer(call)
         except (FunctionError, RunnerBusyError, RunnerBrokenError) as error:
-            return Outcome(error=str(error))
+            return CallOutcome(error=str(error))
 
-    def answer(self, call: Call) -> Outcome:
+    def answer(self, call: Call) -> CallOutcome:
         """Run one function.
 
         Raises:
@@ -89,7 +89,7 @@ class Functions:
         function = self._builtin(image)
         return self._there().tags(image) if function is None else function.tags
 
-    def _builtin(self, image: str) -> Function | None:
+    def _builtin(self, image: str) -> CatalogFunction | None:
         prefixes = None if self._wanted.address else self._wanted.prefixes
         try:
             return None if prefixes is None else builtin.find(image, prefixes)
@@ -104,9 +104,9 @@ class Functions:
         return self._elsewhere
 
 
-def _builtin(function: Function, call: Call) -> Outcome:
+def _builtin(function: CatalogFunction, call: Call) -> CallOutcome:
     verdict = function.run(ResourceList(tuple(call.items), call.config))
-    return Outcome(
+    return CallOutcome(
         items=verdict.items,
         results=verdict.results,
         error=verdict.log or "it failed" if verdict.failed else "",
@@ -115,15 +115,15 @@ def _builtin(function: Function, call: Call) -> Outcome:
     )
 
 
-def _command(call: Call) -> Outcome:
+def _command(call: Call) -> CallOutcome:
     from bot.cli.fn import command  # needed only where there is one
 
     try:
         ended = command.run(call.exec, call.resources)
     except command.CommandError as error:
-        return Outcome(error=str(error))
+        return CallOutcome(error=str(error))
     failed = ended.status != 0
-    return Outcome(
+    return CallOutcome(
         resources=ended.output,
         error=f"exit status {ended.status}" if failed else "",
         log=ended.log,

@@ -49,9 +49,9 @@ def cat(
     given = args[0] if args else "."
     _refuse_others(given)
     from bot.cli.given import files_of
-    from cadlib.stream.cat import Look, shown
+    from cadlib.stream.cat import CatOptions, shown
 
-    look = Look(
+    look = CatOptions(
         ordered=ordered,
         places=annotate,
         comments=not strip_comments,

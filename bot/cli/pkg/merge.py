@@ -9,7 +9,7 @@ from bot.cli.conflicts import ON_CONFLICT, REPORT, Report
 from bot.cli.dropin import DropIn
 from bot.cli.pkg.get import check_strategy
 from cadlib.errors import PackageError, Place
-from cadlib.merge.conflicts import Policy
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.package.files import Entry
 from cadlib.update.merge import changes, merge_trees
 from cadlib.update.strategies import Trees
@@ -61,7 +61,9 @@ def command(
     """
     if strategy:
         check_strategy(strategy)
-    merge_folders((original, local, updated), output, strategy, Report(Policy(on_conflict), report))
+    merge_folders(
+        (original, local, updated), output, strategy, Report(ConflictPolicy(on_conflict), report)
+    )
 
 
 def merge_folders(

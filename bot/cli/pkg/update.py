@@ -13,7 +13,7 @@ from bot.cli.git_source import Repositories
 from bot.cli.given import path_and_version
 from bot.cli.pkg.get import check_strategy
 from cadlib.errors import PackageError, Place
-from cadlib.merge.conflicts import Policy
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.update.packages import update
 from cadlib.update.upstream import STRATEGIES
 
@@ -50,7 +50,11 @@ def command(package: str, strategy: str, report: Path | None, on_conflict: str) 
             check_strategy(strategy)
         path, ref = path_and_version(package)
         update_folder(
-            Path(path or "."), ref, strategy, Report(Policy(on_conflict), report), repositories
+            Path(path or "."),
+            ref,
+            strategy,
+            Report(ConflictPolicy(on_conflict), report),
+            repositories,
         )
 
 

@@ -42,11 +42,11 @@ def prepare(payload: Mapping[str, Any]) -> Callable[[], object]:
 
 
 def _run(payload: Mapping[str, Any], engine: Callable[[], Any]) -> dict[str, Any]:
-    policies: dict[int, Policy] = {}
+    policies: dict[int, CompiledPolicy] = {}
     found: list[list[Any]] = []
     for position, template in enumerate(payload["templates"]):
         try:
-            policies[position] = Policy(engine(), template, payload["data"])
+            policies[position] = CompiledPolicy(engine(), template, payload["data"])
         except PolicyError as error:
             return _error(position, None, error)
     for number, (template, review, parameters) in enumerate(payload["checks"]):
@@ -65,7 +65,7 @@ def _error(template: int, check: int | None, error: PolicyError) -> dict[str, An
     return {"error": {"template": template, "check": check, "text": str(error)}}
 
 
-class Policy:
+class CompiledPolicy:
     """One template in an engine of its own: its modules cannot see those of others."""
 
     def __init__(self, engine: Any, template: Mapping[str, Any], data: object) -> None:

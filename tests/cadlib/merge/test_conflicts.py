@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadlib.merge.conflicts import ABSENT, Conflict, Policy, Side, veiled
+from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy, Side, veiled
 from cadlib.yaml import FieldPath, Value
 
 SECRET: Value = {"kind": "Secret", "data": {"key": "MQ=="}, "metadata": {"name": "s"}}
@@ -72,4 +72,4 @@ def test_secrets(resource: Value, field: FieldPath, value: Side, shown: Side) ->
 
 def test_policies() -> None:
     """The short-cut has a third side for a merge that fails."""
-    assert [each.side for each in Policy] == ["upstream", "local", "upstream"]
+    assert [each.side for each in ConflictPolicy] == ["upstream", "local", "upstream"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfile
-from cadlib.merge.conflicts import Policy
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.merge.kptfile import merge
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {}\n"
@@ -20,7 +20,7 @@ def merged(
     local: str,
     updated: str,
     *,
-    policy: Policy = Policy.UPSTREAM,
+    policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
     update_upstream: bool = False,
 ) -> tuple[str, list[str]]:
     """Merge three bodies below different names; return the body and the conflicts."""
@@ -89,7 +89,7 @@ def test_functions_that_nothing_tells_apart_are_one_value() -> None:
     after = before.replace("old", "new")
 
     assert merged(before, local, after)[0] == after
-    assert merged(before, local, after, policy=Policy.LOCAL)[0] == local
+    assert merged(before, local, after, policy=ConflictPolicy.LOCAL)[0] == local
     assert len(merged(before, local, after)[1]) == 1
     assert "pipeline.mutators: changed on both sides" in merged(before, local, after)[1][0]
 
@@ -108,7 +108,7 @@ def test_no_function_comes_back_without_its_image() -> None:
         " the element a was removed locally and changed upstream"
     ]
     assert "_kpt-merge_" not in conflicts[0]
-    assert merged(before, local, after, policy=Policy.LOCAL)[0] == local
+    assert merged(before, local, after, policy=ConflictPolicy.LOCAL)[0] == local
 
 
 def test_no_function_gets_two_configurations() -> None:
@@ -121,7 +121,10 @@ def test_no_function_gets_two_configurations() -> None:
     assert text == after
     assert len(conflicts) == 1
     assert "only one of these fields may be there" in conflicts[0]
-    assert merged(MUTATORS + "  - image: a:v1\n", local, after, policy=Policy.LOCAL)[0] == local
+    assert (
+        merged(MUTATORS + "  - image: a:v1\n", local, after, policy=ConflictPolicy.LOCAL)[0]
+        == local
+    )
 
 
 ADDRESS = (
@@ -258,8 +261,8 @@ def test_a_change_on_one_side_only_is_that_side(one: str, other: str) -> None:
     assert sorted(found[0], key=str) == sorted(found[1], key=str)
 
 
-@given(_PIPELINE, _PIPELINE, _PIPELINE, st.sampled_from(Policy))
-def test_the_result_is_a_kptfile(one: str, two: str, three: str, policy: Policy) -> None:
+@given(_PIPELINE, _PIPELINE, _PIPELINE, st.sampled_from(ConflictPolicy))
+def test_the_result_is_a_kptfile(one: str, two: str, three: str, policy: ConflictPolicy) -> None:
     """Every function has its image or command: `read` refuses half a function."""
     text, _ = merged(_body(one), _body(two), _body(three), policy=policy)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadlib.merge.conflicts import ABSENT, Absent, Conflict
-from cadlib.merge.documents import Merged, Policy, merge_documents
+from cadlib.merge.documents import ConflictPolicy, Merged, merge_documents
 from cadlib.yaml import DELETED, Deleted, Document, Value, emit, read, same
 
 
@@ -23,7 +23,9 @@ def of(value: Value) -> Document:
     return document(emit(value))
 
 
-def merge(origin: Value, local: Value, updated: Value, policy: Policy = Policy.UPSTREAM) -> Merged:
+def merge(
+    origin: Value, local: Value, updated: Value, policy: ConflictPolicy = ConflictPolicy.UPSTREAM
+) -> Merged:
     """Merge three values."""
     return merge_documents(of(origin), of(local), of(updated), policy=policy)
 
@@ -334,7 +336,7 @@ def test_comments(
 def test_a_comment_stays_with_a_local_value_that_wins() -> None:
     """The short-cut merges comments by themselves: upstream's beside the local value."""
     states = (document(f"a: {text}\n") for text in ("1 # one", "2 # one", "3 # three"))
-    merged = merge_documents(*states, policy=Policy.LOCAL)
+    merged = merge_documents(*states, policy=ConflictPolicy.LOCAL)
 
     assert merged.value == {"a": 2}
     assert merged.comments == {("a",): "# one"}
@@ -343,14 +345,14 @@ def test_a_comment_stays_with_a_local_value_that_wins() -> None:
 @pytest.mark.parametrize(
     ("texts", "policy", "comment"),
     [
-        (("a: 1 # x\n", "a: 1 # y\n", "a: 1 # z\n"), Policy.UPSTREAM, "# z"),
-        (("a: 1 # x\n", "a: 1 # y\n", "a: 1 # z\n"), Policy.LOCAL, "# y"),
-        (("a: 1\n", "a: 1 # y\n", "a: 1 # z\n"), Policy.LOCAL, "# y"),
-        (("a: # x\n- 1\n", "a: # y\n- 1\n", "a: # z\n- 2\n"), Policy.UPSTREAM, "# y"),
+        (("a: 1 # x\n", "a: 1 # y\n", "a: 1 # z\n"), ConflictPolicy.UPSTREAM, "# z"),
+        (("a: 1 # x\n", "a: 1 # y\n", "a: 1 # z\n"), ConflictPolicy.LOCAL, "# y"),
+        (("a: 1\n", "a: 1 # y\n", "a: 1 # z\n"), ConflictPolicy.LOCAL, "# y"),
+        (("a: # x\n- 1\n", "a: # y\n- 1\n", "a: # z\n- 2\n"), ConflictPolicy.UPSTREAM, "# y"),
     ],
 )
 def test_a_comment_that_both_sides_changed_is_told(
-    texts: tuple[str, str, str], policy: Policy, comment: str
+    texts: tuple[str, str, str], policy: ConflictPolicy, comment: str
 ) -> None:
     """The short-cut tells of values alone, and a local remark goes without a word."""
     merged = merge_documents(*map(document, texts), policy=policy)
@@ -419,8 +421,8 @@ def test_the_same_change_on_both_sides_is_made_once(states: tuple[Value, Value])
 def test_the_policies_mirror_each_other(states: tuple[Value, Value, Value]) -> None:
     """The short-cut has rules for upstream that it does not have for local."""
     origin, one, other = states
-    left = merge(origin, one, other, Policy.UPSTREAM)
-    right = merge(origin, other, one, Policy.LOCAL)
+    left = merge(origin, one, other, ConflictPolicy.UPSTREAM)
+    right = merge(origin, other, one, ConflictPolicy.LOCAL)
 
     assert same(_ordered(left.value), _ordered(right.value))
     assert len(left.conflicts) == len(right.conflicts)
@@ -526,7 +528,7 @@ def test_a_null_is_told_as_the_removal_that_it_is(states: States, reason: str) -
     """The short-cut: a null as a field that is not there, so that an addition wins in silence."""
     origin, local, updated = (foo(**each) for each in states)
     merged = merge(origin, local, updated)
-    kept = merge(origin, local, updated, Policy.LOCAL)
+    kept = merge(origin, local, updated, ConflictPolicy.LOCAL)
 
     assert [each.reason for each in merged.conflicts] == [reason]
     assert merged.value == foo()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cadlib.errors import PackageError
-from cadlib.merge.conflicts import Policy
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.merge.resources import MergedFiles, merge_resources
 from cadlib.package.files import EXECUTABLE, Entry
 from cadlib.yaml import read
@@ -163,7 +163,7 @@ def test_a_conflict_names_file_line_and_resource() -> None:
         package(f=foo("other") + "---\n" + foo()),
         package(f=foo("other") + "---\n" + foo(a=2)),
         package(f=foo("other") + "---\n" + foo(a=3)),
-        policy=Policy.LOCAL,
+        policy=ConflictPolicy.LOCAL,
     )
 
     assert texts(merged) == {"f": foo("other") + "---\n" + foo(a=2)}
@@ -296,9 +296,10 @@ def test_two_of_one_name_in_two_files_are_refused_where_it_is_asked_for() -> Non
 
 
 @pytest.mark.parametrize(
-    ("policy", "side"), [(Policy.UPSTREAM, 2), (Policy.LOCAL, 1), (Policy.FAIL, 2)]
+    ("policy", "side"),
+    [(ConflictPolicy.UPSTREAM, 2), (ConflictPolicy.LOCAL, 1), (ConflictPolicy.FAIL, 2)],
 )
-def test_what_is_no_yaml_is_one_piece(policy: Policy, side: int) -> None:
+def test_what_is_no_yaml_is_one_piece(policy: ConflictPolicy, side: int) -> None:
     """The short-cut refuses the package."""
     states = [package(f=f"a: {{{{ .x }}}}\nb: [{each}\n") for each in range(3)]
     merged = merge_resources(*states, policy=policy)
@@ -308,7 +309,7 @@ def test_what_is_no_yaml_is_one_piece(policy: Policy, side: int) -> None:
         (
             "f.yaml",
             "changed on both sides, and no YAML that could be merged",
-            "local" if policy is Policy.LOCAL else "upstream",
+            "local" if policy is ConflictPolicy.LOCAL else "upstream",
         )
     ]
 

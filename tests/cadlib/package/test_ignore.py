@@ -12,7 +12,7 @@ from cadlib.package.files import SYMLINK, Entry, Files
 from cadlib.package.ignore import Ignored, find
 from cadlib.package.source import Source
 from cadlib.render.evaluate import Evaluated, evaluate
-from cadlib.render.pipeline import Call, Outcome, Rendered, render
+from cadlib.render.pipeline import Call, CallOutcome, Rendered, render
 from cadlib.stream import cat as pkgcat
 from cadlib.update.get import get
 from cadlib.update.packages import update
@@ -126,13 +126,13 @@ def _ended(steps: Generator[S, A, R], answer: Callable[[S], A]) -> R:
         return result
 
 
-def _called(steps: Generator[Call, Outcome, Rendered | Evaluated]) -> str:
+def _called(steps: Generator[Call, CallOutcome, Rendered | Evaluated]) -> str:
     """Return what functions are given, and what is found."""
     seen: list[str] = []
 
-    def call(step: Call) -> Outcome:
+    def call(step: Call) -> CallOutcome:
         seen.append(step.resources.decode())
-        return Outcome(resources=step.resources)
+        return CallOutcome(resources=step.resources)
 
     ended = _ended(steps, call)
     assert not ended.failed
@@ -171,7 +171,7 @@ READERS: Mapping[str, Callable[[Files], str]] = {
         each.data.decode() for each in Source(files, DEFAULT, plain=True).streams.values()
     ),
     "tree": lambda files: pkgtree.shown(files, "pkg")[0],
-    "cat": lambda files: pkgcat.shown(files, pkgcat.Look())[0].decode(),
+    "cat": lambda files: pkgcat.shown(files, pkgcat.CatOptions())[0].decode(),
 }
 
 

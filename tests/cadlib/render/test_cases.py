@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cadlib.package.files import Entry, Files
-from cadlib.render.pipeline import Call, Outcome, Rendered, render
+from cadlib.render.pipeline import Call, CallOutcome, Rendered, render
 from cadlib.stream.resourcelist import decode, encode
 from cadlib.yaml import Value, read
 from tests.cadlib import real
@@ -69,12 +69,12 @@ def _render(files: Files) -> Rendered:
         return rendered
 
 
-def _run(call: Call) -> Outcome:
+def _run(call: Call) -> CallOutcome:
     builtin = pytest.importorskip("fnrunner.builtin")
     name = call.image.rpartition("/")[2].partition(":")[0]
     given = decode(call.resources)
     verdict = builtin.get(name).run(given)
-    return Outcome(
+    return CallOutcome(
         resources=encode(verdict.items, given.config),
         results=verdict.results,
         error="exit status 1" if verdict.failed else "",

@@ -7,7 +7,7 @@ import pytest
 
 from cadlib.kptfile.reader import Function, Selector
 from cadlib.package.files import Entry
-from cadlib.render.calls import Call, Outcome
+from cadlib.render.calls import Call, CallOutcome
 from cadlib.render.evaluate import Evaluated, Evaluation, evaluate, evaluate_stream
 from cadlib.stream import kio
 from cadlib.stream.resourcelist import Item
@@ -16,7 +16,7 @@ A = "# a\napiVersion: v1\nkind: A\nmetadata:\n  name: a # name\nsize: 1 # s\n"
 B = "apiVersion: v1\nkind: B\nmetadata:\n  name: b\n"
 FUNCTION = Function(image="f")
 
-Behaviour = Callable[[Call], Outcome]
+Behaviour = Callable[[Call], CallOutcome]
 
 
 def drive(steps: Evaluation, behaviour: Behaviour) -> tuple[Evaluated, list[Call]]:
@@ -32,13 +32,13 @@ def drive(steps: Evaluation, behaviour: Behaviour) -> tuple[Evaluated, list[Call
         return result, calls
 
 
-def grow(call: Call) -> Outcome:
+def grow(call: Call) -> CallOutcome:
     """Set a size everywhere."""
     items = [
         replace(each, value={**each.value, "size": 2}) if isinstance(each.value, dict) else each
         for each in call.items
     ]
-    return Outcome(items=items, exit_code=0)
+    return CallOutcome(items=items, exit_code=0)
 
 
 def folder(**files: str) -> dict[str, Entry]:
@@ -76,7 +76,7 @@ def test_the_file_of_the_configuration_is_left_alone() -> None:
 
 def test_an_empty_answer_deletes() -> None:
     """The short-cut: an answer without resources is none."""
-    result, _ = drive(evaluate(folder(a_yaml=A), FUNCTION, None), lambda _: Outcome(items=[]))
+    result, _ = drive(evaluate(folder(a_yaml=A), FUNCTION, None), lambda _: CallOutcome(items=[]))
 
     assert (result.changes, result.failed) == ({"a.yaml": None}, False)
 
@@ -85,7 +85,7 @@ def test_a_function_that_fails_changes_nothing() -> None:
     """The short-cut: write what came back whatever the exit status."""
     result, _ = drive(
         evaluate(folder(a_yaml=A), FUNCTION, None),
-        lambda _: Outcome(items=[], error="no", exit_code=2, log="words"),
+        lambda _: CallOutcome(items=[], error="no", exit_code=2, log="words"),
     )
 
     assert (result.changes, result.failed, result.error) == ({}, True, None)
@@ -97,7 +97,8 @@ def test_an_absolute_path_lies_below_the_folder() -> None:
     made = Item({"apiVersion": "v1", "kind": "M", "metadata": {"name": "m"}}, path="/x/y.yaml")
 
     result, _ = drive(
-        evaluate(folder(a_yaml=A), FUNCTION, None), lambda call: Outcome(items=[*call.items, made])
+        evaluate(folder(a_yaml=A), FUNCTION, None),
+        lambda call: CallOutcome(items=[*call.items, made]),
     )
 
     assert list(result.changes) == ["x/y.yaml"]
@@ -106,7 +107,7 @@ def test_an_absolute_path_lies_below_the_folder() -> None:
 def test_an_answer_that_cannot_be_read_is_told_from_a_file() -> None:
     """The short-cut: "the file is not YAML", and people look for it in the folder."""
     result, _ = drive(
-        evaluate(folder(a_yaml=A), FUNCTION, None), lambda _: Outcome(resources=b"a: [")
+        evaluate(folder(a_yaml=A), FUNCTION, None), lambda _: CallOutcome(resources=b"a: [")
     )
 
     assert "what it returned cannot be read: the file is not YAML" in str(result.error)
@@ -169,7 +170,9 @@ def test_a_list_comes_back_with_the_text_and_the_annotations_it_had() -> None:
     )
     stream = kio.read(text.encode())
 
-    same, _ = drive(evaluate_stream(stream, FUNCTION, None), lambda call: Outcome(items=call.items))
+    same, _ = drive(
+        evaluate_stream(stream, FUNCTION, None), lambda call: CallOutcome(items=call.items)
+    )
     grown, _ = drive(evaluate_stream(stream, FUNCTION, None), grow)
 
     assert kio.write(same.items, wrapper=stream.wrapper).decode() == text
@@ -180,11 +183,11 @@ def test_a_list_comes_back_with_the_text_and_the_annotations_it_had() -> None:
 def test_what_is_made_in_a_stream_says_where_it_lies() -> None:
     """The short-cut: leave it to whoever reads the stream next."""
 
-    def make(call: Call) -> Outcome:
+    def make(call: Call) -> CallOutcome:
         made: Sequence[Item] = [
             Item({"apiVersion": "v1", "kind": "M", "metadata": {"name": "m", "namespace": "n"}})
         ]
-        return Outcome(items=[*call.items, *made], exit_code=0)
+        return CallOutcome(items=[*call.items, *made], exit_code=0)
 
     result, _ = drive(evaluate_stream(kio.read(B.encode()), FUNCTION, None), make)
 

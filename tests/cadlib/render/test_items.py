@@ -5,7 +5,7 @@ from dataclasses import replace
 from unittest import mock
 
 from cadlib.package.files import Entry
-from cadlib.render.pipeline import Call, Outcome, Rendered, render
+from cadlib.render.pipeline import Call, CallOutcome, Rendered, render
 from cadlib.stream.resourcelist import Item
 
 KPTFILE = b"""apiVersion: kpt.dev/v1
@@ -36,7 +36,7 @@ def drive(behaviour: Behaviour) -> tuple[Rendered, list[Call]]:
         call = next(steps)
         while True:
             calls.append(call)
-            call = steps.send(Outcome(items=behaviour(call)))
+            call = steps.send(CallOutcome(items=behaviour(call)))
     except StopIteration as done:
         rendered: Rendered = done.value
         return rendered, calls

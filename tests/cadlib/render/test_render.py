@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cadlib.findings import Severity
 from cadlib.limits import Limits
 from cadlib.package.files import Entry, Files
-from cadlib.render.pipeline import Call, Function, Outcome, Rendered, render
+from cadlib.render.pipeline import Call, CallOutcome, Function, Rendered, render
 from cadlib.stream.resourcelist import Item, ResourceList, decode, encode
 from cadlib.yaml import Value, read
 from tests.cadlib import real
@@ -19,7 +19,7 @@ from tests.cadlib import real
 CATALOG = "ghcr.io/kptdev/krm-functions-catalog/"
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
 
-Behaviour = Callable[[ResourceList], Sequence[Item] | Outcome]
+Behaviour = Callable[[ResourceList], Sequence[Item] | CallOutcome]
 
 
 @dataclass
@@ -92,12 +92,12 @@ def drive(
         return Run(rendered, calls)
 
 
-def _outcome(behaviour: Behaviour, call: Call) -> Outcome:
+def _outcome(behaviour: Behaviour, call: Call) -> CallOutcome:
     given = decode(call.resources)
     came = behaviour(given)
-    if isinstance(came, Outcome):
+    if isinstance(came, CallOutcome):
         return came
-    return Outcome(resources=encode(came, given.config))
+    return CallOutcome(resources=encode(came, given.config))
 
 
 def same(given: ResourceList) -> Sequence[Item]:
@@ -312,11 +312,11 @@ def test_a_resource_that_moves_leaves_its_old_file() -> None:
 def test_a_resource_may_be_moved_by_the_older_annotation_alone() -> None:
     """The short-cut is to read one kind of annotation; older functions know the other."""
 
-    def move(given: ResourceList) -> Outcome:
+    def move(given: ResourceList) -> CallOutcome:
         data = encode(given.items).replace(
             b" config.kubernetes.io/path: b.yaml", b" config.kubernetes.io/path: c.yaml"
         )
-        return Outcome(resources=data)
+        return CallOutcome(resources=data)
 
     run = drive(tree(Kptfile=pipeline("move"), b_yaml=resource("b")), {"move": move})
 
@@ -478,12 +478,12 @@ def test_what_krmignore_excludes_is_not_sent() -> None:
 
 def failing(error: str, *results: Mapping[str, object]) -> Behaviour:
     """Make a function that fails."""
-    return lambda given: Outcome(resources=None, results=results, error=error)
+    return lambda given: CallOutcome(resources=None, results=results, error=error)
 
 
 def saying(*results: Mapping[str, object]) -> Behaviour:
     """Make a function that changes nothing and reports."""
-    return lambda given: Outcome(resources=encode(given.items), results=results)
+    return lambda given: CallOutcome(resources=encode(given.items), results=results)
 
 
 TWO = "# head\n" + resource("one", "spec:\n  a: 1\n  b:\n  - c: 2\n") + "---\n" + resource("two")
@@ -650,7 +650,7 @@ def test_results_inside_the_resource_list_count_too() -> None:
     run = drive(
         tree(Kptfile=pipeline("check"), a_yaml=resource("a")),
         {
-            "check": lambda given: Outcome(
+            "check": lambda given: CallOutcome(
                 resources=encode(given.items) + b"results:\n- message: hello\n  severity: info\n"
             )
         },
@@ -700,9 +700,9 @@ def test_a_validator_that_fails_does_not_silence_the_next() -> None:
 
 NEW: Value = {"apiVersion": "v1", "kind": "A", "metadata": {"name": "n"}}
 BROKEN: dict[str, tuple[Behaviour, str]] = {
-    "nothing": (lambda given: Outcome(), "it returned no resources"),
-    "no resource list": (lambda given: Outcome(resources=b"kind: Pod\n"), ""),
-    "no YAML": (lambda given: Outcome(resources=b"{"), ""),
+    "nothing": (lambda given: CallOutcome(), "it returned no resources"),
+    "no resource list": (lambda given: CallOutcome(resources=b"kind: Pod\n"), ""),
+    "no YAML": (lambda given: CallOutcome(resources=b"{"), ""),
     "a resource without a kind": (
         lambda given: [
             *given.items,
@@ -765,7 +765,7 @@ def test_a_validator_whose_answer_cannot_be_read_has_not_passed(behaviour: Behav
 def test_what_a_function_said_is_kept_when_it_breaks_the_rules() -> None:
     run = drive(
         tree(Kptfile=pipeline("bad")),
-        {"bad": lambda given: Outcome(resources=encode([]) + b"results:\n- message: hello\n")},
+        {"bad": lambda given: CallOutcome(resources=encode([]) + b"results:\n- message: hello\n")},
     )
 
     assert [each.rpartition("]: ")[2] for each in run.texts] == [

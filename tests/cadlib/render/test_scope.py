@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cadlib.package.files import Files
-from cadlib.render.pipeline import Call, Options, Outcome, Rendered, Stage, render
+from cadlib.render.pipeline import Call, CallOutcome, Options, Rendered, Stage, render
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value
 from tests.cadlib.render.test_render import KPTFILE, pipeline, resource, tree
@@ -32,15 +32,15 @@ def drive(files: Files, **options: object) -> tuple[Rendered, list[Call]]:
         return rendered, calls
 
 
-def _outcome(call: Call) -> Outcome:
+def _outcome(call: Call) -> CallOutcome:
     name = call.function.rpartition("/")[2].partition(":")[0]
     if name == "fail":
-        return Outcome(error="no", exit_code=3, log="words")
+        return CallOutcome(error="no", exit_code=3, log="words")
     if name == "drop":
-        return Outcome(items=[each for each in call.items if each.path.endswith("Kptfile")])
+        return CallOutcome(items=[each for each in call.items if each.path.endswith("Kptfile")])
     made = [Item({"apiVersion": "v1", "kind": "Made", "metadata": {"name": "m"}})]
     marked = [replace(each, value=_marked(each.value, name)) for each in call.items]
-    return Outcome(items=[*marked, *(made if name == "make" else [])])
+    return CallOutcome(items=[*marked, *(made if name == "make" else [])])
 
 
 def _marked(value: Value, name: str) -> Value:
@@ -243,7 +243,7 @@ def test_new_resources_of_a_file_come_by_their_index_and_last_without(
         made("alone", "n.json", None),
     ]
     monkeypatch.setattr(
-        f"{__name__}._outcome", lambda call: Outcome(items=[*call.items, *items], exit_code=0)
+        f"{__name__}._outcome", lambda call: CallOutcome(items=[*call.items, *items], exit_code=0)
     )
 
     rendered, _ = drive(tree(Kptfile=pipeline("make")))

@@ -8,7 +8,7 @@ import pytest
 
 from cadlib.kptfile.reader import Function
 from cadlib.package.files import Entry, Files
-from cadlib.render.calls import Outcome
+from cadlib.render.calls import CallOutcome
 from cadlib.render.pipeline import render
 from cadlib.stream.resourcelist import Item, ResourceList, decode, encode
 from cadlib.yaml import FieldPath, Value
@@ -48,7 +48,7 @@ def rendered(
         else ResourceList(items=tuple(call.items), config=call.config)
     )
     items = [change(item) for item in given.items]
-    outcome = Outcome(resources=encode(items)) if wire else Outcome(items=items)
+    outcome = CallOutcome(resources=encode(items)) if wire else CallOutcome(items=items)
     with pytest.raises(StopIteration) as end:
         steps.send(outcome)
     assert not end.value.value.findings
@@ -133,7 +133,7 @@ def test_digits_of_numbers_that_a_function_writes_are_kept(head: bytes) -> None:
     sent = next(steps).resources
     assert b"mode: 0644\n" in sent
     with pytest.raises(StopIteration) as end:
-        steps.send(Outcome(resources=head + sent.replace(b"version: 1.9 ", b"version: 1.10 ")))
+        steps.send(CallOutcome(resources=head + sent.replace(b"version: 1.9 ", b"version: 1.10 ")))
 
     assert end.value.value.changes == {"a.yaml": NUMBERS.replace(b"1.9", b"1.10")}
 
@@ -150,7 +150,7 @@ def test_a_number_that_is_put_in_other_digits_is_written_so(
     sent = next(steps).resources
     answer = sent.replace(b"version: %b " % there, b"version: %b " % put)
     with pytest.raises(StopIteration) as end:
-        steps.send(Outcome(resources=answer))
+        steps.send(CallOutcome(resources=answer))
 
     wanted = {} if then == there else {"a.yaml": NUMBERS.replace(b"1.9", then)}
     assert end.value.value.changes == wanted

@@ -6,7 +6,7 @@ import pytest
 
 from cadlib.errors import PackageError
 from cadlib.kptfile.reader import read as read_kptfile
-from cadlib.merge.conflicts import Policy
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.package.files import EXECUTABLE, Entry
 from cadlib.update.packages import Updated, update
 from tests.cadlib.upstreams import (
@@ -28,7 +28,7 @@ def _update(
     *,
     ref: str = "v2",
     strategy: str = "",
-    policy: Policy = Policy.UPSTREAM,
+    policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
 ) -> tuple[dict[str, str], Updated]:
     """Update a package; return its files afterwards, and what the update says of itself."""
     before = files(local)
@@ -74,7 +74,7 @@ def test_a_conflict_is_told_and_goes_where_the_policy_says() -> None:
         ("up", "v1"): {"a.yaml": config_map("a", x="old")},
         ("up", "v2"): {"a.yaml": config_map("a", x="new")},
     }
-    for policy, kept in ((Policy.UPSTREAM, "new"), (Policy.LOCAL, "mine")):
+    for policy, kept in ((ConflictPolicy.UPSTREAM, "new"), (ConflictPolicy.LOCAL, "mine")):
         after, updated = _update(local, up, policy=policy)
         assert after["a.yaml"] == config_map("a", x=kept)
         (conflict,) = updated.conflicts
@@ -297,8 +297,12 @@ def test_a_subpackage_that_was_given_another_upstream_is_left_alone() -> None:
     assert {path: after[path] for path in mine} == mine
 
 
-@pytest.mark.parametrize(("policy", "repo"), [(Policy.UPSTREAM, "a"), (Policy.LOCAL, "b")])
-def test_another_upstream_that_is_not_fetched_yet_is_told(policy: Policy, repo: str) -> None:
+@pytest.mark.parametrize(
+    ("policy", "repo"), [(ConflictPolicy.UPSTREAM, "a"), (ConflictPolicy.LOCAL, "b")]
+)
+def test_another_upstream_that_is_not_fetched_yet_is_told(
+    policy: ConflictPolicy, repo: str
+) -> None:
     """The short-cut takes upstream's address in silence."""
     old, mine, new = (kptfile("sub", upstream=each) for each in ("a@v1", "b@v1", "a@v2"))
     up: Versions = {
@@ -324,7 +328,7 @@ def test_an_upstream_that_nobody_changed_here_follows_whatever_the_policy() -> N
         ("a", "v1"): {"x.txt": "1"},
         ("a", "v2"): {"x.txt": "2"},
     }
-    after, updated = _update({"Kptfile": ROOT, "sub/Kptfile": old}, up, policy=Policy.LOCAL)
+    after, updated = _update({"Kptfile": ROOT, "sub/Kptfile": old}, up, policy=ConflictPolicy.LOCAL)
 
     assert after["sub/x.txt"] == "2"
     assert updated.conflicts == ()

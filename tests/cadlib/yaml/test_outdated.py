@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cadlib.merge.conflicts import Policy
+from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.merge.documents import merge_documents
 from cadlib.yaml import Value, edit, emit, read
 from cadlib.yaml.outdated import fitting, replaced
@@ -172,7 +172,7 @@ def test_each_comment_stands_beside_the_value_it_names(
         base, local, updated = (read(each.encode()) for each in (before, ours, theirs))
         merged = merge_documents(
             base.documents[0], local.documents[0], updated.documents[0],
-            policy=rng.choice(list(Policy)),
+            policy=rng.choice(list(ConflictPolicy)),
         )  # fmt: skip
         comments = {} if merged.comments is None else {0: merged.comments}
         made = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from cadlib.stream import resourcelist
 from fnrunner.builtin import find
 from fnrunner.builtin.catalog import gatekeeper
-from fnrunner.builtin.memory import Memory
+from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from tests.cases.compare import data_difference
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed
@@ -25,7 +25,7 @@ def program(case: Case) -> Verdict:
     flags = _flags(step["args"])
     text: str = case.data["input"][flags["--input"]]
     image: str = step["run_function"]
-    answer = evaluate(image, find(image), text.encode(), Memory())
+    answer = evaluate(image, find(image), text.encode(), ItemCache())
     said = str(case.data.get("expected_stderr_contains", ""))
     if "tried to parse JSON as YAML" in said:
         read = text.startswith("{") and re.search(

@@ -17,7 +17,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import get, names, resource
 from fnrunner.builtin import memory as memory_module
-from fnrunner.builtin.memory import Memory, _cut
+from fnrunner.builtin.memory import ItemCache, _cut
 from fnrunner.builtin.work import evaluate
 from tests.fnrunner.calls import items, values
 
@@ -51,18 +51,18 @@ def test_no_function_changes_what_it_is_given(name: str) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_the_second_answer_is_the_first(name: str) -> None:
-    memory = Memory()
+    memory = ItemCache()
     request = resourcelist.encode(items(TEXT), example(name))
     first = evaluate(name, get(name), request, memory)
     assert evaluate(name, get(name), request, memory) == first
     again = evaluate(name, get(name), first.resources, memory)
-    fresh = evaluate(name, get(name), first.resources, Memory())
+    fresh = evaluate(name, get(name), first.resources, ItemCache())
     assert read(again.resources) == read(fresh.resources)
 
 
 def test_functions_see_how_a_value_is_written() -> None:
     """Short-cut: values only. `"v1"` in quotes stays text whatever a setter puts there."""
-    memory = Memory()
+    memory = ItemCache()
     request = (
         b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n"
         b"- apiVersion: v1\n  kind: Thing\n  metadata:\n    name: a\n"
@@ -78,7 +78,7 @@ def test_functions_see_how_a_value_is_written() -> None:
     assert b"  number: 3.10 # kpt-set: ${a}.${b}\n" in first.resources
     changed = first.resources.replace(b"v: '2'", b"v: '3'").replace(b'v: "2"', b'v: "3"')
     again = evaluate("apply-setters", function, changed, memory)
-    assert again == evaluate("apply-setters", function, changed, Memory())
+    assert again == evaluate("apply-setters", function, changed, ItemCache())
     assert b'  quoted: "3" # kpt-set: ${v}\n  plain: 3 # kpt-set: ${v}\n' in again.resources
 
 
@@ -134,7 +134,7 @@ LISTS = {
 @pytest.mark.parametrize("text", LISTS.values(), ids=LISTS)
 def test_a_list_is_read_as_without_it(text: str) -> None:
     """Short-cut: trust the cut."""
-    memory = Memory()
+    memory = ItemCache()
     data = text.encode()
     for warm in ("kind: A", "kind: B"):
         memory.decode(f"{HEAD}items:\n- {warm}\n".encode())
@@ -160,13 +160,13 @@ def test_a_fault_is_placed_in_the_whole_text(text: str) -> None:
     with pytest.raises(PackageError) as expected:
         resourcelist.decode(text.encode())
     with pytest.raises(PackageError) as caught:
-        Memory().decode(text.encode())
+        ItemCache().decode(text.encode())
     assert str(caught.value) == str(expected.value)
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=8), st.integers(0, 2000))
 def test_it_forgets_what_was_used_longest_ago(lists: list[list[int]], limit: int) -> None:
-    memory = Memory(limit)
+    memory = ItemCache(limit)
     for numbers in lists:
         text = "---\n".join(POD.format(i=i) for i in numbers)
         data = resourcelist.encode(items(text), None)
@@ -178,7 +178,7 @@ def test_it_forgets_what_was_used_longest_ago(lists: list[list[int]], limit: int
 
 
 def test_an_item_seen_before_is_not_read_again() -> None:
-    memory = Memory()
+    memory = ItemCache()
     first = memory.decode(resourcelist.encode(items(POD.format(i=1)), None))
     second = memory.decode(resourcelist.encode(items(POD.format(i=1)), values("kind: C")[0]))
     assert second.resources.items[0] is first.resources.items[0]
@@ -205,7 +205,7 @@ functionConfig: {{apiVersion: v1, kind: ConfigMap, data: {{tier: web}}}}
 
 def test_kpts_notes_come_back() -> None:
     """Short-cut: hand back what the wire form of our own client knows, path and index."""
-    memory = Memory()
+    memory = ItemCache()
     for _ in range(2):
         outcome = evaluate("set-labels", get("set-labels"), NOTED.encode(), memory)
         whole: Any = yaml.read(outcome.resources).documents[0].value
@@ -228,7 +228,7 @@ def test_the_next_function_finds_what_the_one_before_wrote(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Short-cut: remember what comes in only; a pipeline then parses all at every step."""
-    memory = Memory()
+    memory = ItemCache()
     request = resourcelist.encode(items(TEXT), example("set-namespace"))
     first = evaluate("set-namespace", get("set-namespace"), request, memory)
     between = resourcelist.decode(first.resources)  # as a client does between two steps
@@ -268,7 +268,7 @@ KEPT = f"""{HEAD}items:
 
 def changed(data: bytes, make: Callable[[Item], Item]) -> bytes:
     """A list whose items were changed, as a function changes them."""
-    memory = Memory()
+    memory = ItemCache()
     parsed = memory.decode(data)
     return memory.encode(parsed, [make(item) for item in parsed.resources.items], ())
 

@@ -15,7 +15,7 @@ import pytest
 from cadlib.stream import resourcelist
 from fnrunner.builtin import get, names
 from fnrunner.builtin.frames import Kind
-from fnrunner.builtin.memory import Memory
+from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.pool import Builtin
 from fnrunner.builtin.version import digest, version
 from fnrunner.builtin.work import answer, evaluate
@@ -87,7 +87,7 @@ async def test_a_worker_answers_as_the_function_itself() -> None:
     async with pool() as runner:
         for name in names():
             given = request(name)
-            here = evaluate(name, get(name), given, Memory())
+            here = evaluate(name, get(name), given, ItemCache())
             there = await runner.run(name, given)
 
             assert (there.resources, there.log, there.failed) == (
@@ -302,7 +302,7 @@ async def test_a_bug_is_answered_too() -> None:
         assert (await worker.call("set-labels", request())).kind is Kind.DONE
     finally:
         await worker.end()
-    assert answer("no-such-function", b"", Memory()).kind is Kind.BROKEN
+    assert answer("no-such-function", b"", ItemCache()).kind is Kind.BROKEN
 
 
 async def test_a_worker_knows_nothing_of_the_runners_secrets(

@@ -3,7 +3,7 @@
 import pytest
 
 from fnrunner.contract.errors import FunctionRefusedError
-from fnrunner.contract.policy import Policy, fits
+from fnrunner.contract.policy import RunnerPolicy, fits
 from fnrunner.contract.run import Bounds, Granted
 
 ONE = f"sha256:{'1' * 64}"
@@ -54,12 +54,12 @@ def test_a_star_in_the_host_ends_with_the_host(pattern: str, image: str) -> None
     """Short-cut: hold the whole name against the whole pattern, whose star then means "/" too."""
     assert not fits(pattern, image, ONE)
     with pytest.raises(FunctionRefusedError, match="not among the functions allowed"):
-        Policy(allow=(pattern,)).check_host(image, named=True)
+        RunnerPolicy(allow=(pattern,)).check_host(image, named=True)
 
 
 def test_what_is_granted_goes_by_the_same_patterns() -> None:
     """Short-cut: mend the list of allowed images alone; variables hold secrets."""
-    policy = Policy(grants=(("*.corp/fns/*", Granted(environment={"TOKEN": "secret"})),))
+    policy = RunnerPolicy(grants=(("*.corp/fns/*", Granted(environment={"TOKEN": "secret"})),))
 
     assert policy.granted("registry.corp/fns/a:v1").environment
     assert not policy.granted("evil.com/x.corp/fns/a:v1").environment
@@ -89,20 +89,20 @@ NOT_ASKED = [
 
 @pytest.mark.parametrize(("allow", "image", "named"), ASKED)
 def test_which_hosts_are_asked(allow: tuple[str, ...], image: str, named: bool) -> None:
-    Policy(allow=allow).check_host(image, named=named)
+    RunnerPolicy(allow=allow).check_host(image, named=named)
 
 
 @pytest.mark.parametrize(("allow", "image", "named", "said"), NOT_ASKED)
 def test_no_other_host_is_asked(allow: tuple[str, ...], image: str, named: bool, said: str) -> None:
     """Short-cut: ask any host as soon as a digest is listed, since its name may mean that."""
     with pytest.raises(FunctionRefusedError, match=said):
-        Policy(allow=allow).check_host(image, named=named)
+        RunnerPolicy(allow=allow).check_host(image, named=named)
 
 
 def test_nobody_is_granted_more_than_the_runner_can_hand_on() -> None:
     """Short-cut: hear out 64 MiB, to refuse what is over 6."""
     large = Granted(bounds=Bounds(seconds=600.0))
-    policy = Policy(usual=large, grants=(("a", large),)).within(1000, 10.0)
+    policy = RunnerPolicy(usual=large, grants=(("a", large),)).within(1000, 10.0)
     for image in ("a", "b"):
         bounds = policy.granted(image).bounds
         assert (bounds.output_bytes, bounds.seconds) == (1000, 9.9)

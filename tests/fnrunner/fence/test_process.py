@@ -17,7 +17,7 @@ from fnrunner.contract.errors import (
     FunctionTimeoutError,
     SandboxError,
 )
-from fnrunner.contract.policy import Policy
+from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import Bounds, Granted
 from fnrunner.fence.process import Executables
 from fnrunner.fence.sandbox import Sandbox
@@ -26,7 +26,7 @@ from tests.fnrunner import sandboxes
 
 LIST = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- kind: A\n"
 RESULTS = b"results:\n- message: no\n  severity: error\n"
-PATIENT = Policy(usual=Granted(bounds=sandboxes.PATIENT))
+PATIENT = RunnerPolicy(usual=Granted(bounds=sandboxes.PATIENT))
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ async def test_an_answer_may_be_json(sandbox: Sandbox, folder: Path) -> None:
 async def test_it_has_what_it_is_granted(sandbox: Sandbox, folder: Path) -> None:
     """Short-cut: grant by the full name only, which the operator did not write."""
     granted = Granted(bounds=sandboxes.PATIENT, environment={"TOKEN": "t", "PATH": "/bin"})
-    policy = Policy(allow=("nothing",), grants=(("my-fn", granted),), usual=PATIENT.usual)
+    policy = RunnerPolicy(allow=("nothing",), grants=(("my-fn", granted),), usual=PATIENT.usual)
     runner = Executables([program(folder, "echo $TOKEN $PATH >&2; cat")], policy, sandbox)
     for image in ("my-fn:v1", "ghcr.io/kptdev/krm-functions-catalog/my-fn:v1"):
         assert (await runner.run(image, LIST)).log == "t /bin\n"
@@ -189,7 +189,7 @@ async def test_it_is_stopped_before_its_caller_leaves(sandbox: Sandbox, folder: 
         await runner.run("my-fn", LIST, seconds=1.0)
 
     bounds = Bounds(seconds=60.0, output_bytes=5)
-    policy = Policy(usual=Granted(bounds=bounds))
+    policy = RunnerPolicy(usual=Granted(bounds=bounds))
     runner = Executables([program(folder, "cat")], policy, sandbox)
     with pytest.raises(FunctionStoppedError, match="limit of output: 5 bytes allowed"):
         await runner.run("my-fn", LIST)

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from cadlib.stream import resourcelist
-from fnrunner.cached import Cached, Memory
+from fnrunner.cached import Cached, MemoryAnswers
 from fnrunner.contract.errors import (
     FunctionFailedError,
     FunctionNotFoundError,
@@ -29,13 +29,13 @@ from fnrunner.contract.errors import (
     FunctionUnavailableError,
     SandboxError,
 )
-from fnrunner.contract.policy import Policy
+from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB, Bounds, Granted
 from fnrunner.fence.sandbox import Sandbox
 from fnrunner.images.registry import Access, Registries
-from fnrunner.images.runner import Images, Settings, images, usual_folder
+from fnrunner.images.runner import Images, ImageSettings, images, usual_folder
 from fnrunner.images.store import Store
-from fnrunner.images.unpack import Room
+from fnrunner.images.unpack import UnpackLimits
 from tests.fnrunner.images.test_registry import Liar, lying, say
 from tests.fnrunner.registry import (
     ARCHITECTURE,
@@ -93,8 +93,8 @@ def folder() -> Iterator[Path]:
         yield path
 
 
-def granting(**granted: object) -> Policy:
-    return Policy(usual=replace(Granted(bounds=BOUNDS), **granted))  # type: ignore[arg-type] # by name
+def granting(**granted: object) -> RunnerPolicy:
+    return RunnerPolicy(usual=replace(Granted(bounds=BOUNDS), **granted))  # type: ignore[arg-type] # by name
 
 
 class Made:
@@ -102,10 +102,10 @@ class Made:
 
     def __init__(self, folder: Path, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        self.settings = Settings(folder=folder, access=Access(private=True))
+        self.settings = ImageSettings(folder=folder, access=Access(private=True))
         self.all: list[Images] = []
 
-    def __call__(self, policy: Policy | None = None, **settings: object) -> Images:
+    def __call__(self, policy: RunnerPolicy | None = None, **settings: object) -> Images:
         chosen = replace(self.settings, **settings)  # type: ignore[arg-type] # by name
         assert chosen.folder is not None
         made = Images(
@@ -408,7 +408,7 @@ async def test_layers_with_tricks_are_refused(
     name = f"{hub.host}/t/trick:v1"
 
     with pytest.raises(FunctionRefusedError) as caught:
-        await made(room=Room(8 * MIB, 1000)).run(name, LIST)
+        await made(room=UnpackLimits(8 * MIB, 1000)).run(name, LIST)
 
     assert str(caught.value) == f'function "{name}": {text}'
     assert not list(folder.rglob("climbed"))
@@ -549,7 +549,7 @@ async def test_the_policy_is_asked_before_the_registry(hub: Registry, made: Made
     """Short-cut: check once the image is here."""
     pushed = hub.push("t/denied:v1", shell("cat"))
     before = hub.asked()
-    runner = made(Policy(allow=["registry.corp/*"]))
+    runner = made(RunnerPolicy(allow=["registry.corp/*"]))
     names = [f"{hub.host}/t/denied:v1", f"{hub.host}/t/denied@{pushed}"]
 
     for name in names:
@@ -564,7 +564,7 @@ async def test_the_policy_is_asked_before_the_registry(hub: Registry, made: Made
 async def test_an_allowed_digest_runs_by_its_tag_and_no_other(hub: Registry, made: Made) -> None:
     good = hub.push("t/pinned:v1", shell("cat"))
     hub.push("t/pinned:v2", shell("cat; exit 0"))
-    runner = made(Policy(allow=[good, f"{hub.host}/other/*"]))
+    runner = made(RunnerPolicy(allow=[good, f"{hub.host}/other/*"]))
 
     assert (await runner.run(f"{hub.host}/t/pinned:v1", LIST)).digest == good
     with pytest.raises(FunctionRefusedError, match="it is not among the functions allowed"):
@@ -580,10 +580,12 @@ def _since(hub: Registry, text: str) -> list[str]:
 
 async def test_without_a_sandbox_images_are_refused(hub: Registry, folder: Path) -> None:
     """Short-cut: run it without one."""
-    settings = Settings(folder=folder / "unfenced", access=Access(private=True))
+    settings = ImageSettings(folder=folder / "unfenced", access=Access(private=True))
     why = SandboxError("the program bwrap is not here", "Install bubblewrap")
     assert settings.folder is not None
-    runner = Images(Store(settings.folder), Registries(settings.access), why, Policy(), settings)
+    runner = Images(
+        Store(settings.folder), Registries(settings.access), why, RunnerPolicy(), settings
+    )
     try:
         with pytest.raises(FunctionRefusedError) as caught:
             await runner.run("f:v1", LIST)
@@ -777,7 +779,9 @@ def test_where_images_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_the_constructor_takes_settings_alone(hub: Registry, folder: Path) -> None:
     hub.push("t/easy:v1", shell("cat"))
-    runner = images(Settings(folder=folder / "easy", access=Access(private=True)), Policy())
+    runner = images(
+        ImageSettings(folder=folder / "easy", access=Access(private=True)), RunnerPolicy()
+    )
     try:
         assert (await runner.run(f"{hub.host}/t/easy:v1", LIST)).resources == LIST
     finally:
@@ -790,7 +794,7 @@ async def test_kept_answers_are_of_a_repository_that_has_the_image(
     """Short-cut: keep answers by digest alone; whoever names it elsewhere gets them."""
     pushed = hub.push("t/private:v1", shell("cat"))
     runner = made()
-    answers = Cached(runner, Policy().granted, Memory(), ready=_ready(runner))
+    answers = Cached(runner, RunnerPolicy().granted, MemoryAnswers(), ready=_ready(runner))
     kept = await answers.run(f"{hub.host}/t/private@{pushed}", LIST)
     assert await answers.run(f"{hub.host}/t/private:v1", LIST) is kept
 

@@ -14,7 +14,7 @@ from fnrunner.contract.errors import (
     FunctionRefusedError,
     FunctionUnavailableError,
 )
-from fnrunner.contract.policy import Policy
+from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.images.registry import Registries
 from fnrunner.images.resolve import Resolver
 from fnrunner.images.store import Known
@@ -42,7 +42,7 @@ class Kept:
 
 
 @contextmanager
-def resolver(kept: Kept | None = None, policy: Policy = Policy()) -> Iterator[Resolver]:  # noqa: B008 - frozen
+def resolver(kept: Kept | None = None, policy: RunnerPolicy = RunnerPolicy()) -> Iterator[Resolver]:  # noqa: B008 - frozen
     made = Resolver(Registries(access()), policy, 300.0, kept=kept)
     try:
         yield made
@@ -91,7 +91,7 @@ async def test_a_meaning_that_may_not_run_is_refused_each_time() -> None:
     """Short-cut: ask the policy about the name, and trust what it leads to."""
     with (
         lying(lambda _, handler: say(handler, 200, Docker_Content_Digest=NEW)) as liar,
-        resolver(policy=Policy(allow=(OLD, f"{liar.host}/other/*"))) as resolving,
+        resolver(policy=RunnerPolicy(allow=(OLD, f"{liar.host}/other/*"))) as resolving,
     ):
         for _ in range(2):
             with pytest.raises(FunctionRefusedError, match="not among the functions allowed"):
@@ -165,7 +165,7 @@ async def test_no_host_is_asked_that_no_pattern_means() -> None:
     """Short-cut: ask whoever is named once a digest is listed, since the name may mean that."""
     with lying(lambda _, handler: say(handler, 200, Docker_Content_Digest=NEW)) as liar:
         for allow in ((NEW,), (NEW, "registry.corp/*"), (f"registry.corp/*@{NEW}",)):
-            with resolver(policy=Policy(allow=allow)) as resolving:
+            with resolver(policy=RunnerPolicy(allow=allow)) as resolving:
                 for name in ("team/f:v1", f"team/f@{NEW}", "registry.corp/f:v1"):
                     with pytest.raises(FunctionRefusedError):
                         await resolving.shown(resolving.name(f"{liar.host}/{name}"))

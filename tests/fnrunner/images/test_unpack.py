@@ -18,7 +18,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fnrunner.images.unpack import LayerError, Room, StoppedError, Tree
+from fnrunner.images.unpack import LayerError, StoppedError, Tree, UnpackLimits
 from tests.fnrunner.registry import entry, files, layer
 
 SYM, LNK, DIR = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
@@ -33,8 +33,8 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def lay(root: Path, *layers: bytes, room: Room | None = None) -> Tree:
-    tree = Tree(root, room or Room())
+def lay(root: Path, *layers: bytes, room: UnpackLimits | None = None) -> Tree:
+    tree = Tree(root, room or UnpackLimits())
     for each in layers:
         tree.add(io.BytesIO(each))
     return tree
@@ -353,7 +353,7 @@ def long_ways(count: int) -> bytes:
     )
 
 
-SMALL = Room(size_bytes=1024 * 1024, entries=100, steps=20_000)
+SMALL = UnpackLimits(size_bytes=1024 * 1024, entries=100, steps=20_000)
 BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "a bomb of gzip": (
         lambda: zeros(50_000_000, gzip.compress),
@@ -433,7 +433,7 @@ def test_a_bad_layer_is_refused(root: Path, made: Callable[[], bytes], text: str
 
 def test_hiding_a_folder_over_and_over_is_bounded(root: Path) -> None:
     """Short-cut: count files alone; each hiding looks through the whole folder."""
-    most = Room(size_bytes=64 * 1024 * 1024, entries=400)
+    most = UnpackLimits(size_bytes=64 * 1024 * 1024, entries=400)
     lay(root, hidden(100), room=most)
     with pytest.raises(LayerError, match="more steps to unpack than any image needs"):
         lay(root, *[hidden(300)] * 2, room=replace(most, entries=800, steps=10_000))
@@ -443,7 +443,7 @@ def test_layers_are_bounded_as_they_are_sent(root: Path) -> None:
     """Short-cut: bound each layer, and bring a hundred."""
     one = files({"a": os.urandom(30_000)})
     with pytest.raises(LayerError, match="its layers are longer than is allowed"):
-        lay(root, *[one] * 9, room=Room(sent_bytes=200_000))
+        lay(root, *[one] * 9, room=UnpackLimits(sent_bytes=200_000))
 
 
 ENDLESS: dict[str, Callable[[], bytes]] = {
@@ -466,7 +466,7 @@ def test_it_stops_when_nobody_waits_any_more(root: Path, made: Callable[[], byte
         return looks > 3
 
     with pytest.raises(StoppedError):
-        Tree(root, Room(), stopped).add(io.BytesIO(made()))
+        Tree(root, UnpackLimits(), stopped).add(io.BytesIO(made()))
     assert looks == 4
 
 
@@ -519,7 +519,7 @@ def test_whatever_the_layers_nothing_outside_changes(
     root.mkdir(parents=True)
     (work / "secret").write_text("kept")
     (work / "a").mkdir()
-    tree = Tree(root, Room())
+    tree = Tree(root, UnpackLimits())
     try:
         for entries in layers:
             made = (

@@ -28,7 +28,7 @@ from fnrunner.images.registry import Access
 from fnrunner.pods import runner as pods
 from fnrunner.pods.manifest import DIGEST, INSTANCE, NETWORK, SPEC
 from fnrunner.pods.runner import Pods
-from fnrunner.settings import Names, PodRule, Settings, read
+from fnrunner.settings import Names, PodRule, RunnerSettings, read
 from fnrunner.settings_form import PodsForm
 from tests.fnrunner.kubernetes import NAMESPACE, Cluster, cluster
 from tests.fnrunner.registry import Image, Registry, files, program, registry
@@ -83,8 +83,8 @@ async def start(kube: Cluster) -> AsyncIterator[Start]:
         yield started
 
 
-def settings_of(**given: Any) -> Settings:
-    usual = Settings()
+def settings_of(**given: Any) -> RunnerSettings:
+    usual = RunnerSettings()
     rules = given.pop("rules", ())
     policy = given.pop("policy", usual.policy)
     warm = given.pop("warm", ())
@@ -132,7 +132,7 @@ async def test_an_image_runs_by_its_digest_with_what_it_asks_for(
         ),
     )
     runner = await start(
-        policy=replace(Settings().policy, usual=Granted(environment={"REGION": "eu $(X)"}))
+        policy=replace(RunnerSettings().policy, usual=Granted(environment={"REGION": "eu $(X)"}))
     )
 
     outcome = await runner.run(f"{hub.host}/team/words:v1", LIST)
@@ -183,7 +183,7 @@ async def test_names_are_held_against_policy_and_registry(
     hub: Registry, kube: Cluster, start: Start
 ) -> None:
     hub.push("team/copy:v1", COPY)
-    runner = await start(policy=replace(Settings().policy, allow=(f"{hub.host}/team/*",)))
+    runner = await start(policy=replace(RunnerSettings().policy, allow=(f"{hub.host}/team/*",)))
 
     with pytest.raises(FunctionRefusedError, match="not among the functions allowed"):
         await runner.run(f"{hub.host}/other/copy:v1", LIST)
@@ -294,7 +294,7 @@ async def test_a_pod_that_the_kernel_ends_for_memory_says_so(
     begun = tmp_path / "begun"
     hub.push("team/eats:v1", sh(f"touch {begun}; sleep 60"))
     bounds = Bounds(memory_bytes=64 * MIB)
-    runner = await start(policy=replace(Settings().policy, usual=Granted(bounds=bounds)))
+    runner = await start(policy=replace(RunnerSettings().policy, usual=Granted(bounds=bounds)))
 
     call = asyncio.create_task(runner.run(f"{hub.host}/team/eats:v1", LIST, seconds=120))
     await until(begun.exists)
@@ -505,7 +505,9 @@ template:
     )
     runner = await start(
         template=str(template),
-        policy=replace(Settings().policy, usual=Granted(bounds=Bounds(memory_bytes=100 * MIB))),
+        policy=replace(
+            RunnerSettings().policy, usual=Granted(bounds=Bounds(memory_bytes=100 * MIB))
+        ),
     )
     hub.push("team/copy:v1", sh("echo $TOKEN >&2; cat"))
 

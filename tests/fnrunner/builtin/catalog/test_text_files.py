@@ -12,7 +12,7 @@ from cadlib.stream.resourcelist import ResourceList, decode, encode
 from cadlib.yaml import Value
 from fnrunner import builtin
 from fnrunner.builtin import resource
-from fnrunner.builtin.memory import Memory
+from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from tests.fnrunner.builtin.catalog.texts import items
 
@@ -121,7 +121,7 @@ def test_behind_the_service_the_answer_is_the_same() -> None:
     here = builtin.get("apply-setters").run(ResourceList(given, config))
 
     request = encode(given, config)
-    there = evaluate("apply-setters", builtin.get("apply-setters"), request, Memory())
+    there = evaluate("apply-setters", builtin.get("apply-setters"), request, ItemCache())
 
     answer = decode(there.resources)
     assert [item.value for item in answer.items] == [item.value for item in here.items]
@@ -180,7 +180,7 @@ def test_behind_the_service_numbers_of_the_configuration_keep_their_digits() -> 
     request += b"functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  data:\n    tag: 1.20\n"
 
     name = "set-annotations"
-    answer = decode(evaluate(name, builtin.get(name), request, Memory()).resources)
+    answer = decode(evaluate(name, builtin.get(name), request, ItemCache()).resources)
 
     assert resource.annotation(answer.items[0].value, "tag") == "1.20"
 

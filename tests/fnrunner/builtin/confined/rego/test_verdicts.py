@@ -9,16 +9,16 @@ import regorus
 from fnrunner.builtin.confined.rego import tokens
 from fnrunner.builtin.confined.rego.syntax import Term
 from fnrunner.builtin.confined.rego.terms import TermReader
-from fnrunner.builtin.confined.rego_engine import Policy, PolicyError
+from fnrunner.builtin.confined.rego_engine import CompiledPolicy, PolicyError
 from tests.fnrunner.builtin.confined.rego.verdicts import CHAINS, INPUT, VERDICTS, Verdict
 
 ASKING = {"file": "asking", "text": "package asking\nviolation contains x if x = data.p.answer"}
 
 
-def policy(text: str, *, v1: bool) -> tuple[Policy, Any]:
+def policy(text: str, *, v1: bool) -> tuple[CompiledPolicy, Any]:
     engine = regorus.Engine()
     modules = [ASKING | {"v1": True}, {"file": "p", "text": text, "v1": v1}]
-    return Policy(engine, {"modules": modules}, {}), engine
+    return CompiledPolicy(engine, {"modules": modules}, {}), engine
 
 
 def answer(text: str, given: Any, *, v1: bool) -> list[Any]:

@@ -1,14 +1,14 @@
-"""Who gets a turn, and who a place to wait: fair between callers, and between functions.
+"""Slots to run in and slots to wait in: fair between callers, and between functions.
 
 Calls are told apart by who they are for (`CALL`) and by their function without its tag. Whoever
 brings many, or slow ones, waits for his own.
 
 Rules
-- Turns: those are first that have the fewest running of their caller and function together, then
-  those that came first.
-- Beside the usual turns there are some for a function of which nothing runs yet, and some for
+- Slots to run in: those are first that have the fewest running of their caller and function
+  together, then those that came first.
+- Beside the usual slots there are some for a function of which nothing runs yet, and some for
   a caller of whom nothing runs yet: scripts that never end cannot take all.
-- Places: when none is left, the newest call of those that have the most gives up its own
+- Slots to wait in: when none is left, the newest call of those that have the most gives up its own
   for one that has fewer.
 """
 
@@ -53,7 +53,7 @@ def _asker(image: str) -> _Asker:
 
 
 def spare(running: int) -> int:
-    """Return how many turns there are for functions of which nothing runs, and for such callers."""
+    """Return how many slots are kept for functions of which nothing runs, and for such callers."""
     return max(1, running // 4)
 
 
@@ -63,7 +63,7 @@ def most(running: int) -> int:
 
 
 class _Kind(Enum):
-    """Which turns there are: for all, for functions and for callers of whom nothing runs."""
+    """Kinds of slots: for all, for functions and for callers of whom nothing runs."""
 
     USUAL = auto()
     FUNCTION = auto()
@@ -76,8 +76,8 @@ class _Waiting:
     turn: asyncio.Future[None]
 
 
-class Turns:
-    """Turns to run."""
+class RunSlots:
+    """Slots to run in; a call takes one while it runs."""
 
     def __init__(self, running: int) -> None:
         """Make them.
@@ -150,8 +150,8 @@ class _Place:
     until: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
 
 
-class Places:
-    """Places for calls that are not done."""
+class QueueSlots:
+    """Slots for calls that wait or run."""
 
     def __init__(self, number: int) -> None:
         """Make them.
