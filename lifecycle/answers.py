@@ -32,7 +32,7 @@ STAGES: Mapping[type[c.Command], frozenset[Stage]] = {
     c.Render: _OPEN,
     c.Check: _UNPUBLISHED,
     c.Hold: _UNPUBLISHED,
-    c.Unhold: _UNPUBLISHED,
+    c.Unhold: _UNPUBLISHED | {Stage.PUBLISHED},  # said before, and answered after a merge by hand
     c.Why: frozenset(Stage),
     c.Help: frozenset(Stage),
 }
@@ -328,6 +328,8 @@ def _unhold(scene: _Scene, turn: _Turn) -> _Turn:
     """Lift every hold with write access, otherwise one's own: an author lifts no maintainer's."""
     comment = scene.comment
     who = comment.author.login
+    if turn.proposal.stage is Stage.PUBLISHED and not turn.memory.holds:
+        return turn.say(messages.nothing_held())
     every = turn.proposal.roles.get(who, Role.NONE) >= Role.WRITE
     turn = turn.cause(Unheld(person=who, at=comment.at, comment=comment.id, every=every))
     left = turn.memory.holds

@@ -684,6 +684,11 @@ def wrong_stage(command: commands.Command, stage: Stage) -> str:
             return f"{word} is for open proposals; this one is closed. Reopen it first."
 
 
+def nothing_held() -> str:
+    """`/unhold` of what is published and was not held any more."""
+    return "Nothing is held: this is published."
+
+
 def access_refused(command: commands.Command, refused: "Refused", proposal: Proposal) -> str:
     """Somebody without the right, and who has it."""
     word = code(f"/{commands.name(command)}")

@@ -641,6 +641,16 @@ def test_texts_stay_below_what_a_forge_takes() -> None:
     assert max(len(x.body) for x in found if isinstance(x, a.Reply)) <= 60_000
 
 
+def test_an_unhold_before_a_merge_by_hand_does_not_come_too_late() -> None:
+    """Fails when the answer goes by how things stand once it is given: the hold ended in time."""
+    found = decide(facts(asks(PUBLISHED, APPROVER, "/unhold")))
+
+    assert [x.body for x in found if isinstance(x, a.Reply) and "late" in x.body] == []
+    assert [x.reaction for x in found if isinstance(x, a.React)] == [a.Reaction.DONE]
+    late = decide(facts(asks(PUBLISHED, APPROVER, "/hold")))
+    assert [x.reaction for x in late if isinstance(x, a.React)] == [a.Reaction.REFUSED]
+
+
 def test_every_command_has_its_stages() -> None:
     """Fails when a command is added without saying when it means something."""
     assert set(STAGES) == set(get_args(commands.Command))
