@@ -193,3 +193,21 @@ def test_refs_that_cannot_be_listed_are_not_none(mirror: Mirror) -> None:
 )  # fmt: skip
 def test_places_of_a_scope(scope: Scope, places: tuple[str, ...]) -> None:
     assert scope.places == places
+
+
+def test_a_look_takes_nothing_for_absent_that_it_did_not_fetch(
+    remote: Remote, mirror: Mirror
+) -> None:
+    """The short-cut answers from disk: tags that nobody fetched are none, and v1 is free again."""
+    sha = remote.commit(FILES, ref=MAIN)
+    remote.git("update-ref", "refs/tags/net/core/v1", sha)
+    began = time.monotonic()
+    mirror.fetch(TOKEN, began, Scope(frozenset({"main"})))
+
+    with mirror.open(TOKEN, began) as git:
+        assert git.ref("refs/heads/main") == sha
+        assert list(git.refs("refs/tags/net/core")) == ["refs/tags/net/core/v1"]
+        remote.git("update-ref", "-d", "refs/tags/net/core/v1")
+        assert list(git.refs("refs/tags/net/core")) == ["refs/tags/net/core/v1"]  # as before
+    with mirror.open(TOKEN, time.monotonic()) as git:
+        assert list(git.refs("refs/tags/net/core")) == []
