@@ -1,11 +1,11 @@
-"""Where something is wrong in a package, and the error that says so."""
+"""Locations in a package, and the error for a package that is wrong."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a package, as exact as is known.
+    """A location in a package: file, line and field, as far as known.
 
     `str()` gives "net/policy.yaml:12, metadata.name" and leaves out what is
     unknown; "the package" when nothing is known.

@@ -1,4 +1,4 @@
-"""Findings: one thing that is said about one place in a package.
+"""Findings: results of functions and checks, each about one location in a package.
 
 Functions report them as the `results` of a ResourceList; reading a package makes
 some too. `from_result` translates the former, `from_error` a `PackageError`.
@@ -48,7 +48,7 @@ class ResourceRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One remark about one place in a package.
+    """One result about one location in a package.
 
     `str()` is the text for people: where, what, and how to mend it if that is known.
 

@@ -1,4 +1,4 @@
-"""Files that people write for us: YAML to values of strict classes, or to every problem at once.
+"""Parses configuration files: YAML to strict pydantic models, all validation errors at once.
 
 Rules
 - What cannot be used whole is not used at all. No key is accepted and then ignored.
@@ -49,12 +49,12 @@ class FormError(Exception):
 
 
 def wrong(problem: str, fix: str) -> PydanticCustomError:
-    """Return what a validator of ours raises."""
+    """Return the error that a validator raises for an invalid value."""
     return PydanticCustomError("ours", "{problem}", {"problem": problem, "fix": fix})
 
 
 def later(problem: str, fix: str) -> PydanticCustomError:
-    """Return what a validator of ours raises about something that is planned."""
+    """Return the error that a validator raises for a feature that is not there yet."""
     return PydanticCustomError("later", "{problem}", {"problem": problem, "fix": fix})
 
 

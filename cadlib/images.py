@@ -26,17 +26,17 @@ _PREFIX = re.compile(rf"{_DOMAIN}(?:/{_PART})*/?")
 
 
 def is_image(image: str) -> bool:
-    """Return whether `image` is a well-formed name of an OCI image."""
+    """Tell whether `image` is a well-formed name of an OCI image."""
     return len(image) <= _LONGEST and _IMAGE.fullmatch(image) is not None
 
 
 def is_tag(tag: str) -> bool:
-    """Return whether `tag` can be the tag of an image."""
+    """Tell whether `tag` can be the tag of an image."""
     return re.fullmatch(_TAG, tag) is not None
 
 
 def is_prefix(prefix: str) -> bool:
-    """Return whether short names can be looked for below `prefix`: a host and a path.
+    """Tell whether short names can be looked for below `prefix`: a host and a path.
 
     A slash at its end does no harm; "" leaves short names as they are.
     """
@@ -63,7 +63,7 @@ def full_name(image: str, prefix: str = CATALOG) -> str:
 
 
 def has_tag_or_digest(image: str) -> bool:
-    """Return whether an image name ends in a tag or a digest (a port is neither)."""
+    """Tell whether an image name ends in a tag or a digest (a port is neither)."""
     last = image.rpartition("/")[2]
     return ":" in last or "@" in last
 

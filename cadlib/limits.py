@@ -1,4 +1,4 @@
-"""How much input a package may bring before it is refused.
+"""Limits on the size of a package's input.
 
 The numbers were measured on real packages: the largest file among them has about
 1 MB and the largest benchmark 2,500 files, so each limit leaves room for a

@@ -1,4 +1,4 @@
-"""Which tag a function's `tag` field means: a version, a range of versions, or a literal.
+"""Resolves a function's `tag` field: a version, a semver range, or a literal tag.
 
 Rules
 - A version (`v1`, `1.2`, `v1.2.3-rc.1`) and what is neither version nor range are taken as
@@ -51,7 +51,7 @@ class Version:
     pre: tuple[str, ...] = ()
 
     def order(self) -> tuple[object, ...]:
-        """Return what versions are compared by: one before its release comes first."""
+        """Return the sort key of a version; a pre-release sorts before its release."""
         parts = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in self.pre)
         return (*self.numbers, not self.pre, parts)
 
@@ -65,7 +65,7 @@ class Term:
     known: int
 
     def holds(self, found: Version) -> bool:
-        """Return whether a version fits."""
+        """Tell whether a version fits."""
         if found.pre and not self.version.pre:
             return False
         order = (found.order() > self.version.order()) - (found.order() < self.version.order())
@@ -119,7 +119,7 @@ def version_range(text: str) -> Range | None:
 
 
 def fits(found: Version, wanted: Range) -> bool:
-    """Return whether a version lies in a range."""
+    """Tell whether a version lies in a range."""
     return any(all(term.holds(found) for term in terms) for terms in wanted)
 
 
@@ -135,7 +135,7 @@ def matching(tags: Iterable[str], wanted: Range) -> tuple[str, ...]:
 
 
 def among(tag: str, stated: Iterable[str]) -> bool:
-    """Return whether a tag is one of those stated, or a version in one of the ranges among them."""
+    """Tell whether a tag is one of those stated, or a version in one of the ranges among them."""
     found = version(tag)
     for each in stated:
         wanted = version_range(each) if found and version(each) is None else None
@@ -145,7 +145,7 @@ def among(tag: str, stated: Iterable[str]) -> bool:
 
 
 def is_range(tag: str) -> bool:
-    """Return whether only a list of tags can say which one `tag` means."""
+    """Tell whether `tag` is a range, which needs the list of tags to resolve."""
     return version(tag) is None and version_range(tag) is not None
 
 

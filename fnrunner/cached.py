@@ -1,4 +1,4 @@
-"""A runner that keeps answers: the same function on the same resources is run once.
+"""A caching runner: the same function on the same resources runs once.
 
 Rules
 - The key is what is run (digest of an image or executable, version of a builtin function), what
@@ -268,7 +268,7 @@ class _Shared:
 
 
 class Cached:
-    """A runner that answers from what it kept where it can.
+    """A runner that answers from the cache where it can.
 
     Args:
         inner: What runs functions, and says what a name means.

@@ -1,4 +1,4 @@
-"""Which runner gets a call, and what guards it: the only place that knows the order.
+"""Composes the runners: their order, and the limits around them.
 
 sizes, time, crowd -> answers kept -> images brought -> queue
 -> builtin, executable, image, pod: first that has it

@@ -47,7 +47,7 @@ class Names:
     tags: tuple[str, ...] = ()
 
     def mean(self, image: str) -> bool:
-        """Return whether an image is one of them; a digest never is."""
+        """Tell whether an image is one of them; a digest never is."""
         if "@" in image or images.repository(image) not in self.names:
             return False
         tag = images.base_name_and_tag(image)[1]

@@ -96,7 +96,7 @@ class RunSlots:
         return len(self._running)
 
     def free(self, image: str) -> bool:
-        """Return whether a call would have a turn at once."""
+        """Tell whether a call would have a turn at once."""
         return self._kind(_asker(image)) is not None
 
     @asynccontextmanager

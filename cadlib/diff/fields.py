@@ -93,7 +93,7 @@ def _text(value: Value, hidden: bool) -> str:
 
 
 def _looks_typed(text: str) -> bool:
-    """Return whether a string would be taken for something else without its quotes."""
+    """Tell whether a string would be taken for something else without its quotes."""
     try:
         json.loads(text)
     except ValueError:

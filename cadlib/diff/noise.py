@@ -1,4 +1,4 @@
-"""A package without what kpt notes in it for itself, so that a diff shows what people changed.
+"""Removes kpt's own bookkeeping from a package, so that a diff shows what people changed.
 
 Those are the comment `# kpt-merge: …` behind `metadata:` and the annotation
 `internal.kpt.dev/upstream-identifier`, and of a package that is compared with its upstream
@@ -18,7 +18,7 @@ _METADATA: FieldPath = ("metadata",)
 
 
 def without_notes(files: Files) -> dict[str, Entry]:
-    """Return the files of a package without these notes; what cannot be read stays as it is."""
+    """Return a package's files without merge comments and upstream identifiers."""
     return {path: _without(path, entry) for path, entry in files.items() if path != KPTFILE}
 
 

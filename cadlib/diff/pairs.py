@@ -93,7 +93,7 @@ def _match_renamed(
 
 
 def _is_alike(old: Value, new: Value) -> bool:
-    """Say whether at least half of what two resources hold beside their names is the same."""
+    """Tell whether at least half of what two resources hold beside their names is the same."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     keys = (old.keys() | new.keys()) - {"apiVersion", "kind", "metadata"}

@@ -1,4 +1,4 @@
-"""Values of Secrets, and texts without them.
+"""Finds the values of Secrets and redacts them in texts.
 
 Functions say what they found in their own words, values included. What is shown to people goes
 through `redacted` with every value that a Secret had on the way: as it stands in `data`, decoded,
@@ -32,7 +32,7 @@ _MAY_HOLD = re.compile(rb"\bSecret\b|\\")
 
 
 def values(resources: bytes, limits: Limits = DEFAULT) -> frozenset[str]:
-    """Collect what must not be said of the Secrets in a ResourceList, or any YAML, UTF-8.
+    """Collect the values of all Secrets in a ResourceList, or any YAML, UTF-8.
 
     Text that cannot be read holds nothing that a function could have told apart either.
     """
@@ -48,7 +48,7 @@ def values(resources: bytes, limits: Limits = DEFAULT) -> frozenset[str]:
 
 
 def added(resources: bytes, given: bytes, limits: Limits = DEFAULT) -> frozenset[str]:
-    """Collect what must not be said of a ResourceList beyond what is known of the one sent.
+    """Collect the values of Secrets in a ResourceList that were not in the one sent.
 
     Args:
         resources: What came back from a function.
@@ -62,7 +62,7 @@ def added(resources: bytes, given: bytes, limits: Limits = DEFAULT) -> frozenset
 
 
 def redacted(text: str, secret: Iterable[str]) -> str:
-    """Return a text with every one of these values replaced, the longest first."""
+    """Return a text with all these secret values replaced by a placeholder, the longest first."""
     for value in sorted(secret, key=lambda each: (-len(each), each)):
         if value not in text:
             continue

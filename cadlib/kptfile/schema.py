@@ -19,7 +19,7 @@ from cadlib.yaml import FieldPath, Value
 
 
 class Leaf(Enum):
-    """What has no fields of its own, by kpt's name for it."""
+    """A scalar type, by kpt's name for it."""
 
     TEXT = "string"
     TEXTS = "map[string]string"
@@ -47,7 +47,7 @@ Shape: TypeAlias = Leaf | Struct | ListOf
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """One value that does not fit.
+    """One value of the wrong type.
 
     Attributes:
         at: The field.

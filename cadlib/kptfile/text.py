@@ -155,7 +155,7 @@ def _borrowed(like: _Source | None, key: str, value: Value, at: int) -> list[str
 
 
 def _shares(node: Node) -> bool:
-    """Return whether a node has an anchor or an alias anywhere, which mean nothing elsewhere."""
+    """Tell whether a node has an anchor or an alias anywhere, which mean nothing elsewhere."""
     if isinstance(node, Alias) or node.anchor is not None:
         return True
     inner = node.values if isinstance(node, Map) else node.items if isinstance(node, Seq) else ()

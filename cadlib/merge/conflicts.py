@@ -1,4 +1,4 @@
-"""What two sides of a merge do not agree on, and which of them is taken.
+"""Merge conflicts, and the policy that decides which side is taken.
 
 Values of Secrets never appear in a conflict: that they differ does.
 """
@@ -37,7 +37,7 @@ class ConflictPolicy(Enum):
 
 
 class Absent(Enum):
-    """Stands for a field that is not there (unlike one that is null)."""
+    """Marker for a field that is absent (unlike one that is null)."""
 
     ABSENT = "absent"
 
@@ -104,7 +104,7 @@ class Conflict:
 
 
 def veiled(resource: Value, field: FieldPath, value: Side) -> Side:
-    """Return a value as it may be shown: what is secret in it replaced by `HIDDEN`.
+    """Return a value with the data of Secrets replaced by `HIDDEN`.
 
     Args:
         resource: The resource, on either side.

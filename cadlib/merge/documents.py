@@ -1,4 +1,4 @@
-"""One document in three states, the original, the local and the updated one, made into one.
+"""Three-way merge of one document: original, local and updated.
 
 Rules: values as `cadlib.merge.fields`, comments as `cadlib.merge.comments` say. Which
 lists are associative `cadlib.merge.schema` knows. Where it differs from kpt on purpose is
@@ -29,7 +29,7 @@ _NOISE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What came out.
+    """The merged document and its conflicts.
 
     Attributes:
         value: The document's value, or DELETED.
@@ -92,7 +92,7 @@ def merge_documents(
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Compare resources without what kpt and functions note in them for themselves."""
+    """Compare resources, bookkeeping annotations of kpt and of functions aside."""
     return same(_without_noise(left), _without_noise(right))
 
 
@@ -137,7 +137,7 @@ def _without_noise(value: Value) -> Value:
 
 
 def schemas_in_comments(document: Document | None) -> Iterator[tuple[FieldPath, Schema]]:
-    """Return what comments say of fields: at the end of the key's line, or right above it."""
+    """Return the merge schemas that comments declare, behind a key or right above it."""
     if document is None or document.empty:
         return
     source = document.source

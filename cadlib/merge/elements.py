@@ -1,4 +1,4 @@
-"""Which element of one list is which of another: by merge keys, as kpt and Kubernetes do.
+"""Matches elements of associative lists by their merge keys, as kpt and Kubernetes do.
 
 Rules:
 - Elements are the same if their merge keys are; the text counts, so 80 is "80".
@@ -24,7 +24,7 @@ Identity = tuple[str | None, ...]
 def merge_keys(
     schema: Schema, lists: Sequence[Sequence[Value]], *, infer: bool = False
 ) -> tuple[str, ...] | None:
-    """Return the keys by which the elements of these lists are told apart.
+    """Return the merge keys of these lists.
 
     Args:
         schema: What is known of the list.
@@ -80,7 +80,7 @@ def pairs(left: Sequence[Value], right: Sequence[Value], keys: tuple[str, ...]) 
 
 
 def content(value: Value) -> str:
-    """Return a text that equal values have in common, and no others."""
+    """Return a canonical text of a value, the same for equal values only."""
     return json.dumps(value, sort_keys=True)
 
 

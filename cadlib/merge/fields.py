@@ -1,4 +1,4 @@
-"""Three states of one value made into one, field by field, with every conflict told.
+"""Three-way merge of values, field by field, collecting every conflict.
 
 Rules, kpt's unless said otherwise:
 - What one side left as it was is taken from the other, whole.
@@ -30,7 +30,7 @@ _CHANGED = "changed on both sides"
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where a value stands.
+    """The path of a value, and its merge schema.
 
     Attributes:
         field: Its field: of the local side, with the index upstream of what is not there.
@@ -184,7 +184,7 @@ def _taken(lists: Sequence[Sequence[Value]], row: Row) -> tuple[Side, Side, Side
 
 
 def alike(left: Side, right: Side) -> bool:
-    """Compare values, or that they are not there."""
+    """Tell whether two values are equal, or both absent."""
     if isinstance(left, Absent) or isinstance(right, Absent):
         return left is right
     return same(left, right)
@@ -204,7 +204,7 @@ def _clash(
     ours: Mapping[str, Value],
     theirs: Mapping[str, Value],
 ) -> bool:
-    """Say whether a merge put together what only one side at a time had."""
+    """Tell whether a merge put together what only one side at a time had."""
     return any(
         len(found) > 1 and not (found <= ours.keys() or found <= theirs.keys())
         for found in (group & merged.keys() for group in schema.one_of)

@@ -1,4 +1,4 @@
-"""Three states of one Kptfile made into one, written into the local one's text.
+"""Three-way merge of a Kptfile, written into the local one's text.
 
 Rules
 - Labels, annotations, `info`, `pipeline`, `inventory` and `status` are merged as
@@ -108,7 +108,7 @@ def _functions(root: Mapping[str, Value]) -> Iterator[Sequence[Value]]:
 
 
 def _told_apart(functions: Sequence[Value]) -> bool:
-    """Return whether no function has a name, and images and commands tell them apart."""
+    """Tell whether no function has a name, and images and commands tell them apart."""
     marks = [_mark(each) for each in functions]
     return all("name" not in _map(each) for each in functions) and len(set(marks)) == len(marks)
 

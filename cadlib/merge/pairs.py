@@ -1,4 +1,4 @@
-"""Which resource of one state of a package is which in another, moved ones included.
+"""Matches resources between the three states of a package, moved ones included.
 
 Rules
 - Identity is group, kind, namespace, name and file, as in kpt; the version does not
@@ -34,7 +34,7 @@ _MOST_PAIRS = 2_500
 
 
 class Identity(NamedTuple):
-    """What a resource is called; `nth` counts those of a file that have no name."""
+    """Identity of a resource; `nth` counts those of a file that have no name."""
 
     group: str
     kind: str
@@ -75,7 +75,7 @@ class State:
         return self._streams[path]
 
     def is_text(self, path: str) -> bool:
-        """Say whether a file is there and can only be taken as a whole."""
+        """Tell whether a file exists and is not YAML, so that it is merged as text."""
         if path not in self.files:
             return False
         stream = self.stream(path)

@@ -31,7 +31,7 @@ class Piece:
     empty: bool = False
 
     def like(self, other: "Piece") -> bool:
-        """Say whether two documents have the same text, blank lines around it aside."""
+        """Tell whether two documents have the same text, blank lines around it aside."""
         return self.unix().strip() == other.unix().strip()
 
     def unix(self) -> str:

@@ -1,4 +1,4 @@
-"""The resources of one package in three states, made into one, file by file.
+"""Three-way merge of a package's resources, file by file.
 
 Rules
 - A file that one side left as it was is taken from the other, byte for byte, and so is a
@@ -37,7 +37,7 @@ _REMOVED_THERE = "changed locally and removed upstream"
 
 @dataclass(frozen=True, slots=True)
 class MergedFiles:
-    """What came out.
+    """The merged files and their conflicts.
 
     Attributes:
         files: The merged files by path, those that did not change too.
@@ -182,7 +182,7 @@ class _Merge:
         return replace(ours, mode=mode)
 
     def _is_from_upstream(self, path: str) -> bool:
-        """Say whether a file of the result is made from the one upstream."""
+        """Tell whether a file of the result is made from the one upstream."""
         ours = self._local.files.get(path)
         return ours is None or ours == self._origin.files.get(path) != self._updated.files.get(path)
 
@@ -322,7 +322,7 @@ def _put(files: dict[str, Entry], path: str, entry: Entry | None) -> None:
 
 
 def definitions(*trees: Files) -> Iterator[Value]:
-    """Yield what the YAML files of these trees hold that defines custom resources.
+    """Yield the CustomResourceDefinitions in the YAML files of these trees.
 
     Files are read as they are asked for.
     """

@@ -1,4 +1,4 @@
-"""Which element of an associative list is which on the three sides of a merge.
+"""Matches elements of an associative list between the three sides of a merge.
 
 Rules:
 - Elements are the same by their merge keys (see `cadlib.merge.elements`).
@@ -127,7 +127,7 @@ def _rest(element: Value, keys: tuple[str, ...]) -> dict[str, Value]:
 
 
 def _resembles(left: Mapping[str, Value], right: Mapping[str, Value]) -> bool:
-    """Say whether two elements are one, by their names or by most of their fields."""
+    """Tell whether two elements are one, by their names or by most of their fields."""
     if "name" in left and left["name"] == right.get("name"):
         return True
     equal = sum(key in right and same(value, right[key]) for key, value in left.items())

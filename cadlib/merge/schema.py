@@ -1,4 +1,4 @@
-"""Which lists of a resource are made of elements with a name, and what only holds together.
+"""Merge schemas: which lists are associative, and which values are atomic.
 
 Rules:
 - A list is associative, its elements matched by their merge keys, where the OpenAPI
@@ -29,7 +29,7 @@ NOTES = (_STRATEGY, "$ref")
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What is known of one field.
+    """The merge schema of one field.
 
     Attributes:
         keys: Fields that tell the elements of a list apart; () for a list that is a set
@@ -49,12 +49,12 @@ class Schema:
     one_of: tuple[frozenset[str], ...] = ()
 
     def at(self, key: str) -> "Schema":
-        """Return what is known of a field of this mapping."""
+        """Return the schema of a field of this mapping."""
         return self.fields.get(key) or self.every or self._below
 
     @property
     def element(self) -> "Schema":
-        """What is known of the elements of this list."""
+        """The schema of this list's elements."""
         return self.items or self._below
 
     @property
@@ -256,7 +256,7 @@ class Schemas:
         self._known: dict[tuple[str, str, str], Schema] = {}
 
     def of(self, resource: Value) -> Schema:
-        """Return what is known of a resource, by its apiVersion and kind."""
+        """Return the schema of a resource, by its apiVersion and kind."""
         whole = resource if isinstance(resource, dict) else {}
         api_version, kind = whole.get("apiVersion"), whole.get("kind")
         if not isinstance(api_version, str) or not isinstance(kind, str):
@@ -289,7 +289,7 @@ def _other(group: str) -> Schema:
 
 
 def of_comment(comment: str) -> Schema | None:
-    """Return what a comment says of the mapping or list it stands at; None if it says nothing.
+    """Return the schema that a comment declares for its mapping or list; None if it declares none.
 
     Args:
         comment: With its "#", such as `# {"x-kubernetes-patch-merge-key":"name", ...}` or

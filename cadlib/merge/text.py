@@ -1,4 +1,4 @@
-"""What a merge makes of one file: documents replaced, edited, dropped and added.
+"""Writes a merge into one file: documents replaced, edited, removed and added.
 
 Rules:
 - A merged document is written by the lines that both sides changed, if what comes out is
@@ -20,7 +20,7 @@ from cadlib.yaml import Document, EditError, FieldPath, Stream, Value, edit, rea
 
 @dataclass(slots=True)
 class Work:
-    """What shall become of one file.
+    """The pending changes of one file.
 
     Attributes:
         stream: The file that it is made from; None if there is none.

@@ -1,4 +1,4 @@
-"""Packages in a tree of files: where they are, what owns what, what may not be in one.
+"""Packages in a tree of files: finding them, owners of paths, checks of paths and sizes.
 
 A package is a folder with a `Kptfile`; a file belongs to the nearest package above
 it. Paths are relative, with "/" between their parts; "" is the folder itself.
@@ -88,7 +88,7 @@ def subpackages(packages: Collection[str]) -> Mapping[str, tuple[str, ...]]:
 
 
 def within(path: str, package: str) -> bool:
-    """Return whether `path` is `package` itself or lies in it."""
+    """Tell whether `path` is `package` itself or lies in it."""
     return not package or path == package or path.startswith(f"{package}/")
 
 
@@ -103,17 +103,17 @@ def name(path: str) -> str:
 
 
 def join(package: str, path: str) -> str:
-    """Return `path`, relative to `package`, as relative to what `package` is relative to."""
+    """Return the path of a file in `package`, with `package` in front."""
     return f"{package}/{path}" if package else path
 
 
 def relative(package: str, path: str) -> str:
-    """Return `path`, which lies in `package`, as relative to it."""
+    """Return a path inside `package` relative to `package`."""
     return path.removeprefix(f"{package}/") if package else path
 
 
 def is_resource_file(path: str) -> bool:
-    """Return whether kpt reads resources from a file of this name."""
+    """Tell whether kpt reads resources from a file of this name."""
     return name(path) == KPTFILE or path.endswith(_RESOURCE_ENDINGS)
 
 
@@ -160,7 +160,7 @@ def problems(
 
 
 def unsafe(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
-    """Return what makes files unfit to be worked on at all: too much of them, or bad paths."""
+    """Return the errors for files that are too many, too large, or have unsafe paths."""
     too_much = tuple(_amounts(files, limits))
     if too_much:
         return too_much
@@ -169,7 +169,7 @@ def unsafe(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
 
 
 def unkept(files: Files) -> Mapping[str, str]:
-    """Return what no package may bring along: "symlink" or "submodule" by its path.
+    """Return the symlinks and submodules, which no package may contain, by path.
 
     Symlinks that stay inside the package may be kept.
     """

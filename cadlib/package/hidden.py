@@ -1,4 +1,4 @@
-"""Resources that a change puts out of sight with `.krmignore`: no function, no guardrail sees them.
+"""Resources that a change hides from functions and guardrails with `.krmignore`.
 
 That is what the file is for, and kpt says nothing. But whoever reads the change should know what
 nobody looked at: `kubectl apply` and Argo CD know no `.krmignore`, and apply such files.

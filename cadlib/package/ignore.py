@@ -1,4 +1,4 @@
-"""`.krmignore`: which files and folders of a package no reader of resources sees.
+"""`.krmignore`: files and folders of a package that are not read as resources.
 
 Rules:
 - Patterns are those of `.gitignore`, relative to the folder they stand in.

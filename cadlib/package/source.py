@@ -24,7 +24,7 @@ from cadlib.yaml.tree import Alias, Map, Node, Seq
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """A resource on its way through the functions.
+    """A resource, with the document it was read from.
 
     Attributes:
         value: Its value now.
@@ -188,7 +188,7 @@ def unfit(value: Value) -> str:
 
 
 def is_kustomization(path: str, value: Value) -> bool:
-    """Say whether a document is one of kustomize's own, which have no name."""
+    """Tell whether a document is a kustomization, which needs no name."""
     if packages.name(path) in ("kustomization.yaml", "kustomization.yml", "Kustomization"):
         return True
     whole = value if isinstance(value, dict) else {}
@@ -199,7 +199,7 @@ def is_kustomization(path: str, value: Value) -> bool:
 
 
 def ref(value: Value) -> ResourceRef:
-    """Return what a resource is called."""
+    """Return the identity of a resource: group, kind, namespace, name."""
     whole = value if isinstance(value, dict) else {}
     metadata = whole.get("metadata")
     names = metadata if isinstance(metadata, dict) else {}

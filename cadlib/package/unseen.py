@@ -1,4 +1,4 @@
-"""What of a package no function sees, and what is said of it.
+"""Documents of a package that no function sees, and the findings about them.
 
 A document that is no Kubernetes resource, a template among them, is left as it is. That is worth
 a remark where people may not expect it, and more than that where a cluster would be given
@@ -60,7 +60,7 @@ def missing(value: Value) -> str:
 
 
 def is_scalar(document: Document) -> bool:
-    """Return whether a document is a scalar, which is refused; null is none."""
+    """Tell whether a document is a scalar, which is refused; null is none."""
     return isinstance(document.root, Scalar) and document.value is not None
 
 
@@ -99,7 +99,7 @@ def _remarks(value: dict[str, Value], at: Place) -> Iterator[Finding]:
 
 
 def unreadable(error: PackageError, path: str, data: bytes) -> Iterator[Finding]:
-    """Say of a file that it is not YAML, or a template of one.
+    """Return the finding for a file that is not YAML, or is a template.
 
     Args:
         error: Why it could not be read.
@@ -172,7 +172,7 @@ _TEMPLATE_LINE = re.compile(rb"\s*(?:- +)?(?:[^\s#:]+: +)?\{\{.*")
 
 
 def _is_template(path: str, data: bytes, line: int | None) -> bool:
-    """Return whether a file that is no YAML is the template of one.
+    """Tell whether a file that is no YAML is the template of one.
 
     Judged by the lines around the one where reading ended, so that a file which only
     quotes templates somewhere does not pass as one when it is broken elsewhere. Files

@@ -1,4 +1,4 @@
-"""What passes between a rendering and whoever runs its functions: calls, outcomes, steps."""
+"""Values between a rendering and its driver: calls, outcomes, steps."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Call:
 
     @property
     def function(self) -> str:
-        """What people know the function by."""
+        """The function's image, or its command."""
         return self.image or self.exec
 
     @cached_property
@@ -55,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOutcome:
-    """What came of a call.
+    """The outcome of a call.
 
     Attributes:
         resources: The ResourceList that came back, or None if none did.
@@ -122,7 +122,7 @@ class Step:
 
     @property
     def function(self) -> str:
-        """What people know the function by."""
+        """The function's image, or its command."""
         return self.image or self.exec
 
     @property
@@ -132,7 +132,7 @@ class Step:
 
 
 class Stage(StrEnum):
-    """How far a rendering came in a package before it failed there."""
+    """The progress of a rendering in a package before it failed there."""
 
     READ = "read"
     PACKAGE = "package"

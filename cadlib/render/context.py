@@ -48,7 +48,7 @@ def resource(name: str, package_path: str = "") -> dict[str, Value]:
 
 
 def is_context(value: Value) -> bool:
-    """Say whether a resource is a package's context."""
+    """Tell whether a resource is a package context."""
     found = ref(value)
     return (found.api_version, found.kind, found.name) == ("v1", "ConfigMap", NAME)
 

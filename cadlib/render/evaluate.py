@@ -37,7 +37,7 @@ from cadlib.yaml.bulk import Bulk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """What came of running a function.
+    """The outcome of evaluating a function.
 
     Attributes:
         changes: New bytes by path, None for a file to delete; empty when it failed.

@@ -1,4 +1,4 @@
-"""What a function of a Kptfile asks for: its image, its configuration, and whether it may run.
+"""Functions of a Kptfile: resolves image and configuration, and refuses what may not run.
 
 Rules
 - A configuration is a resource of the function's own package, as the functions before it have
@@ -33,7 +33,7 @@ NOT_ALLOWED = "must run with `--allow-exec` option to allow running function bin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to render, where whoever asks has a say.
+    """Options of a rendering.
 
     Attributes:
         as_kpt: Be as strict as kpt's command: YAML that is no Kubernetes resource is refused,
@@ -83,7 +83,7 @@ def image(function: Function, options: Options) -> str:
 
 
 def refusals(function: Function, options: Options) -> Iterator[PackageError]:
-    """Yield why a function may not, or cannot, be run at all."""
+    """Yield the errors that keep a function from running."""
     if function.exec and not options.allow_exec:
         at = replace(place(function), field=_field(function, "exec"))
         problem = NOT_ALLOWED if options.as_kpt else "`exec` of a function is not supported"
@@ -124,7 +124,7 @@ def config(
 
 
 def from_texts(texts: Mapping[str, str], kind: str = "ConfigMap") -> Value:
-    """Return the configuration that kpt makes of keys and texts."""
+    """Return the ConfigMap that kpt makes from key-value pairs."""
     return {
         "apiVersion": "v1",
         "kind": kind,
@@ -173,7 +173,7 @@ def _configured(
 
 
 def config_problem(value: Value) -> str:
-    """Return in kpt's words why a resource can be no configuration; "" if it can."""
+    """Return kpt's error for a resource that cannot be a configuration; "" if it can."""
     return "" if is_kustomization("", value) else unfit(value)
 
 

@@ -1,4 +1,4 @@
-r"""Which field a function means, however it spells the path, told by the resource itself.
+r"""Resolves field paths that functions report, however spelled, against the resource.
 
 A path as text is ambiguous: `a.b.c` is three keys, or two, or one. Functions write
 `spec.containers[0].image`, `spec.containers.0.image`, `/spec/containers/0/image`,
@@ -94,7 +94,7 @@ def locate(text: str, value: Value, current: str | None = None) -> Located:
 
 
 def carried(path: FieldPath, now: Value, before: Value) -> FieldPath:
-    """Return where a field of a resource stood before functions changed it.
+    """Return the path that a field had before functions changed the resource.
 
     Args:
         path: The field.
@@ -170,7 +170,7 @@ class _Search:
             yield from self._elements(node, path, begin)
 
     def _stays(self, node: Value, at: int, parent: str) -> bool:
-        """Whether a field that the text goes on behind may be one on the way.
+        """Tell whether a field that the text goes on behind may be one on the way.
 
         `annotations["app"]` is not on the way to the annotation `app.example/x`.
         """
@@ -268,7 +268,7 @@ class _Search:
 
 
 def _names(element: dict[str, Value], wanted: list[tuple[str, str]], name: str) -> bool:
-    """Whether an element of a list is the one called `name`, or has all the wanted values."""
+    """Tell whether an element of a list is the one called `name`, or has all the wanted values."""
     if wanted:
         return all(
             value == "*" or _plain(element.get(key.removeprefix("."))) == value

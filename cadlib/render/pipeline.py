@@ -66,7 +66,7 @@ _ASK = "Ask the authors of the function, or look at its configuration"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What ended a rendering.
+    """The error that ended a rendering.
 
     Attributes:
         package: Where; "" for the root.
@@ -83,7 +83,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """What a rendering came to.
+    """The result of a rendering.
 
     Attributes:
         changes: New bytes by path, None for a file to delete; empty when the package

@@ -1,4 +1,4 @@
-"""Where in the package a function's result belongs: file, line and field.
+"""Maps results of functions to file, line and field.
 
 Functions name a file and a position in it, or a resource, or neither; lines they cannot
 know. What names neither gets the place where the pipeline calls the function.
@@ -140,13 +140,13 @@ def _resource(
 
 
 def _holds(value: Value, wanted: ResourceRef) -> bool:
-    """Return whether a List holds the resource that a function names."""
+    """Tell whether a List holds the resource that a function names."""
     items = value.get("items") if isinstance(value, dict) else None
     return isinstance(items, list) and any(_fits(ref(each), wanted) for each in items)
 
 
 def _fits(ref: ResourceRef, wanted: ResourceRef) -> bool:
-    """Return whether `ref` is what a function calls `wanted`; what it left out is free."""
+    """Tell whether `ref` is what a function calls `wanted`; what it left out is free."""
     if not wanted.name:
         return False
     pairs = (

@@ -1,4 +1,4 @@
-"""What a mutator returned: which resource is which, and where each may lie.
+"""Reads a mutator's output: matches resources with the input, checks their paths.
 
 Source: kptdev/kpt, pkg/fn/runtime/runner.go (path invariants) and kyaml's
 `DefaultPathAnnotation`.
@@ -22,7 +22,7 @@ _FIX = "Tell the authors of the function"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a function returned.
+    """The resources and results that a function returned.
 
     Attributes:
         resources: The resources now; those that it was given where it may not change

@@ -1,4 +1,4 @@
-"""Running one function on resources: what it is given, and what is made of its answer."""
+"""Runs one function: selects its input, and takes its outcome into the package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -88,7 +88,7 @@ class Running:
         return select.merged(resources, given, answer.resources, answer.was), True
 
     def refuse(self, task: Task, error: str, *, called: bool = False) -> None:
-        """Take down a function that is not run, and why; `called` is as in `Step`."""
+        """Record a function that is not run, and why; `called` is as in `Step`."""
         self._add(
             Step(
                 image=self._image(task),

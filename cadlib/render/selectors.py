@@ -1,4 +1,4 @@
-"""Which resources a function is given: its selectors and exclusions.
+"""Selectors and exclusions: the resources that a function receives.
 
 Rules
 - A resource is selected when any selector fits, or when there is none; then any exclusion that
@@ -19,18 +19,18 @@ from cadlib.yaml import Value
 
 
 def selects(function: Function) -> bool:
-    """Say whether a function is given some resources only."""
+    """Tell whether a function has selectors or exclusions."""
     return bool(function.selectors or function.exclude)
 
 
 def selected(function: Function, value: Value) -> bool:
-    """Say whether a function is given a resource."""
+    """Tell whether a function's selectors choose a resource."""
     wanted = not function.selectors or any(fits(each, value) for each in function.selectors)
     return wanted and not any(fits(each, value) for each in function.exclude if each != Selector())
 
 
 def fits(selector: Selector, value: Value) -> bool:
-    """Say whether all that a selector names is so in a resource."""
+    """Tell whether a resource matches a selector."""
     whole = _mapping(value)
     metadata = _mapping(whole.get("metadata"))
     texts = (

@@ -1,4 +1,4 @@
-"""What kpt writes down about a rendering: `status` of the root Kptfile, and results.yaml.
+"""kpt's records of a rendering: `status` of the root Kptfile, and results.yaml.
 
 Rules
 - The condition `Rendered` says whether it succeeded; its message is kpt's error, with the root's
@@ -26,7 +26,7 @@ _WIDE = Style(compact=False)
 
 
 def with_status(kptfile: bytes, rendered: "Rendered") -> bytes:
-    """Return the root Kptfile with what became of a rendering, in kpt's form.
+    """Return the root Kptfile with the rendering's status, in kpt's form.
 
     Args:
         kptfile: The root Kptfile as the rendering left it.
@@ -45,7 +45,7 @@ def with_status(kptfile: bytes, rendered: "Rendered") -> bytes:
 
 
 def message(failure: "Failure") -> str:
-    """Return kpt's words for what ended a rendering, which begin with the packages it was in."""
+    """Return kpt's error message for a failed rendering, with the packages in front."""
     where = "." if not failure.package else f"./{failure.package}"
     text = error_text(failure.error)
     if failure.stage is not Stage.PIPELINE:

@@ -1,4 +1,4 @@
-"""The files that differ after a rendering, with nothing changed that need not change."""
+"""Writes rendered resources back into their files, changing only the lines that differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,7 +16,7 @@ from cadlib.yaml.outdated import fitting
 def changes(
     source: Source, resources: Sequence[Resource], bulk: Bulk | None = None
 ) -> Mapping[str, bytes | None]:
-    """Return what to write so that the package holds `resources`.
+    """Return the changed files of a package that now has these resources.
 
     Args:
         source: The package as it was given.
@@ -79,7 +79,7 @@ def _differ(value: Value, document: Document) -> bool:
 
 
 def _comments_changed(now: Resource, document: Document) -> bool:
-    """Return whether a function set or removed comments.
+    """Tell whether a function set or removed comments.
 
     One that returned none at all has lost them on its way
     (docs/design.md, "Packages without loss"), and they stay.

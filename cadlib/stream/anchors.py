@@ -41,7 +41,7 @@ _ANCHOR = re.compile(r"&[^\s,\[\]{}]+[ \t]*")
 
 
 def has_anchors(node: Node) -> bool:
-    """Say whether a node, or one below it, is an alias or has an anchor."""
+    """Tell whether a node, or one below it, is an alias or has an anchor."""
     if isinstance(node, Alias) or node.anchor is not None:
         return True
     if isinstance(node, Map):

@@ -27,7 +27,7 @@ from cadlib.yaml.emit import flow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatOptions:
-    """How resources shall be shown.
+    """Options of `pkg cat`.
 
     Attributes:
         ordered: In the order that kpt's formatter gives them.

@@ -95,7 +95,7 @@ def formatted(stream: Stream) -> bytes:
 
 
 def key_order(key: str) -> tuple[int, str]:
-    """Return what keys are sorted by."""
+    """Return the sort key of a field name."""
     return _ORDER.get(key, _LAST), key
 
 
@@ -235,7 +235,7 @@ class _Mover:
         return max(start, head(self._patch, self._patch.line_start(position)))
 
     def _alone(self, position: int) -> bool:
-        """Say whether nothing stands before a place on its line."""
+        """Tell whether nothing stands before a place on its line."""
         return not self._text[self._patch.line_start(position) : position].strip()
 
     def _flow_map(self, node: Map, start: int, end: int, path: str) -> str:

@@ -30,7 +30,7 @@ _TRUTHS = frozenset(
 
 
 def non_string(text: str) -> bool:
-    """Say whether a text that stood without quotes were no string for YAML 1.1.
+    """Tell whether a plain scalar is not a string in YAML 1.1.
 
     Text of several lines, none, and what cannot be read is taken for a string.
     """

@@ -32,7 +32,7 @@ _NODE_KINDS = {Map: "MappingNode", Seq: "SequenceNode"}
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """The list that resources came in, or shall go out in.
+    """The apiVersion and kind of the list that wraps resources.
 
     Attributes:
         api_version: Its `apiVersion`; "" if it has none.
@@ -128,7 +128,7 @@ def parts(stream: Stream) -> Iterator[Stream]:
 
 
 def _is_list(value: Value) -> bool:
-    """Say whether a document is a list of resources: by its kind, as its API may be any."""
+    """Tell whether a document is a list of resources: by its kind, as its API may be any."""
     return (
         isinstance(value, dict)
         and value.get("kind") in (KIND, "List")

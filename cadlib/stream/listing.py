@@ -76,7 +76,7 @@ def files(resources: Sequence[Stream]) -> dict[str, Entry]:
 
 
 def plain(resources: Sequence[Stream]) -> list[Stream]:
-    """Return resources without the annotations that say where they lie."""
+    """Return resources without path and index annotations."""
     return [kio_places.annotated(each, dict.fromkeys(_OURS)) for each in resources]
 
 

@@ -1,4 +1,4 @@
-"""The annotations that say where a resource lies, and what a new one gets by default.
+"""Path and index annotations of resources, and the default path of a new one.
 
 Rules:
 - Today's annotations stand under `internal.config.kubernetes.io/`, older ones under
@@ -94,7 +94,7 @@ def _mapping(value: dict[str, Value], key: str, path: str) -> dict[str, Value]:
 
 
 def legacy(found: Mapping[str, str]) -> dict[str, str]:
-    """Return what annotations lack of either kind where the other is there."""
+    """Return the missing current or legacy annotations where the other one is set."""
     missing: dict[str, str] = {}
     for new, old in _LEGACY.items():
         if found.get(new) and not found.get(old):
@@ -189,7 +189,7 @@ def _margin(line: str) -> int:
 
 
 def is_json_file(items: Sequence[Stream]) -> bool:
-    """Say whether resources are the one resource of a `.json` file, which is written as JSON."""
+    """Tell whether these are the one resource of a `.json` file, which is written as JSON."""
     if len(items) != 1 or not any(isinstance(each.root, Map) for each in items[0].documents):
         return False
     return place(items[0])[0].endswith(".json")

@@ -1,4 +1,4 @@
-"""The wire form: what a function is sent and what it sends back.
+"""ResourceLists: the wire form of a function's input and output.
 
 Rules:
 - `config.kubernetes.io/v1`, kind ResourceList; read by its kind alone, as function libraries do:
@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class ResourceList:
-    """What a function works on.
+    """A function's input or output.
 
     Attributes:
         items: The resources, in order.
@@ -134,7 +134,7 @@ def _quoted(item: Item) -> Iterator[FieldPath]:
 
 
 def has_quotes(text: str) -> bool:
-    """Whether quotes stand in front of a line comment anywhere in a text."""
+    """Tell whether a quoted scalar is followed by a line comment anywhere in a text."""
     return _QUOTED_AND_COMMENTED.search(text) is not None
 
 
@@ -152,7 +152,7 @@ def lines(key: str, value: Value, comments: Mapping[FieldPath, str]) -> bytes:
 
 
 def placed(item: Item) -> Value:
-    """Return a resource with the annotations that say where it lies."""
+    """Return a resource with its path and index annotations."""
     if not isinstance(item.value, dict):
         return item.value
     places: dict[str, Value] = {}
@@ -203,7 +203,7 @@ def decode(data: bytes, sent: Collection[tuple[str, int | None]] = ()) -> Resour
 
 
 def bare(value: Value, comments: Mapping[FieldPath, str] = _NO_COMMENTS) -> Item:
-    """Return a resource of a list, the annotations that say where it lies taken out.
+    """Return a resource without its path and index annotations.
 
     Raises:
         PackageError: It is no mapping, or its index is no whole number.
@@ -213,7 +213,7 @@ def bare(value: Value, comments: Mapping[FieldPath, str] = _NO_COMMENTS) -> Item
 
 
 def added_results(data: bytes, given: bytes) -> tuple[Mapping[str, Value], ...] | None:
-    """Return the results that were written behind a ResourceList that stayed as it was.
+    """Return the results appended to a ResourceList that is otherwise unchanged.
 
     Args:
         data: What came back.

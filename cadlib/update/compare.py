@@ -1,4 +1,4 @@
-"""Whether somebody changed the files of a package since they were fetched.
+"""Tells which files of a package were changed since it was fetched.
 
 Two files are the same when they say the same. What kpt writes on its own account does not
 count: merge comments, upstream identifiers and attribution in resources; in a Kptfile the

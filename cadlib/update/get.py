@@ -149,7 +149,7 @@ def _new_kptfile(theirs: Entry | None, name: str) -> bytes:
 
 
 def check(wanted: GitRef, package: str = "", *, name: str) -> None:
-    """Refuse an address with something missing, in kpt's words.
+    """Refuse an incomplete upstream address, with kpt's message.
 
     Args:
         wanted: The address.

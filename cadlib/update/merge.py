@@ -40,7 +40,7 @@ from cadlib.update.upstream import STRATEGIES, is_unfetched, read_kptfile, remot
 
 @dataclass(frozen=True, slots=True)
 class MergedTrees:
-    """What became of a package and all in it.
+    """A package and its subpackages, merged.
 
     Attributes:
         merged: Its files and the conflicts.
@@ -197,7 +197,7 @@ def _address(upstream: GitRef | None) -> Side:
 
 
 def no_origin(place: str) -> PackageError:
-    """Say that it is not known what a package was made from."""
+    """Return the conflict for a package whose origin is unknown."""
     return PackageError(
         Place(KPTFILE, field=place),
         "no origin available for package",
@@ -218,7 +218,7 @@ def placed_in(package: str) -> Iterator[None]:
 
 
 def _is_untouched(trees: Trees) -> bool:
-    """Return whether a package is as it was fetched, and comes from where it came from."""
+    """Tell whether a package is as it was fetched, and comes from where it came from."""
     return not changed(trees.origin, trees.local) and all(
         _upstream(trees.origin, each) == _upstream(trees.local, each) for each in find(trees.local)
     )
@@ -241,7 +241,7 @@ def below(files: Files, package: str) -> dict[str, Entry]:
 
 
 def changes(before: Files, after: Files) -> dict[str, Entry | None]:
-    """Return what to write so that one tree becomes another; None for a file to remove."""
+    """Return the changes that turn one tree into another; None for a file to remove."""
     paths = sorted({*before, *after})
     return {path: after.get(path) for path in paths if before.get(path) != after.get(path)}
 

@@ -55,7 +55,7 @@ class Trees:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What became of the local package.
+    """The merged package and its conflicts.
 
     Attributes:
         files: All its files, relative to it.
@@ -202,7 +202,7 @@ def _merge_one(
 
 
 def added_in_both(package: str) -> PackageError:
-    """Say that there is no common origin to merge two packages of one path by."""
+    """Return the conflict for a package that both sides added at one path."""
     return PackageError(
         Place(packages.join(package, KPTFILE)),
         f'subpackage "{package}" added in both upstream and local',
@@ -211,7 +211,7 @@ def added_in_both(package: str) -> PackageError:
 
 
 def gone_upstream() -> Conflict:
-    """Say that upstream has deleted a package, and that it is kept for what was changed in it."""
+    """Return the conflict for a changed package that upstream deleted; it is kept."""
     return Conflict(
         path=KPTFILE,
         base="a package",
@@ -223,7 +223,7 @@ def gone_upstream() -> Conflict:
 
 
 def is_repointed(trees: Trees) -> bool:
-    """Return whether somebody gave the local package another upstream than it came with."""
+    """Tell whether the local package's upstream was changed since it was fetched."""
     origin, local = read_kptfile(trees.origin), read_kptfile(trees.local)
     if origin is None or local is None or None in (origin.upstream, local.upstream):
         return False

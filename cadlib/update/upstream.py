@@ -1,4 +1,4 @@
-"""Packages that come from elsewhere: what is asked for, what comes, and what is told meanwhile.
+"""Values between `get` or `update` and its driver: fetches, fetched packages, progress.
 
 `get` and `update` are generators. They yield a `Fetch` where they need a package from a
 repository and are sent a `Fetched` for it; they yield a `Said` where there is something to
@@ -23,7 +23,7 @@ STRATEGIES = ("resource-merge", "fast-forward", "force-delete-replace", "copy-me
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """A package that is needed.
+    """A request to fetch a package.
 
     Attributes:
         repo: Address of a git repository, as a Kptfile or a person writes it.
@@ -38,7 +38,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A package that came.
+    """A fetched package.
 
     Attributes:
         files: Its files, relative to the folder that was asked for.
@@ -53,7 +53,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A line for people, without its line feed; kpt's words where kpt has some."""
+    """A progress message without line feed; kpt's wording where kpt has one."""
 
     text: str
 
@@ -63,7 +63,7 @@ Answer: TypeAlias = Fetched | None
 
 
 def fetch(wanted: GitRef, limits: Limits = DEFAULT) -> Generator[Step, Answer, Fetched]:
-    """Ask for a package; return it without what may not be in one.
+    """Fetch a package; return it without files that no package may contain.
 
     Args:
         wanted: From where; a commit in it is not looked at, only the ref.
@@ -118,5 +118,5 @@ def _has_upstream(files: Files, package: str) -> bool:
 
 
 def is_unfetched(kptfile: Kptfile | None) -> bool:
-    """Return whether a package names an upstream that was never fetched."""
+    """Tell whether a package names an upstream that was never fetched."""
     return kptfile is not None and kptfile.upstream is not None and kptfile.upstream_lock is None

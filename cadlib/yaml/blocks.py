@@ -1,4 +1,4 @@
-"""The lines that belong to each entry of a block collection, and moving them about.
+"""Lines of each entry of a block collection, and reordering entries.
 
 Rules:
 - An entry owns the comment lines right above it in its own column (its head), its own

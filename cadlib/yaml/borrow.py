@@ -149,7 +149,7 @@ def _kind_of(value: Value) -> type:
 
 
 def _bound(node: Node) -> bool:
-    """Say whether a node has an anchor, an alias or a merge key in it."""
+    """Tell whether a node has an anchor, an alias or a merge key in it."""
     if isinstance(node, Alias) or node.anchor is not None:
         return True
     keys = node.keys if isinstance(node, Map) else ()

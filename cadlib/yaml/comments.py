@@ -30,7 +30,7 @@ _BEFORE = re.compile(r"[ \t]*:(?:[ \t]+[&!]\S*)*|[|>][0-9+-]*|[ \t]*,|")
 
 
 def agree(found: Comments, wanted: Comments) -> bool:
-    """Say whether two sets of comments are the same, apart from blanks at their ends."""
+    """Tell whether two sets of comments are equal, trailing blanks aside."""
     return found.keys() == wanted.keys() and all(
         text.rstrip() == wanted[field].rstrip() for field, text in found.items()
     )

@@ -58,7 +58,7 @@ class Float(float):
 
 
 def resolved(text: str) -> Value:
-    """Return what a text is read as that stands in no quotes; "" is a string here."""
+    """Return the value of a plain scalar; "" is a string here."""
     value = resolve(text) if text else text
     if isinstance(value, str | bool | None) or inline(value) == text:
         return value
@@ -66,7 +66,7 @@ def resolved(text: str) -> Value:
 
 
 def differ(value: Value, document: Document, path: FieldPath = ()) -> bool:
-    """Say whether a number was put into a document in other digits than stand there.
+    """Tell whether a number's digits differ from those in the document.
 
     A number in the digits that it is usually written with was not: whoever reads 1.10 as a number
     writes 1.1, and means no change.
@@ -84,7 +84,7 @@ def differ(value: Value, document: Document, path: FieldPath = ()) -> bool:
 
 
 def put(node: Node | None, value: Value) -> bool:
-    """Say whether a number was put into a scalar in other digits than stand there."""
+    """Tell whether a number's digits differ from those of the scalar."""
     if not isinstance(value, Int | Float) or not isinstance(node, Scalar):
         return False
     return node.style == "" and node.raw != value.text
@@ -92,7 +92,7 @@ def put(node: Node | None, value: Value) -> bool:
 
 @lru_cache(maxsize=2)  # texts that all documents of a file share
 def may_lose(text: str) -> bool:
-    """Say whether a file may have numbers in other digits than they would be written with."""
+    """Tell whether a file may have numbers in a form that does not round-trip."""
     return any(resolved(found[0]).__class__ in (Int, Float) for found in _ODD.finditer(text))
 
 

@@ -36,7 +36,7 @@ from cadlib.yaml.walk import ROOT, EditError, Editor, Slot
 
 
 class Deleted(Enum):
-    """Stands for the value of a document that shall go."""
+    """Marker for a document to delete."""
 
     DELETED = "deleted"
 

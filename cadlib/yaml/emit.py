@@ -1,4 +1,4 @@
-"""Fresh text for values that are not in a file yet.
+"""Emits YAML text for new values.
 
 Rules:
 - Block style; a list under a key starts at the key's own column unless its neighbours
@@ -21,7 +21,7 @@ _NO_COMMENTS: Mapping[FieldPath, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How new text shall look.
+    """Indentation and quoting of new text.
 
     Attributes:
         step: Columns by which a mapping inside a mapping is indented, 1 or more.

@@ -1,4 +1,4 @@
-"""Whether a text says what was wanted: the parser's events, held against the values directly.
+"""Verifies edited text: compares the parser's events with the wanted values.
 
 Every edited text is checked (`cadlib.yaml.edit`). Reading it in full, with nodes and marks, takes
 twice as long as the parser needs, and nobody asks for those of a text that is only checked.
@@ -35,7 +35,7 @@ class _UnknownError(Exception):
 
 
 def holds(text: str, values: Sequence[Value]) -> bool:
-    """Return whether the documents of a text have these values.
+    """Tell whether the documents of a text have these values.
 
     Args:
         text: The text, without byte order mark.

@@ -1,4 +1,4 @@
-"""How the neighbours of a place are laid out, so that new text looks like them."""
+"""Detects the style of neighbouring nodes, so that new text matches it."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeVar

@@ -1,4 +1,4 @@
-"""Which element of a list, and which key of a mapping, became which: the one place that decides it.
+"""Matches list elements and renamed keys between an old and a new value.
 
 Rules for lists, in this order:
 - What is equal at the beginning and at the end of both lists stays where it is.
@@ -114,7 +114,7 @@ def merge_key(*lists: Sequence[Value]) -> MergeKey | None:
 
 
 def rising(positions: Sequence[int]) -> list[int]:
-    """Return the longest part of some different positions that rises: what need not move."""
+    """Return the longest increasing subsequence: the positions that need not move."""
     ends: list[int] = []  # smallest last position of a part of each length
     places: list[int] = []  # where in `positions` those are
     before: list[int | None] = []
@@ -187,7 +187,7 @@ def _pairs(
 
 
 def _alike(old: Value, new: Value, key: MergeKey, *, least: int = 0) -> bool:
-    """Say whether two elements share half of the fields that are not their merge key."""
+    """Tell whether two elements share half of the fields that are not their merge key."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     fields = (old.keys() | new.keys()) - set(key)
@@ -208,7 +208,7 @@ def _tells_apart(key: MergeKey, items: Sequence[Value]) -> bool:
 
 
 def identity(value: Value, key: MergeKey | None) -> Hashable:
-    """Return what an element is known by: its merge key, or all of it."""
+    """Return an element's identity: its merge key, or its whole value."""
     if key is not None and isinstance(value, dict):
         return tuple(_named(name, value.get(name)) for name in key)
     return _frozen(value)

@@ -30,7 +30,7 @@ Span = tuple[int, int]
 
 @dataclass(slots=True)
 class Outdated:
-    """What goes from a list.
+    """Comments to drop from a list.
 
     Attributes:
         spans: Comments to delete, by the position of their element, which is edited in place.
@@ -44,7 +44,7 @@ class Outdated:
 def outdated(
     patch: Patch, node: Seq, at: int, wanted: Sequence[Value], found: Sequence[int | None]
 ) -> Outdated:
-    """Return what goes from a list that gets other elements.
+    """Return the comments to drop from a list whose elements are replaced.
 
     Args:
         patch: The text.
@@ -83,7 +83,7 @@ def leading_key(*lists: Sequence[Value]) -> MergeKey | None:
 
 
 def replaced(old: Value, new: Value, depth: int = _NESTED) -> bool:
-    """Return whether a value has nothing left of what it was."""
+    """Tell whether a value was replaced entirely."""
     if isinstance(old, dict) and isinstance(new, dict):
         return not depth or not any(
             key in new and not replaced(each, new[key], depth - 1) for key, each in old.items()

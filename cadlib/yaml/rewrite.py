@@ -1,4 +1,4 @@
-"""Another value for a scalar that is there, in the style it has."""
+"""Rewrites a scalar with a new value in its existing style."""
 
 import re
 

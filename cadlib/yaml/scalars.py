@@ -1,4 +1,4 @@
-"""What a plain scalar means, and how a value is written as one.
+"""Resolves plain scalars, and writes values as scalars.
 
 Rules:
 - Reading follows go-yaml 3, which kpt and kubectl read with: booleans are `true` and
@@ -91,7 +91,7 @@ def _integer(text: str) -> Atom:
 
 @lru_cache(maxsize=4096)
 def plain(text: str, *, flow: bool = False) -> bool:
-    """Say whether text can stand without quotes and is still read as this text.
+    """Tell whether a text as a plain scalar resolves to that same string.
 
     Args:
         text: Any text.
@@ -124,7 +124,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def single_quoted(text: str) -> str | None:
-    """Return text in single quotes, or None if it holds what they cannot express."""
+    """Return text in single quotes, or None if they cannot express it."""
     return "'" + text.replace("'", "''") + "'" if text.isprintable() else None
 
 

@@ -34,7 +34,7 @@ _COMMENT_IN_HEADER = re.compile(r"[|>][0-9+-]*[ \t]+(#[^\r\n]*)")
 
 
 class TemplateError(PackageError):
-    """A file is no YAML because it is a template (it holds "{{")."""
+    """A file that is not YAML because it is a template (it contains "{{")."""
 
 
 class Scalar(NamedTuple):
@@ -100,12 +100,12 @@ def key_text(key: "Scalar | Alias") -> str:
 
 
 def is_merge(key: "Scalar | Alias") -> bool:
-    """Say whether a key is the merge key `<<`."""
+    """Tell whether a key is the merge key `<<`."""
     return isinstance(key, Scalar) and key.raw == "<<" and key.style == ""
 
 
 def same(left: Value, right: Value) -> bool:
-    """Compare values as a reader of YAML sees them.
+    """Tell whether two values are equal in YAML: types count, key order does not.
 
     Unlike `==` it keeps true apart from 1; `1` and `1.0` are the same number, and so
     is NaN with itself. The order of keys does not count.
@@ -354,5 +354,5 @@ def comment_places(
 
 
 def is_block(node: Node) -> bool:
-    """Say whether a node is a mapping or list in block style, on lines of its own."""
+    """Tell whether a node is a mapping or list in block style, on lines of its own."""
     return isinstance(node, Map | Seq) and not node.flow

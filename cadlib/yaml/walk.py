@@ -46,7 +46,7 @@ class EditError(PackageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """Where a node stands.
+    """Position and indentation of a node.
 
     Attributes:
         column: Column of its key or dash; -1 at the root.
@@ -472,7 +472,7 @@ def _filled_end(text: str, node: Node) -> int:
 
 
 def _is_bare(node: Node, wanted: Value) -> bool:
-    """Say whether a text is to have quotes, and has none."""
+    """Tell whether a text is to have quotes, and has none."""
     return isinstance(wanted, Quoted) and isinstance(node, Scalar) and node.style == ""
 
 

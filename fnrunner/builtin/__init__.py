@@ -89,7 +89,7 @@ class CatalogFunction:
         return tuple(sorted((*exact, *filter(None, _MOVING_TAGS))))
 
     def answers(self, tag: str) -> bool:
-        """Whether it behaves like the version of a tag; "" is the latest."""
+        """Tell whether it behaves like the version of a tag; "" is the latest."""
         return tag in _MOVING_TAGS or versions.among(tag, self.about.tags)
 
 

@@ -1,4 +1,4 @@
-"""What a builtin function says of itself: the tags it answers to, and how to configure it."""
+"""Descriptions of builtin functions: the tags they answer to, and their configuration."""
 
 from dataclasses import dataclass
 

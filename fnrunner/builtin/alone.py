@@ -1,4 +1,4 @@
-"""Functions that treat each resource alone: what becomes of one depends on no other.
+"""Functions that process each resource independently of all others.
 
 A process that lives on may keep what became of a resource, and call such a function for the
 changed ones only: `total` puts what it noted about all of them together.

@@ -65,12 +65,12 @@ class Template:
 
 
 def is_template(value: Value) -> bool:
-    """Whether a resource is a constraint template."""
+    """Tell whether a resource is a constraint template."""
     return (resource.group(value), resource.kind(value)) == (_TEMPLATES, "ConstraintTemplate")
 
 
 def is_namespace(value: Value) -> bool:
-    """Whether a resource is a Namespace."""
+    """Tell whether a resource is a Namespace."""
     return (resource.group(value), resource.kind(value)) == ("", "Namespace")
 
 
@@ -151,7 +151,7 @@ class Constraint:
     parameters: Mapping[str, Value]
 
     def fits(self, value: Value, namespace: Value) -> bool | None:
-        """Return whether it is for a resource; None where only its Namespace could tell.
+        """Tell whether it is for a resource; None where only its Namespace could tell.
 
         Args:
             value: The resource.
@@ -306,7 +306,7 @@ def _named(match: Mapping[str, Value], value: Value) -> bool:
 
 
 def _globbed(pattern: str, name: str) -> bool:
-    """Return whether a name fits; "*" stands for anything at the beginning and at the end."""
+    """Tell whether a name fits; "*" stands for anything at the beginning and at the end."""
     if pattern == "*":
         return True
     inner = pattern.removeprefix("*").removesuffix("*")

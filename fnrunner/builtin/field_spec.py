@@ -40,7 +40,7 @@ class FieldSpec:
     kind: str = ""
 
     def means(self, value: Value) -> bool:
-        """Whether it is about a resource."""
+        """Tell whether it is about a resource."""
         return (
             self.group in ("", resource.group(value))
             and self.version in ("", resource.version(value))

@@ -9,11 +9,9 @@ Rules:
 Source: github.com/bmatcuk/doublestar, README (Patterns), which the catalog uses.
 """
 
-from typing import Any, Final
+from typing import Any
 
 import re2
-
-_SPECIAL: Final = "*?[{\\"
 
 
 def compiled(pattern: str) -> Any:

@@ -54,7 +54,7 @@ class _Term:
 
 
 def selects(selector: str, labels: Mapping[str, str]) -> bool:
-    """Whether a selector selects what has these labels; the empty one selects everything.
+    """Tell whether a selector selects what has these labels; the empty one selects everything.
 
     Raises:
         LabelSelectorError: It is none.

@@ -268,7 +268,7 @@ def _anew(before: bytes, new: Item) -> bytes:
 
 
 def _comes_back(value: Value) -> bool:
-    """Whether a resource is read again as it is; where it lies takes empty annotations along."""
+    """Tell whether a resource round-trips: empty annotations go with its path and index."""
     metadata = resource.field(value, "metadata")
     inner = resource.mapping(metadata)
     return bool(inner) and ("annotations" not in inner or bool(inner["annotations"]))

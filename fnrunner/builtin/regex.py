@@ -23,7 +23,7 @@ def _compiled(pattern: str) -> Any:
 
 
 def found(pattern: str, text: str) -> bool:
-    """Whether a pattern fits somewhere in a text.
+    """Tell whether a pattern matches somewhere in a text.
 
     Raises:
         PatternError: It is none.
@@ -32,7 +32,7 @@ def found(pattern: str, text: str) -> bool:
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Whether a pattern fits a whole text; the empty one fits every text.
+    """Tell whether a pattern matches a whole text; the empty one matches every text.
 
     Raises:
         PatternError: It is none.

@@ -1,4 +1,4 @@
-"""What the functions SDK of the catalog calls things in a resource: group, name, scope, origin.
+"""Accessors for resources as in the catalog's functions SDK: group, name, scope, origin.
 
 All functions here take a resource as a plain value and tolerate one that is not shaped
 as it should be: they answer with what is missing, since to complain is a validator's job.
@@ -141,17 +141,17 @@ def reference(value: Value) -> dict[str, str]:
 
 
 def is_krm(value: Value) -> bool:
-    """Whether it says what it is; a bare `kustomization.yaml` does not."""
+    """Tell whether a resource has apiVersion and kind; a bare `kustomization.yaml` has not."""
     return bool(api_version(value) and kind(value))
 
 
 def is_local(value: Value) -> bool:
-    """Whether it is configuration for tools, which is never applied to a cluster."""
+    """Tell whether it is configuration for tools, which is never applied to a cluster."""
     return annotation(value, LOCAL_CONFIG) not in ("", "false")
 
 
 def is_namespaced(value: Value) -> bool:
-    """Whether it lives in a namespace; a kind not known does if it has a field for one."""
+    """Tell whether it lives in a namespace; a kind not known does if it has a field for one."""
     known = _SCOPES.get((group(value), kind(value)))
     return "namespace" in mapping(field(value, "metadata")) if known is None else known
 

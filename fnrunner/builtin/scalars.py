@@ -1,4 +1,4 @@
-"""Scalars as they are written: what functions see and put that work on text, not on values.
+"""Text of scalars, for functions that work on text instead of values.
 
 Rules:
 - The text of a scalar is what stands in the file: `1.10` is "1.10", `~` is "~". Of a resource
@@ -147,7 +147,7 @@ def put(item: Item, path: FieldPath, old: Value, new: str) -> Value:
 
 
 def resolved(text: str) -> Value:
-    """Return what a text is read as that stands in no quotes; a number keeps its digits."""
+    """Return the value of a plain scalar; a number keeps its digits."""
     return digits.resolved(text)
 
 
@@ -157,7 +157,7 @@ def written(item: Item) -> Value:
 
 
 def _in_quotes(item: Item, path: FieldPath, value: str) -> bool:
-    """Say whether a string is one whatever it says: by its quotes, or by a tag."""
+    """Tell whether a string is one whatever it says: by its quotes, or by a tag."""
     node = _node(item, path)
     if node is not None and item.document is not None:
         return bool(node.style) or _TAG.match(item.document.source.text, node.start) is not None

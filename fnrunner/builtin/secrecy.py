@@ -1,4 +1,4 @@
-"""What of a value may be told in a result: results are read by more people than the package.
+"""Redacts values in results: more people read results than the package.
 
 Rules:
 - Nothing of a value whose field or setter is named like a secret, that stands in a Secret, or
@@ -44,7 +44,7 @@ _KINDS_OF_CHARACTERS: Final = tuple(map(re.compile, ("[A-Z]", "[a-z]", "[0-9]", 
 
 
 def told(value: str, *, whole: Value, path: FieldPath, setters: Iterable[str] = ()) -> str:
-    """Return what may be told of a value.
+    """Return a value as it may appear in a result.
 
     Args:
         value: The text of a field.

@@ -1,4 +1,4 @@
-"""Setters: comments `# kpt-set: nginx:${tag}` that say which part of a field has which name.
+"""Setters: comments `# kpt-set: nginx:${tag}` that name parts of a field's value.
 
 Rules:
 - A comment begins exactly so; behind it stands a pattern, with a setter's name in each `${}`.
@@ -41,7 +41,7 @@ def filled(text: str, values: dict[str, str]) -> str:
 
 
 def derived(text: str, value: str) -> dict[str, str]:
-    """Return what the setters of a pattern are, from the text of a field.
+    """Return the values of a pattern's setters, derived from a field's text.
 
     Args:
         text: The pattern.

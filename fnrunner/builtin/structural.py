@@ -43,7 +43,6 @@ from fnrunner.builtin.schema import (
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
 
-_HEAD: Final = ("apiVersion", "kind", "metadata")
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
@@ -118,7 +117,7 @@ Kinds = Mapping[tuple[str, str, str], Kind]
 
 
 def is_definition(value: Value) -> bool:
-    """Say whether a resource defines a kind."""
+    """Tell whether a resource is a CustomResourceDefinition."""
     return (resource.group(value), resource.kind(value)) == (GROUP, KIND)
 
 
@@ -275,7 +274,7 @@ class _Compiler:
         return _all([self._metadata, own])
 
     def _is_closed(self, schema: _Schema, *, structural: bool) -> bool:
-        """Say whether fields that the schema does not name are problems."""
+        """Tell whether fields that the schema does not name are problems."""
         additional = schema.get("additionalProperties")
         if additional is False:
             return True

@@ -1,4 +1,4 @@
-"""What a builtin function answers, and the entries of `results` in the catalog's form."""
+"""A builtin function's output, and entries of `results` in the catalog's form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ FAILURE_LOG = "failed to evaluate function: error: function failure"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a function made of its resources.
+    """A builtin function's output: resources, results, failure.
 
     Attributes:
         items: Resources after it, in their order; as they came when it failed.

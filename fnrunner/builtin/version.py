@@ -1,4 +1,4 @@
-"""Which version of the builtin functions this is: another one may answer otherwise."""
+"""The version of the builtin functions, part of the key of cached answers."""
 
 import hashlib
 import re

@@ -56,7 +56,7 @@ def evaluate(image: str, function: CatalogFunction, resources: bytes, memory: It
 
 
 def answer(name: str, resources: bytes, memory: ItemCache) -> Answer:
-    """Run a function by its name, and say how that ended, whatever it was.
+    """Run a function by its name, and return its answer or its error.
 
     Raises:
         MemoryError: It went over the limit.

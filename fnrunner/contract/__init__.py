@@ -1,1 +1,1 @@
-"""What it means to run a function: the protocol, its outcome and limits, its errors, the rules."""
+"""The contract of a function runner: protocol, outcome, limits, errors, the operator's rules."""

@@ -1,4 +1,4 @@
-"""Why a function could not be run, in words for whoever can help.
+"""Errors of functions that could not be run, with what to do about each.
 
 A function that ran and objected is no error: it is an `Outcome` with `failed` set.
 """
@@ -69,7 +69,7 @@ class FunctionRefusedError(FunctionError):
 
 
 class FunctionUnavailableError(FunctionError):
-    """The image of a function cannot be had: its registry refuses, or does not answer.
+    """A function's image could not be pulled: its registry refuses, or does not answer.
 
     Attributes:
         reason: Why, such as "its registry does not answer".
@@ -175,7 +175,7 @@ class RunnerBusyError(Exception):
 
 
 def not_connected(said: str, *, tls: bool, shown: bool) -> str:
-    """Return what may be behind a connection that was not made; "" where TLS has no part in it.
+    """Return a hint on why a TLS connection failed; "" where TLS is not involved.
 
     Args:
         said: What gRPC says of it.

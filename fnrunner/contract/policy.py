@@ -1,4 +1,4 @@
-"""Which functions may run, and what each may have: the operator's rules, as values.
+"""The operator's rules: which functions may run, and with which limits.
 
 Rules
 - A pattern is the name of an image with `*` for any characters; without a tag it means all tags.
@@ -28,7 +28,7 @@ HUB: Final = "docker.io"
 
 @dataclass(frozen=True, slots=True)
 class RunnerPolicy:
-    """What an operator allows.
+    """The operator's allow-list and limits.
 
     Attributes:
         allow: Patterns of the functions that may run.
@@ -43,7 +43,7 @@ class RunnerPolicy:
     prefix: str = images.CATALOG
 
     def check(self, image: str, digest: str) -> None:
-        """Let a function pass.
+        """Raise FunctionRefusedError unless a function is allowed.
 
         Args:
             image: Its full name, with its tag if it has one.
@@ -117,7 +117,7 @@ class RunnerPolicy:
 
 
 def fits(pattern: str, image: str, digest: str = "") -> bool:
-    """Return whether a pattern means an image (full name, with or without tag or digest)."""
+    """Tell whether a pattern matches an image (full name, with or without tag or digest)."""
     name, at, wanted = pattern.rpartition("@")
     if pattern.startswith("sha256:"):
         name, at, wanted = "*", "@", pattern
@@ -139,7 +139,7 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def _means_host(pattern: str, host: str) -> bool:
-    """Return whether a pattern means images of a host; one that is a digest means none."""
+    """Tell whether a pattern means images of a host; one that is a digest means none."""
     name = pattern.partition("@")[0]
     if not name or name.startswith("sha256:"):
         return False

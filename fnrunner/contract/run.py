@@ -1,4 +1,4 @@
-"""What it means to run a function: the protocol, its outcome, and the limits."""
+"""The protocol `Runner`, the outcome of a run, and its limits."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
@@ -16,7 +16,7 @@ MIB: Final = 1024 * 1024
 
 @dataclass(slots=True)
 class Call:
-    """What is known of a call besides its function, and how far it has come.
+    """The context of a call: its caller, and its progress.
 
     Attributes:
         caller: Who it is for, as far as anybody says; "" for all of whom nobody does.
@@ -52,7 +52,7 @@ def late(image: str, seconds: float, call: Call) -> Exception:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a function that ran left behind.
+    """The outcome of a function that ran.
 
     Attributes:
         resources: Its ResourceList (YAML, UTF-8): items and results. When it failed and
@@ -140,7 +140,7 @@ Ready = Callable[[str, float | None], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How much one function may take while it runs, where it runs in a process of its own.
+    """Resource limits of a function that runs in a process of its own.
 
     Attributes:
         seconds: Longest run, by the clock.
@@ -199,7 +199,7 @@ Grant = Callable[[str, str], Granted]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a call may take.
+    """Limits on the size and duration of a call.
 
     Attributes:
         seconds: Longest call, waiting included. Porch's API server gives a request 34 s;

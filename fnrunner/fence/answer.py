@@ -1,4 +1,4 @@
-"""What a program's exit status and output mean as the answer of a function.
+"""Translates a program's exit status and output into a function's outcome.
 
 Rules
 - Exit status 0 is success, any other a refusal; standard output is read either way.
@@ -28,7 +28,7 @@ _BLOCK: Final = re.compile(rb"^kind: ResourceList\s*$", re.MULTILINE)
 
 
 def is_block(output: bytes) -> bool:
-    """Return whether an output is written as function libraries write a ResourceList."""
+    """Tell whether an output is written as function libraries write a ResourceList."""
     return _BLOCK.search(output) is not None
 
 

@@ -1,4 +1,4 @@
-"""The bubblewrap command: what a program inside a sandbox sees of the machine.
+"""The bubblewrap command line: what a sandboxed program sees of the machine.
 
 Rules
 - Options go through a file in memory, so that no other user can read a function's environment

@@ -1,4 +1,4 @@
-"""Groups of processes that the kernel counts and holds to a limit: control groups, v1 and v2.
+"""Control groups, v1 and v2: accounting and limits for groups of processes.
 
 A group is made below the runner's own, so that what the runner may take still holds for all.
 
@@ -37,7 +37,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What a group has taken so far.
+    """The resource usage of a group so far.
 
     Attributes:
         memory_bytes: Peak of memory, files read and written in memory included.

@@ -1,4 +1,4 @@
-"""What starts bubblewrap: limits of the kernel for each process, and another user than root.
+"""Starts bubblewrap with resource limits, and as another user than root.
 
 Rules
 - Limits are set by prlimit(1) on its way to bubblewrap: a root without CAP_SYS_RESOURCE, as
@@ -79,7 +79,7 @@ class Launcher:
 
 
 class Users:
-    """Users that nobody is, for one run each."""
+    """User ids that nobody else uses, one for each run."""
 
     def __init__(self, first: int) -> None:
         """Take the users from `first`, a number that is mapped here."""

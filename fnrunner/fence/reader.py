@@ -1,4 +1,4 @@
-"""Reads what functions in sandboxes wrote, in processes that have limits of their own.
+"""Parses the output of sandboxed functions in worker processes with limits.
 
 A function may write anything, and a text that is quick to write can take a minute and gigabytes
 to read. So it is never read in the runner itself, which answers all other callers meanwhile.

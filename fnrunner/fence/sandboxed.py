@@ -47,7 +47,7 @@ _PIPE_BYTES: Final = MIB  # as much as an ordinary user may ask for: few turns f
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a run took; None where nobody counted.
+    """The resource usage of a run; None where it was not measured.
 
     Attributes:
         memory_bytes: Peak of memory of all processes together, `/tmp` included.
@@ -71,7 +71,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a program left behind.
+    """Exit status, output and resource usage of a program.
 
     Attributes:
         output: What it wrote to standard output.

@@ -1,4 +1,4 @@
-"""The system calls that a sandbox refuses: ways to the kernel that no function needs.
+"""The seccomp filter of a sandbox: system calls that no function needs are refused.
 
 Rules
 - It is a second fence. Without capabilities most of these fail anyway; past holes in the kernel
@@ -108,7 +108,7 @@ _FOURTH_ARGUMENT: Final = 40
 
 
 def has_list() -> bool:
-    """Return whether there is a filter for this machine."""
+    """Tell whether there is a filter for this machine's architecture."""
     return os.uname().machine in _MACHINES
 
 

@@ -1,4 +1,4 @@
-"""Counts what a sandbox takes by looking at its processes, where the kernel does not count.
+"""Measures a sandbox's resource usage from /proc, where there are no control groups.
 
 Rules
 - It looks through the sandbox's own `/proc`, which holds its processes and no others: what
@@ -29,7 +29,7 @@ _STREAM_BYTES: Final = 4 * 1024 * 1024  # what the kernel lets a TCP socket's bu
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a sandbox takes at one moment.
+    """The resource usage of a sandbox at one moment.
 
     Attributes:
         memory_bytes: Memory of its processes.
@@ -41,7 +41,7 @@ class Seen:
 
 
 def look(proc: int, limit_bytes: int) -> Seen:
-    """Count what a sandbox takes now.
+    """Measure the resource usage of a sandbox now.
 
     Args:
         proc: Descriptor of the sandbox's `/proc`, open for reading.

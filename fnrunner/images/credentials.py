@@ -1,4 +1,4 @@
-"""Who we are to a registry: docker's configuration, or a credential file of an operator's.
+"""Registry credentials: from docker's configuration, or the operator's credential file.
 
 Rules
 - A file that an operator names is the only source; otherwise docker's own configuration is.
@@ -37,7 +37,7 @@ class CredentialsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a registry is told; all "" for an anonymous caller.
+    """Username and password, or a token; all "" for anonymous access.
 
     Attributes:
         user: Name of the account.
@@ -63,7 +63,7 @@ ANONYMOUS: Final = Credentials()
 
 
 def find(host: str, repository: str, file: Path | None = None) -> Credentials:
-    """Return what to tell a registry.
+    """Return the credentials for a registry.
 
     Args:
         host: As in the name of the image, such as "registry.corp:5000" or "docker.io".

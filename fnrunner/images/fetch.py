@@ -1,4 +1,4 @@
-"""Requests to hosts that may be reached, over in time and stopped from outside.
+"""HTTP requests to permitted hosts, with a deadline and cancellation.
 
 Rules
 - A name is resolved once, and what is connected to is the address that was checked: a name
@@ -33,7 +33,7 @@ _PIECE: Final = 256 * 1024
 
 
 class FetchError(Exception):
-    """A request came to nothing.
+    """A request failed.
 
     Attributes:
         reason: Why, to go on after "it cannot be had: ".
@@ -291,7 +291,7 @@ def _public(address: str) -> bool:
 
 
 def loopback(host: str) -> bool:
-    """Return whether a host (without its port) is this machine, by its name alone."""
+    """Tell whether a host (without its port) is this machine, by its name alone."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

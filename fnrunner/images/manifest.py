@@ -1,4 +1,4 @@
-"""What a registry says about an image: the kinds of manifests, and what an image asks for.
+"""OCI and docker manifests: parsing, choosing the platform, the image's configuration.
 
 Source: OCI image specification 1.1 (image-index, manifest, config); Docker's image manifest
 version 2, schema 2.
@@ -77,7 +77,7 @@ class Platform(_Part):
 
 
 class Descriptor(_Part):
-    """One thing in a registry.
+    """A descriptor: media type, digest and size of a blob or manifest.
 
     Attributes:
         media_type: What it is.
@@ -127,7 +127,7 @@ class _Config(_Part):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How the program of an image wants to be started.
+    """An image's configuration: entrypoint, environment, user, working folder.
 
     Attributes:
         argv: Its entrypoint, then its default arguments; () if it names none.

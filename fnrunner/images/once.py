@@ -1,4 +1,4 @@
-"""Work in threads that is done once for all who wait for it at the same time.
+"""Deduplicates work in threads: concurrent callers of one key share one run.
 
 Rules
 - What is asked of one host never takes all threads: a host that is slow keeps its own waiting.

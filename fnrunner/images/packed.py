@@ -1,4 +1,4 @@
-"""Streams of layers: bounded as they are sent, and in what they hold.
+"""Compressed layer streams, with limits on compressed and uncompressed size.
 
 Rules
 - Bytes that are sent may not be far more than what they hold, and members of a compressed stream

@@ -1,4 +1,4 @@
-"""Images in OCI registries: what a name means now, and its parts, checked byte for byte.
+"""A client for OCI registries: tags, manifests and blobs, digests verified.
 
 It is a client of our own, on urllib3. The two that are kept were read and left: oras (0.2) has
 no time-outs, waits minutes before it gives up, checks no digest, and sends one token to whatever
@@ -182,15 +182,15 @@ class Registries:
             self._tokens[name.host, name.repository] = (value, self._clock() + seconds)
 
     def named(self, host: str) -> bool:
-        """Return whether a host may stand at a private address."""
+        """Tell whether a host may stand at a private address."""
         return self.access.private or self.configured(host)
 
     def configured(self, host: str) -> bool:
-        """Return whether the operator says how a host is reached."""
+        """Tell whether the operator says how a host is reached."""
         return self._site(host) is not None
 
     def plain(self, host: str) -> bool:
-        """Return whether a host, with its port if it has one, speaks HTTP without TLS."""
+        """Tell whether a host, with its port if it has one, speaks HTTP without TLS."""
         site = self._site(host)
         return loopback(urlsplit(f"//{host}").hostname or "") if site is None else site.plain
 

@@ -1,4 +1,4 @@
-"""What the name of an image means, and what its registry says about the image behind it.
+"""Resolves image names to digests, and reads the images' configuration.
 
 Rules
 - The operator's policy is asked before a registry is, as far as names decide.
@@ -47,7 +47,7 @@ _NESTED: Final = 3  # indexes within indexes
 
 
 class Kept(Protocol):
-    """What names meant, kept beyond this process; see `Store`."""
+    """Digests of names, kept beyond this process; see `Store`."""
 
     def known(self, image: str) -> Known | None:
         """Return what a name meant when it was last asked for, or None."""
@@ -56,7 +56,7 @@ class Kept(Protocol):
         """Keep what a name means now."""
 
     def had(self, digest: str, repository: str) -> bool:
-        """Return whether an image that is here was brought from a repository."""
+        """Tell whether an image that is here was brought from a repository."""
 
 
 class Resolver:

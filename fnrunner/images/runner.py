@@ -46,7 +46,7 @@ _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  #
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageSettings:
-    """How images are had.
+    """Settings for pulling and keeping images.
 
     Attributes:
         folder: Where they are kept unpacked; None for the usual place.

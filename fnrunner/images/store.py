@@ -54,7 +54,7 @@ class StoreError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What is kept about an image besides its files.
+    """Metadata of a stored image.
 
     Attributes:
         image: Digest of the image's own manifest, which an index may have led to.
@@ -75,7 +75,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a name meant.
+    """The digest that a name resolved to, and when.
 
     Attributes:
         digest: Of the manifest.
@@ -150,7 +150,7 @@ class Store:
             _check_readable(folder)
 
     def looked_at(self, digest: str) -> bool:
-        """Return whether an image was looked at before, so that `lease` takes no time."""
+        """Tell whether an image was looked at before, so that `lease` takes no time."""
         return digest in self._seen
 
     def lease(self, digest: str, repository: str = "") -> Lease | None:
@@ -179,7 +179,7 @@ class Store:
         return Lease(entry / "root", about, lock)
 
     def had(self, digest: str, repository: str) -> bool:
-        """Return whether an image that is here was brought from a repository, by its full name."""
+        """Tell whether an image that is here was brought from a repository, by its full name."""
         return (self._entry(digest) / "from" / _key(repository)).exists()
 
     def add(self, digest: str, repository: str, make: Make, cancelled: Callable[[], bool]) -> Lease:

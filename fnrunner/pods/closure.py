@@ -1,4 +1,4 @@
-"""Puts all that serving in a pod needs into one folder that runs inside any Linux image.
+"""Copies the interpreter and its packages into a folder that runs in any Linux image.
 
 A function's image has a libc of any kind or none, no interpreter, often no shell. So the folder
 holds the interpreter with its own loader and libraries, the standard library, and the packages

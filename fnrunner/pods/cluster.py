@@ -1,4 +1,4 @@
-"""What is asked of a Kubernetes cluster: pods of one namespace, made, listed and deleted.
+"""A client for one Kubernetes namespace: creates, lists and deletes pods.
 
 The client is Kubernetes' own, which waits for its answers: it is called in threads.
 Installed by `pip install porchbot[kubernetes]`.

@@ -1,4 +1,4 @@
-"""What a pod for one function looks like: ours over the operator's template.
+"""The manifest of a function's pod: our fields over the operator's template.
 
 Rules
 - Of maps, what is ours counts over what the template says, key by key. Lists of named things

@@ -78,7 +78,7 @@ class Cluster(groups.Pods, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSettings:
-    """How pods are had.
+    """Settings for pods.
 
     Attributes:
         pattern: What they have in common.
@@ -359,7 +359,7 @@ async def running(settings: runner_settings.RunnerSettings, access: Access) -> A
 
 
 def _unreachable(error: RunnerBusyError) -> bool:
-    """Whether the pod went away, or is on its way."""
+    """Tell whether the pod went away, or is on its way."""
     cause = error.__cause__
     if isinstance(cause, grpc.aio.AioRpcError):
         return cause.code() is grpc.StatusCode.UNAVAILABLE

@@ -121,7 +121,7 @@ class Refusal:
 
 
 def knows(error: Exception) -> bool:
-    """Whether an error is one of those that travel; any other is a bug."""
+    """Tell whether an error is one of those that travel; any other is a bug."""
     return isinstance(error, tuple(_FORMS))
 
 
@@ -170,7 +170,7 @@ def quoted(image: str) -> str:
 
 
 def _is_porchs(text: str) -> bool:
-    """Whether a text says already that a function failed: it came from another runner."""
+    """Tell whether a text says already that a function failed: it came from another runner."""
     start = text.lstrip()[:256].lower()
     return any(
         words in start
@@ -304,7 +304,7 @@ def _by_code(code: grpc.StatusCode, image: str, text: str, seconds: float, where
 
 
 def _of_transport(text: str) -> bool:
-    """Whether gRPC itself says so, not a server: its stream was reset."""
+    """Tell whether gRPC itself says so, not a server: its stream was reset."""
     return "RST_STREAM" in text
 
 

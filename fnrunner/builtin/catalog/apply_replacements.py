@@ -127,7 +127,7 @@ class _Selector:
         )
 
     def has_marks(self, value: Value) -> bool:
-        """Whether labels and annotations are as it says."""
+        """Tell whether labels and annotations are as it says."""
         return all(
             label_selector.selects(selector, _texts(resource.field(value, "metadata", key)))
             for key, selector in (("annotations", self.annotations), ("labels", self.labels))

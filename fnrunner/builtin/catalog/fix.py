@@ -471,7 +471,7 @@ def _filled(value: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _has(value: Value, path: FieldPath) -> bool:
-    """Say whether a value has a field, null or not."""
+    """Tell whether a value has a field, null or not."""
     if not path:
         return True
     above, key = _at(value, path[:-1]), path[-1]

@@ -82,7 +82,7 @@ def _typed(stream: Stream) -> Stream:
 
 
 def _has_bare(item: Item, fields: Iterable[FieldPath]) -> bool:
-    """Say whether one of some fields is a text that stands without quotes in the file."""
+    """Tell whether one of some fields is a text that stands without quotes in the file."""
     nodes = (item.document.scalar(path) for path in fields) if item.document else ()
     return any(node.style == "" and isinstance(node.value, str) for node in nodes if node)
 

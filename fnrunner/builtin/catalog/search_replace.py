@@ -126,7 +126,7 @@ def _given(data: Value) -> dict[str, str]:
 
 @lru_cache(maxsize=8192)  # the resources of a package have the same fields
 def path_fits(pattern: str, path: str) -> bool:
-    """Return whether the path of a field fits a pattern.
+    """Tell whether the path of a field fits a pattern.
 
     Args:
         pattern: As `by-path`.

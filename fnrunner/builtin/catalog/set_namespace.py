@@ -124,7 +124,7 @@ def _read(config: Value) -> _Config:
 
 
 def _may_be(config: Value, group: str, version: str, kind: str) -> bool:
-    """Whether it says nothing else; the core group, like one left out, fits any."""
+    """Tell whether it says nothing else; the core group, like one left out, fits any."""
     return (
         (not group or resource.group(config) in ("", group))
         and resource.version(config) in ("", version)

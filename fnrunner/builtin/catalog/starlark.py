@@ -120,7 +120,7 @@ def _read(config: Value) -> _Script:
 
 
 def _is(config: Value, group: str, version: str, kind: str) -> bool:
-    """Return whether a configuration is of a kind, as the SDK asks: what one leaves out fits."""
+    """Tell whether a configuration is of a kind, as the SDK asks: what one leaves out fits."""
     found = resource.group(config), resource.version(config), resource.kind(config)
     pairs = zip(found, (group, version, kind), strict=True)
     return all(has in ("", wanted) or not wanted for has, wanted in pairs)

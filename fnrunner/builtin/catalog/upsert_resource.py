@@ -172,7 +172,7 @@ def _at(value: Value, path: FieldPath) -> list[Value]:
 
 
 def _configures(value: Value) -> bool:
-    """Whether it configures a function, and is none of the package's resources."""
+    """Tell whether it configures a function, and is none of the package's resources."""
     return any(resource.annotation(value, key) for key in _FUNCTION)
 
 

@@ -1,4 +1,4 @@
-"""What a process that runs foreign code cannot reach; all of it is given up before the code starts.
+"""Drops privileges of a process before it runs foreign code: files, network, system calls.
 
 Rules:
     - No network, no files, no other program, no other process, no secret in the environment.

@@ -40,7 +40,7 @@ def _compiled(pattern: str) -> Any:
 
 
 def regex_is_valid(pattern: str) -> bool:
-    """Whether a text is an expression."""
+    """Tell whether a text is an expression."""
     return _compiled(pattern) is not None
 
 

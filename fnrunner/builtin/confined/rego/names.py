@@ -257,7 +257,7 @@ def _prefix(name: Var | Ref) -> tuple[str, ...]:
 
 
 def _constant(head: Head) -> bool:
-    """Whether a head is that of one value whose name has several plain parts."""
+    """Tell whether a head is that of one value whose name has several plain parts."""
     name = head.name
     return (
         head.element is None

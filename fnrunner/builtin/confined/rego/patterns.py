@@ -40,7 +40,7 @@ def variables(term: Term) -> Iterator[Var]:
 
 
 def is_pattern(term: Term, known: frozenset[str]) -> bool:
-    """Whether a term holds an object with variables that are not known."""
+    """Tell whether a term holds an object with variables that are not known."""
     if isinstance(term, Object):
         return any(each.name not in known for each in variables(term)) or _any(term)
     return isinstance(term, Array) and any(is_pattern(each, known) for each in term.items)

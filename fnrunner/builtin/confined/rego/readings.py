@@ -120,7 +120,7 @@ def _whole_seconds(day: datetime) -> int:
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is a version such as "1.2.3-rc.1"."""
+    """Tell whether a text is a version such as "1.2.3-rc.1"."""
     return _version(text) is not None
 
 

@@ -238,7 +238,7 @@ class Rewriter:
         return tuple(replace(each, value=self._deep(each.value, known)) for each in withs)
 
     def _still(self, term: Term) -> bool:
-        """Whether a term is there as it is, with nothing to work out."""
+        """Tell whether a term is there as it is, with nothing to work out."""
         if isinstance(term, Ref | Call | Infix | Comprehension):
             return False
         if isinstance(term, Var):

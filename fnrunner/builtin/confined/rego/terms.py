@@ -78,7 +78,7 @@ class TermReader:
         return token
 
     def sees(self, *texts: str) -> bool:
-        """Whether the next token is one of these signs or keywords."""
+        """Tell whether the next token is one of these signs or keywords."""
         token = self.token
         if token.kind == "word":
             return token.text in texts and token.text in self.keywords
@@ -288,7 +288,7 @@ class TermReader:
         return Var(token.at, token.text)
 
     def sees_call(self, name: str) -> bool:
-        """Whether arguments of `contains` follow, the function that was there before the word."""
+        """Tell whether `contains` is called here, as the function, and is not the keyword."""
         return name == "contains" and self.sees("(")
 
     def _continued(self, head: Term) -> Term:
