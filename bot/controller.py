@@ -36,7 +36,7 @@ from bot.mirror import GitRefusedError, Mirror, Mirrors
 from bot.patience import WAITS
 from bot.perform import Outcome, Performer
 from bot.render import Judge
-from bot.store import Adoption, Store, StoreError
+from bot.store import Adoption, Revision, Store, StoreError
 from bot.wakes import united
 from bot.work import LONGEST, Failed, LookAgain, Result, Settled, Work
 from lifecycle import names
@@ -59,6 +59,7 @@ from lifecycle.actions import (
 from lifecycle.decide import decide
 from lifecycle.facts import Facts, Proposal, Stage
 from lifecycle.merges import Doubt
+from lifecycle.names import Sha
 from lifecycle.policy import Policy
 
 log = structlog.get_logger()
@@ -567,10 +568,12 @@ class Controller:
         """Wake published proposals whose tag is not what it was when we saw it last."""
         me = room.repository.id
         there = await asyncio.to_thread(room.mirror.tags, await room.forge.token())
-        async for package, number, revision in self._store.all_revisions(me):
-            object_ = there.get(f"refs/tags/{names.spelled(package, number)}", "none")
-            shown = "" if object_ == revision.tag else object_
-            if not revision.tag or shown == revision.shown:
+        odd = [each async for each in self._store.all_revisions(me) if _is_news(there, *each)]
+        if odd:  # some may have been made since the tags were listed
+            there = await asyncio.to_thread(room.mirror.tags, await room.forge.token())
+        for package, number, revision in odd:
+            shown = _shown(there, package, number, revision)
+            if shown == revision.shown:
                 continue
             log.info("tag", package=package, revision=number, made=revision.tag, shown=shown)
             await self._store.show_revision(me, package, number, shown)
@@ -818,6 +821,17 @@ def _soon(room: _Room, name: str) -> float:
     tries = room.stale.get(name, 0)
     room.stale[name] = tries + 1
     return WAITS[min(tries, len(WAITS) - 1)]
+
+
+def _is_news(there: Mapping[str, Sha], package: str, number: int, revision: Revision) -> bool:
+    """Whether a tag of ours is not what it was when we saw it last."""
+    return bool(revision.tag) and _shown(there, package, number, revision) != revision.shown
+
+
+def _shown(there: Mapping[str, Sha], package: str, number: int, revision: Revision) -> str:
+    """The object that a tag names now, "none" where it is gone; "" for the one that we made."""
+    named = there.get(f"refs/tags/{names.spelled(package, number)}", "none")
+    return "" if named == revision.tag else named
 
 
 def _tip(mirror: Mirror, branch: str) -> str | None:
