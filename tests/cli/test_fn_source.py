@@ -210,6 +210,39 @@ def test_a_command_ends_with_who_ran_it(tmp_path: Path) -> None:
         os.kill(int(pid.read_text()), 0)
 
 
+SOON = """
+import os, signal, subprocess
+
+class Popen(subprocess.Popen):
+    def _execute_child(self, *args):
+        super()._execute_child(*args)
+        print(self.pid, flush=True)
+        os.kill(os.getpid(), int(os.environ["SIGNAL"]))
+
+subprocess.Popen = Popen
+from bot.cli.fn import command
+command.run("sleep 60", b"")
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)]
+)
+def test_a_command_that_is_being_started_ends_with_who_ran_it(number: int, status: int) -> None:
+    """The short-cut: end as soon as the signal comes, when nobody knows the command yet."""
+    done = subprocess.run(
+        [sys.executable, "-c", SOON],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "SIGNAL": str(int(number))},
+        check=False,
+    )
+
+    assert done.returncode == status
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
 SCALARS = ("just text\n", "5\n", '"a"\n', "|\n  a\n", f"{THING}---\ntext\n", "--- text\n")
 
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -77,27 +77,52 @@ def run(
         CommandError: It cannot be run, or did not keep within its bounds.
     """
     parts = words(text)
-    with _heeding_sigterm():
-        return _run(parts, data, seconds, output_bytes)
+    with _heeding_signals() as heed:
+        return _run(parts, data, seconds, output_bytes, heed)
 
 
 @contextmanager
-def _heeding_sigterm() -> Iterator[None]:
-    """End this process by an exception on SIGTERM, so that the command ends with it.
+def _heeding_signals() -> Iterator[Callable[[], None]]:
+    """End this process by an exception on SIGTERM and Ctrl-C, so that the command ends with it.
 
-    It has a session of its own, and nobody else knows of it. Ctrl-C raises one anyway.
+    It has a session of its own, and nobody else knows of it. Gives what to call once the command
+    is known: a signal that comes while it is being started waits for that.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are for the main thread
+        yield lambda: None  # signals are for the main thread
         return
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    come: list[int] = []
+
+    def end(number: int, _: object = None) -> None:
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + number)
+
+    def heed() -> None:
+        for each in before:
+            signal.signal(each, end)
+        for number in come:
+            end(number)
+
+    before = {
+        number: signal.signal(number, lambda number, _: come.append(number))
+        for number in (signal.SIGTERM, signal.SIGINT)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
-        yield
+        yield heed
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, was in before.items():
+            signal.signal(number, was)
 
 
-def _run(parts: Sequence[str], data: bytes, seconds: float, output_bytes: int) -> Ended:
+def _run(
+    parts: Sequence[str],
+    data: bytes,
+    seconds: float,
+    output_bytes: int,
+    heed: Callable[[], None],
+) -> Ended:
     try:
         process = subprocess.Popen(  # noqa: S603 - the user wrote the command and allowed it
             parts,
@@ -110,9 +135,11 @@ def _run(parts: Sequence[str], data: bytes, seconds: float, output_bytes: int) -
         reason = error.strerror or str(error)
         if isinstance(error, FileNotFoundError) and "/" not in parts[0]:
             reason = "executable file not found in $PATH"
+        heed()
         message = f'unexpected function error: exec: "{parts[0]}": {reason}'
         raise CommandError(message) from error
     try:
+        heed()
         return _talk(process, data, seconds, output_bytes)
     except (TimeoutError, subprocess.TimeoutExpired) as error:
         raise CommandError(f"the command did not finish within {seconds:g} seconds") from error
