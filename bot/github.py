@@ -312,19 +312,21 @@ class GitHub:
 
     async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
         """Moves of a branch, newest first."""
-        path = f"/repositories/{repository_id}/activity"
-        query = {"ref": f"refs/heads/{head_ref}", "per_page": 100}
+        path, ref = f"/repositories/{repository_id}/activity", f"refs/heads/{head_ref}"
+        query = {"ref": ref, "per_page": 100}
         answer = await asyncio.to_thread(
             send, self._pool, "read who pushed", "GET", path, query=query
         )
-        return tuple(map(_move, answer.data))
+        # The filter is not relied on (trap 2): others' moves would tell of other commits.
+        return tuple(_move(data) for data in answer.data if data["ref"] == ref)
 
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
         """What moved a base branch, newest first; only a cursor leads on."""
         path, after = f"/repositories/{self._repository.id}/activity", ""
+        ref = f"refs/heads/{base_ref}"
         found: list[Move] = []
         for _ in range(MOST_MOVES // 100):
-            query = {"ref": f"refs/heads/{base_ref}", "per_page": 100}
+            query = {"ref": ref, "per_page": 100}
             answer = await asyncio.to_thread(
                 send,
                 self._pool,
@@ -333,8 +335,10 @@ class GitHub:
                 path,
                 query=query | ({"after": after} if after else {}),
             )
-            for move in map(_move, answer.data):
-                found.append(move)
+            for data in answer.data:
+                move = _move(data)
+                if data["ref"] == ref:  # the filter is not relied on (trap 2)
+                    found.append(move)
                 if move.at < since:
                     return tuple(found)
             after = _cursor(answer.headers.get("link", ""))

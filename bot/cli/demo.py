@@ -215,7 +215,7 @@ class Story:
         added = [
             f"{file.filename}: {line}"
             for file in commit.files
-            for line in (file.patch or "").splitlines()
+            for line in (file.patch or "").split("\n")
             if line.startswith("+") and not line.startswith("+++")
         ]
         self._say(f"Render commit {head[:10]} by {commit.commit.author.name}, its added lines:")

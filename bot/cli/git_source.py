@@ -96,7 +96,8 @@ class Repositories:
         """Return the names of all branches of a repository."""
         _refuse_option("URI", repo)
         prefix = "refs/heads/"
-        return [ref.removeprefix(prefix) for _, ref in _listed(repo, [f"{prefix}*"])]
+        listed = [ref for _, ref in _listed(repo, [f"{prefix}*"]) if ref.startswith(prefix)]
+        return [ref.removeprefix(prefix) for ref in listed]
 
     def _fetch(self, wanted: Fetch) -> Fetched:
         _refuse_option("URI", wanted.repo)
@@ -280,7 +281,8 @@ def _listed(repo: str, patterns: Sequence[str]) -> list[tuple[str, str]]:
     local = local_repository(repo)
     arguments = ["ls-remote", "--symref", "--", str(local or repo), *patterns]
     done = _run(arguments, repo, Path.cwd())
-    lines = (line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line)
+    # Not splitlines(): the name of a ref may hold U+2028, and would pass for a shorter one.
+    lines = (line.split("\t", 1) for line in done.stdout.split("\n") if "\t" in line)
     return [(sha, name) for sha, name in lines]
 
 

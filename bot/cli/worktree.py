@@ -244,7 +244,7 @@ def _ran(
 
 def _why(done: subprocess.CompletedProcess[str]) -> str:
     """What git complains of, on one line."""
-    lines = [line for line in done.stderr.splitlines() if not line.startswith(("hint:", "warning"))]
+    lines = [line for line in done.stderr.split("\n") if not line.startswith(("hint:", "warning"))]
     return " ".join(" ".join(lines).split()) or f"exit status {done.returncode}"
 
 

@@ -126,14 +126,15 @@ class BareStore:
         (path / "import.index").unlink()
 
     def _drop_other_refs(self, path: Path) -> None:
-        listed = self._run("-C", str(path), "for-each-ref", "--format=%(refname)").split()
-        others = [ref for ref in listed if not ref.startswith(("refs/heads/", "refs/tags/"))]
+        listed = self._run("-C", str(path), "for-each-ref", "--format=%(refname)")
+        # Not splitlines(): a ref may hold U+2028 and others, which that takes for a line's end.
+        others = [ref for ref in listed.split(b"\n") if ref and not _shown(ref)]
         if others:
-            self._run("-C", str(path), "update-ref", "--no-deref", "--stdin", lines=others)
+            script = b"".join(b"delete %s\n" % ref for ref in others)
+            self._run("-C", str(path), "update-ref", "--no-deref", "--stdin", given=script)
 
-    def _run(self, *arguments: str, lines: Sequence[str] = ()) -> str:
-        script = "".join(f"delete {ref}\n" for ref in lines)
-        return _run(arguments, env=self.environment, given=script.encode())
+    def _run(self, *arguments: str, given: bytes = b"") -> bytes:
+        return _run_bytes(arguments, env=self.environment, given=given)
 
 
 class BareGit:
@@ -445,6 +446,15 @@ def _likely(git: BareGit) -> str:
     refs, head = git.refs(), git.default_branch()
     branches = [r.removeprefix("refs/heads/") for r in refs if r.startswith("refs/heads/")]
     return next((b for b in (head, "main", "master", *branches) if b in branches), "main")
+
+
+def _shown(ref: bytes) -> bool:
+    """Whether the forge shows a ref: a branch or tag whose name JSON can hold."""
+    try:
+        ref.decode()
+    except UnicodeDecodeError:
+        return False
+    return ref.startswith((b"refs/heads/", b"refs/tags/"))
 
 
 def _run(

@@ -145,7 +145,7 @@ class HookServer:
             text += await self._heard.get()
             while b"\n" in text:
                 line, _, text = text.partition(b"\n")
-                ref, before, after, objects = line.decode(errors="replace").split("\t")
+                ref, before, after, objects = _text(line).split("\t")
                 change = RefChange(ref=ref, before=before, after=after)
                 verdict = Verdict(["error: the forge could not judge this push."], "failed")
                 try:
@@ -157,7 +157,13 @@ class HookServer:
         if verdict.refused:
             self.refused[ref] = verdict.reason
         told = ["no" if verdict.refused else "ok", *verdict.lines[:200], "."]
-        os.write(self._pipes[1], "".join(f"{one}\n" for one in told).encode())
+        answer = "".join(f"{one}\n" for one in told)
+        os.write(self._pipes[1], answer.encode(errors="surrogateescape"))
+
+
+def _text(name: bytes) -> str:
+    """The name of a ref as text: each name has its own, UTF-8 or not."""
+    return name.decode(errors="surrogateescape")
 
 
 def install(folder: Path) -> None:
@@ -193,7 +199,7 @@ def _report(report: bytes, refused: Mapping[str, str]) -> bytes:
             continue
         word, _, rest = packet.rstrip(b"\n").partition(b" ")
         ref, _, reason = rest.partition(b" ")
-        better = refused.get(ref.decode(errors="replace"))
+        better = refused.get(_text(ref))
         if word == b"ng" and reason == _DECLINED and better:
             packet = b"ng " + ref + b" " + better.encode() + b"\n"
         lines.append(_packet(packet))

@@ -19,7 +19,7 @@ from bot.sandbox.accounts import Accounts, Caller, granted
 from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path, respond
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults import Call, Faults, Plan
-from bot.sandbox.git import BareStore, deleted
+from bot.sandbox.git import BareStore, created, deleted
 from bot.sandbox.model import RefChange, Repository, Role
 from bot.sandbox.rules import Incoming, told
 from bot.sandbox.state import State
@@ -173,10 +173,6 @@ class GitHttp:
         receive: Receive,
         send: Send,
     ) -> None:
-        ruled = repo.protections or repo.rulesets
-        if not ruled and workflows.free(asked.caller):
-            await self._backend(asked, repo, plan, scope, receive, send, None)
-            return
         judge = PushJudge(self._state, self._store, repo, asked.caller, self._web)
         async with git_hook.HookServer(self._hooks, judge) as hook:
             await self._backend(asked, repo, plan, scope, receive, send, hook)
@@ -263,6 +259,14 @@ class PushJudge:
 
     def __call__(self, change: RefChange, objects: str) -> git_hook.Verdict:
         """Judge one ref with the objects that git has received."""
+        refused = refs.refused_name(change.ref) if created(change) else ""
+        if refused:
+            name = change.ref.split("/", 2)[2]
+            lines = [
+                f"error: GH002: Sorry, {refused}",
+                f'error: Invalid branch or tag name "{name}"',
+            ]
+            return git_hook.Verdict(lines, "pre-receive hook declined")
         path = self._store.path(self._repo.id)
         received = git_hook.Received(path, objects, self._store.environment)
         with self._state.lock:

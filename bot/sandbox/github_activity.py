@@ -45,8 +45,9 @@ def _check(request: Request) -> None:
 def _wanted(activity: Activity, request: Request) -> bool:
     query = request.query
     ref, actor, kind = query.get("ref"), query.get("actor"), query.get("activity_type")
+    whole = ref if not ref or ref.startswith("refs/") else f"refs/heads/{ref}"
     return (
-        (not ref or activity.ref in (ref, f"refs/heads/{ref}"))
+        (not whole or activity.ref == whole)
         and (not actor or activity.actor.login.lower() == actor.lower())
         and (not kind or activity.kind.value == kind)
         and activity.timestamp >= _since(request)

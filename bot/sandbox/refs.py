@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 from bot.sandbox import git as gitlib
@@ -10,6 +11,11 @@ from bot.sandbox.accounts import Caller
 from bot.sandbox.errors import RefusedError, invalid, plain
 from bot.sandbox.model import ZERO, RefChange, Repository, User
 from bot.sandbox.state import State
+
+_KIND = re.compile(r"^refs/(?:heads|tags)/")
+_OBJECT_ID = re.compile(r"[0-9a-fA-F]{40}")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_MALFORMED = re.compile(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|[./]\Z")
 
 
 def create(state: State, repo: Repository, ref: str, sha: str, caller: Caller) -> None:
@@ -26,7 +32,7 @@ def create(state: State, repo: Repository, ref: str, sha: str, caller: Caller) -
         raise plain("Object does not exist")
     if any(str(folder) in repo.refs for folder in PurePosixPath(ref).parents):
         raise plain("Reference already exists")  # a name cannot be a folder of names too
-    if not _well_formed(ref):
+    if not _well_formed(ref) or refused_name(ref):
         raise invalid("Reference", "ref")
     _check(state, repo, RefChange(ref=ref, before=ZERO, after=sha), caller)
     try:
@@ -72,13 +78,24 @@ def _check(state: State, repo: Repository, change: RefChange, caller: Caller) ->
     state.rules.check_api(repo, change, acting(caller))
 
 
+def refused_name(ref: str) -> str:
+    """Why the forge takes no new branch or tag of a name that git would; "" where it does.
+
+    Source: https://docs.github.com/get-started/using-git/dealing-with-special-characters-in-branch-and-tag-names
+    """
+    name = _KIND.sub("", ref)
+    if _OBJECT_ID.fullmatch(name):
+        return "branch or tag names consisting of 40 hex characters are not allowed."
+    if name.startswith("refs/"):
+        return "branch or tag names starting with 'refs/' are not allowed."
+    if _SURROGATE.search(name):  # how bytes that are not UTF-8 come here; JSON could not hold them
+        return "branch or tag names that are not UTF-8 are not allowed."
+    return ""
+
+
 def _well_formed(ref: str) -> bool:
-    bad = (" ", "~", "^", ":", "?", "*", "[", "\\", "..", "@{", "//")
-    ends = (".", "/", ".lock")
+    """Whether a ref obeys `git check-ref-format`."""
     parts = ref.split("/")
-    return (
-        not any(mark in ref for mark in bad)
-        and not ref.endswith(ends)
-        and not any(part.startswith(".") or part.endswith(".lock") or not part for part in parts)
-        and ref.isprintable()
+    return not _MALFORMED.search(ref) and not any(
+        part.startswith(".") or part.endswith(".lock") or not part for part in parts
     )

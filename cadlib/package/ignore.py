@@ -85,7 +85,8 @@ class Ignored:
         from pathspec import GitIgnoreSpec  # most packages have no such file
 
         try:
-            lines = entry.data.decode().splitlines()
+            # Not splitlines(): to git and kpt a form feed or U+2028 does not end a pattern.
+            lines = [line.removesuffix("\r") for line in entry.data.decode().split("\n")]
             with warnings.catch_warnings():
                 # Python warns of what `[[]` may mean to it some day.
                 warnings.simplefilter("ignore", FutureWarning)

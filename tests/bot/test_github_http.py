@@ -146,6 +146,23 @@ async def test_a_list_that_shows_a_page_again_has_ended(wire: Wire) -> None:
     assert len(wire.asked) == 2
 
 
+def _moved(ref: str, after: str) -> dict[str, object]:
+    time, kind = "2026-11-21T12:00:00Z", "push"
+    ends = {"before": "0" * 40, "after": after}
+    return {"ref": ref, "actor": None, "timestamp": time, "activity_type": kind, **ends}
+
+
+async def test_moves_are_those_of_the_branch_whatever_the_forge_lists(wire: Wire) -> None:
+    """Fails when the list is believed to be filtered: a move of `refs/heads/main` is not main's."""
+    names = ("refs/heads/main", "refs/heads/refs/heads/main", "refs/tags/main", "refs/heads/Main")
+    wire.gives(200, [_moved(ref, str(n) * 40) for n, ref in enumerate(names, 1)])
+    forge = GitHub(cast(GitHubApp, None), REPOSITORY, wire.pool)
+
+    long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+    assert [m.after for m in await forge.base_moves("main", long_ago)] == ["1" * 40]
+    assert [m.after for m in await forge.pushes("main", 1)] == ["1" * 40]
+
+
 GRAPHQL: dict[str, tuple[object, type[Exception]]] = {
     "a rate limit": (
         {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]},

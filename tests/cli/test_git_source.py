@@ -202,3 +202,14 @@ def test_the_cache_is_where_the_user_wants_it() -> None:
     assert cache_folder({"HOME": "/h"}) == Path("/h/.cache/porchbot/git")
     assert cache_folder({"HOME": "/h", "XDG_CACHE_HOME": "/c"}) == Path("/c/porchbot/git")
     assert cache_folder({"HOME": "/h", "KPT_CACHE_DIR": "/k"}) == Path("/k/porchbot")
+
+
+def test_a_longer_name_does_not_pass_for_a_shorter_one(tmp_path: Path, repo: Path) -> None:
+    """The short-cut cuts git's list at U+2028: what is left of a name is another one."""
+    _git(repo, "update-ref", "refs/heads/a\u2028b/refs/heads/trunk", "HEAD")
+    _git(repo, "update-ref", "refs/tags/refs/heads/x", "HEAD")
+    with Repositories(tmp_path / "cache") as repositories:
+        assert set(repositories.branches(str(repo))) == {
+            "a\u2028b/refs/heads/trunk",
+            "trunk",
+        }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
 
+from bot.sandbox.git import BareGit
 from bot.sandbox.model import ZERO
 from tests.bot.sandbox.world import World
 
@@ -181,3 +183,36 @@ def test_more_than_three_tags_at_once_are_not_told(world: World) -> None:
     git.run("push", "--quiet", "origin", "t9")
     made = [h for h in world.hooks() if h.payload.get("ref_type") == "tag"]
     assert [h.payload["ref"] for h in made] == ["t9"]
+
+
+REFUSED = {
+    b"refs/heads/main": "GH002: Sorry, branch or tag names starting with 'refs/'",
+    b"0123456789abcdef" * 2 + b"01234567": "GH002: Sorry, branch or tag names consisting of 40 hex",
+    b"drafts/\xff/w": "GH002",
+}
+
+
+def test_names_that_the_forge_refuses(world: World) -> None:
+    """The short-cut takes what git takes: one branch then has the full name of another."""
+    git = world.clone("author")
+    for name, text in REFUSED.items():
+        words = git.run("push", "origin", f"HEAD:refs/heads/{os.fsdecode(name)}", check=False)
+        assert text in words
+        assert "(pre-receive hook declined)" in words
+    assert set(world.repo.refs) == {"refs/heads/main"}
+
+
+def _bare(world: World) -> Path:
+    opened = world.state.git(world.repo)
+    assert isinstance(opened, BareGit)
+    return opened.path
+
+
+def test_a_name_with_every_line_end_but_a_newline(world: World) -> None:
+    """The short-cut cuts git's output where Python sees a line's end: no push works any more."""
+    git = world.clone("author")
+    name = "drafts/a\u2028b\x85c\u2029d/w"
+    git.run("push", "--quiet", "origin", f"HEAD:refs/heads/{name}")
+    git.run("pack-refs", "--all", cwd=_bare(world))
+    git.run("push", "--quiet", "origin", "HEAD:refs/heads/other")
+    assert set(world.repo.refs) == {f"refs/heads/{n}" for n in ("main", "other", name)}

@@ -175,6 +175,7 @@ class Git:
             env=environment,
             capture_output=True,
             text=True,
+            errors="replace",
             check=False,
             timeout=60,
         )

@@ -77,6 +77,13 @@ def test_patterns_are_those_of_git() -> None:
     assert "x/1/2/y.yaml" in ignored
 
 
+def test_only_a_newline_ends_a_pattern() -> None:
+    """The short-cut: Python's idea of a line, by which what git reads as a comment excludes all."""
+    for end in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029":
+        assert "a.yaml" not in _ignored(root=f"# a comment{end}*\n")
+    assert "a.yaml" in _ignored(root="# a comment\r\n*.yaml\r\n")
+
+
 def test_what_cannot_be_read_is_said_and_excludes_nothing() -> None:
     files = {"Kptfile": Entry(b""), ".krmignore": Entry(b"\xff")}
     ignored = Ignored(files)
