@@ -23,8 +23,8 @@ class Mutation:
     Attributes:
         area: Stem of the file that the entry stands in.
         defence: What is defended, in plain words.
-        threat: What against: rows of `docs/security.md` ("threat 6; trap 2"), or a section of
-            `docs/design.md` ("design: Approvals").
+        threat: What against: rows of `docs/security.md` ("threat 6; trap 2") and sections of
+            `docs/design.md` ("design: Approvals"), with "; " between.
         file: Where the defence stands, from the root of the repository.
         find: Its text, which occurs once in the file.
         replace: What stands there when it is taken out.
