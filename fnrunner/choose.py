@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fnrunner.answers import DiskAnswers, MemoryAnswers
 from fnrunner.builtin.pool import Builtin
-from fnrunner.cached import Cached, DiskAnswers, MemoryAnswers
+from fnrunner.cached import Cached
 from fnrunner.contract.errors import (
     ClusterError,
     FunctionNotFoundError,
@@ -39,7 +40,7 @@ from fnrunner.slots import QueueSlots, RunSlots, most
 from fnrunner.wire import metrics
 
 if TYPE_CHECKING:
-    from fnrunner.images.registry import Access
+    from fnrunner.images.names import Access
     from fnrunner.images.runner import Images
 
 _log = logging.getLogger(__name__)
@@ -314,7 +315,7 @@ async def _make_images(
     stack: AsyncExitStack, settings: RunnerSettings, workers: Builtin
 ) -> Identified | None:
     """Return what runs images here; None where they cannot be, and pods are wanted as well."""
-    from fnrunner.images.store import StoreError  # what fetches images takes a while to read
+    from fnrunner.images.folders import StoreError  # what fetches images takes a while to read
 
     alone = "pod" in settings.form.runtimes
     try:
@@ -371,7 +372,7 @@ def images(settings: RunnerSettings, reader: Reader | None = None) -> "Images":
 
 
 def _access(settings: RunnerSettings) -> "Access":
-    from fnrunner.images.registry import Access, Site
+    from fnrunner.images.names import Access, Site
 
     form = settings.form.images
     sites = {

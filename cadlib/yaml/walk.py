@@ -1,5 +1,6 @@
 """One document and its wanted value, walked side by side; what differs becomes edits.
 
+Longer than 400 lines: `Editor` is one walk, whose methods call each other for each kind of node.
 Rules: see `cadlib.yaml.edit`. Every method here writes into a `Patch`; none reads the
 result, which `edit` does for the whole file.
 """

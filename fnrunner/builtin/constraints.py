@@ -1,5 +1,7 @@
 """Gatekeeper's templates and constraints, read from resources, and which resources one is for.
 
+Longer than 400 lines: reading `match` and obeying it have to be read side by side.
+
 Rules:
     - What cannot be used is an error that names the template or constraint: a policy that is
       passed over looks like a check that passed.

@@ -1,5 +1,7 @@
 """Schemas of custom resources, from the definitions in a package, compiled to plain functions.
 
+Longer than 400 lines: one compiler, with a small check for each keyword of a schema.
+
 Rules:
     - A version that is served counts; its schema is `openAPIV3Schema`, for all versions one in
       the older form (v1beta1).

@@ -1,5 +1,7 @@
 """One run in a sandbox, from the start of bubblewrap to the end of the last process.
 
+Longer than 400 lines: it is the order of one run, and each step needs what the ones before hold.
+
 Rules
 - bubblewrap builds the sandbox and waits; it is put under its limits, looked into, and only
   then let go. So there is no moment at which the program runs without them.

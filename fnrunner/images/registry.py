@@ -20,7 +20,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -30,11 +29,9 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 from urllib3 import BaseHTTPResponse
 
-from cadlib import images
 from fnrunner.contract.errors import (
     FunctionError,
     FunctionNotFoundError,
-    FunctionRefusedError,
     FunctionUnavailableError,
 )
 from fnrunner.contract.policy import HUB
@@ -43,10 +40,10 @@ from fnrunner.images import credentials, fetch
 from fnrunner.images.credentials import Credentials, CredentialsError
 from fnrunner.images.fetch import FetchError, TooLargeError, loopback
 from fnrunner.images.manifest import IMAGES, INDEXES, Descriptor
+from fnrunner.images.names import DIGEST, Access, Name, Site
+from fnrunner.images.tokens import TOKEN_SECONDS, parameters, read_token
 
 _HUB_SERVER: Final = "registry-1.docker.io"
-_LAST_PORT: Final = 65535
-_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _ACCEPT: Final = ", ".join((*INDEXES, *IMAGES))
 _LONGEST_MANIFEST: Final = 4 * MIB  # what the distribution specification has registries take
 _LONGEST_TOKEN: Final = 64 * 1024
@@ -57,96 +54,9 @@ _NEXT: Final = re.compile(r'<([^>]*)>\s*;\s*rel="?next"?')
 _TRIES: Final = 3
 _PAUSE: Final = 0.5  # seconds before the second try; twice that before the third
 _LONGEST_PAUSE: Final = 10.0  # seconds that a registry may ask us to wait
-_TOKEN_SECONDS: Final = 60.0  # how long a token lasts where nobody says
 _REDIRECTED: Final = frozenset({301, 302, 303, 307, 308})
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """How one registry, or a host that it redirects to, is reached. To name it is to trust it.
-
-    Attributes:
-        plain: It speaks HTTP without TLS.
-        ca: File with PEM certificates to trust besides the system's.
-    """
-
-    plain: bool = False
-    ca: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """How registries are reached.
-
-    Attributes:
-        sites: Hosts, with their port if they have one, that need something of their own.
-        credentials: File of docker's format; None for docker's own configuration.
-        private: Hosts at private addresses may be asked though they are not among `sites`.
-        seconds: Longest time to bring one image.
-        image_bytes: Largest image, as it is sent.
-    """
-
-    sites: Mapping[str, Site] = field(default_factory=dict)
-    credentials: Path | None = None
-    private: bool = False
-    seconds: float = 300.0
-    image_bytes: int = 1024 * MIB
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """The full name of an image, taken apart.
-
-    Attributes:
-        image: As it was asked for.
-        host: Of its registry, with its port if it has one; "docker.io" where none is named.
-        repository: Such as "team/set-labels".
-        tag: "" beside a digest: the digest counts.
-        digest: "sha256:…" or "".
-    """
-
-    image: str
-    host: str
-    repository: str
-    tag: str
-    digest: str
-
-    @classmethod
-    def read(cls, image: str) -> Self:
-        """Take a full name apart.
-
-        Raises:
-            FunctionNotFoundError: It is not well formed.
-            FunctionRefusedError: Its digest is not of SHA-256, or its registry has no such port.
-        """
-        if not images.is_image(image):
-            raise FunctionNotFoundError(image)
-        bare, _, digest = image.partition("@")
-        if digest and not _DIGEST.fullmatch(digest):
-            raise FunctionRefusedError(
-                image,
-                f"{digest.partition(':')[0]} is not how digests are checked here",
-                "Name it by sha256: and 64 digits 0-9 and a-f",
-            )
-        host, slash, rest = images.repository(bare).partition("/")
-        if not slash or not ("." in host or ":" in host or host == "localhost"):
-            host, rest = HUB, host + slash + rest
-        port = host.rpartition(":")[2]
-        if ":" in host and port.isdecimal() and not 0 < int(port) <= _LAST_PORT:
-            raise FunctionRefusedError(
-                image, f"there is no port {port}", f"Name one from 1 to {_LAST_PORT}"
-            )
-        if host in (HUB, f"index.{HUB}"):
-            host, rest = HUB, rest if "/" in rest else f"library/{rest}"
-        tag = "" if digest else images.base_name_and_tag(bare)[1] or "latest"
-        return cls(image, host, rest, tag, digest)
-
-    @property
-    def reference(self) -> str:
-        """What it is called within its repository."""
-        return self.digest or self.tag
 
 
 class Registries:
@@ -244,7 +154,7 @@ class Visit:
         answer = self._again(lambda: self._ask("HEAD", path, {200, 400, 405, 501}))
         answer.close()
         found = answer.headers.get("Docker-Content-Digest", "")
-        if answer.status == 200 and _DIGEST.fullmatch(found):
+        if answer.status == 200 and DIGEST.fullmatch(found):
             return found
         # Not every registry answers so; then what it sends says it.
         return f"sha256:{hashlib.sha256(self._manifest(path)).hexdigest()}"
@@ -417,13 +327,13 @@ class Visit:
 
     def _answered(self, challenges: list[str], found: Credentials) -> tuple[str, float]:
         if found.bearer:
-            return f"Bearer {found.bearer}", _TOKEN_SECONDS
+            return f"Bearer {found.bearer}", TOKEN_SECONDS
         for challenge in challenges:
             scheme, _, rest = challenge.strip().partition(" ")
             if scheme.lower() == "bearer":
-                return self._token(_parameters(rest), found)
+                return self._token(parameters(rest), found)
             if scheme.lower() == "basic" and found.basic:
-                return found.basic, _TOKEN_SECONDS
+                return found.basic, TOKEN_SECONDS
         return "", 0.0
 
     def _token(self, given: Mapping[str, str], found: Credentials) -> tuple[str, float]:
@@ -446,7 +356,7 @@ class Visit:
         if answer.status != 200:
             answer.close()
             raise self._refused(answer, "", urlsplit(realm).netloc)
-        return _read_token(self._text(answer, _LONGEST_TOKEN), realm)
+        return read_token(self._text(answer, _LONGEST_TOKEN), realm)
 
     def _refused(self, answer: BaseHTTPResponse, path: str, by: str = "") -> Exception:
         """Return the error for an answer that is not good."""
@@ -480,23 +390,3 @@ class _LaterError(FetchError):
         self.seconds = float(after) if re.fullmatch(r"[0-9]{1,6}", after) else _PAUSE * 2
         when = f"Try again in {self.seconds:g} seconds" if after else "Try again later"
         super().__init__(f"{host} answers {status}", when, passing=True)
-
-
-def _parameters(text: str) -> dict[str, str]:
-    """Return the parameters of a challenge: `realm="…",service="…"`."""
-    found = re.findall(r'([a-zA-Z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', text)
-    return {name.lower(): re.sub(r"\\(.)", r"\1", quoted) or bare for name, quoted, bare in found}
-
-
-def _read_token(data: bytes, realm: str) -> tuple[str, float]:
-    try:
-        answer = json.loads(data)
-        token = answer.get("token") or answer.get("access_token")
-        seconds = float(answer.get("expires_in") or _TOKEN_SECONDS)
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        token, seconds = None, 0.0
-    if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise FetchError(
-            f"{urlsplit(realm).netloc} sends no token that can be used", "Ask whoever runs it"
-        )
-    return f"Bearer {token}", min(max(seconds - 5.0, 0.0), 3600.0)  # not until the last second

@@ -28,10 +28,11 @@ from fnrunner.contract.errors import (
 from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB
 from fnrunner.images import manifest
+from fnrunner.images.folders import Known
 from fnrunner.images.manifest import Asked, Image, ManifestError
+from fnrunner.images.names import Name
 from fnrunner.images.once import Once, Stop
-from fnrunner.images.registry import Name, Registries, Visit
-from fnrunner.images.store import Known
+from fnrunner.images.registry import Registries, Visit
 
 T = TypeVar("T")
 

@@ -29,11 +29,13 @@ from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB, Granted, Outcome, within
 from fnrunner.fence.reader import Reader
 from fnrunner.fence.sandbox import Program, Sandbox
+from fnrunner.images.folders import About, StoreError
 from fnrunner.images.manifest import Descriptor, ManifestError
+from fnrunner.images.names import Access, Name
 from fnrunner.images.once import Once, Stop
-from fnrunner.images.registry import Access, Name, Registries, Visit
+from fnrunner.images.registry import Registries, Visit
 from fnrunner.images.resolve import Resolver, check_program, machine, read_asked, read_image
-from fnrunner.images.store import About, Lease, Store, StoreError
+from fnrunner.images.store import Lease, Store
 from fnrunner.images.unpack import LayerError, StoppedError, Tree, UnpackLimits
 
 _THREADS: Final = 8  # images that are brought at the same time

@@ -18,72 +18,44 @@ Rules
 """
 
 import fcntl
-import hashlib
 import json
 import logging
 import os
 import secrets
 import shutil
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from fnrunner.contract.run import MIB
+from fnrunner.images.folders import (
+    TOUCH,
+    About,
+    Known,
+    StoreError,
+    check_readable,
+    check_wanted,
+    locked,
+    make_folder,
+    mark,
+    name_key,
+    read_json,
+    seal,
+    size_bytes,
+    sole,
+    sync,
+    touch,
+)
 
 _log = logging.getLogger(__name__)
 
 _FORM: Final = 1  # of about.json; another number means another layout
 _POLL: Final = 0.02  # seconds between two looks at a lock that another process holds
 _MEANT: Final = 7 * 86_400.0  # seconds that a name is known for without its image
-_TOUCH: Final = 60.0  # seconds: an image used again sooner keeps its place in the order
-
-
-class StoreError(Exception):
-    """The folder cannot be used; an operator must change something."""
-
-    def __init__(self, folder: Path, problem: str, fix: str) -> None:
-        super().__init__(f"{folder}: {problem}. {fix}.")
-        self.problem = f"the folder of images {folder} {problem}"
-        self.fix = fix
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """Metadata of a stored image.
-
-    Attributes:
-        image: Digest of the image's own manifest, which an index may have led to.
-        argv: Its program and arguments.
-        environment: Its variables, "NAME=value", in order.
-        folder: Its working directory.
-        user: Who it wants to be.
-        size_bytes: What it takes on disk.
-    """
-
-    image: str
-    argv: tuple[str, ...]
-    environment: tuple[str, ...] = ()
-    folder: str = "/"
-    user: str = ""
-    size_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The digest that a name resolved to, and when.
-
-    Attributes:
-        digest: Of the manifest.
-        age: How long ago it was asked, in seconds; below zero if the clock was set back.
-    """
-
-    digest: str
-    age: float
 
 
 class Lease:
@@ -147,7 +119,7 @@ class Store:
                 folder, f"cannot be written: {error.strerror}", "Choose another folder"
             ) from error
         if os.geteuid() == 0:  # the sandbox then becomes another user, who reads what is here
-            _check_readable(folder)
+            check_readable(folder)
 
     def looked_at(self, digest: str) -> bool:
         """Tell whether an image was looked at before, so that `lease` takes no time."""
@@ -168,19 +140,19 @@ class Store:
             lock = self._open_lock(digest)
         except StoreError:  # `add` tells
             return None
-        if not _locked(lock, fcntl.LOCK_SH):
+        if not locked(lock, fcntl.LOCK_SH):
             os.close(lock)  # somebody brings it, or removes it
             return None
         about = self._about(entry, digest)
-        if about is None or (repository and not (entry / "from" / _key(repository)).exists()):
+        if about is None or (repository and not (entry / "from" / name_key(repository)).exists()):
             os.close(lock)
             return None
-        _touch(entry / "used", self._clock())
+        touch(entry / "used", self._clock())
         return Lease(entry / "root", about, lock)
 
     def had(self, digest: str, repository: str) -> bool:
         """Tell whether an image that is here was brought from a repository, by its full name."""
-        return (self._entry(digest) / "from" / _key(repository)).exists()
+        return (self._entry(digest) / "from" / name_key(repository)).exists()
 
     def add(self, digest: str, repository: str, make: Make, cancelled: Callable[[], bool]) -> Lease:
         """Return an image, made where it is not here; only one of all processes makes it.
@@ -204,8 +176,8 @@ class Store:
                     about = self._held(entry, digest, lock)
                     if about is None:
                         about = self._got(entry, digest, lock, make, cancelled)
-            _mark(entry / "from" / _key(repository), repository)
-            _touch(entry / "used", self._clock())
+            mark(entry / "from" / name_key(repository), repository)
+            touch(entry / "used", self._clock())
         except OSError as error:
             os.close(lock)
             if isinstance(error, InterruptedError):
@@ -222,7 +194,7 @@ class Store:
 
     def _held(self, entry: Path, digest: str, lock: int) -> About | None:
         """Return an image that is whole, held shared; None, and nothing held, where it is not."""
-        if not _locked(lock, fcntl.LOCK_SH):
+        if not locked(lock, fcntl.LOCK_SH):
             return None
         about = self._about(entry, digest)
         if about is None:
@@ -237,10 +209,10 @@ class Store:
 
         Another repository may bring the same image meanwhile: this one may never end.
         """
-        lock = self._open_lock(f"{digest}-{_key(repository)}")
+        lock = self._open_lock(f"{digest}-{name_key(repository)}")
         try:
-            while not _locked(lock, fcntl.LOCK_EX):
-                _check(cancelled)
+            while not locked(lock, fcntl.LOCK_EX):
+                check_wanted(cancelled)
                 time.sleep(_POLL)
             yield
         finally:
@@ -256,8 +228,8 @@ class Store:
                 about = self._held(entry, digest, lock)
                 if about is not None:
                     return about
-                _check(cancelled)
-                if made and _locked(lock, fcntl.LOCK_EX):
+                check_wanted(cancelled)
+                if made and locked(lock, fcntl.LOCK_EX):
                     if self._about(entry, digest) is None:
                         self._moved(aside, entry, digest)
                         made = False
@@ -269,7 +241,7 @@ class Store:
 
     def known(self, image: str) -> Known | None:
         """Return what a name meant when it was last asked for, or None."""
-        found = _json(self._folder / "tags" / f"{_key(image)}.json")
+        found = read_json(self._folder / "tags" / f"{name_key(image)}.json")
         digest, when = found.get("digest"), found.get("when")
         if found.get("image") != image or not isinstance(digest, str):
             return None
@@ -277,7 +249,7 @@ class Store:
 
     def remember(self, image: str, digest: str) -> None:
         """Keep what a name means now; where that cannot be written it is asked again."""
-        path = self._folder / "tags" / f"{_key(image)}.json"
+        path = self._folder / "tags" / f"{name_key(image)}.json"
         try:
             self._ready()
             self._write(path, {"image": image, "digest": digest, "when": self._clock()})
@@ -287,7 +259,7 @@ class Store:
     def trim(self) -> None:
         """Remove images beyond the size, those used longest ago first, and leavings."""
         self._sweep()
-        entries = [(used, entry, _size(entry)) for used, entry in self._entries()]
+        entries = [(used, entry, size_bytes(entry)) for used, entry in self._entries()]
         held = sum(size for _, _, size in entries)
         for _, entry, size in sorted(entries):
             if held <= self._size:
@@ -299,7 +271,7 @@ class Store:
         """Remove an image, unless it is held; return whether it is gone."""
         lock = self._open_lock(digest)
         try:
-            if not _locked(lock, fcntl.LOCK_EX):
+            if not locked(lock, fcntl.LOCK_EX):
                 return False
             entry = self._entry(digest)
             if entry.exists():
@@ -318,7 +290,7 @@ class Store:
         about = make(new / "root")
         self._write(
             new / "about.json",
-            {"form": _FORM, "digest": digest, "seal": _seal(new / "root"), **asdict(about)},
+            {"form": _FORM, "digest": digest, "seal": seal(new / "root"), **asdict(about)},
         )
         return True
 
@@ -327,16 +299,16 @@ class Store:
         if entry.exists():
             os.rename(entry, aside / "old")
         os.rename(aside / "new", entry)
-        _sync(entry.parent)
+        sync(entry.parent)
         self._seen.add(digest)
 
     def _about(self, entry: Path, digest: str) -> About | None:
         """Return what is kept about an image that is whole, or None."""
-        found = _json(entry / "about.json")
+        found = read_json(entry / "about.json")
         if found.get("form") != _FORM or found.get("digest") != digest:
             return None
         if digest not in self._seen or not (entry / "root").is_dir():
-            if _seal(entry / "root") != found.get("seal"):
+            if seal(entry / "root") != found.get("seal"):
                 _log.warning("%s is not as it was unpacked: it is brought again", entry)
                 return None
             self._seen.add(digest)
@@ -373,7 +345,7 @@ class Store:
     def _ready(self) -> None:
         """Make the folders that are not there: whoever wants room may empty a cache at any time."""
         for name in ("sha256", "tags", "locks", "aside"):
-            _make_folder(self._folder / name)
+            make_folder(self._folder / name)
 
     def _unusable(self, error: OSError) -> StoreError:
         problem = f"cannot be written: {error.strerror or error}"
@@ -383,7 +355,7 @@ class Store:
     def _aside(self) -> Iterator[Path]:
         """Give a folder that is removed at the end, by somebody else if we are killed."""
         path = self._folder / "aside" / secrets.token_hex(8)
-        lock = _sole(path.with_suffix(".lock"))
+        lock = sole(path.with_suffix(".lock"))
         try:
             path.mkdir(0o755)
             yield path
@@ -397,18 +369,18 @@ class Store:
         for each in (self._folder / "tags").iterdir():
             with suppress(FileNotFoundError):  # another process tidies, too
                 old = self._clock() - each.stat().st_mtime > _MEANT
-                if old and not self._entry(str(_json(each).get("digest", ":none"))).exists():
+                if old and not self._entry(str(read_json(each).get("digest", ":none"))).exists():
                     each.unlink()
         for each in (self._folder / "aside").glob("*.json"):
             with suppress(FileNotFoundError):  # its writer has moved it to its place
-                if time.time() - each.stat().st_mtime > _TOUCH:  # written within a moment
+                if time.time() - each.stat().st_mtime > TOUCH:  # written within a moment
                     each.unlink()
         for each in (self._folder / "aside").glob("*.lock"):
             try:
                 lock = os.open(each, os.O_RDWR | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
-            if _locked(lock, fcntl.LOCK_EX):
+            if locked(lock, fcntl.LOCK_EX):
                 shutil.rmtree(each.with_suffix(""), ignore_errors=True)
                 each.unlink(missing_ok=True)
             os.close(lock)
@@ -424,114 +396,3 @@ class Store:
             os.replace(aside, path)
         finally:
             aside.unlink(missing_ok=True)
-
-
-def _size(entry: Path) -> int:
-    size = _json(entry / "about.json").get("size_bytes")
-    return size if isinstance(size, int) else 0
-
-
-def _seal(root: Path) -> str:
-    """Return a digest over what files there are, and their kinds, sizes, times and links."""
-    digest = hashlib.sha256()
-    if not root.is_dir():
-        return ""
-    left = [os.fspath(root)]
-    while left:
-        folder = left.pop()
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
-                found = entry.stat(follow_symlinks=False)
-                line = [os.path.relpath(entry.path, root), stat.S_IFMT(found.st_mode)]
-                if entry.is_symlink():
-                    line.append(os.readlink(entry.path))
-                elif entry.is_dir(follow_symlinks=False):
-                    left.append(entry.path)
-                else:
-                    line += [found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode)]
-                digest.update(json.dumps(line).encode())
-    return digest.hexdigest()
-
-
-def _make_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, open for all to read."""
-    missing = []
-    each = folder
-    while not each.exists():
-        missing.append(each)
-        each = each.parent
-    for each in reversed(missing):
-        try:
-            each.mkdir(0o755)
-            each.chmod(0o755)
-        except FileExistsError:
-            continue
-
-
-def _check_readable(folder: Path) -> None:
-    real = folder.resolve()
-    for each in (real, *real.parents):
-        if not each.stat().st_mode & stat.S_IXOTH:
-            raise StoreError(
-                folder,
-                f"lies in {each}, which others may not enter: root's sandbox is another user",
-                "Choose a folder that all may enter, such as /var/cache/porchbot/images",
-            )
-
-
-def _check(cancelled: Callable[[], bool]) -> None:
-    if cancelled():
-        raise InterruptedError
-
-
-def _locked(lock: int, kind: int) -> bool:
-    try:
-        fcntl.flock(lock, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _sole(path: Path) -> int:
-    """Return a new lock, held alone; one that is swept away before it is held is made again."""
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with suppress(FileNotFoundError):
-            if path.stat().st_ino == os.fstat(lock).st_ino:
-                return lock
-        os.close(lock)
-
-
-def _touch(path: Path, now: float) -> None:
-    try:
-        if abs(now - path.stat().st_mtime) < _TOUCH:
-            return
-    except FileNotFoundError:
-        path.touch()
-    os.utime(path, (now, now))
-
-
-def _mark(path: Path, text: str) -> None:
-    if not path.exists():
-        path.write_text(text)
-
-
-def _key(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

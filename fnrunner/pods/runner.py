@@ -33,7 +33,8 @@ from fnrunner.contract.errors import (
 from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import Limits, Outcome, within
 from fnrunner.images.manifest import Asked
-from fnrunner.images.registry import Access, Name, Registries
+from fnrunner.images.names import Access, Name
+from fnrunner.images.registry import Registries
 from fnrunner.images.resolve import Resolver
 from fnrunner.pods import group as groups
 from fnrunner.pods.cluster import Cluster as Connected

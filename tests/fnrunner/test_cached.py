@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fnrunner.cached import Cached, DiskAnswers, MemoryAnswers
+from fnrunner.answers import DiskAnswers, MemoryAnswers
+from fnrunner.cached import Cached
 from fnrunner.contract.errors import (
     FunctionNotFoundError,
     FunctionTimeoutError,

@@ -18,7 +18,7 @@ from cadlib.render.calls import Call, CallOutcome
 from fnrunner import choose, settings
 from fnrunner.contract.errors import CertificateError, FunctionError
 from fnrunner.contract.run import MIB, Bounds, Granted, Limits, Runner
-from fnrunner.images.store import StoreError
+from fnrunner.images.folders import StoreError
 from fnrunner.settings import RunnerSettings
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls

@@ -1,5 +1,7 @@
 """The catalog's `apply-replacements`: copies a field of one resource into fields of others.
 
+Longer than 400 lines: a function of the catalog is one module; a quarter reads its configuration.
+
 Rules:
     - Exactly one resource may be the source. Its group, version, kind, name and namespace are
       compared as they are ("default" where it names no namespace, whatever its kind); those

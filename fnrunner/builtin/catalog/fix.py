@@ -1,5 +1,7 @@
 """The catalog's `fix`: brings packages of kpt before 1.0 to today's form.
 
+Longer than 400 lines: a function of the catalog is one module, and this one knows two old forms.
+
 Rules:
     - A Kptfile of v1alpha1 has its fields moved to where v1 has them: packageMetadata to info,
       upstream to upstream and upstreamLock, setters in openAPI to an apply-setters function with

@@ -168,7 +168,7 @@ async def test_a_worker_that_goes_round_without_memory_is_ended(
 ) -> None:
     """Short-cut: wait for the worker to notice: Python 3.11 may look for a handler for ever."""
     (tmp_path / "sitecustomize.py").write_text(
-        "from fnrunner.builtin.memory import Memory\n"
+        "from fnrunner.builtin.memory import ItemCache\n"
         "def decode(*_):\n"
         "    held = []\n"
         "    while True:\n"
@@ -176,7 +176,7 @@ async def test_a_worker_that_goes_round_without_memory_is_ended(
         "            held.append(bytes(100_000))\n"
         "        except MemoryError:\n"
         "            continue\n"
-        "Memory.decode = decode\n"
+        "ItemCache.decode = decode\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     async with pool(memory_bytes=128 * MIB) as runner:

@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from cadlib.stream import resourcelist
-from fnrunner.cached import Cached, MemoryAnswers
+from fnrunner.answers import MemoryAnswers
+from fnrunner.cached import Cached
 from fnrunner.contract.errors import (
     FunctionFailedError,
     FunctionNotFoundError,
@@ -32,7 +33,8 @@ from fnrunner.contract.errors import (
 from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB, Bounds, Granted
 from fnrunner.fence.sandbox import Sandbox
-from fnrunner.images.registry import Access, Registries
+from fnrunner.images.names import Access
+from fnrunner.images.registry import Registries
 from fnrunner.images.runner import Images, ImageSettings, images, usual_folder
 from fnrunner.images.store import Store
 from fnrunner.images.unpack import UnpackLimits
@@ -650,9 +652,10 @@ async def test_two_processes_bring_it_once(hub: Registry, made: Made) -> None:
     hub.push("t/two:v1", shell("cat"))
     script = (
         "import asyncio, sys; from pathlib import Path; from fnrunner.images.runner import *;"
-        "from fnrunner.contract.policy import Policy; from fnrunner.images.registry import Access;"
-        "runner = images(Settings(folder=Path(sys.argv[1]), access=Access(private=True)),"
-        " Policy());"
+        "from fnrunner.contract.policy import RunnerPolicy;"
+        "from fnrunner.images.names import Access;"
+        "runner = images(ImageSettings(folder=Path(sys.argv[1]), access=Access(private=True)),"
+        " RunnerPolicy());"
         "print(asyncio.run(runner.run(sys.argv[2], sys.argv[3].encode())).digest);"
         "runner.close()"
     )

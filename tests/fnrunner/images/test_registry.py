@@ -31,7 +31,8 @@ from fnrunner.contract.errors import (
 from fnrunner.images import credentials, fetch
 from fnrunner.images.credentials import Credentials, CredentialsError
 from fnrunner.images.manifest import Descriptor, ManifestError, asked, choose, machine, read
-from fnrunner.images.registry import Access, Name, Registries, Site
+from fnrunner.images.names import Access, Name, Site
+from fnrunner.images.registry import Registries
 from tests.fnrunner.registry import (
     ARCHITECTURE,
     HTPASSWD,

@@ -15,9 +15,9 @@ from fnrunner.contract.errors import (
     FunctionUnavailableError,
 )
 from fnrunner.contract.policy import RunnerPolicy
+from fnrunner.images.folders import Known
 from fnrunner.images.registry import Registries
 from fnrunner.images.resolve import Resolver
-from fnrunner.images.store import Known
 from tests.fnrunner.images.test_registry import Liar, access, lying, say
 
 OLD = f"sha256:{'a' * 64}"

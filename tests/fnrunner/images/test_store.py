@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from fnrunner.images.store import About, Known, Store, StoreError
+from fnrunner.images.folders import About, Known, StoreError
+from fnrunner.images.store import Store
 from tests.fnrunner.sandboxes import open_folder
 
 A, B, C = (f"sha256:{letter * 64}" for letter in "abc")
@@ -255,7 +256,8 @@ def test_a_folder_that_cannot_be_made_again_is_told(folder: Path) -> None:
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from fnrunner.images.store import About, Store
+from fnrunner.images.folders import About
+from fnrunner.images.store import Store
 
 def make(root):
     (root / "half").write_text("half")

@@ -24,7 +24,7 @@ from fnrunner.contract.errors import (
     FunctionUnavailableError,
 )
 from fnrunner.contract.run import MIB, Bounds, Granted, Outcome
-from fnrunner.images.registry import Access
+from fnrunner.images.names import Access
 from fnrunner.pods import runner as pods
 from fnrunner.pods.manifest import DIGEST, INSTANCE, NETWORK, SPEC
 from fnrunner.pods.runner import Pods
