@@ -7,15 +7,13 @@ proposal with one approver).
 """
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import monotonic
 
 from bot import metrics, required
-from bot.forge import Conversation, Forge, PullRequest, Repository, RequiredCheck
+from bot.forge import Forge, PullRequest, Repository, RequiredCheck
 from bot.git import Snapshot
 from bot.git_refs import Scope
 from bot.keys import ProposalKey
@@ -24,21 +22,19 @@ from bot.look_git import Ground, Read, Reader
 from bot.look_near import Near
 from bot.look_people import People
 from bot.look_tags import Tags
+from bot.look_told import Stand, Talk, Told, mark, missed
 from bot.mirror import Mirror
 from bot.patience import Patience
 from bot.render import Judge
 from bot.store import TAGS, Adoption, Store
 from lifecycle import answers, commands, memory, records
-from lifecycle.events import Log
 from lifecycle.facts import (
     CheckRun,
     Comment,
     Facts,
     Proposal,
     PushRefusal,
-    Required,
     Verdict,
-    Written,
     rules_digest,
 )
 from lifecycle.names import Sha
@@ -78,68 +74,6 @@ class Looked:
     late: frozenset[int]
     news: frozenset[ProposalKey] = frozenset()
     again: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Talk:
-    """What the forge says about one pull request, and what the database remembers of it.
-
-    Attributes:
-        said: As the forge tells it.
-        comments: Of these, with records and visible text apart.
-        required: Names of checks that the base requires.
-        queued: It is in line for publishing.
-        kept: Events.
-        written: Comments that we wrote.
-    """
-
-    said: Conversation
-    comments: tuple[Comment, ...]
-    required: tuple[RequiredCheck, ...]
-    queued: bool
-    kept: Log
-    written: Mapping[int, Written]
-
-    @property
-    def missing(self) -> tuple[int, ...]:
-        """Comments that we wrote and the forge does not show."""
-        return tuple(sorted(self.written.keys() - {c.id for c in self.comments}))
-
-
-@dataclass(frozen=True, slots=True)
-class _Stand:
-    """What the forge asks of one pull request beside our own gates.
-
-    Attributes:
-        required: The required checks of others.
-        refusal: Why it refused to merge; "" when it did not, or may be asked again.
-        ended: Digest of what others have reported; None when nobody asked for all of it.
-    """
-
-    required: tuple[Required, ...] = ()
-    refusal: str = ""
-    ended: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What the forge says about one head branch.
-
-    Attributes:
-        pulls: All its pull requests.
-        talks: Those that may want something, oldest first, each with its conversation.
-        shown: Head of the first open one; None when none is open.
-        checks: Check runs at `shown`.
-        statuses: Commit statuses at `shown`; None when nobody asked for them yet.
-        rerun: Somebody pressed Re-run.
-    """
-
-    pulls: tuple[PullRequest, ...]
-    talks: tuple[tuple[PullRequest, _Talk], ...]
-    shown: Sha | None
-    checks: tuple[CheckRun, ...]
-    statuses: Mapping[str, str] | None
-    rerun: bool
 
 
 def of_head(pulls: Iterable[PullRequest], head: Head) -> tuple[PullRequest, ...]:
@@ -253,7 +187,7 @@ class Looker:
         return tuple(found), frozenset(news)
 
     async def _share(
-        self, head: Head, told: "_Told", adoption: Adoption, *, publishing: bool, since: float
+        self, head: Head, told: Told, adoption: Adoption, *, publishing: bool, since: float
     ) -> tuple[tuple[Facts, ...], frozenset[ProposalKey]]:
         """Open proposals of other head branches at the same commit, and whom that is news for.
 
@@ -295,7 +229,7 @@ class Looker:
 
     async def _ask(
         self, head: Head, numbers: frozenset[int], *, rerun: bool, publishing: bool
-    ) -> "_Told":
+    ) -> Told:
         """What the forge says, while git fetches; nothing here waits for git."""
         with metrics.STEP_SECONDS.labels("ask").time():
             pulls = await self._pulls(head, numbers)
@@ -307,9 +241,9 @@ class Looker:
                 asyncio.gather(*(self._talk(pull) for pull in relevant)),
             )
         talked = tuple(zip(relevant, talks, strict=True))
-        return _Told(pulls, talked, shown, checks, statuses, rerun)
+        return Told(pulls, talked, shown, checks, statuses, rerun)
 
-    async def _talk(self, pull: PullRequest) -> "_Talk":
+    async def _talk(self, pull: PullRequest) -> Talk:
         """The conversation about one pull request, and what its base asks for."""
         said, required, queued, (kept, written) = await asyncio.gather(
             self.forge.conversation(pull.node),
@@ -318,7 +252,7 @@ class Looker:
             self.store.remembered(self.repository.id, pull.number),
         )
         comments = await asyncio.to_thread(self._read_comments, said.comments)
-        return _Talk(said, comments, required, queued, kept, written)
+        return Talk(said, comments, required, queued, kept, written)
 
     async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
         """Pull requests of the branch; what comes back is checked (trap 2)."""
@@ -354,13 +288,13 @@ class Looker:
         reader: Reader,
         head: Head,
         adoption: Adoption,
-        told: "_Told",
+        told: Told,
         since: float,
     ) -> Looked:
         same = head.repository == self.repository.id
         ref = f"refs/heads/{head.ref}"
         tip = await asyncio.to_thread(reader.git.ref, ref) if same else None
-        waits = [self._patience.wait(each[0].number, _missed(*each)) for each in told.talks]
+        waits = [self._patience.wait(each[0].number, missed(*each)) for each in told.talks]
         shown = told.shown or tip or next((p.head for p, _ in told.talks), None)
         late = shown if told.talks and told.shown is None else None
         checks, refused, rendered_by_us, proposals = await asyncio.gather(
@@ -383,7 +317,7 @@ class Looker:
             default_ref=self.repository.default_branch,
             proposals=tuple(p for p, _ in found),
             checks={run.name: run for run in (*checks, *told.checks) if run.ours},
-            abandoned=_abandoned(told.pulls),
+            abandoned=told.abandoned,
             rerun=told.rerun,
             rendered_by_us=rendered_by_us,
             push_refused=refused,
@@ -446,8 +380,8 @@ class Looker:
         self,
         reader: Reader,
         pull: PullRequest,
-        talk: "_Talk",
-        told: "_Told",
+        talk: Talk,
+        told: Told,
         adoption: Adoption,
         since: float,
     ) -> "tuple[Proposal, str | None] | Late | None":
@@ -497,7 +431,7 @@ class Looker:
             assigned=pull.assigned,
             effect=read.effect,
             doubt=ground.doubt,
-            head_mark=_mark(talk.said) if talk.said.head == pull.head else "",
+            head_mark=mark(talk.said) if talk.said.head == pull.head else "",
             base_at=talk.said.base_at,
             base_told=talk.said.changes is not None,
             opened_at=talk.said.opened_at,
@@ -536,9 +470,7 @@ class Looker:
         rules = await self._bases.rules_told(reader, pull, ground, since)
         return replace(p, rules_at=rules.at, rules_told=rules.told)
 
-    async def _stands(
-        self, pull: PullRequest, talk: "_Talk", ground: Ground, told: "_Told"
-    ) -> "_Stand":
+    async def _stands(self, pull: PullRequest, talk: Talk, ground: Ground, told: Told) -> Stand:
         """How the required checks of others stand, and why the forge refused to merge.
 
         A refusal holds while nothing of others has ended at the head since it was asked: a rule
@@ -547,9 +479,9 @@ class Looker:
         me, number = self.repository.id, pull.number
         if ground.merge is not None:
             tags = await self.store.refusal(me, number, ground.merge, TAGS)
-            return _Stand(refusal=tags.reason if tags else "")
+            return Stand(refusal=tags.reason if tags else "")
         if pull.state != "open":
-            return _Stand()
+            return Stand()
         others = required.of_others(talk.required, self._app_id)
         refusal = await self.store.refusal(me, number, pull.head, ground.base or "")
         statuses = told.statuses
@@ -557,10 +489,10 @@ class Looker:
             statuses = await self.forge.statuses(pull.head)
         stand = required.stand(others, told.checks, statuses or {})
         if statuses is None:
-            return _Stand(stand)
+            return Stand(stand)
         ended = required.ended(told.checks, statuses)
         stands = refusal is not None and refusal.ended == ended
-        return _Stand(stand, refusal.reason if refusal and stands else "", ended)
+        return Stand(stand, refusal.reason if refusal and stands else "", ended)
 
     async def _need(self, git: Snapshot, pull: PullRequest) -> None:
         """The head of a fork, or of a branch that is gone, is fetched by its number."""
@@ -623,31 +555,3 @@ class Looker:
             )
         )
         return tuple(verdicts)
-
-
-def _state(run: CheckRun) -> str:
-    """How a check run of others counts: neutral and skipped pass, as on the forge."""
-    if run.status != "completed":
-        return "pending"
-    return "success" if run.conclusion in {"success", "neutral", "skipped"} else "failure"
-
-
-def _missed(pull: PullRequest, talk: _Talk) -> list[str]:
-    """What the forge should show and does not: what we wrote, and one head wherever it is asked."""
-    missed = [f"comment {number}" for number in talk.missing]
-    if pull.state == "open" and talk.said.head != pull.head:
-        missed.append(f"head {pull.head}")
-    return missed
-
-
-def _mark(said: Conversation) -> str:
-    """Digest of the changes of the head branch that the forge tells of; "" when it does not."""
-    if said.changes is None:
-        return ""
-    told = [[change.at.isoformat(), change.after] for change in said.changes]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
-
-
-def _abandoned(pulls: Sequence[PullRequest]) -> bool:
-    newest = max(pulls, key=lambda p: p.number, default=None)
-    return newest is not None and newest.state != "open" and not newest.merged
