@@ -92,8 +92,9 @@ class Bases:
     ) -> RulesTold:
         """Since when the rules that judge a proposal are what they are.
 
-        One request for what was said and is bound to nothing yet, kept while the rules' commit is
-        the same: a look that changes nothing asks nobody.
+        The default branch's rules judge proposals to other branches as well. One request a branch
+        for what was said and is bound to nothing yet, kept while the rules' commit is the same: a
+        look that changes nothing asks nobody.
 
         Args:
             git: What git says.
@@ -101,21 +102,35 @@ class Bases:
             ground: What it stands on.
             since: When the oldest of what was said was said.
         """
-        key = (pull.base_ref, ground.rules, since)
+        settled = ground.merge is not None and ground.doubt is None
+        until = pull.merged_at if settled else None
+        found = await self._told(git, pull.base_ref, ground.rules, since, until)
+        default = git.default_branch
+        tip = git.git.ref(f"refs/heads/{default}")
+        if pull.base_ref == default or tip is None or not found.told:
+            return found
+        above = await self._told(git, default, tip, since, None)
+        at = max((each.at for each in (found, above) if each.at is not None), default=None)
+        return RulesTold(at, above.told)
+
+    async def _told(
+        self, git: Reader, branch: str, rules: Sha, since: datetime, until: datetime | None
+    ) -> RulesTold:
+        """Since when the rules on one branch are what they are, or were at a merge into it."""
+        key = (branch, rules, since)
         if key in self._rules:
             return self._rules[key]
         try:
-            moves = await self._forge.base_moves(pull.base_ref, since)
+            moves = await self._forge.base_moves(branch, since)
         except ForgeMissingError:
             return RulesTold(told=False)  # an older forge without this log
-        if ground.merge is not None and ground.doubt is None and pull.merged_at is not None:
-            until = pull.merged_at
+        if until is not None:
             moves = tuple(move for move in moves if move.at <= until)
         else:
-            moves = _until(moves, ground.rules)
-            if not await asyncio.to_thread(_complete, git, moves, ground.rules):
+            moves = _until(moves, rules)
+            if not await asyncio.to_thread(_complete, git, moves, rules):
                 return RulesTold(told=False)
-        found = await asyncio.to_thread(_changed_at, git, moves, ground.rules, since)
+        found = await asyncio.to_thread(_changed_at, git, moves, rules, since)
         self._rules[key] = found
         return found
 

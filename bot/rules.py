@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bot import config
 from bot.config import CONFIG, LEDGER
 from cadlib.findings import Finding, Severity
-from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.policy import BrokenPolicy, Policy, united
 
 Blob = Callable[[str, str], bytes | BrokenPolicy | None]
 """Gives a regular file by commit and path; None where there is nothing, and what is wrong where
@@ -21,7 +21,7 @@ class Rules:
     """The rules of a base branch.
 
     Attributes:
-        policy: Its configuration.
+        policy: Its configuration, united with that of the default branch.
         ledger: Package to the revisions whose numbers stay used without a tag.
         published: Packages are published from this branch.
         branches: Other branches that they are published from, beside the default branch.
@@ -36,8 +36,9 @@ class Rules:
 def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> Rules:
     """Read the rules of a base branch.
 
-    The default branch alone says from which other branches packages are published: anybody with
-    write access can make a branch whose own rules ask for no approval.
+    The default branch says from which other branches packages are published, and its rules hold
+    there as well: anybody with write access can make a branch that is not there yet, or not any
+    more, and the file on it can only ask for more (ADR 19).
 
     Args:
         blob: Reads files.
@@ -49,6 +50,8 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> Rules:
     above = None if default is None else _policy(blob, default)
     if isinstance(above, BrokenPolicy):
         policy = above
+    elif above is not None and isinstance(policy, Policy):
+        policy = united(above, policy)
     ledger = _ledger(blob, at)
     if isinstance(ledger, BrokenPolicy):
         # Without the ledger the next number cannot be told: nothing is published.

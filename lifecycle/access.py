@@ -5,9 +5,10 @@ says about its sender (docs/design.md, "Who may do what"). Refusals are values; 
 `messages`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -103,27 +104,63 @@ class RoleSource:
 
 @dataclass(frozen=True, slots=True)
 class UserSource:
-    """One person; written `user:octocat` in the configuration."""
+    """One person; written `user:octocat` in the configuration.
+
+    Attributes:
+        login: Of the person.
+        role: What the person must have as well: more than reading only where two configurations
+            are united.
+    """
 
     login: str
+    role: Role = Role.READ
 
     def __str__(self) -> str:
-        return f"the login `{self.login}`"
+        more = f" with {self.role} access" if self.role > Role.READ else ""
+        return f"the login `{self.login}`{more}"
 
     @property
     def spelling(self) -> str:
         """As the configuration spells it; in lower case, since forges ignore case in logins."""
-        return f"user:{self.login.lower()}"
+        more = f" role:{self.role}" if self.role > Role.READ else ""
+        return f"user:{self.login.lower()}{more}"
 
     def covers(self, login: str, role: Role) -> bool:
         """Whether this person is meant: the same login, and still somebody who can read here.
 
         Forges do not tell logins apart by case.
         """
-        return login.lower() == self.login.lower() and role >= Role.READ
+        return login.lower() == self.login.lower() and role >= self.role
 
 
 Source = RoleSource | UserSource
+
+
+def in_both(some: Iterable[Source], others: Iterable[Source]) -> tuple[Source, ...]:
+    """Whom two lists of sources have in common; empty for nobody."""
+    pairs = [_common(one, other) for one, other in product(some, others)]
+    found = {source.spelling: source for source in pairs if source is not None}
+    return tuple(
+        source
+        for key, source in found.items()
+        if not any(_holds(other, source) for name, other in found.items() if name != key)
+    )
+
+
+def _common(one: Source, other: Source) -> Source | None:
+    role = max(one.role, other.role)
+    people = [source.login for source in (one, other) if isinstance(source, UserSource)]
+    if len({login.lower() for login in people}) > 1:
+        return None
+    return UserSource(people[0], role) if people else RoleSource(role)
+
+
+def _holds(one: Source, other: Source) -> bool:
+    """Whether a source means everybody whom another one means."""
+    if isinstance(one, UserSource):
+        same = isinstance(other, UserSource) and one.login.lower() == other.login.lower()
+        return same and one.role <= other.role
+    return one.role <= other.role
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +208,9 @@ class _Rule:
 
 
 _AUTHOR = "being the author"
+
+NOBODY = "a rule of `access` that names somebody, here and on the default branch"
+"""What it takes where two configurations name nobody in common."""
 
 _RULES: Mapping[Action, _Rule | None] = {
     Action.PROPOSE: _Rule(Role.WRITE, author=_AUTHOR),
@@ -239,4 +279,4 @@ def who(action: Action, policy: "Policy | None" = None) -> str:
         return f"{rule.author}, or {rule.role} access" if rule.author else f"{rule.role} access"
     if policy is None:
         return "whoever `access.approve` names: unless it says otherwise, write access, no author"
-    return " or ".join(sorted(str(source) for source in policy.approve.sources))
+    return " or ".join(sorted(str(source) for source in policy.approve.sources)) or NOBODY

@@ -271,7 +271,7 @@ def rules_wanted(standing: "Standing", *, authors_known: bool) -> str:
 def approvals_who(policy: Policy, authors: Iterable[str]) -> str:
     """Who may approve."""
     may = " or ".join(sorted(str(source) for source in policy.approve.sources))
-    text = f"somebody with {may}"
+    text = f"somebody with {may}" if may else access.NOBODY
     but = sorted(authors)
     if but and not policy.approve.self_allowed:
         text += f", not {people(but)} (who wrote it)"

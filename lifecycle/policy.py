@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from cadlib.errors import Place
-from lifecycle.access import Role, RoleSource, Source
+from lifecycle.access import Role, RoleSource, Source, in_both
 
 
 class RenderMode(StrEnum):
@@ -151,6 +151,43 @@ def configuring(policy: "Policy | BrokenPolicy") -> Policy:
         return Policy(approve=ApproveRule(1, (RoleSource(Role.ADMIN),)))
     rule = policy.configure or policy.approve
     return replace(policy, approve=ApproveRule(max(1, rule.require), rule.sources))
+
+
+def united(above: Policy, own: Policy) -> Policy:
+    """What judges another branch than the default one: both configurations, so the stricter.
+
+    Whoever makes a branch writes the file there, so that it can add to what the default branch
+    asks for and take nothing away (ADR 19). Where packages live is the default branch's word.
+
+    Args:
+        above: The configuration of the default branch.
+        own: The configuration of the branch itself.
+    """
+    configures = above.configure or own.configure
+    return replace(
+        own,
+        roots=above.roots,
+        mutators=_with(above.mutators, own.mutators),
+        validators=_with(above.validators, own.validators),
+        approve=_stricter(above.approve, own.approve),
+        configure=(
+            _stricter(configuring(above).approve, configuring(own).approve) if configures else None
+        ),
+    )
+
+
+def _with(
+    functions: tuple[GuardrailFunction, ...], more: tuple[GuardrailFunction, ...]
+) -> tuple[GuardrailFunction, ...]:
+    return (*functions, *(function for function in more if function not in functions))
+
+
+def _stricter(one: ApproveRule, other: ApproveRule) -> ApproveRule:
+    return ApproveRule(
+        max(one.require, other.require),
+        in_both(one.sources, other.sources),
+        one.self_allowed and other.self_allowed,
+    )
 
 
 @dataclass(frozen=True, slots=True)
