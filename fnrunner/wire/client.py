@@ -34,6 +34,7 @@ _DETAILS: Final = 1024 * 1024  # bytes of results that a failed function may lea
 _GRACE: Final = 1.0  # seconds that the runner has to say itself that time is up
 _FIRST_PAUSE: Final = 0.05  # seconds between tries to reach the runner, doubled each time
 _LAST_PAUSE: Final = 1.0
+_HANDSHAKE: Final = 5.0  # seconds that one try may take
 _EXIT_CODE: Final = re.compile("[0-9]{1,9}")
 _UNREACHABLE: Final = grpc.StatusCode.UNAVAILABLE
 
@@ -211,7 +212,8 @@ def _options(limits: Limits) -> tuple[tuple[str, int], ...]:
         ("grpc.absolute_max_metadata_size", 4 * _DETAILS),
         # gRPC waits up to two minutes before it connects anew; a runner is back in a second.
         ("grpc.initial_reconnect_backoff_ms", int(_FIRST_PAUSE * 1000)),
-        ("grpc.min_reconnect_backoff_ms", int(_FIRST_PAUSE * 1000)),
+        # What it calls so is how long one try to connect may take; a busy machine needs a second.
+        ("grpc.min_reconnect_backoff_ms", int(_HANDSHAKE * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(_LAST_PAUSE * 1000)),
     )
 

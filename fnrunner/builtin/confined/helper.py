@@ -86,11 +86,12 @@ def _one(
     """
     answer, answer_end = os.pipe()
     words, words_end = os.pipe()
+    helper = os.getpid()
     child = os.fork()
     if child == 0:
         for each in ours:
             os.close(each)
-        _call(engine, head, body, root, answer_end, words_end)
+        _call(engine, head, body, root, answer_end, words_end, helper)
     os.close(answer_end)
     os.close(words_end)
     try:
@@ -145,7 +146,13 @@ def _cause(status: int, said: bytes) -> tuple[str, bytes]:
 
 
 def _call(
-    engine: ModuleType, head: dict[str, Any], body: bytes, root: int | None, target: int, words: int
+    engine: ModuleType,
+    head: dict[str, Any],
+    body: bytes,
+    root: int | None,
+    target: int,
+    words: int,
+    helper: int,
 ) -> NoReturn:
     """Run a call and end this process: status 0 once the answer is written."""
     status = 1
@@ -154,6 +161,8 @@ def _call(
         run: Run = engine.prepare(json.loads(body))
         fence.limit(head["seconds"], head["memory_bytes"])
         fence.shut(root)
+        if os.getppid() != helper:  # it ended before this process could ask to end with it
+            os._exit(1)
         _write_all(target, json.dumps(run()).encode())
         status = 0
     except MemoryError:

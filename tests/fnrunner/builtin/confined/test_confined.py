@@ -1,5 +1,6 @@
 """Code of packages in processes of its own: what it answers, and what stops it."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,26 @@ def test_the_call_ends_with_its_helper() -> None:
     while not _gone(child) and time.monotonic() < end:
         time.sleep(0.02)
     assert _gone(child)
+
+
+def test_a_call_that_has_just_begun_ends_with_its_helper() -> None:
+    """Short-cut: ask to end with the helper, which has ended before."""
+    helper_ended = os.getpid() + 1  # nobody's parent
+    read, write = os.pipe()
+    said, words = os.pipe()
+    child = os.fork()
+    if child == 0:
+        engine = import_module(helper.ENGINES["starlark"])
+        payload = {"name": "t", "source": "", "resource_list": {"items": []}, "environment": {}}
+        head = {"seconds": 60, "memory_bytes": 1024 * MIB}
+        helper._call(engine, head, json.dumps(payload).encode(), None, write, words, helper_ended)
+    os.close(write)
+    os.close(words)
+    os.waitpid(child, 0)
+    answer = os.read(read, 1000)
+    os.close(read)
+    os.close(said)
+    assert answer == b""
 
 
 @contextmanager
