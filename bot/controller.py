@@ -36,8 +36,9 @@ from bot.mirror import GitRefusedError, Mirror, Mirrors
 from bot.patience import WAITS
 from bot.perform import Outcome, Performer
 from bot.render import Judge
-from bot.store import Adoption, Revision, Store, StoreError
-from bot.wakes import united
+from bot.store.port import Store
+from bot.store.values import Adoption, Revision, StoreError
+from bot.store.wakes import united
 from bot.work import LONGEST, Failed, LookAgain, Result, Settled, Work
 from lifecycle import names
 from lifecycle.actions import (
@@ -263,7 +264,9 @@ class Controller:
             case keys.PullKey(_, number):
                 pulls = (await forge.proposal(number),)
             case keys.BaseKey(repository, branch):
-                numbers: Iterable[int] = await self._store.asked_publish(repository, branch)
+                numbers: Iterable[int] = await self._store.revisions.asked_publish(
+                    repository, branch
+                )
                 if isinstance(error, SomeFailedError):
                     failed = error.failed.items()
                     numbers = [n for n, e in failed if not isinstance(e, trouble.PASSING)]
@@ -287,7 +290,7 @@ class Controller:
             try:
                 await self._renewed(work.key.repository)
             except ForgeMissingError:
-                await self._store.lost(work.key.repository)
+                await self._store.repositories.lost(work.key.repository)
             except (ForgeBusyError, ForgeRefusedError, GitBusyError, GitRefusedError):
                 return False
         log.warning("gone; not asked for again until something wakes it", key=str(work.key))
@@ -318,7 +321,7 @@ class Controller:
                 return None
             case keys.PullKey(repository, number):
                 room = await self._room(repository)
-                await self._store.wake(
+                await self._store.queue.wake(
                     await self._branch_of(room, number),
                     _encode(replace(hint, numbers=hint.numbers | {number})),
                 )
@@ -339,7 +342,7 @@ class Controller:
         """Look at once at what a function could not be run on."""
         self._runner_returns += 1
         waiting = tuple(self._unjudged)
-        await self._store.wake_all({keys.parse(name): {} for name in waiting})
+        await self._store.queue.wake_all({keys.parse(name): {} for name in waiting})
         for name in waiting:
             self._unjudged.pop(name, None)
 
@@ -360,7 +363,7 @@ class Controller:
             actions = decide(looked.facts)
             rerun = False
             for other in sorted(looked.news, key=str):
-                await self._store.wake(other)
+                await self._store.queue.wake(other)
             if not actions:
                 await self._close(room, looked.facts)
                 if any(map(_unjudged, looked.facts.proposals)):
@@ -395,7 +398,7 @@ class Controller:
                 slot = _slot(action)
                 if slot:
                     room.done[slot[0]] = slot[1]
-            await self._store.audit(key, [type(a).__name__ for a in actions])
+            await self._store.audit.add(key, [type(a).__name__ for a in actions])
         return outcome
 
     def _is_stale(self, room: _Room, actions: Iterable[Action]) -> bool:
@@ -434,7 +437,7 @@ class Controller:
         """Closed proposals with nothing left to do are not looked at again unless named."""
         for proposal in facts.proposals:
             if proposal.closed and not _unjudged(proposal) and not _may_be_told(proposal):
-                await self._store.settle(
+                await self._store.proposals.settle(
                     room.repository.id, proposal.number, merged=proposal.merged
                 )
 
@@ -462,7 +465,7 @@ class Controller:
     ) -> list[PullRequest]:
         """Proposals to merge or tag, in order; those that cannot be read are added to `failed`."""
         repository = room.repository.id
-        asked = await self._store.asked_publish(repository, branch)
+        asked = await self._store.revisions.asked_publish(repository, branch)
         waiting, named, _ = await asyncio.gather(
             room.merged.waiting(branch, asked),
             asyncio.gather(*(self._asked(room, branch, number, failed) for number in asked)),
@@ -470,7 +473,7 @@ class Controller:
         )
         tip = await asyncio.to_thread(_tip, room.mirror, branch)
         if tip is not None:
-            await self._store.saw_tip(repository, branch, tip)
+            await self._store.revisions.saw_tip(repository, branch, tip)
         if len(waiting) > 1:
             order = await asyncio.to_thread(_first_parent_order, room.mirror, branch)
             waiting.sort(key=lambda p: (order.get(str(p.merge_commit), len(order)), p.number))
@@ -486,7 +489,7 @@ class Controller:
                 return await room.forge.proposal(number)
             except ForgeMissingError as error:
                 log.warning("taken out of the line", number=number, branch=branch, error=str(error))
-                await self._store.published(room.repository.id, branch, number)
+                await self._store.revisions.published(room.repository.id, branch, number)
         return None
 
     async def _publish_one(
@@ -507,7 +510,7 @@ class Controller:
                 if late is not None:
                     return late
                 # Merged before the baseline: it carries no record of ours.
-                await self._store.settle(room.repository.id, pull.number, merged=True)
+                await self._store.proposals.settle(room.repository.id, pull.number, merged=True)
                 break
             actions = _publishing(decide(looked.facts, publishing=True), pull.number)
             if not actions:
@@ -520,12 +523,12 @@ class Controller:
                 return BUSY_WAIT
             if any(isinstance(action, Tag) for action in actions):
                 # Other proposals of these packages name the next number, which this has taken.
-                await self._store.wake(keys.RepositoryKey(room.repository.id))
+                await self._store.queue.wake(keys.RepositoryKey(room.repository.id))
                 if outcome is Outcome.DONE:
                     break  # what is left is for the proposal's own look, woken below
             since = _since(since, outcome, actions)
-        await self._store.published(room.repository.id, branch, pull.number)
-        await self._store.wake(key, _encode(Hint(numbers=frozenset({pull.number}))))
+        await self._store.revisions.published(room.repository.id, branch, pull.number)
+        await self._store.queue.wake(key, _encode(Hint(numbers=frozenset({pull.number}))))
         return None
 
     async def _shown_late(self, room: _Room, name: str, pull: PullRequest) -> float | None:
@@ -541,13 +544,13 @@ class Controller:
 
     async def _sweep(self, room: _Room) -> None:
         """Wake everything in a repository that could have been missed."""
-        await self._store.forget_push_refusals(room.repository.id)  # rules change
+        await self._store.proposals.forget_push_refusals(room.repository.id)  # rules change
         room.looker.near.forget()
         pulls, _ = await asyncio.gather(
             room.forge.open_proposals(), room.looker.near.fetch(BRANCHES, monotonic())
         )
         me = room.repository.id
-        await self._store.forget_touching(me, [p.number for p in pulls])
+        await self._store.proposals.forget_touching(me, [p.number for p in pulls])
         woken = {
             keys.ProposalKey(me, p.head_repository, p.head_ref)
             for p in pulls
@@ -562,13 +565,15 @@ class Controller:
                 woken.add(keys.ProposalKey(me, me, branch))
         await self._look_at_lost_tags(room)
         bases_woken = {keys.BaseKey(me, branch) for branch in bases}
-        await self._store.wake_all({key: {} for key in woken | bases_woken})
+        await self._store.queue.wake_all({key: {} for key in woken | bases_woken})
 
     async def _look_at_lost_tags(self, room: _Room) -> None:
         """Wake published proposals whose tag is not what it was when we saw it last."""
         me = room.repository.id
         there = await asyncio.to_thread(room.mirror.tags, await room.forge.token())
-        odd = [each async for each in self._store.all_revisions(me) if _is_news(there, *each)]
+        odd = [
+            each async for each in self._store.revisions.all_revisions(me) if _is_news(there, *each)
+        ]
         if odd:  # some may have been made since the tags were listed
             there = await asyncio.to_thread(room.mirror.tags, await room.forge.token())
         for package, number, revision in odd:
@@ -576,12 +581,12 @@ class Controller:
             if shown == revision.shown:
                 continue
             log.info("tag", package=package, revision=number, made=revision.tag, shown=shown)
-            await self._store.show_revision(me, package, number, shown)
+            await self._store.revisions.show_revision(me, package, number, shown)
             if revision.proposal is not None:
-                await self._store.wake(keys.PullKey(me, revision.proposal))
+                await self._store.queue.wake(keys.PullKey(me, revision.proposal))
 
     async def _wake_heads(self, room: _Room, sha: str, hint: Hint) -> None:
-        await self._store.wake_all(
+        await self._store.queue.wake_all(
             {
                 keys.ProposalKey(room.repository.id, p.head_repository, p.head_ref): _encode(hint)
                 for p in await room.forge.open_proposals()
@@ -612,7 +617,7 @@ class Controller:
             NotServedError: It is out of our reach, and was before.
             ForgeMissingError: It is out of our reach; discovery is asked to find it.
         """
-        adoption = await self._store.adoption(repository_id)
+        adoption = await self._store.repositories.adoption(repository_id)
         if adoption is not None:
             if adoption.gone is not None:
                 raise NotServedError(f"repository {repository_id} is in no installation of ours")
@@ -621,17 +626,19 @@ class Controller:
             with suppress(ForgeMissingError):
                 return await self._enter(await self._app.repository_by_id(repository_id, number))
         self._rooms.pop(repository_id, None)
-        await self._store.wake(keys.InstallationsKey())
+        await self._store.queue.wake(keys.InstallationsKey())
         raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
 
     async def _hear(self, repository: Repository) -> None:
         """Wake what was told about a repository before it was adopted, which woke nothing then."""
         wakes: dict[keys.Key, Mapping[str, Sequence[Any]]] = {}
-        for headers, body in await self._store.deliveries(repository.id, repository.installed_at):
+        for headers, body in await self._store.deliveries.since(
+            repository.id, repository.installed_at
+        ):
             with suppress(WebhookError):
                 for key, hint in read_verified(headers, body).wakes.items():
                     wakes[key] = united(wakes.get(key, {}), hint)
-        await self._store.wake_all(wakes)
+        await self._store.queue.wake_all(wakes)
 
     async def _enter(self, repository: Repository) -> _Room:
         """Make ready for a repository; the first time, take its state as the baseline."""
@@ -641,9 +648,9 @@ class Controller:
                 return known
             forge = self._app.repository(repository)
             mirror = self._mirrors.of(repository.id, repository.clone_url)
-            adoption = await self._store.adoption(repository.id)
+            adoption = await self._store.repositories.adoption(repository.id)
             if adoption is not None:
-                await self._store.rename(repository)
+                await self._store.repositories.rename(repository)
             else:
                 adoption = await self._adopt(repository, forge, mirror)
             login, app_id = await self._app.identity()
@@ -675,7 +682,7 @@ class Controller:
                     who,
                     self._instance,
                 ),
-                MergedList(repository.id, repository.installed_at, forge, self._store),
+                MergedList(repository.id, repository.installed_at, forge, self._store.proposals),
             )
             self._rooms[repository.id] = room
             return room
@@ -691,7 +698,7 @@ class Controller:
         drafts = await asyncio.to_thread(_drafts, mirror)
         there = await asyncio.to_thread(mirror.tags, token)
         tags = [ref for ref in there if names.parse_tag(ref)]
-        adoption = await self._store.adopt(
+        adoption = await self._store.repositories.adopt(
             repository,
             datetime.now(UTC),
             drafts,

@@ -13,7 +13,7 @@ import structlog
 
 from bot import keys
 from bot.forge import ForgeMissingError, Installation, Repository
-from bot.store import Store
+from bot.store.port import Store
 
 log = structlog.get_logger()
 
@@ -49,13 +49,15 @@ class Discovery:
     async def installations(self) -> None:
         """Wake every installation; what belongs to none that works is not served any more."""
         listed = list(await self._app.installations())
-        for number in sorted(await self._store.installations() - {each.number for each in listed}):
+        for number in sorted(
+            await self._store.repositories.installations() - {each.number for each in listed}
+        ):
             one = await self._app.installation(number)
             listed += [] if one is None else [one]
         working = [each.number for each in listed if not each.suspended]
-        for name in await self._store.only_installations(working):
+        for name in await self._store.repositories.only_installations(working):
             log.warning("not served any more: no installation that works", repository=name)
-        await self._store.wake_all({keys.InstallationKey(number): {} for number in working})
+        await self._store.queue.wake_all({keys.InstallationKey(number): {} for number in working})
 
     async def repositories(self, installation: int) -> None:
         """Wake every repository of an installation; what it has lost is not served any more."""
@@ -64,11 +66,11 @@ class Discovery:
         except ForgeMissingError:
             found = ()  # gone meanwhile; its repositories may be in another
         for repository in found:
-            await self._store.rename(repository)
+            await self._store.repositories.rename(repository)
         ids = [r.id for r in found]
-        for number in sorted(await self._store.repositories(installation) - set(ids)):
+        for number in sorted(await self._store.repositories.repositories(installation) - set(ids)):
             ids += [number] if await self._app.is_installed(number) else []
-        for name in await self._store.only_repositories(installation, ids):
+        for name in await self._store.repositories.only_repositories(installation, ids):
             log.warning("not served any more: not in its installation", repository=name)
         hint = {"installation": [installation]}
-        await self._store.wake_all({keys.RepositoryKey(number): hint for number in ids})
+        await self._store.queue.wake_all({keys.RepositoryKey(number): hint for number in ids})

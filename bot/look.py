@@ -26,7 +26,8 @@ from bot.look_told import Stand, Talk, Told, mark, missed
 from bot.mirror import Mirror
 from bot.patience import Patience
 from bot.render import Judge
-from bot.store import TAGS, Adoption, Store
+from bot.store.port import Store
+from bot.store.values import TAGS, Adoption
 from lifecycle import answers, commands, memory, records
 from lifecycle.facts import (
     CheckRun,
@@ -120,8 +121,8 @@ class Looker:
         self._app_id = app_id
         self._instance = instance
         self._people = People(repository.id, forge, login)
-        self._bases = Bases(repository.id, forge, store)
-        self.near = Near(repository, forge, mirror, store)
+        self._bases = Bases(repository.id, forge, store.revisions)
+        self.near = Near(repository, forge, mirror, store.revisions)
         self._patience = Patience()
 
     async def look(
@@ -180,7 +181,7 @@ class Looker:
         me, found, news = self.repository.id, [], set()
         for p in proposals:
             packages = [] if p.closed else [t.package for t in p.touched]
-            beside = await self.store.keep_touching(me, p.number, p.base_ref, packages)
+            beside = await self.store.proposals.keep_touching(me, p.number, p.base_ref, packages)
             news |= {ProposalKey(me, head, branch) for head, branch in beside.news}
             touched = tuple(replace(t, also=beside.also.get(t.package, ())) for t in p.touched)
             found.append(replace(p, touched=touched))
@@ -196,7 +197,7 @@ class Looker:
         """
         me = self.repository.id
         mine = [p.number for p, _ in told.talks if p.state == "open"]
-        sharing = await self.store.keep_open(
+        sharing = await self.store.proposals.keep_open(
             me, head.repository or 0, head.ref, mine, told.shown or ""
         )
         numbers = set(sharing.now)
@@ -206,11 +207,11 @@ class Looker:
         for number in sorted(numbers - set(mine)):
             pull = await self.forge.proposal(number)
             if pull.state != "open" or pull.head != told.shown:
-                await self.store.drop_open(me, number)
+                await self.store.proposals.drop_open(me, number)
                 continue
             if number not in sharing.now:
                 at, ref = pull.head_repository or 0, pull.head_ref
-                await self.store.add_open(me, at, ref, number, pull.head)
+                await self.store.proposals.add_open(me, at, ref, number, pull.head)
             there = Head(pull.head_repository, pull.head_ref)
             alone = await self.look(
                 there, adoption, frozenset({number}), rerun=False, since=since, alone=True
@@ -225,7 +226,7 @@ class Looker:
             known = tags.used.get(package, {}).get(number)
             if known is None or (known.target == revision.target and not known.tag):
                 found = replace(revision, proposal=proposals.get(revision.target))
-                await self.store.keep_revision(self.repository.id, package, number, found)
+                await self.store.revisions.keep_revision(self.repository.id, package, number, found)
 
     async def _ask(
         self, head: Head, numbers: frozenset[int], *, rerun: bool, publishing: bool
@@ -248,8 +249,8 @@ class Looker:
         said, required, queued, (kept, written) = await asyncio.gather(
             self.forge.conversation(pull.node),
             self._required(pull),
-            self.store.queued(self.repository.id, pull.base_ref, pull.number),
-            self.store.remembered(self.repository.id, pull.number),
+            self.store.revisions.queued(self.repository.id, pull.base_ref, pull.number),
+            self.store.proposals.remembered(self.repository.id, pull.number),
         )
         comments = await asyncio.to_thread(self._read_comments, said.comments)
         return Talk(said, comments, required, queued, kept, written)
@@ -273,7 +274,7 @@ class Looker:
     ) -> tuple[PullRequest, ...]:
         """Open ones, and closed ones that may still want something."""
         closed = [p for p in pulls if p.state != "open"]
-        settled = await self.store.settled(
+        settled = await self.store.proposals.settled(
             self.repository.id, {p.number: p.merged for p in closed if p.number not in numbers}
         )
         return tuple(
@@ -339,7 +340,9 @@ class Looker:
         )
 
     async def _push_refused(self, ref: str, tip: Sha | None) -> PushRefusal | None:
-        return await self.store.push_refusal(self.repository.id, ref, tip) if tip else None
+        return (
+            await self.store.proposals.push_refusal(self.repository.id, ref, tip) if tip else None
+        )
 
     def _after_baseline(self, p: Proposal, adoption: Adoption) -> bool:
         """Only merges after adoption are published; a record of ours proves it.
@@ -478,12 +481,12 @@ class Looker:
         """
         me, number = self.repository.id, pull.number
         if ground.merge is not None:
-            tags = await self.store.refusal(me, number, ground.merge, TAGS)
+            tags = await self.store.proposals.refusal(me, number, ground.merge, TAGS)
             return Stand(refusal=tags.reason if tags else "")
         if pull.state != "open":
             return Stand()
         others = required.of_others(talk.required, self._app_id)
-        refusal = await self.store.refusal(me, number, pull.head, ground.base or "")
+        refusal = await self.store.proposals.refusal(me, number, pull.head, ground.base or "")
         statuses = told.statuses
         if statuses is None and (refusal or required.needs_statuses(others, told.checks)):
             statuses = await self.forge.statuses(pull.head)

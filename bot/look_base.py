@@ -11,7 +11,7 @@ from time import monotonic
 
 from bot.forge import Forge, ForgeMissingError, PullRequest
 from bot.look_git import Ground, Reader
-from bot.store import Store
+from bot.store.port import Revisions
 from lifecycle import merges
 from lifecycle.merges import Arrival, Doubt, Move
 from lifecycle.names import Sha
@@ -48,14 +48,16 @@ class Bases:
     Args:
         repository_id: The forge's number.
         forge: Its forge.
-        store: The database: tips that base branches had when we looked.
+        revisions: Tips that base branches had when we looked.
         late: Seconds that the forge may take to log a move.
     """
 
-    def __init__(self, repository_id: int, forge: Forge, store: Store, late: float = LATE) -> None:
+    def __init__(
+        self, repository_id: int, forge: Forge, revisions: Revisions, late: float = LATE
+    ) -> None:
         self._repository_id = repository_id
         self._forge = forge
-        self._store = store
+        self._revisions = revisions
         self._late = late
         self._arrivals: dict[Sha, Arrival] = {}
         self._asked: dict[Sha, float] = {}
@@ -155,7 +157,7 @@ class Bases:
     async def _recorded(self, git: Reader, pull: PullRequest, merge: Sha) -> Arrival | None:
         """The newest tip that we saw before the merge, if the merge was made right on top of it."""
         parents = git.git.commit(merge).parents
-        for tip in await self._store.tips(self._repository_id, pull.base_ref):
+        for tip in await self._revisions.tips(self._repository_id, pull.base_ref):
             if not await asyncio.to_thread(git.git.contains, tip, merge):
                 return Arrival(tip, tip) if parents and parents[0] == tip else None
         return None

@@ -16,7 +16,7 @@ from bot.git_refs import Scope
 from bot.look_git import Ground, Reader
 from bot.look_tags import Tags
 from bot.mirror import Mirror
-from bot.store import Store
+from bot.store.port import Revisions
 from lifecycle.names import Sha
 
 _DRAFT = re.compile(r"drafts/(.+)/[^/]+", re.DOTALL)
@@ -36,14 +36,16 @@ class Near:
         repository: Which one.
         forge: Its forge.
         mirror: Its mirror.
-        store: The index of published revisions.
+        revisions: The index of published revisions.
     """
 
-    def __init__(self, repository: Repository, forge: Forge, mirror: Mirror, store: Store) -> None:
+    def __init__(
+        self, repository: Repository, forge: Forge, mirror: Mirror, revisions: Revisions
+    ) -> None:
         self._repository = repository
         self._forge = forge
         self._mirror = mirror
-        self._store = store
+        self._revisions = revisions
         self._seen: dict[tuple[int | None, str], Scope] = {}
         self._free: set[str] = set()
 
@@ -106,7 +108,7 @@ class Near:
         if not new:
             return
         used, _ = await asyncio.gather(
-            self._store.revisions(self._repository.id, new),
+            self._revisions.revisions(self._repository.id, new),
             self.fetch(Scope(packages=new), since),
         )
         tags.learn(new, used)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from bot.git import Snapshot
 from bot.git_refs import Refs
-from bot.store import Revision
+from bot.store.values import Revision
 from lifecycle import names, records
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Lost, Tagging

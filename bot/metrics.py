@@ -2,7 +2,7 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from bot.store import Queue
+from bot.store.values import Backlog
 
 DELIVERIES = Counter("porchbot_deliveries", "Webhook deliveries by outcome.", ["outcome"])
 ACCEPT_SECONDS = Histogram(
@@ -30,13 +30,13 @@ _QUEUE = Gauge("porchbot_work", "Keys by state.", ["state"])
 _OLDEST = Gauge("porchbot_work_oldest_seconds", "How long the oldest due key has been due.")
 
 
-def show(queue: Queue) -> None:
+def show(backlog: Backlog) -> None:
     """Set the gauges of the queue."""
-    _QUEUE.labels("waiting").set(queue.waiting)
-    _QUEUE.labels("due").set(queue.due)
-    _QUEUE.labels("taken").set(queue.taken)
-    _QUEUE.labels("failing").set(queue.failing)
-    _OLDEST.set(queue.oldest)
+    _QUEUE.labels("waiting").set(backlog.waiting)
+    _QUEUE.labels("due").set(backlog.due)
+    _QUEUE.labels("taken").set(backlog.taken)
+    _QUEUE.labels("failing").set(backlog.failing)
+    _OLDEST.set(backlog.oldest)
 
 
 def failed(key: object, why: str) -> None:

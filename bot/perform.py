@@ -20,7 +20,8 @@ from bot.git import Signature, Snapshot
 from bot.look import Looked
 from bot.mirror import GitRefusedError, Mirror, Pushed, RefUpdate
 from bot.render import Judge
-from bot.store import TAGS, Refusal, Revision, Store
+from bot.store.port import Store
+from bot.store.values import TAGS, Refusal, Revision
 from lifecycle import names, records
 from lifecycle.actions import (
     Action,
@@ -117,7 +118,7 @@ class Performer:
             case Say() | Reply() | Restore():
                 await self._write(action)
             case Keep(number, log, written, gone):
-                await self._store.keep(self._repository_id, number, log, written, gone)
+                await self._store.proposals.keep(self._repository_id, number, log, written, gone)
             case React(comment, reaction):
                 await self._forge.react(comment, reaction)
             case SetDraft(number, draft):
@@ -128,13 +129,15 @@ class Performer:
                 return await self._push_render(action)
             case Forget(number, trees):
                 self._judge.forget(trees)
-                await self._store.forget_refusal(self._repository_id, number)
-                await self._store.forget_push_refusals(
+                await self._store.proposals.forget_refusal(self._repository_id, number)
+                await self._store.proposals.forget_push_refusals(
                     self._repository_id, f"refs/heads/{looked.facts.head_ref}"
                 )
             case AskPublish():
-                await self._store.ask_publish(self._repository_id, action.base_ref, action.number)
-                await self._store.wake(keys.BaseKey(self._repository_id, action.base_ref))
+                await self._store.revisions.ask_publish(
+                    self._repository_id, action.base_ref, action.number
+                )
+                await self._store.queue.wake(keys.BaseKey(self._repository_id, action.base_ref))
             case Merge():
                 return await self._merge(action, looked.ended.get(action.number, ""))
             case Tag():
@@ -153,10 +156,10 @@ class Performer:
                 await self._forge.edit_comment(comment, text)
             case Reply(number, body, record):
                 made = {await self._forge.comment(number, text): Written(body, record)}
-                await self._store.keep(self._repository_id, number, written=made)
+                await self._store.proposals.keep(self._repository_id, number, written=made)
             case Say(number, None):
                 made = {await self._forge.comment(number, self._summary(text)): Written()}
-                await self._store.keep(self._repository_id, number, written=made)
+                await self._store.proposals.keep(self._repository_id, number, written=made)
             case Say(_, int(comment)):
                 await self._forge.edit_comment(comment, self._summary(text))
 
@@ -178,7 +181,7 @@ class Performer:
         except GitRefusedError as error:
             log.warning("push refused", ref=ref, reason=str(error))
             refusal = PushRefusal(str(error), asked)
-            await self._store.refuse_push(self._repository_id, ref, head, refusal)
+            await self._store.proposals.refuse_push(self._repository_id, ref, head, refusal)
             return Outcome.LOOK_AGAIN
 
     def _write_render(self, action: PushRender) -> Sha:
@@ -230,7 +233,7 @@ class Performer:
     async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> Outcome:
         """It is shown where people wait for the tag, and tried again after `/check`."""
         for tag in tags:
-            await self._store.refuse(
+            await self._store.proposals.refuse(
                 self._repository_id, tag.number, tag.target, TAGS, Refusal(reason)
             )
         return Outcome.LOOK_AGAIN
@@ -245,7 +248,9 @@ class Performer:
             if tag.ref in objects:
                 package, number = names.parse_tag(tag.ref) or ("", 0)
                 revision = Revision(tag.target, objects[tag.ref], tag.number)
-                await self._store.keep_revision(self._repository_id, package, number, revision)
+                await self._store.revisions.keep_revision(
+                    self._repository_id, package, number, revision
+                )
 
     def _write_tags(self, tags: Sequence[Tag]) -> list[AnnotatedTag]:
         """Write the tags' objects; of one merge result they are always the same."""
@@ -301,7 +306,7 @@ class Performer:
             case MergeOutcome.BUSY:
                 return Outcome.WAIT
             case MergeOutcome.REFUSED:
-                await self._store.refuse(
+                await self._store.proposals.refuse(
                     self._repository_id,
                     action.number,
                     action.head,

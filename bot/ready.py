@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from bot.forge import ForgeBusyError, ForgeRefusedError
-from bot.store import StoreError
+from bot.store.values import StoreError
 
 OK = "ok"
 

@@ -18,12 +18,14 @@ from bot.github import GitHubApp
 from bot.http_server import listening
 from bot.mirror import Mirrors
 from bot.own_runner import own_runner
-from bot.postgres import EmbeddedPostgres, PostgresError
 from bot.ready import Check, Readiness
 from bot.render import Judge
 from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
-from bot.store import Store, StoreError
+from bot.store.embedded.place import PostgresError
+from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.postgres import PostgresStore
+from bot.store.values import StoreError
 from bot.work import Worker
 from fnrunner.builtin import PREFIXES
 from fnrunner.contract.errors import CertificateError
@@ -119,7 +121,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
                 EmbeddedPostgres(settings.state / "postgres")
             )
             url = postgres.url
-        store = await stack.enter_async_context(Store(url))
+        store = await stack.enter_async_context(PostgresStore(url))
         address, own = settings.runner_address, None
         if not address:
             how = ("--config", settings.runner_config) if settings.runner_config else _CATALOG_ONLY
@@ -179,12 +181,12 @@ def _back(controller: Controller) -> Callable[[], Awaitable[bool]]:
     return wake
 
 
-async def _sweep(store: Store, mirrors: Mirrors, settings: Settings) -> None:
+async def _sweep(store: PostgresStore, mirrors: Mirrors, settings: Settings) -> None:
     """Wake everything, at the start and then from time to time: what no webhook told is found."""
     while True:
         try:
-            await store.wake(keys.InstallationsKey())
-            await store.forget_deliveries()
+            await store.queue.wake(keys.InstallationsKey())
+            await store.deliveries.forget()
             await asyncio.to_thread(mirrors.trim)
         except StoreError as error:
             log.warning("sweep put off", error=str(error))

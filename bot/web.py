@@ -22,7 +22,8 @@ from bot.forge import ForgeBusyError, ForgeRefusedError
 from bot.github_events import Delivery, Signature, WebhookError, read_headers, read_verified
 from bot.ready import OK, Readiness
 from bot.settings import Settings
-from bot.store import Delivered, Store, StoreError
+from bot.store.port import Store
+from bot.store.values import Delivered, StoreError
 
 log = structlog.get_logger()
 
@@ -96,7 +97,7 @@ class Door:
             signature = read_headers(request.headers, self._secrets)
             async with self._bodies.received(request, signature) as body:
                 delivery = read_verified(request.headers, body, self._login)
-                await self._store.store_delivery(_delivered(delivery, body), delivery.wakes)
+                await self._store.deliveries.add(_delivered(delivery, body), delivery.wakes)
         except WebhookError as error:
             log.warning("webhook refused", status=error.status, reason=str(error))
             metrics.DELIVERIES.labels("refused").inc()
@@ -125,7 +126,7 @@ class Door:
     async def metrics(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
         """For Prometheus."""
         try:
-            metrics.show(await self._store.queue())
+            metrics.show(await self._store.queue.backlog())
         except StoreError as error:
             log.warning("metrics without the queue", reason=str(error))
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
@@ -139,7 +140,7 @@ class Door:
         if not hmac.compare_digest(given.encode(), wanted.encode()):
             return Response(status_code=401, headers={"www-authenticate": "Bearer"})
         try:
-            queue, failing = await self._store.queue(), await self._store.failing()
+            queue, failing = await self._store.queue.backlog(), await self._store.queue.failing()
         except StoreError as error:
             return JSONResponse({"message": str(error)}, 503)
         said = await self._readiness.read()

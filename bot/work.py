@@ -17,9 +17,9 @@ import structlog
 
 from bot import metrics
 from bot.keys import Key, parse
-from bot.store import LEASE, Store, StoreError, Taken
+from bot.store.port import Store
+from bot.store.values import LEASE, Hint, StoreError, Taken
 from bot.tasks import end
-from bot.wakes import Hint
 
 log = structlog.get_logger()
 
@@ -127,7 +127,7 @@ class Worker:
         room = asyncio.Semaphore(workers)
         renewing = asyncio.create_task(self._renew_all())
         try:
-            async with self._store.listening() as woken:
+            async with self._store.queue.listening() as woken:
                 while True:
                     await room.acquire()
                     await self._start(room, woken)
@@ -146,7 +146,7 @@ class Worker:
             owner = f"{self._name}/{next(self._numbers)}"
             try:
                 taken = await self._take(owner)
-                wait = POLL if taken else await self._store.next_due()
+                wait = POLL if taken else await self._store.queue.next_due()
             except StoreError as error:
                 log.warning("no database", error=str(error))
                 taken, wait = None, POLL
@@ -161,14 +161,14 @@ class Worker:
 
     async def _take(self, owner: str) -> Taken | None:
         """Take a key; cancelled in the middle, give back what the database gave us."""
-        taking = asyncio.ensure_future(self._store.take(owner, self._lease))
+        taking = asyncio.ensure_future(self._store.queue.take(owner, self._lease))
         try:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:
             with suppress(StoreError):
                 taken = await taking
                 if taken is not None:
-                    await self._store.give_back(taken)
+                    await self._store.queue.give_back(taken)
             raise
 
     async def _look(self, taken: Taken) -> None:
@@ -177,7 +177,7 @@ class Worker:
             result = await self._handle(taken)
         except asyncio.CancelledError:
             with suppress(StoreError):
-                await self._store.give_back(taken)
+                await self._store.queue.give_back(taken)
             raise
         try:
             kept = await self._finish(taken, result)
@@ -205,12 +205,12 @@ class Worker:
     async def _finish(self, taken: Taken, result: Result) -> bool:
         match result:
             case Settled(after):
-                return await self._store.done(taken, after=after)
+                return await self._store.queue.done(taken, after=after)
             case LookAgain(after):
-                return await self._store.again(taken, after)
+                return await self._store.queue.again(taken, after)
             case Failed(reason, after):
                 wait = backoff(taken.tries) if after is None else after
-                return await self._store.failed(taken, reason, wait, hold=after is not None)
+                return await self._store.queue.failed(taken, reason, wait, hold=after is not None)
 
     async def _renew_all(self) -> None:
         """Keep the leases of looks going on; end the looks whose lease somebody else has."""
@@ -220,7 +220,7 @@ class Worker:
             if not looks:
                 continue
             try:
-                kept = await self._store.renew(list(looks), self._lease)
+                kept = await self._store.queue.renew(list(looks), self._lease)
             except StoreError:
                 continue  # the lease may outlast this; if not, the key is somebody else's
             for owner in looks.keys() - kept:

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from hypothesis import settings
 
-from bot.postgres import EmbeddedPostgres
+from bot.store.embedded.server import EmbeddedPostgres
 from tests.contract.coverage import CoveragePlugin
 from tests.databases import create_database
 

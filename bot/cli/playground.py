@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 import bot
-from bot.postgres import EmbeddedPostgres
+from bot.store.embedded.server import EmbeddedPostgres
 from cadlib import yaml
 from lifecycle.facts import PUBLISH
 

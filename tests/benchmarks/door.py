@@ -40,15 +40,15 @@ async def _identity() -> tuple[str, int]:
 async def _serve() -> None:
     """The door and its database, until standard input closes."""
     from bot import http_server, web
-    from bot.postgres import EmbeddedPostgres
     from bot.ready import Readiness
     from bot.settings import Settings
-    from bot.store import Store
+    from bot.store.embedded.server import EmbeddedPostgres
+    from bot.store.postgres import PostgresStore
 
     settings = Settings(github_app_id="1", private_key="key", webhook_secrets=(SECRET,))
     with EmbeddedPostgres() as server:
-        async with Store(server.url) as store:
-            await store.adopt(_Repository(), datetime.now(UTC), {})
+        async with PostgresStore(server.url) as store:
+            await store.repositories.adopt(_Repository(), datetime.now(UTC), {})
             application = web.app(settings, store, Readiness({}), _identity)
             async with http_server.listening(application, "127.0.0.1", 0) as address:
                 print(address.rpartition(":")[2], flush=True)

@@ -18,10 +18,10 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from bot.postgres import EmbeddedPostgres
 from bot.sandbox.faults import Call
 from bot.sandbox.github import Exchange
 from bot.sandbox.model import Happening
+from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database
 from tests.stories.world import KPTFILE, World, world
 

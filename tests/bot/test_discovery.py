@@ -13,7 +13,8 @@ from bot.github import GitHubApp
 from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
 from bot.mirror import Mirrors
 from bot.render import Judge
-from bot.store import Delivered, Store
+from bot.store.postgres import PostgresStore
+from bot.store.values import Delivered
 from bot.work import Failed, Settled, Work
 
 SINCE = datetime(2026, 11, 1, tzinfo=UTC)
@@ -71,28 +72,28 @@ def _repository(number: int, installation: int) -> Repository:
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncIterator[Store]:
-    async with Store(database_url) as opened:
+async def store(database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(database_url) as opened:
         yield opened
 
 
-def _controller(app: _App, store: Store, folder: Path) -> Controller:
+def _controller(app: _App, store: PostgresStore, folder: Path) -> Controller:
     # Discovery fetches nothing and judges nothing.
     return Controller(
         cast(GitHubApp, app), Mirrors(folder), cast(Judge, None), store, [b"key"], "porchbot"
     )
 
 
-async def _serve(store: Store, *served: tuple[int, int]) -> None:
+async def _serve(store: PostgresStore, *served: tuple[int, int]) -> None:
     for number, installation in served:
-        await store.adopt(_repository(number, installation), SINCE, {})
+        await store.repositories.adopt(_repository(number, installation), SINCE, {})
 
 
-async def _round(controller: Controller, store: Store) -> dict[str, Any]:
+async def _round(controller: Controller, store: PostgresStore) -> dict[str, Any]:
     """Work off all that is due about installations; what is left waits with its hint."""
     left: dict[str, Any] = {}
-    await store.wake(InstallationsKey())
-    while (taken := await store.take(f"test/{len(left)}")) is not None:
+    await store.queue.wake(InstallationsKey())
+    while (taken := await store.queue.take(f"test/{len(left)}")) is not None:
         if ":app:" not in taken.key:
             left[taken.key] = taken.hint
             continue
@@ -103,14 +104,14 @@ async def _round(controller: Controller, store: Store) -> dict[str, Any]:
         )
         result = await controller.work(Work(key, taken.hint, taken.tries))
         if isinstance(result, Failed):
-            await store.failed(taken, result.reason, 60)
+            await store.queue.failed(taken, result.reason, 60)
         else:
-            await store.done(taken)
+            await store.queue.done(taken)
     return left
 
 
 async def test_an_installation_that_refuses_keeps_no_other_from_being_found(
-    store: Store, tmp_path: Path
+    store: PostgresStore, tmp_path: Path
 ) -> None:
     """Short-cut refused: one loop over all; the first 403 ends it, and all after it is lost."""
     app = _App({1: [10], 2: [20, 21], 3: [30]})
@@ -120,16 +121,16 @@ async def test_an_installation_that_refuses_keeps_no_other_from_being_found(
     found = await _round(_controller(app, store, tmp_path), store)
 
     assert found == {str(RepositoryKey(n)): {"installation": [n // 10]} for n in (20, 21, 30)}
-    (failing,) = await store.failing()
+    (failing,) = await store.queue.failing()
     assert failing.key == str(InstallationKey(1))
     assert ALLOW_LIST in failing.error
-    adoption = await store.adoption(10)
+    adoption = await store.repositories.adoption(10)
     assert adoption is not None
     assert adoption.gone is None  # it was not said to be gone
 
 
 async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
-    store: Store, tmp_path: Path
+    store: PostgresStore, tmp_path: Path
 ) -> None:
     """Short-cut refused: asking for ever for what is gone, or never again for what comes back."""
     app = _App({1: [10, 11], 2: [20]})
@@ -141,11 +142,11 @@ async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
     found = await _round(controller, store)
 
     assert set(found) == {str(RepositoryKey(10))}
-    gone = {n: (await store.adoption(n)) for n in (10, 11, 20, 99)}
+    gone = {n: (await store.repositories.adoption(n)) for n in (10, 11, 20, 99)}
     assert {n for n, a in gone.items() if a is not None and a.gone is not None} == {11, 20, 99}
     pushed = Delivered(guid="1", event="push", action="", headers={}, body=b"", repository=20)
-    await store.store_delivery(pushed, {RepositoryKey(20): {}})
-    assert await store.take("nobody") is None
+    await store.deliveries.add(pushed, {RepositoryKey(20): {}})
+    assert await store.queue.take("nobody") is None
     settled = await controller.work(Work(ProposalKey(20, 20, "drafts/a/w"), {}, 0))
     assert settled == Settled()
     assert app.asked == []
@@ -155,13 +156,13 @@ async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
     found = await _round(controller, store)
 
     assert {str(RepositoryKey(n)) for n in (20, 99)} <= set(found)
-    again = await store.adoption(99)
+    again = await store.repositories.adoption(99)
     assert again is not None
     assert (again.gone, again.installation) == (None, 5)
 
 
 async def test_a_list_that_lacks_some_for_once_stops_no_service(
-    store: Store, tmp_path: Path
+    store: PostgresStore, tmp_path: Path
 ) -> None:
     """Short-cuts refused: believing an empty list, or asking again only where all are missing."""
     app = _App({1: [10], 2: [20, 21, 22], 3: [30]})
@@ -172,19 +173,19 @@ async def test_a_list_that_lacks_some_for_once_stops_no_service(
         app.unlisted = unlisted
         await _round(controller, store)
 
-        adoptions = {n: await store.adoption(n) for n, _ in served}
+        adoptions = {n: await store.repositories.adoption(n) for n, _ in served}
         assert [n for n, a in adoptions.items() if a is None or a.gone is not None] == [], unlisted
 
     app.has = {2: [20, 21], 3: [30]}
     app.unlisted = {20, 3}  # and still what is gone is found to be gone
     await _round(controller, store)
 
-    adoptions = {n: await store.adoption(n) for n, _ in served}
+    adoptions = {n: await store.repositories.adoption(n) for n, _ in served}
     assert [n for n, a in adoptions.items() if a is None or a.gone is not None] == [10, 22]
 
 
 async def test_a_repository_that_is_missing_ends_after_some_tries(
-    store: Store, tmp_path: Path
+    store: PostgresStore, tmp_path: Path
 ) -> None:
     """Short-cuts refused: giving up at the first 404, which fresh tokens get; and never."""
     app = _App({1: []})
@@ -195,14 +196,14 @@ async def test_a_repository_that_is_missing_ends_after_some_tries(
     results = [await controller.work(Work(key, {}, tries)) for tries in range(GONE_TRIES + 2)]
 
     assert [type(r) for r in results] == [Failed] * GONE_TRIES + [Settled] * 2
-    taken = await store.take("test")
+    taken = await store.queue.take("test")
     assert taken is not None
     assert taken.key == str(InstallationsKey())  # it may be elsewhere by now
 
 
 async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Path) -> None:
     """Short-cut refused: a traceback and "look broke" for each look that goes on meanwhile."""
-    async with Store(database_url) as store:
+    async with PostgresStore(database_url) as store:
         controller = _controller(_App({1: [10]}), store, tmp_path)
 
     result = await controller.work(Work(InstallationsKey(), {}, 5))

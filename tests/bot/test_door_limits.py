@@ -12,12 +12,12 @@ import pytest
 from bot import http_server, web
 from bot.github_events import WebhookError, read_verified
 from bot.keys import InstallationsKey, Key, RepositoryKey
-from bot.store import Delivered, Store
-from bot.wakes import Hint
+from bot.store.postgres import PostgresStore
+from bot.store.values import Delivered, Hint
 from tests.bot.test_web import SETTINGS, Served, _comment, _Forge, _headers, ready
 
 
-class _Kept(Store):
+class _Kept(PostgresStore):
     """Keeps deliveries in memory: these tests are about what comes before the database."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ async def port() -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def _door(
-    store: Store,
+    store: PostgresStore,
     bodies: web.Limits = web.DEFAULT,
     connections: http_server.Limits = http_server.DEFAULT,
 ) -> AsyncIterator[int]:
@@ -256,20 +256,20 @@ async def test_a_repository_that_is_not_served_wakes_nothing(database_url: str) 
             guid=guid, event="push", action="", headers={}, body=b"{}", repository=repository
         )
 
-    async with Store(database_url) as store:
-        assert await store.store_delivery(delivery("1", 7), wakes)
-        assert await store.take("test") is None
+    async with PostgresStore(database_url) as store:
+        assert await store.deliveries.add(delivery("1", 7), wakes)
+        assert await store.queue.take("test") is None
 
-        assert await store.store_delivery(delivery("2", None), {InstallationsKey(): {}})
-        taken = await store.take("test")
+        assert await store.deliveries.add(delivery("2", None), {InstallationsKey(): {}})
+        taken = await store.queue.take("test")
         assert taken is not None
         assert taken.key == str(InstallationsKey())
-        await store.done(taken)
+        await store.queue.done(taken)
 
-        await store.adopt(Served(id=7), Served().installed_at, {})
-        assert await store.store_delivery(delivery("3", 7), {RepositoryKey(7): {}})
-        served = await store.take("test")
+        await store.repositories.adopt(Served(id=7), Served().installed_at, {})
+        assert await store.deliveries.add(delivery("3", 7), {RepositoryKey(7): {}})
+        served = await store.queue.take("test")
         assert served is not None
         assert served.key == str(RepositoryKey(7))
-        kept = await store.deliveries(7, datetime(2026, 1, 1, tzinfo=UTC))
+        kept = await store.deliveries.since(7, datetime(2026, 1, 1, tzinfo=UTC))
         assert [body for _, body in kept] == [b"{}", b"{}"]  # read again when it is adopted

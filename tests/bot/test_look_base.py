@@ -13,7 +13,7 @@ from bot.look_base import Bases, Late, RulesTold
 from bot.look_git import Ground, Reader
 from bot.look_tags import Tags
 from bot.mirror import Mirror
-from bot.store import Store
+from bot.store.port import Revisions
 from lifecycle.access import Person
 from lifecycle.merges import Doubt, Move
 from lifecycle.names import Sha
@@ -78,7 +78,7 @@ def remote(tmp_path: Path) -> Remote:
 async def ground(
     remote: Remote, told: Told, asked: PullRequest, late: float = 0
 ) -> Ground | Late | None:
-    bases = Bases(1, cast(Forge, told), cast(Store, told), late)
+    bases = Bases(1, cast(Forge, told), cast(Revisions, told), late)
     with Mirror(remote.folder, "").open() as git:
         tags = Tags(git, 1, [], {}, None)
         reader = Reader(git=git, repository_id=1, default_branch="main", keys=[], tags=tags)
@@ -193,7 +193,7 @@ def at(minutes: int, before: str, after: str) -> Move:
 
 async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesTold:
     """What is told about what was said at NOW; asked again, nobody is asked where it is told."""
-    bases = Bases(1, cast(Forge, told), cast(Store, told), 0)
+    bases = Bases(1, cast(Forge, told), cast(Revisions, told), 0)
     with Mirror(remote.folder, "").open() as git:
         tags = Tags(git, 1, [], {}, None)
         reader = Reader(git=git, repository_id=1, default_branch="main", keys=[], tags=tags)

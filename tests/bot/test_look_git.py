@@ -9,7 +9,7 @@ from bot.git import Signature, Snapshot
 from bot.look_git import Ground, Reader
 from bot.look_tags import Tags
 from bot.mirror import Mirror
-from bot.store import Revision
+from bot.store.values import Revision
 from lifecycle import records
 from lifecycle.facts import Touched
 from lifecycle.names import Sha

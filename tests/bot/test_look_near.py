@@ -15,7 +15,8 @@ from bot.look_git import Ground, Reader
 from bot.look_near import Near
 from bot.look_tags import Tags
 from bot.mirror import Mirror
-from bot.store import Revision, Store
+from bot.store.port import Revisions
+from bot.store.values import Revision
 from lifecycle.names import Sha
 from tests.bot.git_server import TOKEN, Remote, serve
 
@@ -68,7 +69,7 @@ def mirror(remote: Remote, tmp_path: Path) -> Mirror:
 
 @pytest.fixture
 def near(ends: Ends, mirror: Mirror) -> Near:
-    return Near(REPOSITORY, cast(Forge, ends), mirror, cast(Store, ends))
+    return Near(REPOSITORY, cast(Forge, ends), mirror, cast(Revisions, ends))
 
 
 def packages(*paths: str) -> dict[str, bytes | str]:

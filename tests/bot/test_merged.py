@@ -7,7 +7,7 @@ from typing import cast
 
 from bot.forge import Forge, PullRequest
 from bot.merged import OVERLAP, MergedList
-from bot.store import Store
+from bot.store.port import Proposals
 from lifecycle.access import Person
 from lifecycle.names import Sha
 
@@ -60,7 +60,7 @@ def merged_at(hour: int) -> PullRequest:
 
 
 async def waiting(ends: Ends, *asked: int) -> list[int]:
-    listed = MergedList(1, INSTALLED, cast(Forge, ends), cast(Store, ends))
+    listed = MergedList(1, INSTALLED, cast(Forge, ends), cast(Proposals, ends))
     return [p.number for p in await listed.waiting("main", asked)]
 
 

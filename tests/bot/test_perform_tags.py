@@ -12,7 +12,8 @@ from bot.git import Signature
 from bot.mirror import Mirror
 from bot.perform import FEW_TAGS, Outcome, Performer
 from bot.render import Judge
-from bot.store import Refusal, Revision, Store
+from bot.store.port import Store
+from bot.store.values import Refusal, Revision
 from lifecycle.actions import Tag
 from lifecycle.names import Ref, Sha
 from tests.bot.git_server import TOKEN, Remote, serve
@@ -41,6 +42,14 @@ class Ends:
             made = self.remote.git("hash-object", "-t", "tag", "-w", "--stdin", data=text.encode())
             self.remote.git("update-ref", f"refs/tags/{tag.name}", made, "0" * 40)
         return Tagged(self.outcome, "" if self.outcome is TagOutcome.MADE else "because")
+
+    @property
+    def revisions(self) -> "Ends":
+        return self
+
+    @property
+    def proposals(self) -> "Ends":
+        return self
 
     async def keep_revision(self, _: int, package: str, number: int, revision: Revision) -> None:
         self.kept[f"{package}/v{number}"] = revision

@@ -16,10 +16,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bot import postgres_keeper
 from bot.keys import PullKey
-from bot.postgres import EmbeddedPostgres, PostgresError
-from bot.store import Store, StoreError
+from bot.store.embedded import keeper
+from bot.store.embedded.place import PostgresError
+from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.postgres import PostgresStore
+from bot.store.values import StoreError
 from tests.databases import create_database, drop_database
 
 KEY = PullKey(1, 1)
@@ -27,7 +29,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 RUN = """
 import sys, time
 from pathlib import Path
-from bot.postgres import EmbeddedPostgres
+from bot.store.embedded.server import EmbeddedPostgres
 with EmbeddedPostgres(Path(sys.argv[1]), keep=sys.argv[2] == "keep") as server:
     print(server.pid, server.home, server.url, flush=True)
     time.sleep(60)
@@ -306,16 +308,16 @@ def _processes(home: Path) -> list[int]:
     return [
         int(n)
         for n in os.listdir("/proc")
-        if n.isdigit() and postgres_keeper._is_server(int(n), f"{home}/data")
+        if n.isdigit() and keeper._is_server(int(n), f"{home}/data")
     ]
 
 
 @pytest.mark.parametrize("victim", ["server", "both"])
 async def test_a_killed_server_heals_by_itself(folder: Path, victim: str) -> None:
     """Short-cut refused: the next start of the bot heals it; until then nothing works."""
-    async with EmbeddedPostgres(folder) as server, Store(server.url) as store:
+    async with EmbeddedPostgres(folder) as server, PostgresStore(server.url) as store:
         watching = asyncio.create_task(server.watch())
-        await store.wake(KEY)
+        await store.queue.wake(KEY)
         keeper, first = server._keeper, server.pid
         assert keeper is not None
         killed = {"server": [first], "both": [first, keeper.pid]}[victim]
@@ -329,14 +331,14 @@ async def test_a_killed_server_heals_by_itself(folder: Path, victim: str) -> Non
                 await asyncio.sleep(0.05)
         print(f"healed after {time.monotonic() - begun:.1f} s")
 
-        taken = await store.take("test")
+        taken = await store.queue.take("test")
         assert taken is not None
         assert taken.key == str(KEY)
         assert server.pid != first
         watching.cancel()
 
 
-async def _answers(store: Store) -> bool:
+async def _answers(store: PostgresStore) -> bool:
     try:
         await store.check()
     except StoreError:

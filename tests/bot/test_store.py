@@ -12,20 +12,19 @@ import psycopg
 import pytest
 
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
-from bot.migrations import STEPS
-from bot.postgres import EmbeddedPostgres
-from bot.store import (
-    MOST_TIPS,
+from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.migrations import STEPS, migrate
+from bot.store.postgres import PostgresStore
+from bot.store.revisions import MOST_TIPS
+from bot.store.values import (
     Adoption,
     Delivered,
+    Hint,
     Refusal,
     Revision,
-    Store,
     StoreError,
     Taken,
-    migrate,
 )
-from bot.wakes import Hint
 from lifecycle.events import Answered, Held
 from lifecycle.facts import Written
 
@@ -53,15 +52,15 @@ REPOSITORY = _Repository()
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncIterator[Store]:
-    async with Store(database_url) as opened:
+async def store(database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(database_url) as opened:
         yield opened
 
 
-async def _all(store: Store) -> list[Taken]:
+async def _all(store: PostgresStore) -> list[Taken]:
     """Take everything that is due."""
     found: list[Taken] = []
-    while (taken := await store.take(f"test/{len(found)}")) is not None:
+    while (taken := await store.queue.take(f"test/{len(found)}")) is not None:
         found.append(taken)
     return found
 
@@ -72,26 +71,26 @@ async def _rows(url: str, query: str) -> list[tuple[object, ...]]:
 
 
 async def test_a_delivery_is_stored_with_its_wakes_or_not_at_all(
-    store: Store, database_url: str
+    store: PostgresStore, database_url: str
 ) -> None:
     """The short-cut is two statements: a kill between them loses the wake of a stored delivery."""
     broken: dict[Key, Hint] = {KEY: {"comment": [float("nan")]}}  # refused by jsonb
 
     with pytest.raises(psycopg.DataError, match="invalid input syntax for type json"):
-        await store.store_delivery(DELIVERY, broken)
+        await store.deliveries.add(DELIVERY, broken)
 
     assert await _rows(database_url, "SELECT guid FROM delivery") == []
     assert await _all(store) == []
 
 
 async def test_a_repeated_delivery_is_stored_once_and_wakes_again(
-    store: Store, database_url: str
+    store: PostgresStore, database_url: str
 ) -> None:
-    first = await store.store_delivery(DELIVERY, {KEY: {}})
+    first = await store.deliveries.add(DELIVERY, {KEY: {}})
     (taken,) = await _all(store)
-    await store.done(taken)
+    await store.queue.done(taken)
 
-    again = await store.store_delivery(DELIVERY, {KEY: {}})
+    again = await store.deliveries.add(DELIVERY, {KEY: {}})
 
     assert (first, again) == (True, False)
     assert [t.key for t in await _all(store)] == [str(KEY)]
@@ -100,16 +99,20 @@ async def test_a_repeated_delivery_is_stored_once_and_wakes_again(
     ]
 
 
-async def test_a_delivery_that_wakes_nothing_is_stored(store: Store, database_url: str) -> None:
-    assert await store.store_delivery(DELIVERY, {})
+async def test_a_delivery_that_wakes_nothing_is_stored(
+    store: PostgresStore, database_url: str
+) -> None:
+    assert await store.deliveries.add(DELIVERY, {})
     assert await _rows(database_url, "SELECT event FROM delivery") == [("push",)]
 
 
-async def test_wakes_of_one_key_are_one_row_and_their_hints_are_put_together(store: Store) -> None:
+async def test_wakes_of_one_key_are_one_row_and_their_hints_are_put_together(
+    store: PostgresStore,
+) -> None:
     """The short-cut keeps the last hint: the comment of the first event is then forgotten."""
-    await store.wake(KEY, {"comment": [1], "head": ["aaa"]})
-    await store.wake(KEY, {"comment": [2, 1], "review": [9]})
-    await store.wake(KEY)
+    await store.queue.wake(KEY, {"comment": [1], "head": ["aaa"]})
+    await store.queue.wake(KEY, {"comment": [2, 1], "review": [9]})
+    await store.queue.wake(KEY)
 
     (taken,) = await _all(store)
 
@@ -121,19 +124,19 @@ async def test_wakes_of_one_key_are_one_row_and_their_hints_are_put_together(sto
     assert taken.wanted == 3
 
 
-async def test_a_wake_during_a_look_causes_another_with_what_is_new(store: Store) -> None:
+async def test_a_wake_during_a_look_causes_another_with_what_is_new(store: PostgresStore) -> None:
     """The short-cut deletes the row, or writes `seen = wanted`: the second wake is lost."""
-    await store.wake(KEY, {"comment": [1], "head": ["aaa"]})
+    await store.queue.wake(KEY, {"comment": [1], "head": ["aaa"]})
     (taken,) = await _all(store)
-    await store.wake(KEY, {"comment": [2], "head": ["aaa"]})
+    await store.queue.wake(KEY, {"comment": [2], "head": ["aaa"]})
 
-    assert await store.done(taken)
+    assert await store.queue.done(taken)
 
     (again,) = await _all(store)
     assert (again.wanted, again.hint) == (2, {"comment": [2]})
-    assert await store.done(again)
+    assert await store.queue.done(again)
     assert await _all(store) == []
-    assert await store.next_due() is None
+    assert await store.queue.next_due() is None
 
 
 async def _an_hour_passes(database_url: str) -> None:
@@ -141,92 +144,94 @@ async def _an_hour_passes(database_url: str) -> None:
         await connection.execute("UPDATE work SET due = due - interval '1 hour'")
 
 
-async def test_looking_again_keeps_the_hint(store: Store, database_url: str) -> None:
-    await store.wake(KEY, {"comment": [1]})
+async def test_looking_again_keeps_the_hint(store: PostgresStore, database_url: str) -> None:
+    await store.queue.wake(KEY, {"comment": [1]})
     (taken,) = await _all(store)
 
-    await store.again(taken, 3600)
+    await store.queue.again(taken, 3600)
 
     assert await _all(store) == []
     await _an_hour_passes(database_url)
     assert [(t.hint, t.tries) for t in await _all(store)] == [({"comment": [1]}, 0)]
 
 
-async def test_settled_until_a_time(store: Store, database_url: str) -> None:
-    await store.wake(KEY)
+async def test_settled_until_a_time(store: PostgresStore, database_url: str) -> None:
+    await store.queue.wake(KEY)
     (taken,) = await _all(store)
 
-    await store.done(taken, after=3600)
+    await store.queue.done(taken, after=3600)
 
     assert await _all(store) == []
-    due = await store.next_due()
+    due = await store.queue.next_due()
     assert due is not None
     assert 3500 < due <= 3600
     await _an_hour_passes(database_url)
     (again,) = await _all(store)
-    await store.done(again)
-    assert await store.next_due() is None
+    await store.queue.done(again)
+    assert await store.queue.next_due() is None
 
 
-async def test_a_wake_cuts_a_wait_short_but_not_the_one_the_forge_asked_for(store: Store) -> None:
+async def test_a_wake_cuts_a_wait_short_but_not_the_one_the_forge_asked_for(
+    store: PostgresStore,
+) -> None:
     for key in (KEY, OTHER):
-        await store.wake(key)
+        await store.queue.wake(key)
     for taken in await _all(store):
-        await store.failed(taken, "busy", 60, hold=taken.key == str(OTHER))
+        await store.queue.failed(taken, "busy", 60, hold=taken.key == str(OTHER))
 
     for key in (KEY, OTHER):
-        await store.wake(key)
+        await store.queue.wake(key)
 
     assert [(t.key, t.tries) for t in await _all(store)] == [(str(KEY), 1)]
 
 
-async def test_a_failure_keeps_the_key_wanted(store: Store) -> None:
-    await store.wake(KEY, {"comment": [1]})
+async def test_a_failure_keeps_the_key_wanted(store: PostgresStore) -> None:
+    await store.queue.wake(KEY, {"comment": [1]})
     (taken,) = await _all(store)
-    await store.wake(KEY)
+    await store.queue.wake(KEY)
 
-    await store.failed(taken, "broke", 60)
+    await store.queue.failed(taken, "broke", 60)
 
     (again,) = await _all(store)
     assert (again.tries, again.hint, again.wanted) == (1, {"comment": [1]}, 2)
 
 
-async def test_a_timed_wake_waits_and_another_moves_it_forward(store: Store) -> None:
-    await store.wake(KEY, after=60)
+async def test_a_timed_wake_waits_and_another_moves_it_forward(store: PostgresStore) -> None:
+    await store.queue.wake(KEY, after=60)
     assert await _all(store) == []
 
-    await store.wake(KEY)
+    await store.queue.wake(KEY)
     assert [t.key for t in await _all(store)] == [str(KEY)]
 
 
-async def test_a_timed_wake_never_moves_an_earlier_one_back(store: Store) -> None:
-    await store.wake(KEY)
-    await store.wake(KEY, after=60)
+async def test_a_timed_wake_never_moves_an_earlier_one_back(store: PostgresStore) -> None:
+    await store.queue.wake(KEY)
+    await store.queue.wake(KEY, after=60)
 
     assert [t.key for t in await _all(store)] == [str(KEY)]
 
 
-async def test_who_lost_the_lease_writes_nothing(store: Store) -> None:
+async def test_who_lost_the_lease_writes_nothing(store: PostgresStore) -> None:
     """The short-cut finishes by key: the look of the other worker is then called done."""
-    await store.wake(KEY)
-    old = await store.take("one", lease=0.0)
+    await store.queue.wake(KEY)
+    old = await store.queue.take("one", lease=0.0)
     assert old is not None
-    new = await store.take("two", lease=10)
+    new = await store.queue.take("two", lease=10)
     assert new is not None
 
     assert [
-        await store.done(old),
-        await store.again(old, 1),
-        await store.failed(old, "late", 1),
-        await store.give_back(old),
+        await store.queue.done(old),
+        await store.queue.again(old, 1),
+        await store.queue.failed(old, "late", 1),
+        await store.queue.give_back(old),
     ] == [False] * 4
-    assert await store.renew(["one", "two"]) == {"two"}
-    assert await store.done(new)
+    assert await store.queue.renew(["one", "two"]) == {"two"}
+    assert await store.queue.done(new)
 
 
-async def test_base_branches_go_first_then_who_waited_longest(store: Store) -> None:
+async def test_base_branches_go_first_then_who_waited_longest(store: PostgresStore) -> None:
     for key in (OTHER, KEY, RepositoryKey(2), BASE):
-        await store.wake(key)
+        await store.queue.wake(key)
 
     assert [t.key for t in await _all(store)] == [
         str(BASE),
@@ -237,16 +242,18 @@ async def test_base_branches_go_first_then_who_waited_longest(store: Store) -> N
 
 
 async def test_many_wakes_at_once_neither_lock_each_other_nor_get_lost(
-    store: Store, database_url: str
+    store: PostgresStore, database_url: str
 ) -> None:
     """The short-cut wakes keys in the order given: two transactions then wait for each other."""
     keys = [PullKey(1, number) for number in range(20)]
     begun = time.monotonic()
-    async with Store(database_url) as replica:
+    async with PostgresStore(database_url) as replica:
         for _ in range(10):  # by two bots, in an order of its own each
             await asyncio.gather(
                 *(
-                    each.wake_all({key: {"comment": [n]} for key in keys[:: 1 if n % 2 else -1]})
+                    each.queue.wake_all(
+                        {key: {"comment": [n]} for key in keys[:: 1 if n % 2 else -1]}
+                    )
                     for n in range(20)
                     for each in (store, replica)
                 )
@@ -259,7 +266,7 @@ async def test_many_wakes_at_once_neither_lock_each_other_nor_get_lost(
     assert len(taken) == 20
 
 
-async def test_deliveries_a_second(store: Store) -> None:
+async def test_deliveries_a_second(store: PostgresStore) -> None:
     body = json.dumps({"text": "x" * 8000}).encode()
 
     async def sender(worker: int) -> None:
@@ -267,28 +274,30 @@ async def test_deliveries_a_second(store: Store) -> None:
             delivery = Delivered(
                 guid=f"{worker}-{number}", event="push", action="", headers={}, body=body
             )
-            await store.store_delivery(delivery, {PullKey(worker, number): {"comment": [1]}})
+            await store.deliveries.add(delivery, {PullKey(worker, number): {"comment": [1]}})
 
     begun = time.monotonic()
     await asyncio.gather(*(sender(worker) for worker in range(10)))
     seconds = time.monotonic() - begun
 
     print(f"deliveries of 8 KB, each with a wake: {1000 / seconds:,.0f} a second")
-    assert (await store.queue()).due == 1000
+    assert (await store.queue.backlog()).due == 1000
 
 
-async def test_the_index(store: Store) -> None:
+async def test_the_index(store: PostgresStore) -> None:
     at = datetime(2026, 11, 20, tzinfo=UTC)
     tags = ["refs/tags/a/v1"]
     drafts = {"drafts/a/v1": "aaa"}
     baseline = Adoption(at, REPOSITORY.installed_at, 3, drafts, frozenset(tags), None, 8, [5, 7])
 
-    assert await store.adoption(1) is None
-    adopted = await store.adopt(REPOSITORY, at, drafts, tags, highest=8, open_numbers=[5, 7])
+    assert await store.repositories.adoption(1) is None
+    adopted = await store.repositories.adopt(
+        REPOSITORY, at, drafts, tags, highest=8, open_numbers=[5, 7]
+    )
     assert adopted == baseline
     # The first sight counts, whatever a later one says.
-    assert await store.adopt(REPOSITORY, datetime.now(UTC), {}) == baseline
-    assert await store.adoption(1) == baseline
+    assert await store.repositories.adopt(REPOSITORY, datetime.now(UTC), {}) == baseline
+    assert await store.repositories.adoption(1) == baseline
 
 
 HOUR = timedelta(hours=1)
@@ -319,103 +328,109 @@ def test_a_repository_adopted_without_numbers_keeps_its_time() -> None:
     assert not old.merged_before(1, NOON)
 
 
-async def test_revisions_keep_the_tag_that_was_made(store: Store) -> None:
+async def test_revisions_keep_the_tag_that_was_made(store: PostgresStore) -> None:
     """The short-cut writes what was seen last: a tag that was replaced is then as we made it."""
     made = Revision("aaa", "tag1", 7)
-    await store.keep_revision(1, "net/core", 1, Revision("aaa"))
-    await store.keep_revision(1, "net/core", 1, made)
-    await store.keep_revision(1, "net/core", 1, Revision("aaa", "tag2", 8))
-    await store.keep_revision(1, "net/core", 1, Revision("bbb", "tag3", 9))
+    await store.revisions.keep_revision(1, "net/core", 1, Revision("aaa"))
+    await store.revisions.keep_revision(1, "net/core", 1, made)
+    await store.revisions.keep_revision(1, "net/core", 1, Revision("aaa", "tag2", 8))
+    await store.revisions.keep_revision(1, "net/core", 1, Revision("bbb", "tag3", 9))
 
-    assert await store.revisions(1, ["net/core"]) == {"net/core": {1: made}}
-    await store.show_revision(1, "net/core", 1, "none")
-    assert (await store.revisions(1, ["net/core"]))["net/core"][1].shown == "none"
-    assert await store.revisions(2, ["net/core"]) == {}
+    assert await store.revisions.revisions(1, ["net/core"]) == {"net/core": {1: made}}
+    await store.revisions.show_revision(1, "net/core", 1, "none")
+    assert (await store.revisions.revisions(1, ["net/core"]))["net/core"][1].shown == "none"
+    assert await store.revisions.revisions(2, ["net/core"]) == {}
 
 
-async def test_tips_are_told_newest_first(store: Store) -> None:
+async def test_tips_are_told_newest_first(store: PostgresStore) -> None:
     """The short-cut keeps the first time: a branch that came back to a tip is not there then."""
     for sha in ("a", "b", "b", "a", "c", "a"):
-        await store.saw_tip(1, "main", sha)
-    await store.saw_tip(1, "other", "z")
+        await store.revisions.saw_tip(1, "main", sha)
+    await store.revisions.saw_tip(1, "other", "z")
 
-    assert await store.tips(1, "main") == ("a", "c", "b")
+    assert await store.revisions.tips(1, "main") == ("a", "c", "b")
     for number in range(60):
-        await store.saw_tip(1, "main", f"t{number}")
-    kept = await store.tips(1, "main")
+        await store.revisions.saw_tip(1, "main", f"t{number}")
+    kept = await store.revisions.tips(1, "main")
     assert (len(kept), kept[0]) == (MOST_TIPS, "t59")
 
 
-async def test_proposals_stand_in_line_in_the_order_they_asked(store: Store) -> None:
+async def test_proposals_stand_in_line_in_the_order_they_asked(store: PostgresStore) -> None:
     for number in (9, 3, 9, 5):
-        await store.ask_publish(1, "main", number)
-    await store.ask_publish(1, "other", 4)
-    await store.published(1, "main", 3)
+        await store.revisions.ask_publish(1, "main", number)
+    await store.revisions.ask_publish(1, "other", 4)
+    await store.revisions.published(1, "main", 3)
 
-    assert await store.asked_publish(1, "main") == (9, 5)
-    assert [await store.queued(1, "main", n) for n in (9, 3)] == [True, False]
+    assert await store.revisions.asked_publish(1, "main") == (9, 5)
+    assert [await store.revisions.queued(1, "main", n) for n in (9, 3)] == [True, False]
 
 
-async def test_settled_proposals(store: Store) -> None:
+async def test_settled_proposals(store: PostgresStore) -> None:
     for number in (1, 2, 2):
-        await store.settle(1, number, merged=True)
+        await store.proposals.settle(1, number, merged=True)
 
-    assert await store.settled(1, {2: True, 3: True}) == {2}
-    assert await store.settled(1, {}) == set()
-    assert await store.settled(2, {1: True, 2: True}) == set()
+    assert await store.proposals.settled(1, {2: True, 3: True}) == {2}
+    assert await store.proposals.settled(1, {}) == set()
+    assert await store.proposals.settled(2, {1: True, 2: True}) == set()
 
 
-async def test_a_closed_proposal_that_is_merged_after_all_is_not_settled(store: Store) -> None:
+async def test_a_closed_proposal_that_is_merged_after_all_is_not_settled(
+    store: PostgresStore,
+) -> None:
     """Fails when "settled" is kept as a state: reopened and merged, it would never be tagged."""
-    await store.settle(1, 5, merged=False)
-    assert await store.settled(1, {5: False}) == {5}
+    await store.proposals.settle(1, 5, merged=False)
+    assert await store.proposals.settled(1, {5: False}) == {5}
 
-    assert await store.settled(1, {5: True}) == set()
-    await store.settle(1, 5, merged=True)
-    await store.settle(1, 5, merged=False)  # an older look that ends late
-    assert await store.settled(1, {5: True}) == {5}
+    assert await store.proposals.settled(1, {5: True}) == set()
+    await store.proposals.settle(1, 5, merged=True)
+    await store.proposals.settle(1, 5, merged=False)  # an older look that ends late
+    assert await store.proposals.settled(1, {5: True}) == {5}
 
 
-async def test_events_and_comments_are_kept_once_and_never_changed(store: Store) -> None:
+async def test_events_and_comments_are_kept_once_and_never_changed(store: PostgresStore) -> None:
     """Fails when a second copy of an event replaces the first, or proposals share a memory."""
     hold = Held(person="a", at=datetime.now(UTC), comment=3, reason="wait")
-    await store.keep(1, 7, log=frozenset({hold, Answered(comment=3)}), written={9: Written("x")})
-    await store.keep(1, 7, log=frozenset({hold}), written={10: Written("y", {"kind": "answer"})})
-    await store.keep(1, 7, gone=[9])
+    await store.proposals.keep(
+        1, 7, log=frozenset({hold, Answered(comment=3)}), written={9: Written("x")}
+    )
+    await store.proposals.keep(
+        1, 7, log=frozenset({hold}), written={10: Written("y", {"kind": "answer"})}
+    )
+    await store.proposals.keep(1, 7, gone=[9])
 
     kept = frozenset({hold, Answered(comment=3)})
-    assert await store.remembered(1, 7) == (kept, {10: Written("y", {"kind": "answer"})})
-    assert await store.remembered(1, 8) == (frozenset(), {})
-    assert await store.remembered(2, 7) == (frozenset(), {})
+    assert await store.proposals.remembered(1, 7) == (kept, {10: Written("y", {"kind": "answer"})})
+    assert await store.proposals.remembered(1, 8) == (frozenset(), {})
+    assert await store.proposals.remembered(2, 7) == (frozenset(), {})
 
 
-async def test_a_refusal_counts_for_its_head_and_base_only(store: Store) -> None:
-    await store.refuse(1, 7, "head", "base", Refusal("no"))
-    await store.refuse(1, 7, "head2", "base", Refusal("never", "digest"))
+async def test_a_refusal_counts_for_its_head_and_base_only(store: PostgresStore) -> None:
+    await store.proposals.refuse(1, 7, "head", "base", Refusal("no"))
+    await store.proposals.refuse(1, 7, "head2", "base", Refusal("never", "digest"))
 
     assert [
-        await store.refusal(1, 7, head, base)
+        await store.proposals.refusal(1, 7, head, base)
         for head, base in (("head2", "base"), ("head", "base"), ("head2", "base2"))
     ] == [Refusal("never", "digest"), None, None]
 
 
-async def test_the_audit_trail_only_grows(store: Store, database_url: str) -> None:
+async def test_the_audit_trail_only_grows(store: PostgresStore, database_url: str) -> None:
     """The short-cut trusts the code: anything with the password could then rewrite the past."""
-    await store.audit("key", ["Merge", "Tag"], actor="approver", detail={"head": "aaa"})
-    await store.audit("key", [])
+    await store.audit.add("key", ["Merge", "Tag"], actor="approver", detail={"head": "aaa"})
+    await store.audit.add("key", [])
 
-    found = [entry[1:] for entry in await store.audited("key")]
+    found = [entry[1:] for entry in await store.audit.entries("key")]
     assert found == [("approver", "Merge", {"head": "aaa"}), ("approver", "Tag", {"head": "aaa"})]
     for query in ("DELETE FROM audit", "UPDATE audit SET actor = 'x'", "TRUNCATE audit"):
         with pytest.raises(psycopg.errors.RaiseException, match="entries are only ever added"):
             await _rows(database_url, query)
-    assert [entry[1:] for entry in await store.audited("key")] == found
+    assert [entry[1:] for entry in await store.audit.entries("key")] == found
 
 
-async def test_old_deliveries_are_forgotten(store: Store, database_url: str) -> None:
-    await store.store_delivery(DELIVERY, {})
+async def test_old_deliveries_are_forgotten(store: PostgresStore, database_url: str) -> None:
+    await store.deliveries.add(DELIVERY, {})
 
-    assert [await store.forget_deliveries(), await store.forget_deliveries(days=0)] == [0, 1]
+    assert [await store.deliveries.forget(), await store.deliveries.forget(days=0)] == [0, 1]
     assert await _rows(database_url, "SELECT guid FROM delivery") == []
 
 
@@ -439,7 +454,7 @@ async def test_a_database_of_a_newer_version_is_refused(database_url: str) -> No
 
 async def test_a_dead_database_is_an_error_of_ours_and_passes() -> None:
     with EmbeddedPostgres() as server:
-        async with Store(server.url) as store:
+        async with PostgresStore(server.url) as store:
             await store.check()
             server.stop()
 
@@ -448,24 +463,24 @@ async def test_a_dead_database_is_an_error_of_ours_and_passes() -> None:
             with pytest.raises(StoreError, match=said):
                 await store.check()
             with pytest.raises(StoreError, match=said):
-                await store.store_delivery(DELIVERY, {})
+                await store.deliveries.add(DELIVERY, {})
 
 
 async def test_nobody_can_start_without_a_database() -> None:
     with pytest.raises(StoreError, match="cannot be reached"):
-        await Store("postgresql://postgres@/postgres?host=/nowhere").__aenter__()
+        await PostgresStore("postgresql://postgres@/postgres?host=/nowhere").__aenter__()
 
 
 async def test_another_process_hears_of_a_wake_at_once(database_url: str) -> None:
     async with (
-        Store(database_url) as here,
-        Store(database_url) as there,
-        there.listening() as woken,
+        PostgresStore(database_url) as here,
+        PostgresStore(database_url) as there,
+        there.queue.listening() as woken,
     ):
         await woken.wait()  # its connection is made
         woken.clear()
         begun = time.monotonic()
-        await here.wake(KEY)
+        await here.queue.wake(KEY)
         async with asyncio.timeout(60):
             await woken.wait()
 
@@ -488,16 +503,16 @@ async def _locked(url: str, *keys: Key) -> AsyncIterator[None]:
 async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
     """Short-cut refused: a statement and a connection for each, and the pool's patience for all."""
     many: dict[Key, Hint] = {PullKey(1, number): {"comment": [number]} for number in range(20)}
-    async with Store(database_url, patience=1) as store:
-        await store.wake_all(many)
+    async with PostgresStore(database_url, patience=1) as store:
+        await store.queue.wake_all(many)
         async with _locked(database_url, PullKey(1, 0)):
             waking = [
-                asyncio.create_task(store.wake_all({k: {"review": [n]} for k in many}))
+                asyncio.create_task(store.queue.wake_all({k: {"review": [n]} for k in many}))
                 for n in range(200)
             ]
             await asyncio.sleep(2)  # twice the patience
             async with asyncio.timeout(60):  # whoever looks goes on
-                assert (await store.queue()).waiting == 20
+                assert (await store.queue.backlog()).waiting == 20
         await asyncio.gather(*waking)
 
         taken = {t.key: t for t in await _all(store)}
@@ -511,18 +526,18 @@ async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
 
 async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> None:
     """Short-cut refused: the pool's patience; a burst is answered as if there were no database."""
-    async with Store(database_url, connections=4, patience=1) as store:
-        await store.wake(OTHER)
+    async with PostgresStore(database_url, connections=4, patience=1) as store:
+        await store.queue.wake(OTHER)
         async with _locked(database_url, OTHER):
             storing = [
                 asyncio.create_task(
-                    store.store_delivery(replace(DELIVERY, guid=f"many-{n}"), {OTHER: {}})
+                    store.deliveries.add(replace(DELIVERY, guid=f"many-{n}"), {OTHER: {}})
                 )
                 for n in range(200)
             ]
             await asyncio.sleep(2)
             async with asyncio.timeout(60):  # a worker may ask meanwhile
-                assert await store.take("another") is None
+                assert await store.queue.take("another") is None
         assert all(await asyncio.gather(*storing))
 
     (row,) = await _rows(database_url, "SELECT count(*) FROM delivery")
@@ -530,11 +545,11 @@ async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> Non
 
 
 async def test_a_wake_that_is_given_up_leaves_those_of_others(database_url: str) -> None:
-    async with Store(database_url) as store:
-        await store.wake(OTHER)
+    async with PostgresStore(database_url) as store:
+        await store.queue.wake(OTHER)
         async with _locked(database_url, OTHER):
-            one = asyncio.create_task(store.wake(OTHER))
-            others = [asyncio.create_task(store.wake(KEY)) for _ in range(3)]
+            one = asyncio.create_task(store.queue.wake(OTHER))
+            others = [asyncio.create_task(store.queue.wake(KEY)) for _ in range(3)]
             await asyncio.sleep(0.05)
             others[0].cancel()
             one.cancel()
@@ -544,17 +559,17 @@ async def test_a_wake_that_is_given_up_leaves_those_of_others(database_url: str)
 
 
 async def test_proposals_of_one_package_are_told_apart_by_base_and_told_of_each_other(
-    store: Store,
+    store: PostgresStore,
 ) -> None:
     """The short-cut wakes everybody at every look, or nobody when one is closed."""
     for number, branch in ((1, "one"), (2, "two"), (3, "three")):
-        await store.keep_open(7, 7, branch, [number], str(number) * 40)
+        await store.proposals.keep_open(7, 7, branch, [number], str(number) * 40)
 
-    first = await store.keep_touching(7, 1, "main", ["net/core", "net/edge"])
-    second = await store.keep_touching(7, 2, "main", ["net/core"])
-    third = await store.keep_touching(7, 3, "other", ["net/core"])
-    again = await store.keep_touching(7, 2, "main", ["net/core"])
-    closed = await store.keep_touching(7, 1, "main", [])
+    first = await store.proposals.keep_touching(7, 1, "main", ["net/core", "net/edge"])
+    second = await store.proposals.keep_touching(7, 2, "main", ["net/core"])
+    third = await store.proposals.keep_touching(7, 3, "other", ["net/core"])
+    again = await store.proposals.keep_touching(7, 2, "main", ["net/core"])
+    closed = await store.proposals.keep_touching(7, 1, "main", [])
 
     assert (dict(first.also), first.news) == ({}, frozenset())
     assert (dict(second.also), second.news) == ({"net/core": (1,)}, frozenset({(7, "one")}))
@@ -562,17 +577,19 @@ async def test_proposals_of_one_package_are_told_apart_by_base_and_told_of_each_
     assert (dict(again.also), again.news) == ({"net/core": (1,)}, frozenset())
     assert (dict(closed.also), closed.news) == ({}, frozenset({(7, "two")}))
 
-    await store.keep_touching(7, 1, "main", ["net/core"])
-    await store.forget_touching(7, [2, 3])
-    assert dict((await store.keep_touching(7, 2, "main", ["net/core"])).also) == {}
+    await store.proposals.keep_touching(7, 1, "main", ["net/core"])
+    await store.proposals.forget_touching(7, [2, 3])
+    assert dict((await store.proposals.keep_touching(7, 2, "main", ["net/core"])).also) == {}
 
 
-async def test_paths_that_are_no_text_are_kept_as_text(store: Store) -> None:
+async def test_paths_that_are_no_text_are_kept_as_text(store: PostgresStore) -> None:
     """Fails when the database is given half characters: every look at the proposal then breaks."""
     odd = b"net/c\xffre".decode("utf-8", "surrogateescape")
     for number in (1, 2):
-        await store.keep_open(7, 7, str(number), [number], str(number) * 40)
+        await store.proposals.keep_open(7, 7, str(number), [number], str(number) * 40)
 
-    await store.keep_touching(7, 1, "main", [odd])
+    await store.proposals.keep_touching(7, 1, "main", [odd])
 
-    assert dict((await store.keep_touching(7, 2, "main", [odd])).also) == {"net/c?re": (1,)}
+    assert dict((await store.proposals.keep_touching(7, 2, "main", [odd])).also) == {
+        "net/c?re": (1,)
+    }

@@ -18,10 +18,10 @@ import pytest
 from bot import web
 from bot.forge import ForgeBusyError
 from bot.keys import PullKey
-from bot.postgres import EmbeddedPostgres
 from bot.ready import Check, MissingError, Readiness
 from bot.settings import Settings
-from bot.store import Store
+from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.postgres import PostgresStore
 
 SECRET = b"a secret that is long enough"
 SETTINGS = Settings(github_app_id="1", private_key="key", webhook_secrets=(b"another", SECRET))
@@ -38,7 +38,7 @@ class Served:
     installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def ready(store: Store, *, missing: str = "") -> Readiness:
+def ready(store: PostgresStore, *, missing: str = "") -> Readiness:
     """The database as it is; the others as they are said to be."""
 
     async def ask(name: str) -> None:
@@ -81,15 +81,19 @@ class _Forge:
 
 
 @pytest.fixture
-async def store(database_url: str) -> AsyncIterator[Store]:
-    async with Store(database_url) as opened:
-        await opened.adopt(Served(), datetime.now(UTC), {})
+async def store(database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(database_url) as opened:
+        await opened.repositories.adopt(Served(), datetime.now(UTC), {})
         yield opened
 
 
 @asynccontextmanager
 async def client(
-    store: Store, *, missing: str = "", forge: _Forge | None = None, settings: Settings = SETTINGS
+    store: PostgresStore,
+    *,
+    missing: str = "",
+    forge: _Forge | None = None,
+    settings: Settings = SETTINGS,
 ) -> AsyncIterator[httpx.AsyncClient]:
     application = web.app(
         settings, store, ready(store, missing=missing), (forge or _Forge()).identity
@@ -126,7 +130,7 @@ async def _stored(url: str) -> list[tuple[str, bytes]]:
         return [(event, bytes(body)) for event, body in await rows.fetchall()]
 
 
-async def test_a_wrong_signature_stays_outside(store: Store, database_url: str) -> None:
+async def test_a_wrong_signature_stays_outside(store: PostgresStore, database_url: str) -> None:
     """The short-cut stores first and checks while working: anybody can then fill the database."""
     body = _comment()
     async with client(store) as bot:
@@ -143,11 +147,11 @@ async def test_a_wrong_signature_stays_outside(store: Store, database_url: str) 
     assert [r.status_code for r in (wrong, none, other)] == [401] * 3
     assert "Set one secret in both" in wrong.json()["message"]
     assert await _stored(database_url) == []
-    assert await store.take("test") is None
+    assert await store.queue.take("test") is None
 
 
 async def test_a_signed_delivery_is_stored_as_it_came_and_wakes(
-    store: Store, database_url: str
+    store: PostgresStore, database_url: str
 ) -> None:
     body = _comment()
     async with client(store) as bot:
@@ -155,28 +159,28 @@ async def test_a_signed_delivery_is_stored_as_it_came_and_wakes(
 
     assert (answer.status_code, answer.content) == (202, b"")
     assert await _stored(database_url) == [("issue_comment", body)]
-    taken = await store.take("test")
+    taken = await store.queue.take("test")
     assert taken is not None
     assert (taken.key, taken.hint) == (str(PullKey(1, 7)), {"comment": [31]})
 
 
-async def test_a_redelivery_wakes_again(store: Store, database_url: str) -> None:
+async def test_a_redelivery_wakes_again(store: PostgresStore, database_url: str) -> None:
     """The short-cut drops a known id: Redeliver, a person's last resort, then does nothing."""
     body = _comment()
     headers = _headers(body)
     async with client(store) as bot:
         for _ in range(2):
             assert (await bot.post(PATH, content=body, headers=headers)).status_code == 202
-            taken = await store.take("test")
+            taken = await store.queue.take("test")
             assert taken is not None
-            await store.done(taken)
+            await store.queue.done(taken)
 
     assert len(await _stored(database_url)) == 1
 
 
 async def test_without_a_database_the_forge_is_told_to_keep_it() -> None:
     with EmbeddedPostgres() as server:
-        async with Store(server.url) as store, client(store) as bot:
+        async with PostgresStore(server.url) as store, client(store) as bot:
             server.stop()
             body = _comment()
             answer = await bot.post(PATH, content=body, headers=_headers(body))
@@ -192,7 +196,7 @@ async def test_without_a_database_the_forge_is_told_to_keep_it() -> None:
 
 
 async def test_what_is_too_large_is_refused_before_it_is_all_there(
-    store: Store, database_url: str
+    store: PostgresStore, database_url: str
 ) -> None:
     sent = 0
 
@@ -218,7 +222,7 @@ async def test_what_is_too_large_is_refused_before_it_is_all_there(
     ],
 )
 async def test_what_is_no_delivery_is_refused(
-    store: Store, content: bytes, more: dict[str, str], status: int
+    store: PostgresStore, content: bytes, more: dict[str, str], status: int
 ) -> None:
     async with client(store) as bot:
         answer = await bot.post(PATH, content=content, headers=_headers(content, **more))
@@ -226,12 +230,12 @@ async def test_what_is_no_delivery_is_refused(
     assert answer.status_code == status
 
 
-async def test_a_webhook_is_posted(store: Store) -> None:
+async def test_a_webhook_is_posted(store: PostgresStore) -> None:
     async with client(store) as bot:
         assert (await bot.get(PATH)).status_code == 405
 
 
-async def test_our_own_events_wake_nothing_once_we_know_our_name(store: Store) -> None:
+async def test_our_own_events_wake_nothing_once_we_know_our_name(store: PostgresStore) -> None:
     forge = _Forge()
     body, ours = _comment(1), _comment(2, "porchbot[bot]", "Bot")
     async with client(store, forge=forge) as bot:
@@ -239,14 +243,14 @@ async def test_our_own_events_wake_nothing_once_we_know_our_name(store: Store) -
             await bot.post(PATH, content=content, headers=_headers(content))
             await forge.until_answered(1)  # our name is asked for beside the answer
 
-    taken = await store.take("test")
+    taken = await store.queue.take("test")
     assert taken is not None
     assert taken.key == str(PullKey(1, 1))
-    assert await store.take("test") is None
+    assert await store.queue.take("test") is None
     assert forge.asked == 1
 
 
-async def test_a_forge_that_is_slow_or_away_keeps_no_delivery_waiting(store: Store) -> None:
+async def test_a_forge_that_is_slow_or_away_keeps_no_delivery_waiting(store: PostgresStore) -> None:
     """The short-cut asks the forge for our name first: it waits ten seconds for us, we for it."""
     forge = _Forge()
     forge.says.clear()
@@ -272,7 +276,7 @@ async def test_a_forge_that_is_slow_or_away_keeps_no_delivery_waiting(store: Sto
 
 
 @pytest.mark.parametrize("missing", ["forge", "runner"])
-async def test_what_is_missing_is_named(store: Store, missing: str) -> None:
+async def test_what_is_missing_is_named(store: PostgresStore, missing: str) -> None:
     async with client(store, missing=missing) as bot:
         without = await bot.get("/readyz")
         alive = await bot.get("/healthz")
@@ -309,8 +313,8 @@ async def test_readiness_asks_seldom_and_waits_for_nobody() -> None:
     assert await slow.read() == "ok"
 
 
-async def test_the_metrics_count_deliveries_and_show_the_queue(store: Store) -> None:
-    await store.wake(PullKey(1, 1))
+async def test_the_metrics_count_deliveries_and_show_the_queue(store: PostgresStore) -> None:
+    await store.queue.wake(PullKey(1, 1))
     async with client(store) as bot:
         body = _comment()
         await bot.post(PATH, content=body, headers=_headers(body))
@@ -320,7 +324,7 @@ async def test_the_metrics_count_deliveries_and_show_the_queue(store: Store) -> 
     assert 'porchbot_work{state="due"} 2.0' in text
 
 
-async def test_how_long_a_delivery_takes(store: Store) -> None:
+async def test_how_long_a_delivery_takes(store: PostgresStore) -> None:
     seconds: list[float] = []
     async with client(store) as bot:
         for number in range(200):
@@ -333,12 +337,12 @@ async def test_how_long_a_delivery_takes(store: Store) -> None:
     print(f"delivery accepted: p50 {seconds[100] * 1e3:.1f} ms, p99 {seconds[198] * 1e3:.1f} ms")
 
 
-async def test_what_fails_is_told_to_whoever_has_the_token(store: Store) -> None:
+async def test_what_fails_is_told_to_whoever_has_the_token(store: PostgresStore) -> None:
     """Short-cuts refused: a row that only the database's owner sees; a page for everybody."""
-    await store.wake(PullKey(1, 7))
-    taken = await store.take("test")
+    await store.queue.wake(PullKey(1, 7))
+    taken = await store.queue.take("test")
     assert taken is not None
-    await store.failed(taken, "403: the IP allow list", 60)
+    await store.queue.failed(taken, "403: the IP allow list", 60)
     settings = replace(SETTINGS, status_token="a token of the operator")
     right = {"Authorization": "Bearer a token of the operator"}
     async with client(store) as bot:

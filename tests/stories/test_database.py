@@ -2,7 +2,7 @@
 
 from uuid import uuid4
 
-from bot.postgres import EmbeddedPostgres
+from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database, drop_database
 from tests.stories.world import World, package, resized
 

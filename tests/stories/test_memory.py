@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
-from bot.postgres import EmbeddedPostgres
+from bot.store.embedded.server import EmbeddedPostgres
 from lifecycle import records
 from tests.databases import create_database, drop_database
 from tests.stories.people import Person, wait_for

@@ -1,5 +1,12 @@
 """The tables, as the list of steps that make them; a step that was released never changes."""
 
+import psycopg
+from psycopg.rows import TupleRow
+
+from bot.store.values import StoreError
+
+_MIGRATION_LOCK = 0x706F726368  # "porch": replicas that start at once take turns
+
 WORK = """
 -- What hints two wakes bring is put together: name by name, every value once.
 CREATE FUNCTION hint_union(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
@@ -258,3 +265,43 @@ STEPS: tuple[str, ...] = (
     SETTLED_UNTIL,
 )
 """Applied in order, each once; the database remembers how many."""
+
+
+async def migrate(url: str) -> int:
+    """Bring the tables up to date; replicas that start at once take turns.
+
+    Returns:
+        How many steps were new.
+
+    Raises:
+        StoreError: The database cannot be reached, or was made by a newer version of the bot.
+    """
+    try:
+        async with await psycopg.AsyncConnection.connect(url) as connection:
+            return await _migrate(connection)
+    except psycopg.OperationalError as error:
+        raise unreachable(error) from error
+
+
+async def _migrate(connection: psycopg.AsyncConnection[TupleRow]) -> int:
+    await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
+    await connection.execute("CREATE TABLE IF NOT EXISTS migration (step int PRIMARY KEY)")
+    cursor = await connection.execute("SELECT count(*) FROM migration")
+    row = await cursor.fetchone()
+    done = int(row[0]) if row else 0
+    if done > len(STEPS):
+        raise StoreError(
+            f"The database has had {done} migrations and this bot knows {len(STEPS)}: it was made "
+            "by a newer version. Run that version, or another database."
+        )
+    for number, step in enumerate(STEPS[done:], start=done + 1):
+        await connection.execute(step)
+        await connection.execute("INSERT INTO migration VALUES (%s)", [number])
+    return len(STEPS) - done
+
+
+def unreachable(error: Exception) -> StoreError:
+    """The error that says that the database cannot be reached, and why."""
+    # The message of psycopg names host and database, never the password; it may have lines.
+    reason = " ".join(str(error).split()).rstrip(".")
+    return StoreError(f"The database cannot be reached: {reason}. Start it, or set DATABASE_URL.")

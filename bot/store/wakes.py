@@ -2,13 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
 
 from bot.keys import BaseKey, Key
-
-Hint = Mapping[str, Sequence[Any]]
-"""What the events said exists: a name, such as "comment", to values, such as comment numbers."""
+from bot.store.values import Hint
 
 Write = Callable[[Mapping[Key, Hint], float], Awaitable[None]]
 """Writes wakes that are due after so many seconds, in one transaction."""

@@ -1,0 +1,43 @@
+"""The table of what happened: entries are added, and never changed or deleted."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from bot.store.database import Database
+
+
+class PostgresAudit:
+    """`Audit` in PostgreSQL.
+
+    Args:
+        database: Where the table is.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(
+        self,
+        key: str,
+        actions: Sequence[str],
+        *,
+        actor: str = "bot",
+        detail: Mapping[str, Any] | None = None,
+    ) -> None:
+        await self._database.ask(
+            "INSERT INTO audit (key, actor, action, detail)"
+            " SELECT %(key)s, %(actor)s, action, %(detail)s FROM unnest(%(actions)s::text[])"
+            " WITH ORDINALITY AS given(action, place) ORDER BY place",
+            {"key": key, "actor": actor, "detail": Jsonb(detail or {}), "actions": list(actions)},
+        )
+
+    async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
+        return tuple(
+            await self._database.ask(
+                "SELECT at, actor, action, detail FROM audit WHERE key = %(key)s ORDER BY id",
+                {"key": key},
+            )
+        )

@@ -1,0 +1,71 @@
+"""Telling workers, here and in other replicas, that there is work."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import psycopg
+
+from bot.store.database import Database
+from bot.store.values import StoreError
+from bot.tasks import end
+
+CHANNEL = "porchbot_work"
+"""Where replicas tell one another that there is work."""
+
+
+class Notifications:
+    """An event that is set whenever there may be work, from this process or another.
+
+    Args:
+        database: Carries the word to other replicas.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._telling: asyncio.Task[None] | None = None
+        self.woken = asyncio.Event()
+
+    async def drain(self) -> None:
+        """Wait until what was told is on its way."""
+        if self._telling is not None:
+            with suppress(StoreError):
+                await self._telling
+
+    def tell(self) -> None:
+        """Say that there is work: here at once, to other replicas in a moment.
+
+        Not in the transaction of the wake: a NOTIFY there makes commits wait for one another.
+        """
+        self.woken.set()
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._notify())
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[asyncio.Event]:
+        """An event that is set whenever there may be work, from this process or another.
+
+        A lost connection is made again; meanwhile only this process's own wakes set it.
+        """
+        task = asyncio.create_task(self._listen())
+        try:
+            yield self.woken
+        finally:
+            await end([task])
+
+    async def _notify(self) -> None:
+        await asyncio.sleep(0.002)  # one for all wakes of a burst
+        with suppress(StoreError):  # the others look by themselves every second
+            await self._database.ask(f"NOTIFY {CHANNEL}")
+
+    async def _listen(self) -> None:
+        while True:
+            with suppress(psycopg.OperationalError):
+                async with await psycopg.AsyncConnection.connect(
+                    self._database.url, autocommit=True, application_name="porchbot listen"
+                ) as connection:
+                    await connection.execute(f"LISTEN {CHANNEL}")
+                    self.woken.set()  # what was said before we listened
+                    async for _ in connection.notifies():
+                        self.woken.set()
+            await asyncio.sleep(1)

@@ -1,0 +1,361 @@
+"""What the bot remembers, as protocols in four parts: work, deliveries, an index, what happened.
+
+The store is never the truth about a proposal (docs/design.md, "Where the truth is"): lose it, and
+the forge, git and our signed records say everything again. The index is asked in three: what is
+remembered of repositories, of revisions, of proposals. Each call is all or nothing, and raises
+`StoreError` when the store cannot be reached; then nothing was written.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Any, Protocol
+
+from bot.keys import Key
+from bot.store.values import (
+    KEPT_DAYS,
+    LEASE,
+    Adopted,
+    Adoption,
+    Backlog,
+    Delivered,
+    Failing,
+    Hint,
+    Refusal,
+    Revision,
+    Sharing,
+    Taken,
+    Touching,
+)
+from lifecycle.events import Log
+from lifecycle.facts import PushRefusal, Written
+from lifecycle.names import Sha
+
+
+class Queue(Protocol):
+    """What is to be looked at, one row a key (docs/design.md, "Work")."""
+
+    async def wake(self, key: Key, hint: Hint | None = None, *, after: float = 0) -> None:
+        """Ask for a key to be looked at.
+
+        Args:
+            key: Which one.
+            hint: What is known to exist; put together with what is known already.
+            after: Seconds to wait. An earlier look answers this wake too, and must ask for the
+                next one itself.
+        """
+
+    async def wake_all(self, wakes: Mapping[Key, Hint], *, after: float = 0) -> None:
+        """Ask for several keys to be looked at, in one transaction.
+
+        What is asked for while another such transaction goes on is put together into the next.
+        """
+
+    async def take(self, owner: str, lease: float = LEASE) -> Taken | None:
+        """Take the due key that has waited longest, highest priority first; None when none is due.
+
+        Args:
+            owner: Name of this one take.
+            lease: Seconds until somebody else may take it.
+        """
+
+    async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
+        """Renew leases; returns the owners who still have theirs."""
+
+    async def done(self, taken: Taken, *, after: float | None = None) -> bool:
+        """The key has settled as of the wake that this look began with.
+
+        A wake that came meanwhile causes another look, at once.
+
+        Args:
+            taken: What was taken.
+            after: Seconds after which to look again anyhow, for what opens by time alone.
+
+        Returns:
+            Whether we still had it; otherwise nothing was written.
+        """
+
+    async def again(self, taken: Taken, after: float) -> bool:
+        """The key has not settled: keep its hint, and look again after so many seconds."""
+
+    async def failed(self, taken: Taken, error: str, after: float, *, hold: bool = False) -> bool:
+        """The look failed: look again after so many seconds, or at the next wake.
+
+        Args:
+            taken: What was taken.
+            error: What went wrong, for the operator.
+            after: Seconds.
+            hold: Not even a wake may shorten it: the forge asked for this wait.
+        """
+
+    async def give_back(self, taken: Taken) -> bool:
+        """The look did not happen or was cut short: anybody may take the key now."""
+
+    async def next_due(self) -> float | None:
+        """Seconds until the next key may be taken; None when nothing is wanted."""
+
+    async def backlog(self) -> Backlog:
+        """How much work there is, for the metrics."""
+
+    async def failing(self, most: int = 100) -> tuple[Failing, ...]:
+        """What keeps failing, for the operator; longest first."""
+
+    def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
+        """An event that is set whenever there may be work, from this process or another.
+
+        A lost connection is made again; meanwhile only this process's own wakes set it.
+        """
+
+
+class Deliveries(Protocol):
+    """What the forge told us."""
+
+    async def add(self, delivery: Delivered, wakes: Mapping[Key, Hint]) -> bool:
+        """Store a delivery and wake its keys, both or neither.
+
+        A repeated delivery is stored once and wakes its keys again: somebody pressed Redeliver.
+        One about a repository that is not served wakes nothing: discovery finds those that are.
+
+        Returns:
+            Whether it came for the first time.
+
+        Raises:
+            StoreError: The database cannot be reached; nothing was stored.
+        """
+
+    async def since(
+        self, repository_id: int, since: datetime, most: int = 200
+    ) -> tuple[tuple[Mapping[str, str], bytes], ...]:
+        """Headers and bodies of what was told about a repository since then, newest first."""
+
+    async def forget(self, days: float = KEPT_DAYS) -> int:
+        """Delete deliveries received longer ago; returns how many."""
+
+
+class Repositories(Protocol):
+    """The repositories that are served, and what each was when first seen."""
+
+    async def adoption(self, repository_id: int) -> Adoption | None:
+        """What a repository was when it was first seen; None when it never was."""
+
+    async def adopt(
+        self,
+        repository: Adopted,
+        at: datetime,
+        drafts: Mapping[str, str],
+        tags: Sequence[str] = (),
+        *,
+        highest: int | None = None,
+        open_numbers: Sequence[int] = (),
+    ) -> Adoption:
+        """Remember a repository's state as its baseline; the first one to do so counts."""
+
+    async def rename(self, repository: Adopted) -> None:
+        """Keep the name and the installation by which a repository is reached now."""
+
+    async def installations(self) -> set[int]:
+        """The installations of the repositories that are served."""
+
+    async def repositories(self, installation: int) -> set[int]:
+        """The repositories of an installation that are served."""
+
+    async def only_installations(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """Serve no repository of another installation; returns the names of those that were."""
+
+    async def only_repositories(self, installation: int, ids: Sequence[int]) -> tuple[str, ...]:
+        """Serve no other repository of this installation; returns the names of those that were."""
+
+    async def lost(self, repository_id: int) -> None:
+        """A repository is out of our reach: nothing in it is looked at until it is found again."""
+
+
+class Revisions(Protocol):
+    """What was published, what waits to be, and where base branches were."""
+
+    async def ask_publish(self, repository_id: int, base: str, number: int) -> None:
+        """A proposal's gates hold: put it in its base branch's line, once."""
+
+    async def asked_publish(self, repository_id: int, base: str) -> tuple[int, ...]:
+        """The proposals in line for a base branch, first come first."""
+
+    async def queued(self, repository_id: int, base: str, number: int) -> bool:
+        """Whether a proposal is in line."""
+
+    async def published(self, repository_id: int, base: str, number: int) -> None:
+        """Take a proposal out of the line: published, or its gates hold no more."""
+
+    async def keep_revision(
+        self, repository_id: int, package: str, number: int, revision: Revision
+    ) -> None:
+        """Remember that a number is used, whatever becomes of its tag."""
+
+    async def revisions(
+        self, repository_id: int, packages: Iterable[str]
+    ) -> dict[str, dict[int, Revision]]:
+        """Package to the numbers that were published, for some packages."""
+
+    def all_revisions(self, repository_id: int) -> AsyncIterator[tuple[str, int, Revision]]:
+        """Every revision that was published, package by package, a page at a time."""
+
+    async def show_revision(
+        self, repository_id: int, package: str, number: int, shown: str
+    ) -> None:
+        """Remember what a tag was seen to name, so that it is reported once."""
+
+    async def saw_tip(self, repository_id: int, base: str, sha: str) -> None:
+        """Remember where a base branch is; the last few are kept."""
+
+    async def tips(self, repository_id: int, base: str) -> tuple[Sha, ...]:
+        """Where a base branch was when we looked, newest first."""
+
+
+class Proposals(Protocol):
+    """What is remembered of proposals, and which of them have to do with others."""
+
+    async def keep(
+        self,
+        repository_id: int,
+        number: int,
+        log: Log = frozenset(),
+        written: Mapping[int, Written] | None = None,
+        gone: Iterable[int] = (),
+    ) -> None:
+        """Remember events of a proposal, and which comments on it are ours; all or nothing.
+
+        Args:
+            repository_id: The forge's number.
+            number: The proposal.
+            log: Events; those that are known already are kept once.
+            written: Comments of ours by their numbers.
+            gone: Comments of ours that are no more.
+        """
+
+    async def remembered(self, repository_id: int, number: int) -> tuple[Log, dict[int, Written]]:
+        """The events of a proposal, and the comments that we wrote on it."""
+
+    async def settle(self, repository_id: int, number: int, *, merged: bool) -> None:
+        """A closed proposal wants nothing any more, until it is merged after all."""
+
+    async def settled(self, repository_id: int, proposals: Mapping[int, bool]) -> set[int]:
+        """Those of these proposals that want nothing any more.
+
+        Args:
+            repository_id: The forge's number.
+            proposals: Number to whether it is merged now.
+        """
+
+    async def settled_until(self, repository_id: int, base: str) -> datetime | None:
+        """The moment before which merged proposals of a base branch changed last that are settled.
+
+        None when nobody knows.
+        """
+
+    async def settle_until(self, repository_id: int, base: str, until: datetime) -> None:
+        """Remember that all merged proposals of a base that changed last before are settled."""
+
+    async def refuse(
+        self, repository_id: int, number: int, head: str, base: str, refusal: Refusal
+    ) -> None:
+        """Remember why the forge refused to merge this head onto this base."""
+
+    async def refusal(
+        self, repository_id: int, number: int, head: str, base: str
+    ) -> Refusal | None:
+        """Why the forge refused to merge this head onto this base; None when it did not."""
+
+    async def forget_refusal(self, repository_id: int, number: int) -> None:
+        """Let the forge be asked again: somebody says that what it objected to has changed."""
+
+    async def refuse_push(
+        self, repository_id: int, ref: str, sha: str, refusal: PushRefusal
+    ) -> None:
+        """Remember that a rule of the forge forbids to move a branch from where it is."""
+
+    async def push_refusal(self, repository_id: int, ref: str, sha: str) -> PushRefusal | None:
+        """Why the forge refused to move a branch from where it is; None when it did not."""
+
+    async def forget_push_refusals(self, repository_id: int, ref: str | None = None) -> None:
+        """Let pushes be tried again: to one ref, or to all of a repository."""
+
+    async def keep_open(
+        self,
+        repository_id: int,
+        head_repository: int,
+        branch: str,
+        numbers: Sequence[int],
+        sha: str,
+    ) -> Sharing:
+        """Remember which open proposals one head branch has, and say who shares its commit.
+
+        Written before it is read, so that of two looks at the same time one sees the other.
+
+        Args:
+            repository_id: The forge's number of the repository that receives the change.
+            head_repository: Number of the repository that holds the branch; 0 when it is gone.
+            branch: Its name.
+            numbers: All its open proposals; empty when there is none.
+            sha: Its commit.
+        """
+
+    async def add_open(
+        self, repository_id: int, head_repository: int, branch: str, number: int, sha: str
+    ) -> None:
+        """Remember an open proposal that another's look came upon."""
+
+    async def drop_open(self, repository_id: int, number: int) -> None:
+        """Forget an open proposal that turned out to be closed or moved."""
+
+    async def keep_touching(
+        self, repository_id: int, number: int, base: str, packages: Sequence[str]
+    ) -> Touching:
+        """Remember which packages an open proposal changes, and say who else changes them.
+
+        Written before it is read, as in `keep_open`.
+
+        Args:
+            repository_id: The forge's number of the repository.
+            number: The proposal.
+            base: The branch that it is proposed to.
+            packages: What it changes; empty once it is closed.
+        """
+
+    async def forget_touching(self, repository_id: int, open_numbers: Sequence[int]) -> None:
+        """Forget what proposals change that are not open any more."""
+
+
+class Audit(Protocol):
+    """What happened: entries are added, and never changed or deleted."""
+
+    async def add(
+        self,
+        key: str,
+        actions: Sequence[str],
+        *,
+        actor: str = "bot",
+        detail: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add entries, one for each action; none is ever changed or deleted."""
+
+    async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
+        """The entries of a key, oldest first: when, who, what, detail."""
+
+
+class Store(Protocol):
+    """All of it.
+
+    Attributes:
+        queue: Work to do.
+        deliveries: What the forge told us.
+        repositories: The index: repositories.
+        revisions: The index: revisions.
+        proposals: The index: proposals.
+        audit: What happened.
+    """
+
+    queue: Queue
+    deliveries: Deliveries
+    repositories: Repositories
+    revisions: Revisions
+    proposals: Proposals
+    audit: Audit

@@ -1,0 +1,66 @@
+"""The store in PostgreSQL, put together from its parts.
+
+The database is never the truth about a proposal (docs/design.md, "Where the truth is"): lose it,
+and the forge, git and our signed records say everything again.
+"""
+
+from types import TracebackType
+
+from bot.store.audit import PostgresAudit
+from bot.store.database import CONNECTIONS, PATIENCE, Database
+from bot.store.deliveries import PostgresDeliveries
+from bot.store.notify import Notifications
+from bot.store.port import Audit, Deliveries, Proposals, Queue, Repositories, Revisions
+from bot.store.proposals import PostgresProposals
+from bot.store.queue import PostgresQueue
+from bot.store.repositories import PostgresRepositories
+from bot.store.revisions import PostgresRevisions
+
+
+class PostgresStore:
+    """The store in PostgreSQL; used as an asynchronous context.
+
+    Deliveries have half of the connections: looks go on beside any flood of them.
+
+    Args:
+        url: Its address, for libpq.
+        connections: Most connections; at least 2.
+        patience: Seconds to get a connection when it is one's turn.
+    """
+
+    def __init__(
+        self, url: str, connections: int = CONNECTIONS, *, patience: float = PATIENCE
+    ) -> None:
+        self._database = Database(url, connections, patience)
+        self._notifications = Notifications(self._database)
+        self._work = PostgresQueue(self._database, self._notifications)
+        self.queue: Queue = self._work
+        self.deliveries: Deliveries = PostgresDeliveries(
+            self._database, self._notifications, max(1, connections // 2 - 1)
+        )
+        self.repositories: Repositories = PostgresRepositories(self._database)
+        self.revisions: Revisions = PostgresRevisions(self._database)
+        self.proposals: Proposals = PostgresProposals(self._database)
+        self.audit: Audit = PostgresAudit(self._database)
+
+    async def __aenter__(self) -> "PostgresStore":
+        await self._database.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._work.drain()
+        await self._notifications.drain()
+        await self._database.close()
+
+    async def check(self) -> None:
+        """Ask for anything at all.
+
+        Raises:
+            StoreError: The database does not answer.
+        """
+        await self._database.ask("SELECT 1")

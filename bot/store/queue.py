@@ -1,0 +1,124 @@
+"""The table `work`: what is to be looked at, one row a key (docs/design.md, "Work")."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from psycopg.types.json import Jsonb
+
+from bot.keys import Key
+from bot.store.database import Database
+from bot.store.notify import Notifications
+from bot.store.statements import (
+    AGAIN,
+    DONE,
+    FAILED,
+    FAILING,
+    GIVE_BACK,
+    NEXT_DUE,
+    QUEUE,
+    TAKE,
+    WAKE,
+)
+from bot.store.values import LEASE, Backlog, Failing, Hint, Taken
+from bot.store.wakes import Gathering, columns
+
+
+class PostgresQueue:
+    """`Queue` in PostgreSQL.
+
+    Args:
+        database: Where the table is.
+        notifications: Told when there is work.
+    """
+
+    def __init__(self, database: Database, notifications: Notifications) -> None:
+        self._database = database
+        self._notifications = notifications
+        self._wakes = Gathering(self._wake)
+
+    async def drain(self) -> None:
+        """Wait until every wake that was asked for is written, or cannot be."""
+        await self._wakes.drain()
+
+    async def wake(self, key: Key, hint: Hint | None = None, *, after: float = 0) -> None:
+        await self.wake_all({key: hint or {}}, after=after)
+
+    async def wake_all(self, wakes: Mapping[Key, Hint], *, after: float = 0) -> None:
+        if wakes:
+            await self._wakes.add(wakes, after)
+
+    async def take(self, owner: str, lease: float = LEASE) -> Taken | None:
+        rows = await self._database.ask(TAKE, {"owner": owner, "lease": lease})
+        for key, wanted, hint, tries in rows:
+            return Taken(key=key, wanted=wanted, hint=hint, tries=tries, owner=owner)
+        return None
+
+    async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
+        rows = await self._database.ask(
+            "UPDATE work SET lease = now() + make_interval(secs => %(lease)s)"
+            " WHERE owner = ANY(%(owners)s) RETURNING owner",
+            {"owners": list(owners), "lease": lease},
+        )
+        return {owner for (owner,) in rows}
+
+    async def done(self, taken: Taken, *, after: float | None = None) -> bool:
+        return await self._finish(DONE, taken, after=after)
+
+    async def again(self, taken: Taken, after: float) -> bool:
+        return await self._finish(AGAIN, taken, after=after)
+
+    async def failed(self, taken: Taken, error: str, after: float, *, hold: bool = False) -> bool:
+        return await self._finish(FAILED, taken, after=after, error=error[:2000], hold=hold)
+
+    async def give_back(self, taken: Taken) -> bool:
+        kept = await self._finish(GIVE_BACK, taken)
+        self._notifications.tell()
+        return kept
+
+    async def next_due(self) -> float | None:
+        row = await self._database.one(NEXT_DUE)
+        return None if row[0] is None else max(0.0, float(row[0]))
+
+    async def backlog(self) -> Backlog:
+        waiting, due, taken, failing, oldest = await self._database.one(QUEUE)
+        return Backlog(waiting, due, taken, failing, float(oldest))
+
+    async def failing(self, most: int = 100) -> tuple[Failing, ...]:
+        return tuple(Failing(*row) for row in await self._database.ask(FAILING, {"most": most}))
+
+    def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
+        return self._notifications.listening()
+
+    async def _wake(self, wakes: Mapping[Key, Hint], after: float) -> None:
+        keys, hints, priorities = columns(wakes)
+        await self._database.ask(
+            WAKE,
+            {"keys": keys, "hints": hints, "priorities": priorities, "after": after},
+        )
+        self._notifications.tell()
+
+    async def _finish(
+        self,
+        query: str,
+        taken: Taken,
+        *,
+        after: float | None = None,
+        error: str = "",
+        hold: bool = False,
+    ) -> bool:
+        rows = await self._database.ask(
+            query,
+            {
+                "key": taken.key,
+                "owner": taken.owner,
+                "wanted": taken.wanted,
+                "hint": Jsonb(dict(taken.hint)),
+                "after": after,
+                "error": error,
+                "hold": hold,
+            },
+        )
+        if rows and rows[0][0]:
+            self._notifications.woken.set()  # whoever waits here has reckoned with our lease
+        return bool(rows)

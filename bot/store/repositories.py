@@ -1,0 +1,121 @@
+"""The table of the repositories that are served, and of what each was when first seen."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
+
+from bot.store.database import Database
+from bot.store.values import Adopted, Adoption
+
+ADOPT = """
+INSERT INTO adoption AS a
+  (repository, full_name, installation, adopted, installed, drafts, tags, highest, open)
+VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s, %(tags)s,
+  %(highest)s, %(open)s)
+ON CONFLICT (repository) DO UPDATE
+  SET full_name = EXCLUDED.full_name, installation = EXCLUDED.installation, gone = NULL
+RETURNING adopted, installed, installation, drafts, tags, gone, highest, open
+"""
+
+
+class PostgresRepositories:
+    """`Repositories` in PostgreSQL.
+
+    Args:
+        database: Where the tables are.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def adoption(self, repository_id: int) -> Adoption | None:
+        rows = await self._database.ask(
+            "SELECT adopted, installed, installation, drafts, tags, gone, highest, open"
+            " FROM adoption WHERE repository = %(id)s",
+            {"id": repository_id},
+        )
+        return _adoption(rows[0]) if rows else None
+
+    async def adopt(
+        self,
+        repository: Adopted,
+        at: datetime,
+        drafts: Mapping[str, str],
+        tags: Sequence[str] = (),
+        *,
+        highest: int | None = None,
+        open_numbers: Sequence[int] = (),
+    ) -> Adoption:
+        row = await self._database.one(
+            ADOPT,
+            {
+                "id": repository.id,
+                "name": repository.full_name,
+                "installation": repository.installation,
+                "at": at,
+                "installed": repository.installed_at,
+                "drafts": Jsonb(dict(drafts)),
+                "tags": Jsonb(list(tags)),
+                "highest": highest,
+                "open": Jsonb(list(open_numbers)),
+            },
+        )
+        return _adoption(row)
+
+    async def rename(self, repository: Adopted) -> None:
+        await self._database.ask(
+            "UPDATE adoption"
+            " SET full_name = %(name)s, installation = %(installation)s, gone = NULL"
+            " WHERE repository = %(id)s AND (full_name, installation, gone)"
+            " IS DISTINCT FROM (%(name)s, %(installation)s, NULL::timestamptz)",
+            {
+                "id": repository.id,
+                "name": repository.full_name,
+                "installation": repository.installation,
+            },
+        )
+
+    async def installations(self) -> set[int]:
+        rows = await self._database.ask(
+            "SELECT DISTINCT installation FROM adoption WHERE gone IS NULL"
+        )
+        return {number for (number,) in rows}
+
+    async def repositories(self, installation: int) -> set[int]:
+        rows = await self._database.ask(
+            "SELECT repository FROM adoption WHERE gone IS NULL AND installation = %(n)s",
+            {"n": installation},
+        )
+        return {number for (number,) in rows}
+
+    async def only_installations(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        rows = await self._database.ask(
+            "UPDATE adoption SET gone = now()"
+            " WHERE gone IS NULL AND installation <> ALL (%(numbers)s::bigint[])"
+            " RETURNING full_name",
+            {"numbers": list(numbers)},
+        )
+        return tuple(name for (name,) in rows)
+
+    async def only_repositories(self, installation: int, ids: Sequence[int]) -> tuple[str, ...]:
+        rows = await self._database.ask(
+            "UPDATE adoption SET gone = now() WHERE gone IS NULL"
+            " AND installation = %(installation)s AND repository <> ALL (%(ids)s::bigint[])"
+            " RETURNING full_name",
+            {"installation": installation, "ids": list(ids)},
+        )
+        return tuple(name for (name,) in rows)
+
+    async def lost(self, repository_id: int) -> None:
+        await self._database.ask(
+            "UPDATE adoption SET gone = now() WHERE repository = %(id)s AND gone IS NULL",
+            {"id": repository_id},
+        )
+
+
+def _adoption(row: TupleRow) -> Adoption:
+    adopted, installed, installation, drafts, tags, *rest = row
+    known = None if tags is None else frozenset(tags)
+    return Adoption(adopted, installed, installation, drafts, known, *rest)

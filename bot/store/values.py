@@ -1,0 +1,213 @@
+"""The values that the store is given and gives, and its one error."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+Hint = Mapping[str, Sequence[Any]]
+"""What the events said exists: a name, such as "comment", to values, such as comment numbers."""
+
+KEPT_DAYS = 7
+"""Days that a delivery's body is kept, for finding out what happened; GitHub keeps three."""
+
+LEASE = 10.0
+"""Seconds that a worker has a key without renewing (docs/design.md, "Work")."""
+
+TAGS = "tags"
+"""Stands for the base where the forge refused the tags of a merge result, and no merge."""
+
+
+class StoreError(Exception):
+    """The database cannot be reached now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """One delivery, to be stored.
+
+    Attributes:
+        guid: The forge's id for it; a redelivery has the same.
+        event: Its kind, in the forge's words.
+        action: What happened, in the forge's words; "" when the kind has no actions.
+        headers: Those on the allow-list.
+        body: As received.
+        repository: Number of the repository it is about; None for the App as a whole.
+        forge: Which forge.
+    """
+
+    guid: str
+    event: str
+    action: str
+    headers: Mapping[str, str]
+    body: bytes
+    repository: int | None = None
+    forge: str = "github"
+
+
+class Adopted(Protocol):
+    """What is remembered of a repository; `bot.forge.Repository` is one."""
+
+    @property
+    def id(self) -> int:
+        """The forge's number."""
+
+    @property
+    def full_name(self) -> str:
+        """Such as "acme/blueprints"."""
+
+    @property
+    def installation(self) -> int:
+        """Number of the App's installation."""
+
+    @property
+    def installed_at(self) -> datetime:
+        """When the App was installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What a repository was when the bot first saw it: the baseline (docs/design.md, "Adoption").
+
+    Attributes:
+        at: When that was.
+        installed_at: When the App was installed.
+        installation: Number of the App's installation.
+        drafts: Draft branches that were there, and where.
+        tags: Release tags that were there, in full spelling; None when nobody knows.
+        gone: When it was found to be out of our reach; None while it is served.
+        highest: Number of its newest proposal then; None when nobody knows.
+        open: Numbers of the proposals that were open.
+    """
+
+    at: datetime
+    installed_at: datetime
+    installation: int
+    drafts: Mapping[str, str]
+    tags: frozenset[str] | None = None
+    gone: datetime | None = None
+    highest: int | None = None
+    open: Sequence[int] = ()
+
+    def merged_before(self, number: int, merged_at: datetime) -> bool:
+        """Whether a merged proposal is part of the baseline, unless it carries a record of ours.
+
+        By its number, for the clocks of the forge and of this machine may differ.
+        """
+        if self.highest is None:
+            return merged_at < self.at
+        return number <= self.highest and number not in self.open
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A revision that we published.
+
+    Attributes:
+        target: The commit that was tagged.
+        tag: The tag object; "" when it is not known.
+        proposal: The pull request; None when it is not known.
+        shown: The object that the tag was last seen to name; "" when it was as we made it.
+    """
+
+    target: str
+    tag: str = ""
+    proposal: int | None = None
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the forge refused a merge.
+
+    Attributes:
+        reason: Its own words.
+        ended: Digest of what others had reported at the head before it was asked.
+    """
+
+    reason: str
+    ended: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Touching:
+    """Which other open proposals change the packages of one.
+
+    Attributes:
+        also: Package to their numbers; none for a package that nobody else changes.
+        news: Head repository and branch of those for whom this look brings news.
+    """
+
+    also: Mapping[str, tuple[int, ...]]
+    news: frozenset[tuple[int, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Open proposals of other head branches that share a commit with one.
+
+    Attributes:
+        now: Their numbers, for the commit at which the branch is now.
+        news: Numbers and head branches (repository, branch) to look at again: the branch began or
+            ceased to share a commit with them.
+    """
+
+    now: tuple[int, ...]
+    news: frozenset[tuple[int, int, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A key that a worker has taken.
+
+    Attributes:
+        key: Its text.
+        wanted: What to write into `seen` afterwards.
+        hint: What the events said exists.
+        tries: Looks in a row that failed before this one.
+        owner: Who has it: another take, even by the same worker, has another.
+    """
+
+    key: str
+    wanted: int
+    hint: Hint
+    tries: int
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How much work there is.
+
+    Attributes:
+        waiting: Keys that somebody wants looked at.
+        due: Those that could be taken now.
+        taken: Those that a worker has.
+        failing: Those whose last look failed.
+        oldest: Seconds that the oldest due one has been due.
+    """
+
+    waiting: int
+    due: int
+    taken: int
+    failing: int
+    oldest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A key whose last look failed.
+
+    Attributes:
+        key: Its text.
+        repository: Name of its repository; "" where it has none that we know.
+        tries: Looks in a row that failed.
+        error: What went wrong last.
+        again: Seconds until it is looked at again.
+    """
+
+    key: str
+    repository: str
+    tries: int
+    error: str
+    again: float
