@@ -1,10 +1,13 @@
 """Repositories with many packages, release tags and proposals, made quickly for measurements.
 
-Everything goes in by two streams for `git fast-import`, and the tags end as packed refs, as on a
-forge that was there for years. The tags are ours: they carry our record, and the index knows them.
+Commits go in by one stream for `git fast-import`, tags as one pack with packed refs, as on a forge
+that was there for years. The tags are ours: they carry our record, and the index knows them.
 """
 
+import hashlib
+import struct
 import subprocess
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,8 +41,7 @@ def fill(made: World, packages: int, tags: int, proposals: int) -> None:
     folder = made.forge.store.path(repository.id)
     rounds = max(1, tags // packages)
     _fast_import(folder, _commits(packages, rounds, proposals))
-    _fast_import(folder, _tags(folder, repository.id, packages, rounds))
-    _git(folder, "pack-refs", "--all", "--prune")
+    _write_tags(folder, repository.id, packages, rounds)
     with state.lock:
         git = state.git(repository)
         repository.refs, repository.default_branch = git.refs(), "main"
@@ -85,24 +87,48 @@ def _commits(packages: int, rounds: int, proposals: int) -> Iterator[str]:
         yield from (_file(path, text) for path, text in resized(name(number), "0").items())
 
 
-def _tags(folder: Path, repository: int, packages: int, rounds: int) -> Iterator[str]:
-    key = records.derive_key(keys()[0].encode())
+def _write_tags(folder: Path, repository: int, packages: int, rounds: int) -> None:
+    """Tag objects as one pack, and packed refs that name them: git would write a file for each."""
     line = _git(folder, "rev-list", "--reverse", "--first-parent", "main").split()
+    refs: list[tuple[str, str, str]] = []
+    pack = [b"PACK" + struct.pack(">II", 2, packages * rounds)]
     for turn, commit in enumerate(line, 1):
         listed = _git(folder, "ls-tree", "-r", "-d", "--format=%(path) %(objectname)", commit)
         trees = dict(row.split(" ") for row in listed.splitlines())
-        for number in range(packages):
-            path = name(number)
-            text = records.mark_tag(
-                f"{names.spelled(path, turn)}\n",
-                key,
-                repository_id=repository,
-                package=path,
-                revision=turn,
-                commit=commit,
-                tree=trees[path],
-            )
-            yield f"tag {names.spelled(path, turn)}\nfrom {commit}\ntagger {_WHO}\n{_data(text)}"
+        for path in map(name, range(packages)):
+            tag = _tag(repository, path, turn, commit, trees[path])
+            sha = hashlib.sha1(b"tag %d\0%s" % (len(tag), tag), usedforsecurity=False).hexdigest()
+            refs.append((f"refs/tags/{names.spelled(path, turn)}", sha, commit))
+            # An object in a pack begins with its kind, 4 for a tag, and its size, low bits first.
+            size = len(tag)
+            pack.append(bytes([0xC0 | size & 15, size >> 4]) + zlib.compress(tag, 1))
+    whole = b"".join(pack)
+    trailer = hashlib.sha1(whole, usedforsecurity=False).digest()
+    subprocess.run(
+        ["git", "index-pack", "--stdin"],
+        cwd=folder,
+        env=environment(folder.parent),
+        input=whole + trailer,
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    lines = ["# pack-refs with: peeled fully-peeled sorted "]
+    lines += [f"{sha} {ref}\n^{commit}" for ref, sha, commit in sorted(refs)]
+    (folder / "packed-refs").write_text("\n".join([*lines, ""]))
+
+
+def _tag(repository: int, path: str, turn: int, commit: str, tree: str) -> bytes:
+    text = records.mark_tag(
+        f"{names.spelled(path, turn)}\n",
+        records.derive_key(keys()[0].encode()),
+        repository_id=repository,
+        package=path,
+        revision=turn,
+        commit=commit,
+        tree=tree,
+    )
+    head = f"object {commit}\ntype commit\ntag {names.spelled(path, turn)}\ntagger {_WHO}\n\n"
+    return (head + text).encode()
 
 
 def _commit(branch: str, mark: int, subject: str) -> str:
