@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
+from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
 
@@ -23,7 +24,7 @@ from bot import git_merge, git_refs
 from bot.difference import MOST_DEEP, TREE, Difference, differ, is_package
 from bot.git_memory import BLOBS, ENTRIES, Kept
 from bot.git_merge import Merged
-from bot.git_process import GitBusyError, MissingObjectError, reason, run
+from bot.git_process import GitBusyError, GitSlowError, MissingObjectError, reason, run
 from bot.git_refs import HEADS, TAGS, Refs
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
@@ -83,6 +84,7 @@ class Snapshot:
         kept: What looks before this one have learnt of it.
         broken: Called when what a commit is made of cannot be read.
         known: Gives the refs at a place as they were fetched; None where only the disk knows.
+        merge_seconds: For working out one merge.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Snapshot:
         kept: Kept,
         broken: Callable[[], None],
         known: Callable[[str], Refs | None],
+        merge_seconds: float = git_merge.SECONDS,
     ) -> None:
         self._folder = folder
         self._kept = kept
@@ -98,6 +101,7 @@ class Snapshot:
         self._repo = gitpython.Repo(folder)
         self._lock = threading.Lock()
         self._known = known
+        self._merge_seconds = merge_seconds
         self._refs: Mapping[str, Refs] = {}  # by place; replaced, never changed, for threads
 
     def __enter__(self) -> "Snapshot":
@@ -266,6 +270,9 @@ class Snapshot:
     def merged(self, base: str, head: str) -> Merged:
         """What merging a head into a base would give.
 
+        One that took too long is not tried again, wherever the base moves, until the head moves or
+        the base is merged into it: it would keep a core busy at each look.
+
         Raises:
             GitBusyError: Git failed.
             MissingObjectError: One of them is not in the mirror.
@@ -273,11 +280,20 @@ class Snapshot:
         return self._kept.merges.get_or(f"{base} {head}", lambda: self._merge(base, head))
 
     def _merge(self, base: str, head: str) -> Merged:
-        if self._is_near(base, head):
+        bases = (base,) if self._is_near(base, head) else self._merge_bases(base, head)
+        if bases == (base,):
             return Merged(self.commit(head).tree, self.difference(base, head))
+        tried = f"{head} {' '.join(bases)}"
+        if tried in self._kept.too_slow:
+            return Merged("", too_slow=True)
         ground = (base, self.commit(base).tree)
-        bases = self._merge_bases(base, head)
-        return git_merge.work_out(self._folder, self._entries, ground, head, bases)
+        try:
+            return git_merge.work_out(
+                self._folder, self._entries, ground, head, bases, self._merge_seconds
+            )
+        except GitSlowError:
+            self._kept.too_slow.add(tried)
+            return Merged("", too_slow=True)
 
     def files(self, tree: str, limits: Limits) -> Files:
         """Every file under a tree, by path relative to it; sizes are looked at before data.
@@ -471,10 +487,11 @@ def _nested(changes: Mapping[str, bytes | None]) -> _Changes:
 def _parse_commit(sha: Sha, data: bytes) -> Commit:
     head, _, message = data.decode("utf-8", "replace").partition("\n\n")
     lines = head.split("\n")
-    tree = next(line[5:] for line in lines if line.startswith("tree "))
-    parents = tuple(Sha(line[7:]) for line in lines if line.startswith("parent "))
+    # Parents follow the tree at once; git takes no line further down for one.
+    parents = tuple(Sha(p[7:]) for p in takewhile(lambda x: x.startswith("parent "), lines[1:]))
     author = next((line[7:] for line in lines if line.startswith("author ")), "")
     committed = next(
         (_COMMITTED.match(line) for line in lines if line.startswith("committer ")), None
     )
-    return Commit(sha, tree, parents, message, author, int(committed[1]) if committed else 0)
+    seconds = int(committed[1]) if committed else 0
+    return Commit(sha, lines[0].removeprefix("tree "), parents, message, author, seconds)

@@ -69,6 +69,7 @@ class Kept:
         bases: Merge bases of two commits.
         differences: What differs between two trees.
         merges: What merging one commit into another would give.
+        too_slow: Heads, each with its merge bases, that git did not merge in time.
     """
 
     def __init__(self) -> None:
@@ -76,6 +77,7 @@ class Kept:
         self.bases: Known[tuple[str, ...]] = Known(4_000)
         self.differences: Known[Difference] = Known(64)
         self.merges: Known[Merged] = Known(256)
+        self.too_slow: set[str] = set()  # each cost seconds: there are never many
 
 
 BLOBS = Blobs(32 * 1024**2, 256 * 1024)

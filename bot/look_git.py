@@ -67,7 +67,7 @@ class Read:
     @property
     def passes(self) -> bool:
         """Nothing here is asked for: it changes no package and no rules, and breaks none."""
-        asks = self.touched or self.configuration or self.configures or self.effect.packages
+        asks = self.touched or self.configuration or self.configures or self.effect.hides
         return not asks and isinstance(self.policy, Policy)
 
 
@@ -111,7 +111,8 @@ class Reader:
     def updates(self, commits: Iterable[Sha], base_ref: str) -> dict[Sha, Sha]:
         """Clean merges of the base's own line among some commits, each to its first parent.
 
-        What such a merge holds is worked out again: anybody can change files while merging.
+        What such a merge holds is worked out again: anybody can change files while merging. Where
+        that takes too long once, the rest counts as written by whoever merged.
         """
         tip = self.git.ref(f"refs/heads/{base_ref}")
         found: dict[Sha, Sha] = {}
@@ -122,6 +123,8 @@ class Reader:
             if len(commit.parents) != 2 or not self.git.on_line(tip, commit.parents[1]):
                 continue
             merged = self.git.merged(*commit.parents)
+            if merged.too_slow:
+                break
             if merged.tree == commit.tree:
                 found[sha] = commit.parents[0]
         return found
@@ -332,6 +335,8 @@ class Reader:
         if ground.merge is not None or ground.base is None:
             return Effect()
         merged = self.git.merged(ground.base, head)
+        if merged.too_slow:
+            return Effect(unknown=True)
         if merged.unrelated or merged.conflicts:
             # Where nothing is to be published, that is for the forge to tell.
             if not touched:

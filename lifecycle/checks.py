@@ -169,9 +169,10 @@ def broken_base(policy: BrokenPolicy) -> Shown:
 
 def _untouched(proposal: Proposal) -> Shown:
     """No package is touched: passed, unless it would break the configuration or a package."""
-    if proposal.effect.packages and not proposal.configuration:
+    if proposal.effect.hides and not proposal.configuration:
         said = messages.merge_effect(proposal.effect, proposal.base_ref)
-        return _failed(messages.MORE_THAN_SHOWN, messages.mend_merge(said, proposal.base_ref))
+        title = messages.MERGE_UNKNOWN if proposal.effect.unknown else messages.MORE_THAN_SHOWN
+        return _failed(title, messages.mend_merge(said, proposal.base_ref))
     if proposal.elsewhere and not proposal.configuration:
         # Neutral and skipped would pass as well, on every branch that requires the check (ADR 17).
         return Shown(

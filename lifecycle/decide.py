@@ -255,7 +255,7 @@ def _may_pass(one: _Judged) -> bool:
     p = one.proposal
     if p.ours or not isinstance(p.policy, Policy):
         return one.judgement.holds
-    return not p.configuration and not p.effect.packages
+    return not p.configuration and not p.effect.hides
 
 
 def _render(facts: Facts, judged: Iterable[_Judged]) -> PushRender | None:

@@ -144,17 +144,24 @@ class Effect:
         unrelated: It has no history in common with its base.
         packages: Packages that the merge would leave other than shown, sorted.
         files: Files outside of its packages that it would, sorted.
+        unknown: Nobody knows: working it out takes too long.
     """
 
     conflicts: tuple[str, ...] = ()
     unrelated: bool = False
     packages: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    unknown: bool = False
+
+    @property
+    def hides(self) -> bool:
+        """The merge changes packages that the proposal does not show, or may."""
+        return bool(self.packages) or self.unknown
 
     @property
     def clean(self) -> bool:
         """The merge does what the proposal shows, and nothing else."""
-        return not (self.conflicts or self.unrelated or self.packages or self.files)
+        return not (self.conflicts or self.unrelated or self.hides or self.files)
 
 
 def hidden_packages(

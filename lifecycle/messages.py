@@ -79,6 +79,7 @@ CHECK_WANTED = "success"
 MERGE_WANTED = "a change of what the forge objects to; then comment `/check`"
 MERGE_WHO = "somebody who may change the branch rules, or the author"
 MORE_THAN_SHOWN = "The merge would change packages that are not shown here"
+MERGE_UNKNOWN = "Git cannot tell what the merge would change"
 TAG_WHO = "somebody who may push and delete tags"
 TAG_ALLOWED = "a rule for tags that lets the bot make them; then comment `/check`"
 SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
@@ -219,6 +220,11 @@ def merge_base_wanted(base_ref: str) -> str:
 
 def merge_effect(effect: Effect, base_ref: str) -> str:
     """What a merge would do that the proposal does not show."""
+    if effect.unknown:
+        return (
+            f"git takes too long to work out the merge into {code(base_ref)}, so nobody knows what"
+            " it would change"
+        )
     if effect.unrelated:
         return f"it has no history in common with {code(base_ref)}"
     if effect.conflicts:

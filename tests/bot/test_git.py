@@ -231,6 +231,22 @@ def test_what_a_commit_holds(remote: Remote, mirror: Mirror) -> None:
         assert (git.commit(head).message, git.commit(head).parents) == ("one\n\ntwo\n", ())
 
 
+def test_parents_stand_where_git_reads_them(remote: Remote, mirror: Mirror) -> None:
+    """The short-cut reads every line that begins like one: git ignores those further down."""
+    root, other = remote.commit({"a": b"0"}), remote.commit({"a": b"1"})
+    text = remote.git("cat-file", "commit", remote.commit({"a": b"2"}, root))
+    head, _, message = text.partition("\n\n")
+    data = f"{head}\nparent {other}\ntree {other}\n\n{message}\n".encode()
+    odd = remote.git("hash-object", "-t", "commit", "-w", "--stdin", data=data)
+
+    remote.git("update-ref", MAIN, odd)
+    mirror.fetch(TOKEN)
+
+    with mirror.open() as git:
+        assert git.commit(odd).parents == (root,)
+        assert remote.git("rev-list", "--parents", "-1", odd) == f"{odd} {root}"
+
+
 def test_histories(remote: Remote, mirror: Mirror) -> None:
     root = remote.commit({"a": b"0"})
     one = remote.commit({"a": b"1"}, root)

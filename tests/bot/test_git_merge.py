@@ -1,11 +1,14 @@
 """Merges are worked out as the forge makes them, and nothing of a repository decides how."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from bot import git_process
 from bot.difference import Difference, Entries, differ
+from bot.git import Snapshot
+from bot.git_memory import Kept
 from bot.mirror import Mirror
 from tests.bot.git_server import Remote
 
@@ -195,3 +198,51 @@ def test_versions(said: str, good: bool) -> None:
 
     assert (problem == "") == good
     assert good or problem.endswith("Install git 2.38 or newer.")
+
+
+def test_a_merge_that_takes_too_long_is_not_tried_again(remote: Remote, mirror: Mirror) -> None:
+    """The short-cut tries at each look: a worker and a core are busy with it for good.
+
+    Nor does it help to wait until somebody moves the base; merging the base in does.
+    """
+    root = remote.commit({**EDGE, **CORE})
+    base = remote.commit({**EDGE, **CORE, **NEWER}, root)
+    moved = remote.commit({**EDGE, **CORE, **NEWER, "z": b"1"}, base)
+    head = remote.commit({**EDGE, **CORE, "net/core/a.yaml": b"a: 3\n"}, root)
+    mended = remote.commit({**EDGE, **CORE, **NEWER, "z": b"2"}, head, moved)
+    kept = Kept()
+
+    with Snapshot(mirror.folder, kept, lambda: None, lambda _: None, merge_seconds=0) as git:
+        found = git.merged(base, head)
+        assert (found.too_slow, found.tree) == (True, "")
+
+    with Snapshot(mirror.folder, kept, lambda: None, lambda _: None) as git:
+        assert git.merged(base, head).too_slow
+        assert git.merged(moved, head).too_slow
+        assert git.merged(moved, mended).tree == git.commit(mended).tree
+
+
+@pytest.mark.parametrize(("count", "followed"), [(3, True), (51, False)])
+def test_only_a_few_changed_files_are_followed_where_they_went(
+    remote: Remote, mirror: Mirror, count: int, followed: bool
+) -> None:
+    """The short-cut leaves a limit of 1,000: a million pairs of files are compared for minutes."""
+    texts = ["".join(f"{n} {line}\n" for line in range(30)) for n in range(count)]
+    old = _blobs(remote, texts)
+    appended = _blobs(remote, [f"{text}end\n" for text in texts])
+    begun = _blobs(remote, [f"begin\n{text}" for text in texts])
+    root = remote.commit({f"old/{n}": blob for n, blob in enumerate(old)})
+    base = remote.commit({f"old/{n}": blob for n, blob in enumerate(appended)}, root)
+    head = remote.commit({f"new/file-{n}": blob for n, blob in enumerate(begun)}, root)
+
+    with mirror.open() as git:
+        assert (git.merged(base, head).conflicts == ()) is followed
+
+
+def _blobs(remote: Remote, texts: Iterable[str]) -> list[str]:
+    """Store files in one go; gives entries of trees."""
+    paths = []
+    for number, text in enumerate(texts):
+        (path := remote.folder / f"{number}.txt").write_text(text)
+        paths.append(path.name)
+    return [f"100644 {sha}" for sha in remote.git("hash-object", "-w", *paths).split()]

@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from bot.git import Signature, Snapshot
+from bot.git_memory import Kept
 from bot.look_git import Ground, Reader
 from bot.look_tags import Tags
 from bot.mirror import Mirror
 from bot.store.values import Revision
 from lifecycle import records
 from lifecycle.facts import Touched
+from lifecycle.merges import Effect
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Lost, Tagging
 from tests.bot.git_server import Remote
@@ -54,6 +56,22 @@ def test_updates_are_clean_merges_of_the_bases_own_line(remote: Remote) -> None:
         found = reader(git).updates([Sha(sha) for sha in shas], "main")
         assert found == {clean: topic, again: clean}
         assert reader(git).updates([Sha(clean)], "gone") == {}
+
+
+def test_a_merge_that_takes_too_long_hides_nothing(remote: Remote) -> None:
+    """The short-cut takes a merge that is not known for one that does nothing, or tries each."""
+    root = remote.commit({"a": b"1", "b": b"1"})
+    main = remote.commit({"a": b"1", "b": b"2"}, root, ref="refs/heads/main")
+    topic = remote.commit({"a": b"2", "b": b"1"}, root)
+    clean = remote.commit({"a": b"2", "b": b"2"}, topic, main)
+
+    with Snapshot(remote.folder, Kept(), lambda: None, lambda _: None, merge_seconds=0) as git:
+        found = reader(git).read(
+            Sha(topic), "main", Ground(rules=Sha(main), base=Sha(main)), "topic", 1
+        )
+        assert found is not None
+        assert (found.effect, found.passes) == (Effect(unknown=True), False)
+        assert reader(git).updates([Sha(clean)], "main") == {}
 
 
 def test_rules_differ_where_anything_that_judges_does(remote: Remote) -> None:

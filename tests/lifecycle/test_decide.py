@@ -483,6 +483,20 @@ def test_a_proposal_without_a_package_is_not_green_while_its_merge_changes_one()
     assert "merge `main` into this branch" in shown.summary
 
 
+def test_nothing_is_merged_while_nobody_knows_what_that_would_do() -> None:
+    """Fails when only packages that are known to change count."""
+    unknown = Effect(unknown=True)
+
+    (shown,) = (
+        x for x in decide(facts(replace(NOTHING, effect=unknown))) if isinstance(x, a.SetCheck)
+    )
+    waiting = settled(facts(replace(APPROVED, queued=True, effect=unknown)), publishing=True)
+
+    assert (shown.conclusion, "merge `main` into this branch" in shown.summary) == ("failure", True)
+    assert not waiting.proposals[0].merged
+    assert "git takes too long" in "".join(c.body for c in waiting.proposals[0].answers)
+
+
 def test_a_removal_that_nobody_approved_is_not_published() -> None:
     """The short-cut asks for the tags of what remains: where nothing does, that holds at once."""
     by_hand = settled(facts(replace(REMOVED, answers=(), queued=True)), publishing=True)
