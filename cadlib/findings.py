@@ -62,7 +62,7 @@ class Finding:
         current: The value found at the field, or None if not given.
         proposed: The value the function proposes, or None if not given.
         fix: What to do, a sentence without its full stop; "" if unknown.
-        unseen: It points out resources that no function sees, but that may be applied.
+        unseen: It points out resources that no function sees, or not as they would be applied.
     """
 
     message: str

@@ -181,6 +181,13 @@ def unkept(files: Files) -> Mapping[str, str]:
     }
 
 
+def links(files: Files) -> Mapping[str, str]:
+    """Return where the symlinks of a package lead, by path; those that are refused are left out."""
+    follow = _Links(files)
+    found = {path: follow.end(path) for path, entry in files.items() if entry.mode == SYMLINK}
+    return {path: target for path, (target, problem) in found.items() if not problem}
+
+
 def _amounts(files: Files, limits: Limits) -> Iterator[Finding]:
     if len(files) > limits.files:
         yield _error(
@@ -301,6 +308,10 @@ class _Links:
 
     def problem(self, path: str) -> str:
         """Return why a symlink is refused; "" if it is not."""
+        return self.end(path)[1]
+
+    def end(self, path: str) -> tuple[str, str]:
+        """Return where a symlink leads, and why it is refused; "" if it is not."""
         at: list[str] = []
         left = path.split("/")[::-1]
         links = 0
@@ -308,9 +319,9 @@ class _Links:
             part = left.pop()
             self._steps -= 1
             if self._steps < 0:
-                return "the symlinks of this package lead through one another without end"
+                return "", "the symlinks of this package lead through one another without end"
             if part == ".." and not at:
-                return _leads_out(self._files[path])
+                return "", _leads_out(self._files[path])
             if part == "..":
                 at.pop()
             elif part not in ("", "."):
@@ -319,15 +330,15 @@ class _Links:
                 if entry is None or entry.mode != SYMLINK:
                     continue
                 if len(entry.data) > PATH_BYTES:
-                    return f"the target of the symlink has more than {PATH_BYTES} bytes"
+                    return "", f"the target of the symlink has more than {PATH_BYTES} bytes"
                 if entry.data.startswith(b"/"):
-                    return _leads_out(entry)
+                    return "", _leads_out(entry)
                 links += 1
                 if links > _MOST_LINKS:
-                    return "the symlink leads back to itself"
+                    return "", "the symlink leads back to itself"
                 at.pop()
                 left += _parts(_target(entry))[::-1]
-        return ""
+        return "/".join(at), ""
 
 
 def _leads_out(link: Entry) -> str:

@@ -14,6 +14,7 @@ from cadlib.kptfile import reader as kptfiles
 from cadlib.kptfile.reader import Kptfile
 from cadlib.limits import Limits
 from cadlib.package import files as packages
+from cadlib.package import otherwise
 from cadlib.package.files import Files
 from cadlib.package.ignore import Ignored
 from cadlib.package.unseen import missing, remarks, unreadable
@@ -91,6 +92,7 @@ class Source:
         read = (bulk or Serial()).read(data, limits)
         for (path, owner), stream in zip(owners.items(), read, strict=True):
             self._take(path, owner, stream)
+        self.findings += otherwise.links(files, owners)
 
     def resources(self, package: str) -> list[Resource]:
         """Return the resources of this package, without those of its subpackages."""
@@ -163,6 +165,7 @@ class Source:
         self.streams[path] = stream
         self._owned.setdefault(owner, []).append(path)
         self.findings += remarks(path, stream)
+        self.findings += otherwise.values(path, stream)
 
     def _count_aliases(self, stream: Stream, path: str) -> None:
         if b"&" not in stream.data or b"*" not in stream.data:

@@ -12,9 +12,11 @@ What tools make of a file, and functions do not
   one resource (kyaml's LocalPackageReader does not unwrap), and so does Gatekeeper's `gator`;
   kubeconform looks into a `List`.
 - `kubectl create` makes a resource that has a `generateName` and no name.
-- `kubectl apply` reads a file document by document and applies those before one that is broken.
+- `kubectl apply` reads a file document by document and applies those before one that is broken; in
+  a file that begins with `{`, object by object.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 
@@ -150,15 +152,31 @@ def _beside(path: str, data: bytes) -> Iterator[Finding]:
         text = data[start:end]
         if b"kind" not in text:
             continue
+        line = data.count(b"\n", 0, start)
         try:
             documents = read_yaml(text, path=path).documents
         except PackageError:
+            if _begins_with_json(text):
+                yield _unseen(BESIDE, Place(path, line + 1), _OWN_FILE)
             continue
-        line = data.count(b"\n", 0, start)
         for each in documents:
             value = each.value
             if isinstance(value, dict) and not each.template and not missing(value):
                 yield _unseen(BESIDE, Place(path, line + (each.start_line or 1)), _OWN_FILE)
+
+
+def _begins_with_json(text: bytes) -> bool:
+    """Tell whether a file begins with a JSON object: kubectl applies it before it reads on."""
+    stripped = text.decode("utf-8", "replace").lstrip()
+    if not stripped.startswith("{"):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(stripped)
+    except ValueError:
+        return False
+    except RecursionError:
+        return True  # deeper than anybody reads here: nobody can tell
+    return True
 
 
 def _is_templated(document: Document) -> bool:

@@ -86,3 +86,11 @@ SEEN = {
 def test_no_false_alarm(text: str) -> None:
     """The short-cut takes every list called `items` for resources."""
     assert found(text) == []
+
+
+def test_json_objects_before_what_is_no_json() -> None:
+    """The short-cut cuts a file at `---` only: kubectl applies object by object."""
+    pod = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "evil"}}'
+    assert found(f"{pod}\n{{{{ x }}}}\n", "a.json") == [(BESIDE, 1)]
+    assert found(f" {pod}\n{{{{ x }}}}\n{pod}", "a.yaml") == [(BESIDE, 1)]
+    assert found('{"kind": {{ x }} }\n', "a.json") == []
