@@ -42,6 +42,8 @@ def fill(made: World, packages: int, tags: int, proposals: int) -> None:
     rounds = max(1, tags // packages)
     _fast_import(folder, _commits(packages, rounds, proposals))
     _write_tags(folder, repository.id, packages, rounds)
+    # As forges keep them: chains of differences as long as those of fast-import are slow to read.
+    _git(folder, "repack", "-a", "-d", "-f", "-q", "--depth=10")
     with state.lock:
         git = state.git(repository)
         repository.refs, repository.default_branch = git.refs(), "main"
