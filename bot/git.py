@@ -7,7 +7,7 @@ refs move is for `bot.mirror`. Ref names are always spelled in full. A GitPython
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
@@ -20,7 +20,7 @@ from git.exc import GitError
 from gitdb import IStream
 from gitdb.exc import BadName, BadObject, ODBError
 
-from bot import git_merge, git_refs
+from bot import alike, git_merge, git_refs
 from bot.difference import MOST_DEEP, TREE, Difference, differ, is_package
 from bot.git_memory import BLOBS, ENTRIES, Kept
 from bot.git_merge import Merged
@@ -237,6 +237,10 @@ class Snapshot:
         """Id of the tree of a package at a commit; "" where there is none, or only its folder."""
         found = self.tree(commit, path) if commit else ""
         return found if found and is_package(self._entries(found)) else ""
+
+    def alike(self, commit: str, paths: Iterable[str]) -> dict[str, frozenset[str]]:
+        """Packages of a commit, "" for nothing at all, whose paths look like one of these."""
+        return alike.packages(self._entries, self.commit(commit).tree if commit else "", paths)
 
     def blob(self, commit: str, path: str) -> bytes | None:
         """A file at a commit; None when there is none, or it is no regular file."""

@@ -109,8 +109,10 @@ def _text(event: Mapping[str, Any]) -> str:
 
 
 _BARE = re.compile(r"[^\s\"=]+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""What would end a line, or tell a terminal something."""
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+"""What would end a line, tell a terminal something, or stand there unseen."""
 
 
 def _word(value: object) -> str:

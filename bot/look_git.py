@@ -199,6 +199,7 @@ class Reader:
             (
                 *rules.problems(self._file, head, origin),
                 *names.problems([t.package for t in touched if t.head_tree]),
+                *self._alike(head, origin, ground.base or "", touched),
                 *names.used_up([(t.package, t.revision) for t in touched]),
             ),
             beside.digest(self.git, origin, head, touched),
@@ -206,6 +207,15 @@ class Reader:
             held.published and self._configures(head, origin, ground, effect),
             self._elsewhere(head, self.branches(base_ref, ground)),
         )
+
+    def _alike(
+        self, head: Sha, origin: Sha, base: str, touched: Sequence[Touched]
+    ) -> tuple[Finding, ...]:
+        """Packages that look like others; what the head renamed or removed is none of these."""
+        there = [t.package for t in touched if t.head_tree]
+        now, after, before = (self.git.alike(at, there) for at in (head, base, origin))
+        likes = {package: now[package] | (after[package] - before[package]) for package in there}
+        return names.alike(likes, [t.package for t in touched if not t.base])
 
     def _elsewhere(self, head: Sha, branches: Iterable[str]) -> tuple[str, ...]:
         """Branches that packages are published from where this head would have to be approved."""

@@ -7,6 +7,7 @@ disagree (docs/design.md, "Checks"; trap 7). A gate that cannot be judged does n
 from dataclasses import dataclass
 from enum import StrEnum
 
+from cadlib.findings import Severity
 from lifecycle import messages, names
 from lifecycle.approvals import Standing, standing
 from lifecycle.facts import Proposal, PushRefusal
@@ -200,7 +201,7 @@ def _rendered(proposal: Proposal, *, bot_pushes: bool, push_refused: PushRefusal
 
 def _validated(proposal: Proposal) -> Gate:
     findings = [
-        *proposal.configuration,
+        *(f for f in proposal.configuration if f.severity is Severity.ERROR),
         *(f for v in proposal.verdicts for f in v.blocking),
     ]
     if findings:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cadlib.diff.changes import Change
 from cadlib.findings import Finding
-from lifecycle import access, commands
+from lifecycle import access, commands, spelling
 from lifecycle import names as names_
 from lifecycle.facts import Proposal, PushRefusal, Stage, Touched, Verdict, Version
 from lifecycle.merges import Effect
@@ -521,7 +521,7 @@ def annotation(found: Finding) -> str:
     """One finding as a check annotation, which is plain text."""
     field = f"{found.place.field}: " if found.place.field else ""
     proposed = f" Proposed: {found.proposed}" if found.proposed else ""
-    return f"{field}{_open_end(found)}{_mend(found)}{proposed}"
+    return spelling.shown(f"{field}{_open_end(found)}{_mend(found)}{proposed}")
 
 
 def _open_end(found: Finding) -> str:
@@ -832,6 +832,10 @@ def committed(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
+    return spelling.shown(_joined(text))
+
+
+def _joined(text: str) -> str:
     # Names of files need not be UTF-8; what stands for their bytes can be sent nowhere.
     return " ".join(text.encode("utf-8", "replace").decode().split())
 
@@ -841,7 +845,7 @@ def plain_line(text: str) -> str:
 
     A title is no Markdown: nothing in it can be escaped.
     """
-    line = "".join(char for char in _one_line(text) if char.isprintable())
+    line = spelling.shown("".join(char for char in _joined(text) if char.isprintable()))
     return re.sub(r"(?<!\w)@(?=\w)", "", line).removeprefix("kpt:").strip()
 
 

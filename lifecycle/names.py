@@ -17,6 +17,7 @@ from typing import NewType
 
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
+from lifecycle import spelling
 from lifecycle.policy import Policy, Root
 
 Sha = NewType("Sha", str)
@@ -188,6 +189,49 @@ def problems(packages: Collection[str]) -> tuple[Finding, ...]:
     )
 
 
+def alike(likes: Mapping[str, Collection[str]], new: Collection[str]) -> tuple[Finding, ...]:
+    """Say which packages look like others of the repository; sorted by path.
+
+    A new one is refused where common file systems hold it and the other under one name: a clone
+    there has one folder and one tag for both. Everything else is for people to judge.
+
+    Args:
+        likes: Package to others whose paths look like its own.
+        new: Those of them that are not in the base yet.
+    """
+    return tuple(
+        _alike(package, min(others), [o for o in others if spelling.one_file(package, o)], new)
+        for package, others in sorted(likes.items())
+        if others
+    )
+
+
+def _alike(package: str, like: str, same: Collection[str], new: Collection[str]) -> Finding:
+    place = Place(f"{package}/Kptfile")
+    if not same:
+        here, there = next(
+            (a, b) for a, b in zip(f"{package} ", f"{like} ", strict=False) if a != b
+        )
+        return Finding(
+            message=(
+                f"its path looks like that of the package {spelling.shown(like)}, but has"
+                f" {spelling.called(here)} where that has {spelling.called(there)}"
+            ),
+            severity=Severity.WARNING,
+            place=place,
+            fix="Rename the folder, unless both are meant",
+        )
+    return Finding(
+        message=(
+            f"where file systems do not tell capital letters apart, it and {min(same)} are one"
+            " folder, and their tags one file"
+        ),
+        severity=Severity.ERROR if package in new else Severity.WARNING,
+        place=place,
+        fix="Rename the folder",
+    )
+
+
 def used_up(next_revisions: Iterable[tuple[str, int]]) -> tuple[Finding, ...]:
     """An error for each package whose numbers have come to their end.
 
@@ -218,6 +262,8 @@ def _unnameable(package: str, packages: Collection[str]) -> str:
                 f"the folder {part!r} is named like a revision, and git cannot hold tags below"
                 f" the tag {'/'.join(parts[: index + 1])!r} of {owner}"
             )
+    if char := spelling.unseen(package):
+        return f"its path holds {spelling.called(char)}, which nobody can tell from its looks"
     wrong = problem(f"{_TAGS}{package}/v1") if package else ""
     return f"its path cannot be part of a tag: {wrong}" if wrong else ""
 

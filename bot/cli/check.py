@@ -27,7 +27,7 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from lifecycle import checks, messages, names
+from lifecycle import checks, messages, names, spelling
 from lifecycle.checks import Shown
 from lifecycle.facts import PUBLISH, RENDER, VALIDATE, Conclusion, Verdict
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
@@ -92,7 +92,9 @@ def _check(tree: WorkingTree, base: Base, functions: Functions) -> bool:
         units = names.changed_units(differs, held.policy, base.branch, base.default_branch, tags)
         trees = {package: differs[package] for package in sorted(units)}
         revisions = [(p, names.next_revision(p, tags, held.ledger)) for p in trees]
-        found += names.problems([p for p in trees if trees[p][1]]) + names.used_up(revisions)
+        here = [p for p in trees if trees[p][1]]
+        found += names.problems(here) + names.used_up(revisions)
+        found += names.alike(tree.alike(now, here), [p for p in here if not trees[p][0]])
     if not trees:
         return _tell(PUBLISH, checks.nothing_touched(found), blocks=bool(found))
     click.echo(f"Compared with {base.shown}: {_listed(trees)}")
@@ -229,4 +231,4 @@ def _line(finding: Finding) -> str:
 
 def _clean(text: str) -> str:
     """Text of others on one line, with nothing that a terminal obeys."""
-    return "".join(char for char in " ".join(text.split()) if char.isprintable())
+    return "".join(c for c in spelling.shown(" ".join(text.split())) if c.isprintable())

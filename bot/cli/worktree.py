@@ -12,11 +12,12 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from bot import alike
 from bot.cli.dropin import Failure
 from bot.cli.git_objects import Objects
 from bot.cli.git_source import environment
@@ -161,6 +162,10 @@ class WorkingTree:
     def difference(self, before: str, after: str) -> Difference:
         """Compare two commits or trees; "" for nothing at all."""
         return differ(self._objects.entries, *(self._tree(each) for each in (before, after)))
+
+    def alike(self, tree: str, packages: Iterable[str]) -> dict[str, frozenset[str]]:
+        """Return the packages of a tree whose paths look like one of these."""
+        return alike.packages(self._objects.entries, tree, packages)
 
     def files(self, tree: str) -> Mapping[str, Entry]:
         """Return the files of a tree.

@@ -74,6 +74,33 @@ def test_a_merge_that_takes_too_long_hides_nothing(remote: Remote) -> None:
         assert reader(git).updates([Sha(clean)], "main") == {}
 
 
+def test_a_package_that_looks_like_another_is_told(remote: Remote) -> None:
+    """The short-cut compares what one proposal touches: the other is in the base, untouched.
+
+    And whoever renames a package is not told that it looks like what it was.
+    """
+    kptfile = CORE["net/core/Kptfile"]
+    root = remote.commit({**CORE, "Net/edge/Kptfile": kptfile})
+    main = remote.commit({**CORE, "Net/edge/Kptfile": kptfile, "a/b/Kptfile": kptfile}, root)
+    named = remote.commit({**CORE, "Net/edge/Kptfile": kptfile, "NET/core/Kptfile": kptfile}, root)
+    renamed = remote.commit({**CORE, "net/edge/Kptfile": kptfile, "A/b/Kptfile": kptfile}, root)
+    changed = remote.commit({**CORE, "net/core/a": b"1", "Net/Core/Kptfile": kptfile}, root)
+
+    def found(head: str, base: str) -> list[tuple[str, str]]:
+        at = Ground(rules=Sha(base), base=Sha(base))
+        read = reader(git).read(Sha(head), "main", at, "topic", 1)
+        assert read is not None
+        return [(f.place.path, f.severity) for f in read.configuration]
+
+    with opened(remote) as git:
+        assert found(named, main) == [("NET/core/Kptfile", "error")]
+        assert found(renamed, main) == [("A/b/Kptfile", "error")]
+        assert found(changed, root) == [
+            ("Net/Core/Kptfile", "error"),
+            ("net/core/Kptfile", "warning"),
+        ]
+
+
 def test_rules_differ_where_anything_that_judges_does(remote: Remote) -> None:
     """The short-cut compares the configuration file alone."""
     one = remote.commit(CORE)

@@ -210,7 +210,7 @@ def test_no_secret_is_said_and_no_terminal_is_steered(top: Path) -> None:
     result = check(top)
 
     assert result.exit_code == 1
-    assert "it is [2J[secret value]" in result.output
+    assert "it is <U+001B>[2J[secret value]" in result.output
     assert "\x1b" not in result.output
     assert "hunter2secret" not in result.output
 
@@ -255,3 +255,15 @@ def test_a_shallow_clone_is_told_so(top: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--depth=1", "--no-single-branch", url, "clone")
     result = check(tmp_path / "clone", "--base", "origin/main")
     assert "too shallow to tell what differs from origin/main" in result.stderr
+
+
+def test_names_that_mislead_are_told_and_shown_in_full(top: Path) -> None:
+    """The short-cut leaves out what it cannot print: nobody finds a package of that name."""
+    write(top, {"Net/core/Kptfile": KPTFILE, "net/ed\u200bge/Kptfile": KPTFILE})
+
+    result = check(top)
+
+    assert result.exit_code == 1
+    assert "Net/core/Kptfile: error: where file systems do not tell capital" in result.stdout
+    assert "net/ed<U+200B>ge/Kptfile: error: its path holds ZERO WIDTH SPACE" in result.stdout
+    assert "\u200b" not in result.stdout
