@@ -26,7 +26,7 @@ from bot.forge import (
     Repository,
 )
 from bot.git import Signature
-from bot.git_process import GitBusyError, MissingObjectError
+from bot.git_process import GitBusyError, MissingObjectError, TooLargeError
 from bot.git_refs import BRANCHES, Scope
 from bot.github import GitHubApp
 from bot.github_events import WebhookError, read_verified
@@ -220,7 +220,7 @@ class Controller:
             self._forget_room(work.key)
             metrics.failed(work.key, "git")
             return Failed(str(error))
-        except (ForgeRefusedError, GitRefusedError) as error:
+        except (ForgeRefusedError, GitRefusedError, TooLargeError) as error:
             # A fresh token sees nothing for a moment, and names change (trap 14).
             self._forget_room(work.key)
             if isinstance(error, ForgeMissingError) and await self._is_gone(work):
@@ -242,7 +242,8 @@ class Controller:
     async def _broke(self, what: str, work: Work, error: Exception) -> Failed:
         """A look failed for a reason that does not pass: log it, and show it to people."""
         incident = trouble.incident(work.key)
-        bug = not isinstance(error, ForgeRefusedError | GitRefusedError | SomeFailedError)
+        known = ForgeRefusedError | GitRefusedError | SomeFailedError | TooLargeError
+        bug = not isinstance(error, known)
         log.error(what, key=str(work.key), incident=incident, error=str(error), exc_info=bug)
         missing = isinstance(error, ForgeMissingError)
         if work.tries >= trouble.TRIES and not missing:
@@ -273,7 +274,8 @@ class Controller:
                 pulls = tuple([await forge.proposal(number) for number in numbers])
             case _:
                 return  # about no proposal: it is shown to the operator
-        told = await trouble.show(forge, pulls, incident, datetime.now(UTC))
+        said = str(error) if isinstance(error, TooLargeError) else ""
+        told = await trouble.show(forge, pulls, incident, datetime.now(UTC), said)
         if told:
             log.info("shown to people", incident=incident, numbers=told)
 

@@ -24,17 +24,34 @@ from bot import alike, git_merge, git_refs
 from bot.difference import MOST_DEEP, TREE, Difference, differ, is_package
 from bot.git_memory import BLOBS, ENTRIES, Kept
 from bot.git_merge import Merged
-from bot.git_process import GitBusyError, GitSlowError, MissingObjectError, reason, run
+from bot.git_process import (
+    GitBusyError,
+    GitSlowError,
+    MissingObjectError,
+    TooLargeError,
+    reason,
+    run,
+)
 from bot.git_refs import HEADS, TAGS, Refs
 from cadlib.errors import PackageError, Place
 from cadlib.limits import Limits
 from cadlib.package.files import Entry, Files, is_resource_file
+from lifecycle import messages
 from lifecycle.names import Sha
 
 _NEAR = 8
 """First parents that are looked at before git is started to find a merge base."""
 
 _SUBMODULE = 0o160000
+
+MOST_LISTED = 2_000
+"""Commits of a proposal that are looked at to find one with too much text."""
+
+MOST_TEXT = 64 * 1024
+"""Bytes of a commit or tag that are read: what stands further down is left out."""
+
+MOST_ENTRIES, MOST_TREE = 50_000, 8 * 1024**2
+"""Entries of one folder, and bytes of them; a folder of more is not read."""
 
 _COMMITTED = re.compile(r"committer .*> ([0-9]{1,11}) [+-][0-9]{4}$")
 # Eleven digits reach the year 5138: no more is a time.
@@ -63,6 +80,7 @@ class Commit:
         message: Whole text.
         author: Name, address and time, as they stand in the object.
         committed: When it was made, in seconds since 1970; 0 where it says nothing that is a time.
+        cut: Its text goes on: only the beginning was read.
     """
 
     sha: Sha
@@ -71,6 +89,7 @@ class Commit:
     message: str
     author: str = ""
     committed: int = 0
+    cut: bool = False
 
 
 class Snapshot:
@@ -271,6 +290,18 @@ class Snapshot:
             raise GitBusyError(f"git rev-list failed: {reason(done.stderr)}")
         return bool(done.stdout.strip())
 
+    def cut_within(self, base: str, head: str) -> bool:
+        """Whether a commit of `head` that `base` lacks has more text than is read.
+
+        So it is where there are more commits than anybody looks at.
+        """
+        asked = ["rev-list", f"--max-count={MOST_LISTED + 1}", head, f"^{base}"]
+        done = run(self._folder, asked)
+        if done.returncode:
+            raise GitBusyError(f"git rev-list failed: {reason(done.stderr)}")
+        listed = done.stdout.split()
+        return len(listed) > MOST_LISTED or any(self.commit(sha).cut for sha in listed)
+
     def merged(self, base: str, head: str) -> Merged:
         """What merging a head into a base would give.
 
@@ -369,25 +400,31 @@ class Snapshot:
 
     def tag_message(self, sha: str, target: str) -> str | None:
         """Text of an annotated tag of exactly this commit; None for any other object."""
-        try:
-            with self._lock:
-                stream = self._repo.odb.stream(bytes.fromhex(sha))
-                data = bytes(stream.read()) if stream.type == b"tag" else b""
-        except (ValueError, BadObject, BadName, ODBError, GitError) as error:
-            raise MissingObjectError(f"object {sha} is not in the mirror") from error
+        kind, data, _ = self._object(sha, MOST_TEXT)
         head, _, message = data.decode("utf-8", "replace").partition("\n\n")
-        return message if head.startswith(f"object {target}\ntype commit\n") else None
+        of_target = head.startswith(f"object {target}\ntype commit\n")
+        return message if kind == "tag" and of_target else None
 
     def _read_commit(self, sha: str) -> Commit:
+        kind, data, size = self._object(sha, MOST_TEXT)
+        if kind != "commit":
+            raise MissingObjectError(f"object {sha} is no commit")
+        if b"\n\n" not in data and size > MOST_TEXT:
+            raise TooLargeError(messages.large_commit(sha, MOST_TEXT))
+        return _parse_commit(Sha(sha), data, cut=size > MOST_TEXT)
+
+    def _object(self, sha: str, most: int) -> tuple[str, bytes, int]:
+        """Kind of an object, the first bytes of its data, and how many it has."""
         try:
             with self._lock:
                 stream = self._repo.odb.stream(bytes.fromhex(sha))
-                data = bytes(stream.read())
+                data = bytes(stream.read(min(stream.size, most)))
+                left = stream.size - len(data)
+                while left > 0:  # the process writes them all the same; nothing keeps them
+                    left -= len(stream.read(min(left, 65_536))) or left
         except (ValueError, BadObject, BadName, ODBError, GitError) as error:
             raise MissingObjectError(f"object {sha} is not in the mirror") from error
-        if stream.type != b"commit":
-            raise MissingObjectError(f"object {sha} is no commit")
-        return _parse_commit(Sha(sha), data)
+        return stream.type.decode(), data, stream.size
 
     def _blob(self, sha: str) -> bytes:
         found = BLOBS.get(sha)
@@ -414,7 +451,18 @@ class Snapshot:
             raise MissingObjectError(f"object {sha} is not in the mirror") from error
 
     def _entries(self, tree: str) -> tuple[tuple[str, int, str], ...]:
-        return ENTRIES.get_or(tree, lambda: git_merge.parse_tree(self._read(tree)))
+        return ENTRIES.get_or(tree, lambda: self._read_tree(tree))
+
+    def _read_tree(self, sha: str) -> tuple[tuple[str, int, str], ...]:
+        try:
+            _, data, size = self._object(sha, MOST_TREE)
+        except MissingObjectError:
+            self._broken()  # part of a commit that is there
+            raise
+        found = git_merge.parse_tree(data) if size <= MOST_TREE else ()
+        if size > MOST_TREE or len(found) > MOST_ENTRIES:
+            raise TooLargeError(messages.large_folder(sha, MOST_ENTRIES))
+        return found
 
     def _walk(self, tree: str, under: str, limit: int) -> list[tuple[str, str, int]]:
         if under.count("/") > MOST_DEEP:
@@ -488,7 +536,7 @@ def _nested(changes: Mapping[str, bytes | None]) -> _Changes:
     return nested
 
 
-def _parse_commit(sha: Sha, data: bytes) -> Commit:
+def _parse_commit(sha: Sha, data: bytes, *, cut: bool) -> Commit:
     head, _, message = data.decode("utf-8", "replace").partition("\n\n")
     lines = head.split("\n")
     # Parents follow the tree at once; git takes no line further down for one.
@@ -498,4 +546,4 @@ def _parse_commit(sha: Sha, data: bytes) -> Commit:
         (_COMMITTED.match(line) for line in lines if line.startswith("committer ")), None
     )
     seconds = int(committed[1]) if committed else 0
-    return Commit(sha, lines[0].removeprefix("tree "), parents, message, author, seconds)
+    return Commit(sha, lines[0].removeprefix("tree "), parents, message, author, seconds, cut)

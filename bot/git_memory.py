@@ -15,23 +15,68 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MIB = 1024**2
+
 
 class Known(Generic[T]):
-    """What a git object says never changes: a small memory, shared by all looks."""
+    """What a git object says never changes: a small memory, shared by all looks.
 
-    def __init__(self, most: int) -> None:
+    It is bounded by bytes, not by how many there are: whoever pushes decides how large one is.
+
+    Args:
+        most: Bytes in all.
+        size: About how many bytes a value takes.
+    """
+
+    def __init__(self, most: int, size: Callable[[T], int]) -> None:
         self._most = most
+        self._size = size
+        self._bytes = 0
         self._values: dict[str, T] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes it takes now."""
+        return self._bytes
 
     def get_or(self, key: str, make: Callable[[], T]) -> T:
-        """The value, made the first time."""
+        """The value, made the first time; one that would take a quarter of all is not kept."""
         found = self._values.get(key)
         if found is None:
             found = make()
-            if len(self._values) >= self._most:
-                self._values.clear()
-            self._values[key] = found
+            size = _EACH + self._size(found)
+            if size > self._most // 4:
+                return found
+            with self._lock:
+                if self._bytes + size > self._most:
+                    self._values.clear()
+                    self._bytes = 0
+                if key not in self._values:
+                    self._bytes += size
+                self._values[key] = found
         return found
+
+
+_EACH = 300
+"""Bytes that a value takes with its key, whatever it holds."""
+
+
+def _of_entries(entries: Entries) -> int:
+    return sum(250 + len(name) for _, _, name in entries)
+
+
+def _of_difference(difference: Difference) -> int:
+    return sum(250 + len(p) for p in (*difference.files, *difference.packages))
+
+
+def _of_merge(merged: Merged) -> int:
+    return _of_difference(merged.difference) + sum(60 + len(p) for p in merged.conflicts)
+
+
+def _of_commit(commit: "Commit") -> int:
+    texts = len(commit.message) + len(commit.author)
+    return 800 + 4 * texts + 100 * len(commit.parents)
 
 
 class Blobs:
@@ -73,12 +118,12 @@ class Kept:
     """
 
     def __init__(self) -> None:
-        self.commits: Known[Commit] = Known(10_000)
-        self.bases: Known[tuple[str, ...]] = Known(4_000)
-        self.differences: Known[Difference] = Known(64)
-        self.merges: Known[Merged] = Known(256)
+        self.commits: Known[Commit] = Known(24 * MIB, _of_commit)
+        self.bases: Known[tuple[str, ...]] = Known(2 * MIB, lambda bases: 100 * len(bases))
+        self.differences: Known[Difference] = Known(8 * MIB, _of_difference)
+        self.merges: Known[Merged] = Known(8 * MIB, _of_merge)
         self.too_slow: set[str] = set()  # each cost seconds: there are never many
 
 
-BLOBS = Blobs(32 * 1024**2, 256 * 1024)
-ENTRIES: Known[Entries] = Known(20_000)
+BLOBS = Blobs(32 * MIB, 256 * 1024)
+ENTRIES: Known[Entries] = Known(64 * MIB, _of_entries)

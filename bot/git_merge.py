@@ -95,8 +95,9 @@ def _trees(objects: Path) -> dict[str, Entries]:
     """The trees among loose objects: git wrote a few, and nobody needs them for long."""
     found: dict[str, Entries] = {}
     for file in objects.glob("??/*"):
-        header, _, data = zlib.decompress(file.read_bytes()).partition(b"\0")
-        if header.startswith(b"tree "):
+        compressed = file.read_bytes()
+        if zlib.decompressobj().decompress(compressed, 5) == b"tree ":  # files can be large
+            data = zlib.decompress(compressed).partition(b"\0")[2]
             found[file.parent.name + file.name] = parse_tree(data)
     return found
 

@@ -60,6 +60,10 @@ class MissingObjectError(Exception):
     """A commit or tree is not in the mirror."""
 
 
+class TooLargeError(Exception):
+    """An object of git is too large to be read: whoever pushed it must push something else."""
+
+
 class GitVersionError(OSError):
     """Git is missing, or too old for what the bot asks of it."""
 

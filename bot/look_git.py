@@ -129,6 +129,11 @@ class Reader:
                 found[sha] = commit.parents[0]
         return found
 
+    def too_long(self, head: Sha, base_ref: str) -> bool:
+        """Whether a proposal's commits have more text than is read, or there are too many."""
+        tip = self.git.ref(f"refs/heads/{base_ref}")
+        return tip is not None and self.git.cut_within(tip, head)
+
     def line(self, tip: Sha, after: Sha) -> tuple[Sha, ...] | None:
         """The first-parent line from `after` (left out) to `tip`; None when it is not on it."""
         try:

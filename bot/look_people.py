@@ -9,7 +9,7 @@ from bot.forge import Forge, ForgeRefusedError, HeadChange, PullRequest
 from bot.look_git import Reader
 from lifecycle import answers, memory
 from lifecycle.approvals import latest_reviews
-from lifecycle.authors import Authors, same_people, wrote
+from lifecycle.authors import Authors, MadeBy, same_people, wrote
 from lifecycle.events import Approval
 from lifecycle.facts import Proposal, ReviewState
 from lifecycle.merges import Move
@@ -99,7 +99,11 @@ class People:
         key = (pull.number, pull.head, pull.base_ref, mark, tuple(people))
         if key in self._authors:
             return self._authors[key]
-        commits, pushes = await asyncio.gather(self._forge.commits(pull.number), self._pushes(pull))
+        # The forge tells the whole text of each commit: what is too long is not even asked for.
+        too_long = await asyncio.to_thread(git.too_long, pull.head, pull.base_ref)
+        commits, pushes = await asyncio.gather(
+            _none() if too_long else self._forge.commits(pull.number), self._pushes(pull)
+        )
         shas = [commit.sha for commit in commits]
         updates, ours = await asyncio.gather(
             asyncio.to_thread(git.updates, shas, pull.base_ref),
@@ -107,7 +111,12 @@ class People:
         )
         last = next((p.at for p in pushes if p.after == pull.head), None)
         # A list that is full may be cut, and one without the head is older than the head.
-        whole = len(commits) < MOST_COMMITS and len(pushes) < MOST_PUSHES and last is not None
+        whole = (
+            not too_long
+            and len(commits) < MOST_COMMITS
+            and len(pushes) < MOST_PUSHES
+            and last is not None
+        )
         rendered = {sha: asker for sha, asker in ours.items() if asker is not None}
         authors = wrote(commits, pushes, updates=updates, ours=rendered, login=self._login)
         found = _Wrote(replace(authors, known=authors.known and whole), pushes)
@@ -142,6 +151,10 @@ class People:
             return await self._forge.pushes(head_ref, repository)
         except ForgeRefusedError:
             return ()
+
+
+async def _none() -> tuple[MadeBy, ...]:
+    return ()
 
 
 def came_to(

@@ -23,7 +23,7 @@ def incident(key: Key) -> str:
 
 
 async def show(
-    forge: Forge, pulls: Iterable[PullRequest], incident_id: str, now: datetime
+    forge: Forge, pulls: Iterable[PullRequest], incident_id: str, now: datetime, said: str = ""
 ) -> list[int]:
     """Say at the heads of proposals that the bot cannot look at them, where it does not stand yet.
 
@@ -35,7 +35,7 @@ async def show(
     told = []
     for pull in pulls:
         runs = [r for r in await forge.checks(pull.head) if r.ours and r.name == PUBLISH]
-        check = checks.trouble(pull.head, runs[0] if runs else None, incident_id, now)
+        check = checks.trouble(pull.head, runs[0] if runs else None, incident_id, now, said)
         if check is not None:
             await forge.set_check(check)
             told.append(pull.number)

@@ -102,7 +102,9 @@ def published(proposal: Proposal, run: int) -> SetCheck:
     return _action(str(proposal.head), PUBLISH, shown, run, shown.digest)
 
 
-def trouble(head: Sha, run: CheckRun | None, incident: str, since: datetime) -> SetCheck | None:
+def trouble(
+    head: Sha, run: CheckRun | None, incident: str, since: datetime, said: str = ""
+) -> SetCheck | None:
     """`porchbot/publish` while the bot cannot look at a proposal; None where it says so already.
 
     Never completed, so that it passes nowhere and what follows takes its place.
@@ -112,6 +114,7 @@ def trouble(head: Sha, run: CheckRun | None, incident: str, since: datetime) -> 
         run: Our newest run of this name there.
         incident: What the operator finds in the log.
         since: When it was noticed, by our clock.
+        said: What people can do about it; "" where only the operator can.
     """
     external = f"{_TROUBLE}{incident}"
     if run is not None and run.external_id == external:
@@ -120,7 +123,7 @@ def trouble(head: Sha, run: CheckRun | None, incident: str, since: datetime) -> 
         status=Status.IN_PROGRESS,
         conclusion=None,
         title=messages.NOT_LOOKED_AT,
-        summary=messages.not_looked_at(incident, since),
+        summary=messages.not_looked_at(incident, since, said),
     )
     return _action(str(head), PUBLISH, shown, None if run is None else _again(run), external)
 

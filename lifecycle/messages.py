@@ -101,8 +101,26 @@ NOT_LOOKED_AT = "The bot could not look at this proposal"
 MERGED_NOT_PUBLISHED = "Merged, not published"
 
 
-def not_looked_at(incident: str, since: datetime) -> str:
-    """What is shown while looks fail for a reason that only an operator can find."""
+def large_folder(tree: str, most: int) -> str:
+    """Why a look ends at a folder."""
+    return (
+        f"A folder holds more than {most} entries (tree {tree}), which is more than the bot reads."
+        " Distribute them over several folders, also in what this is to be merged into."
+    )
+
+
+def large_commit(sha: str, most: int) -> str:
+    """Why a look ends at a commit."""
+    return (
+        f"Commit {sha} has more than {most} bytes before its message, which is more than the bot"
+        " reads. Make the change anew as another commit."
+    )
+
+
+def not_looked_at(incident: str, since: datetime, said: str = "") -> str:
+    """What is shown while looks fail; `said` is why, where it is not for an operator to find."""
+    if said:
+        return f"{said}\n\nThe bot tries again by itself, and this goes when it succeeds."
     return (
         f"Since {since:%Y-%m-%d %H:%M} UTC the bot fails when it looks at this proposal. It tries"
         " again by itself, and this goes when it succeeds. If it stays, ask whoever operates the"

@@ -16,7 +16,8 @@ from uuid import uuid4
 import pytest
 
 from bot.git import Signature
-from bot.git_process import GitBusyError, MissingObjectError, authorised, run
+from bot.git_memory import Known
+from bot.git_process import GitBusyError, MissingObjectError, TooLargeError, authorised, run
 from bot.mirror import GitRefusedError, Mirror, Mirrors, Pushed, RefUpdate
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
@@ -229,6 +230,47 @@ def test_what_a_commit_holds(remote: Remote, mirror: Mirror) -> None:
             "sub/Kptfile": (b"kind: Kptfile\n", "100644"),
         }
         assert (git.commit(head).message, git.commit(head).parents) == ("one\n\ntwo\n", ())
+
+
+def test_what_a_commit_says_is_read_to_a_limit(remote: Remote, mirror: Mirror) -> None:
+    """The short-cut keeps whole messages, by their number: a push of some kB fills the memory."""
+    base = remote.commit(FILES, ref=MAIN)
+    long = remote.commit(FILES, base, message="one\n\n" + "x" * 1_000_000)
+    head = remote.commit(FILES, long, ref="refs/heads/topic", message="two")
+    mirror.fetch(TOKEN)
+
+    with mirror.open() as git:
+        assert git.commit(long).cut
+        assert 60_000 < len(git.commit(long).message) <= 65_536
+        assert git.commit(long).parents == (base,)
+        assert not git.commit(head).cut
+        assert git.cut_within(base, head)
+        assert not git.cut_within(long, head)
+        assert git.blob(head, "net/core/a.yaml") == b"a: 1\n"  # the rest was not left in the pipe
+
+
+def test_a_folder_with_too_many_entries_is_not_read(remote: Remote, mirror: Mirror) -> None:
+    """The short-cut reads any tree: an answer to one push takes hundreds of MB."""
+    blob = remote.git("hash-object", "-w", "--stdin")
+    listed = "".join(f"100644 blob {blob}\tf{n}\n" for n in range(50_001)).encode()
+    tree = remote.git("mktree", data=listed)
+    head = remote.git("commit-tree", tree, "-m", "x")
+    remote.git("update-ref", MAIN, head)
+    mirror.fetch(TOKEN)
+
+    with mirror.open() as git, pytest.raises(TooLargeError, match="more than 50000 entries"):
+        git.difference("", head)
+
+
+def test_memories_are_bounded_by_bytes() -> None:
+    """The short-cut counts values: a few large ones are more than all the others."""
+    known: Known[str] = Known(10_000, len)
+    for n in range(100):
+        assert known.get_or(str(n), lambda: "x" * 2_000) == "x" * 2_000
+        assert known.bytes <= 10_000
+    known = Known(10_000, len)
+    known.get_or("large", lambda: "x" * 5_000)
+    assert known.bytes == 0
 
 
 def test_parents_stand_where_git_reads_them(remote: Remote, mirror: Mirror) -> None:

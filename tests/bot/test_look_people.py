@@ -86,8 +86,14 @@ class Told:
         return (Move(before=NONE, after=HEAD, actor=self.login, at=NOW, kind="push"),)
 
 
+@dataclass
 class Unmerged:
     """Git, where no commit is an update or a rendering."""
+
+    long: bool = False
+
+    def too_long(self, head: Sha, base_ref: str) -> bool:
+        return self.long
 
     def updates(self, shas: Sequence[Sha], base_ref: str) -> dict[Sha, Sha]:
         return {}
@@ -112,6 +118,21 @@ async def test_a_renamed_author_is_still_the_author() -> None:
     assert told.asked == 1
     told.login = "newname"
     assert await authors("newname") == {"newname"}
+
+
+async def test_commits_with_too_much_text_are_not_asked_for() -> None:
+    """The short-cut asks the forge for whole texts: 250 of 20 MB each. Nobody knows who wrote."""
+    told = Told("mallory")
+    people = People(REPOSITORY, cast(Forge, told), "porchbot[bot]")
+    words = said(Person(9, "mallory", False), "/approve")
+    asked = replace(PROPOSAL, comments=(words,), head_mark="m", authors=frozenset())
+    git = cast(Reader, Unmerged(long=True))
+
+    found = await people.add(git, replace(PULL, head=HEAD), asked, ())
+
+    assert told.asked == 0
+    assert found.authors == {"mallory"}  # who pushed
+    assert not found.authors_known
 
 
 PULL = PullRequest(
