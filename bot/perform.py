@@ -15,10 +15,10 @@ from typing import assert_never
 import structlog
 
 from bot import keys, metrics
-from bot.forge import AnnotatedTag, Forge, MergeOutcome, TagOutcome
-from bot.git import Signature, Snapshot
-from bot.look import Looked
-from bot.mirror import GitRefusedError, Mirror, Pushed, RefUpdate
+from bot.forges.port import AnnotatedTag, Forge, MergeOutcome, TagOutcome
+from bot.git.mirror import GitRefusedError, Mirror, Pushed, RefUpdate
+from bot.git.objects import Signature, Snapshot
+from bot.look.assemble import Looked
 from bot.render import Judge
 from bot.store.port import Store
 from bot.store.values import TAGS, Refusal, Revision

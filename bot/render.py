@@ -16,7 +16,7 @@ from time import monotonic
 import structlog
 
 from bot import metrics, verdicts
-from bot.git import Snapshot
+from bot.git.objects import Snapshot
 from bot.kept import Kept
 from cadlib.diff import secrets
 from cadlib.errors import PackageError

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import structlog
 
-from bot.ready import MissingError
+from bot.http.ready import MissingError
 from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
 from fnrunner.contract.run import Outcome
 from fnrunner.wire.client import Client

@@ -11,14 +11,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import structlog
 from psycopg.conninfo import conninfo_to_dict
 
-from bot import keys, logs, tasks, web
-from bot.controller import Controller
-from bot.git_process import check_version
-from bot.github import GitHubApp
-from bot.http_server import listening
-from bot.mirror import Mirrors
+from bot import keys, logs, tasks
+from bot.forges.github.forge import GitHubApp
+from bot.git.mirror import Mirrors
+from bot.git.process import check_version
+from bot.http import web
+from bot.http.ready import Check, Readiness
+from bot.http.server import listening
+from bot.loop.controller import Controller
+from bot.loop.work import Worker
 from bot.own_runner import own_runner
-from bot.ready import Check, Readiness
 from bot.render import Judge
 from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
@@ -26,7 +28,6 @@ from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
-from bot.work import Worker
 from fnrunner.builtin import PREFIXES
 from fnrunner.contract.errors import CertificateError
 from fnrunner.wire.client import Client

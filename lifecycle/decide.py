@@ -16,7 +16,7 @@ Rules, in the order of the code:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import answers, checks, memory, messages, names, summary, upkeep
+from lifecycle import checks, memory, messages, names, summary, upkeep
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -30,6 +30,7 @@ from lifecycle.actions import (
     Tag,
 )
 from lifecycle.approvals import bind, fell
+from lifecycle.commands import answers
 from lifecycle.events import Seen, Tagged
 from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict, Version
 from lifecycle.gates import Gate, GateState, Judgement, judge

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from cadlib.diff.changes import Change
 from cadlib.findings import Finding
-from lifecycle import access, commands, spelling
+from lifecycle import access, spelling
 from lifecycle import names as names_
+from lifecycle.commands import parse as commands
 from lifecycle.facts import Proposal, PushRefusal, Stage, Touched, Verdict, Version
 from lifecycle.merges import Effect
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from bot import alike
 from bot.cli.dropin import Failure
 from bot.cli.git_objects import Objects
 from bot.cli.git_source import environment
-from bot.difference import Difference, differ
+from bot.git import alike
+from bot.git.difference import Difference, differ
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry
 

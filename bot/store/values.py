@@ -46,7 +46,7 @@ class Delivered:
 
 
 class Adopted(Protocol):
-    """What is remembered of a repository; `bot.forge.Repository` is one."""
+    """What is remembered of a repository; `bot.forges.port.Repository` is one."""
 
     @property
     def id(self) -> int:

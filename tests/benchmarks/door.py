@@ -39,8 +39,9 @@ async def _identity() -> tuple[str, int]:
 
 async def _serve() -> None:
     """The door and its database, until standard input closes."""
-    from bot import http_server, web
-    from bot.ready import Readiness
+    from bot.http import server as http_server
+    from bot.http import web
+    from bot.http.ready import Readiness
     from bot.settings import Settings
     from bot.store.embedded.server import EmbeddedPostgres
     from bot.store.postgres import PostgresStore

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.git import Snapshot
+from bot.git.mirror import Mirror
+from bot.git.objects import Snapshot
 from bot.kept import Kept
-from bot.mirror import Mirror
 from bot.render import MOVED_AFTER, Judge
 from cadlib.errors import PackageError
 from cadlib.limits import Limits

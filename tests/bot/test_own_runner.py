@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.http.ready import MissingError
 from bot.own_runner import OwnRunner, end_left_over, own_runner
-from bot.ready import MissingError
 from bot.runner_watch import WatchedRunner
 from fnrunner.contract.errors import RunnerBusyError
 from fnrunner.contract.run import Limits

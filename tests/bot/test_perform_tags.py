@@ -7,16 +7,16 @@ from typing import cast
 
 import pytest
 
-from bot.forge import AnnotatedTag, Forge, Tagged, TagOutcome
-from bot.git import Signature
-from bot.mirror import Mirror
+from bot.forges.port import AnnotatedTag, Forge, Tagged, TagOutcome
+from bot.git.mirror import Mirror
+from bot.git.objects import Signature
 from bot.perform import FEW_TAGS, Outcome, Performer
 from bot.render import Judge
 from bot.store.port import Store
 from bot.store.values import Refusal, Revision
 from lifecycle.actions import Tag
 from lifecycle.names import Ref, Sha
-from tests.bot.git_server import TOKEN, Remote, serve
+from tests.bot.git.server import TOKEN, Remote, serve
 
 
 @dataclass

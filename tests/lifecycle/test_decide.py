@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from cadlib.errors import Place
 from lifecycle import actions as a
-from lifecycle import commands, memory
+from lifecycle import memory
 from lifecycle.access import Person, Role
-from lifecycle.answers import STAGES
+from lifecycle.commands import parse as commands
+from lifecycle.commands.answers import STAGES
 from lifecycle.decide import decide
 from lifecycle.events import Approval, content
 from lifecycle.facts import (

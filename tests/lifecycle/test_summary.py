@@ -10,7 +10,7 @@ from cadlib.findings import Finding, Severity
 from lifecycle import memory, messages, summary
 from lifecycle.access import Person, Role, RoleSource
 from lifecycle.actions import Reply, Say
-from lifecycle.commands import COMMANDS
+from lifecycle.commands.parse import COMMANDS
 from lifecycle.decide import decide
 from lifecycle.facts import Proposal, Required, Verdict
 from lifecycle.gates import judge

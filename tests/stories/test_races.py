@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot import controller
+from bot.loop import controller
 from tests.contract.watch import watched
 from tests.stories.people import Person, wait_for
 from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized, world

@@ -9,8 +9,8 @@ from collections import Counter
 import httpx
 import pytest
 
+from bot.http.web import DEFAULT
 from bot.settings import Settings, SettingsError
-from bot.web import DEFAULT
 from lifecycle import records
 from tests.stories.people import wait_for
 from tests.stories.world import SECRET, World, package, resized

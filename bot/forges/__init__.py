@@ -1,0 +1,1 @@
+"""Forges: what the bot asks of one (`port`), and an adapter for each kind that answers."""

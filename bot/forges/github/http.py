@@ -1,0 +1,275 @@
+"""Requests to GitHub: a pool of PyGithub clients, and its errors turned into ours.
+
+PyGithub runs without its own retries and waits (docs/design.md, "Forge calls"): by default it
+repeats a merge after a 502 and sleeps between writes. Its connection object is not safe between
+threads, so each request takes a client of its own out of a pool. What an answer means is decided
+here and not by the client: it takes a redirect of a write for success and text that is no JSON for
+data.
+"""
+
+import asyncio
+import json
+import queue
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import github
+import requests
+from github.Auth import Auth, Token
+
+from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
+from bot.sayable import sayable
+
+JSONObject = dict[str, Any]
+
+TIMEOUT = 20
+"""Seconds for one call: GitHub cuts off its own answers after 10
+(docs/design.md, "GitHub: answers and errors")."""
+
+MOST_PAGES = 1_000
+"""Pages of one list: 100,000 items; a list that goes on for longer has no end."""
+
+_PASSING = ("something went wrong while executing your query", "was submitted too quickly")
+"""How GraphQL says, inside a 200, that asking again helps
+(docs/design.md, "GitHub: answers and errors")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What GitHub answered.
+
+    Attributes:
+        status: HTTP status.
+        headers: Names in lower case.
+        data: The body as JSON; None for an empty one.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    data: Any
+
+    @property
+    def ok(self) -> bool:
+        """It was done: a redirect is no success, whoever follows it."""
+        return 200 <= self.status < 300
+
+    @property
+    def reason(self) -> str:
+        """GitHub's own words about what is wrong."""
+        if not isinstance(self.data, Mapping):
+            return "no reason given"
+        text = str(self.data.get("message", "no reason given"))
+        errors = self.data.get("errors") or []
+        details = [str(e.get("message", "")) if isinstance(e, Mapping) else str(e) for e in errors]
+        return "; ".join([text, *[d for d in details if d]])
+
+
+class Clients:
+    """A pool of PyGithub clients with one identity."""
+
+    def __init__(self, api_url: str, auth: Callable[[], Auth | None]) -> None:
+        self._api_url = api_url
+        self._auth = auth
+        self._idle: queue.LifoQueue[tuple[str, github.Github]] = queue.LifoQueue()
+
+    @contextmanager
+    def client(self) -> Iterator[github.Github]:
+        """Take a client out of the pool and put it back."""
+        auth = self._auth()
+        token = auth.token if isinstance(auth, Token) else ""
+        made, client = "", None
+        while client is None:
+            try:
+                made, client = self._idle.get_nowait()
+            except queue.Empty:
+                made, client = token, self._make(auth)
+            if made != token:
+                client.close()
+                client = None
+        try:
+            yield client
+        finally:
+            self._idle.put((made, client))
+
+    def _make(self, auth: Auth | None) -> github.Github:
+        return github.Github(
+            auth=auth,
+            base_url=self._api_url,
+            timeout=TIMEOUT,
+            per_page=100,
+            retry=None,
+            seconds_between_requests=0,
+            seconds_between_writes=0,
+            user_agent="porchbot",
+        )
+
+    def close(self) -> None:
+        """Close every idle client's connections."""
+        while True:
+            try:
+                _, client = self._idle.get_nowait()
+            except queue.Empty:
+                return
+            client.close()
+
+
+def ask(
+    pool: Clients,
+    wanted: str,
+    verb: str,
+    path: str,
+    *,
+    query: Mapping[str, object] | None = None,
+    body: object = None,
+) -> Answer:
+    """Send one request and return the answer, whatever its status; for threads.
+
+    Raises:
+        ForgeBusyError: No answer came, or one that claims success and is no JSON.
+    """
+    with _network(wanted), pool.client() as client:
+        parameters = dict(query) if query else None
+        status, headers, text = client.requester.requestJson(
+            verb, path, parameters=parameters, input=sayable(body)
+        )
+    return _read(wanted, status, headers, text)
+
+
+def send(
+    pool: Clients,
+    wanted: str,
+    verb: str,
+    path: str,
+    *,
+    query: Mapping[str, object] | None = None,
+    body: object = None,
+) -> Answer:
+    """Send one request that must succeed; for threads.
+
+    Raises:
+        ForgeBusyError: Trying again may help.
+        ForgeMissingError: It is not there, or the App may not see it.
+        ForgeRefusedError: An operator must act.
+    """
+    answer = ask(pool, wanted, verb, path, query=query, body=body)
+    if not answer.ok:
+        raise failure(wanted, answer)
+    return answer
+
+
+async def pages(
+    pool: Clients, wanted: str, path: str, key: str = "", **query: object
+) -> AsyncIterator[Any]:
+    """Every item of a list, page by page; `key` names the list in a wrapped answer.
+
+    A list that shows a page again, as one does whose redirect lost the page's number, has ended.
+    """
+    seen: set[str] = set()
+    for page in range(1, MOST_PAGES + 1):
+        asked = {"per_page": 100, **query} | ({"page": page} if page > 1 else {})
+        answer = await asyncio.to_thread(send, pool, wanted, "GET", path, query=asked)
+        items = answer.data[key] if key else answer.data
+        shown = json.dumps(items, sort_keys=True)
+        if shown in seen:
+            return
+        seen.add(shown)
+        for item in items:
+            yield item
+        if 'rel="next"' not in answer.headers.get("link", ""):
+            return
+
+
+def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JSONObject:
+    """Ask GraphQL and return `data`; for threads.
+
+    Raises:
+        ForgeBusyError: Trying again may help; GraphQL says so inside a 200.
+        ForgeMissingError: What was named is not there.
+        ForgeRefusedError: Any other error, also where a part of the data came with it.
+    """
+    with _network(wanted), pool.client() as client:
+        status, headers, text = client.requester.requestJson(
+            "POST", client.requester.graphql_url, input={"query": query, "variables": variables}
+        )
+    answer = _read(wanted, status, headers, text)
+    if not answer.ok:
+        raise failure(wanted, answer)
+    data = answer.data if isinstance(answer.data, dict) else {}
+    if data.get("errors"):
+        raise _graphql_failure(wanted, answer, data["errors"])
+    if not isinstance(data.get("data"), dict):
+        raise ForgeBusyError(wanted, "the answer of GraphQL holds no data")
+    found: JSONObject = data["data"]
+    return found
+
+
+def failure(wanted: str, answer: Answer) -> Exception:
+    """The error that an answer without success stands for, sorted by who must act."""
+    reason = f"{answer.status} {answer.reason}"
+    headers = answer.headers
+    limited = answer.status == 429 or (
+        answer.status == 403
+        and (
+            bool(headers.get("retry-after"))
+            or headers.get("x-ratelimit-remaining") == "0"
+            or "rate limit" in reason.lower()
+        )
+    )
+    if limited:
+        return ForgeBusyError(wanted, reason, _wait(headers))
+    if answer.status >= 500 or answer.status == 401:
+        # A fresh or just ended token answers 401 for a moment (trap 14).
+        return ForgeBusyError(wanted, reason)
+    if answer.status == 404 or 300 <= answer.status < 400:
+        # Moved: names and installation are read again before the next try.
+        return ForgeMissingError(wanted, reason)
+    return ForgeRefusedError(wanted, reason)
+
+
+def _graphql_failure(wanted: str, answer: Answer, errors: Any) -> Exception:
+    listed = [e for e in errors if isinstance(e, Mapping)] if isinstance(errors, list) else []
+    kinds = {str(e.get("type", "")).upper() for e in listed}
+    texts = "; ".join(str(e.get("message", "")) for e in listed) or "no reason given"
+    if kinds & {"RATE_LIMITED", "RATE_LIMIT"} or "rate limit" in texts.lower():
+        return ForgeBusyError(wanted, texts, _wait(answer.headers))
+    if kinds & {"INTERNAL", "SERVICE_UNAVAILABLE"} or any(p in texts.lower() for p in _PASSING):
+        return ForgeBusyError(wanted, texts)
+    if kinds == {"NOT_FOUND"}:
+        return ForgeMissingError(wanted, texts)
+    return ForgeRefusedError(wanted, texts)
+
+
+def _read(wanted: str, status: int, headers: Mapping[str, Any], text: str) -> Answer:
+    lower = {name.lower(): str(value) for name, value in headers.items()}
+    try:
+        data = json.loads(text) if text.strip() else None
+    except ValueError as error:
+        if 200 <= status < 300:
+            raise ForgeBusyError(wanted, f"{status} with a body that is no JSON") from error
+        data = None  # a proxy's error page: the status says enough
+    return Answer(status, lower, data)
+
+
+@contextmanager
+def _network(wanted: str) -> Iterator[None]:
+    """Turn errors of the client itself into ours."""
+    try:
+        yield
+    except github.GithubException as error:
+        raise ForgeBusyError(wanted, f"{error.status} {type(error).__name__}") from error
+    except requests.RequestException as error:
+        raise ForgeBusyError(wanted, type(error).__name__) from error
+    except RuntimeError as error:  # how PyGithub refuses a redirect to another host
+        raise ForgeMissingError(wanted, str(error)) from error
+
+
+def _wait(headers: Mapping[str, str]) -> float:
+    """Seconds to wait, as GitHub tells: Retry-After, else until the reset, else a minute."""
+    if headers.get("retry-after", "").isdigit():
+        return float(headers["retry-after"])
+    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset"):
+        return max(1.0, float(headers["x-ratelimit-reset"]) - datetime.now(UTC).timestamp())
+    return 60.0

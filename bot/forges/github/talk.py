@@ -1,0 +1,159 @@
+"""What was said on a pull request, in one GraphQL query: REST tells no last edit and no editor.
+
+In GraphQL the login of a bot lacks the "[bot]" that REST and people know; it is put back here, by
+the type of the account, which nobody can choose.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from bot.forges.github.http import Clients, JSONObject, graphql
+from bot.forges.port import Conversation, ForgeMissingError, HeadChange, NativeReview
+from lifecycle.access import Person
+from lifecycle.facts import Comment, ReviewState
+from lifecycle.names import Sha
+
+QUERY = """
+query Conversation($id: ID!, $comments: String, $reviews: String) {
+  node(id: $id) {
+    ... on PullRequest {
+      headRefOid
+      createdAt
+      comments(first: 100, after: $comments) {
+        pageInfo { hasNextPage endCursor }
+        nodes { fullDatabaseId body createdAt lastEditedAt author { ...who } editor { ...who } }
+      }
+      reviews(first: 100, after: $reviews) {
+        pageInfo { hasNextPage endCursor }
+        nodes { fullDatabaseId state submittedAt commit { oid } author { ...who } }
+      }
+      bases: timelineItems(
+        last: 1
+        itemTypes: [BASE_REF_CHANGED_EVENT AUTOMATIC_BASE_CHANGE_SUCCEEDED_EVENT]
+      ) {
+        nodes {
+          ... on BaseRefChangedEvent { createdAt }
+          ... on AutomaticBaseChangeSucceededEvent { createdAt }
+        }
+      }
+      timelineItems(
+        last: 100
+        itemTypes: [
+          HEAD_REF_FORCE_PUSHED_EVENT HEAD_REF_DELETED_EVENT HEAD_REF_RESTORED_EVENT REOPENED_EVENT
+        ]
+      ) {
+        nodes {
+          ... on HeadRefForcePushedEvent { createdAt afterCommit { oid } }
+          ... on HeadRefDeletedEvent { createdAt }
+          ... on HeadRefRestoredEvent { createdAt }
+          ... on ReopenedEvent { createdAt }
+        }
+      }
+    }
+  }
+}
+fragment who on Actor { __typename login ... on User { databaseId } ... on Bot { databaseId } }
+"""
+
+_STATES = {
+    "APPROVED": ReviewState.APPROVED,
+    "CHANGES_REQUESTED": ReviewState.CHANGES_REQUESTED,
+    "DISMISSED": ReviewState.DISMISSED,
+}
+
+
+def read(pool: Clients, node: str, login: str) -> Conversation:
+    """Read a conversation to its end, 100 comments and reviews at a time; for threads.
+
+    Args:
+        pool: Clients of the installation.
+        node: The pull request's id in GraphQL.
+        login: Our own login, such as "porchbot[bot]".
+
+    Raises:
+        ForgeBusyError: Trying again may help.
+        ForgeRefusedError: An operator must act.
+    """
+    asked: JSONObject = {"id": node, "comments": None, "reviews": None}
+    found = list(_pages(pool, asked))
+    last = found[-1]
+    comments = {c.id: c for page in found for c in _comments(page["comments"]["nodes"], login)}
+    reviews = {r.id: r for page in found for r in _reviews(page["reviews"]["nodes"])}
+    events = [event for event in last["timelineItems"]["nodes"] if event]
+    heads = {str(page["headRefOid"]) for page in found}
+    return Conversation(
+        head=Sha(heads.pop()) if len(heads) == 1 else Sha(""),
+        opened_at=_time(last["createdAt"]),
+        comments=tuple(comments[number] for number in sorted(comments)),
+        reviews=tuple(sorted(reviews.values(), key=lambda r: (r.at, r.id))),
+        # Asked for apart: closing and reopening a hundred times pushes it out of one list.
+        base_at=max((_time(e["createdAt"]) for e in last["bases"]["nodes"] if e), default=None),
+        changes=tuple(
+            HeadChange(_time(e["createdAt"]), _oid(e.get("afterCommit"))) for e in events
+        ),
+    )
+
+
+def _pages(pool: Clients, asked: JSONObject) -> Iterator[JSONObject]:
+    """Answers until both lists have ended; a list that has ended is asked for what comes after."""
+    wanted = "read the conversation"
+    while True:
+        pull = graphql(pool, wanted, QUERY, asked)["node"]
+        if not pull:
+            raise ForgeMissingError(wanted, "the pull request is not there")
+        yield pull
+        infos = {name: pull[name]["pageInfo"] for name in ("comments", "reviews")}
+        if not any(info["hasNextPage"] for info in infos.values()):
+            return
+        asked = asked | {n: i["endCursor"] or asked[n] for n, i in infos.items()}
+
+
+def _comments(nodes: Iterable[JSONObject | None], login: str) -> Iterator[Comment]:
+    for data in nodes:
+        if data is None:
+            continue
+        author = _person(data["author"])
+        ours = author.bot and author.login == login
+        edited_at = _time(data["lastEditedAt"]) if data["lastEditedAt"] else None
+        yield Comment(
+            id=int(data["fullDatabaseId"]),
+            author=author,
+            body=str(data["body"] or ""),
+            at=_time(data["createdAt"]),
+            edited=edited_at is not None,
+            edited_at=edited_at,
+            altered=ours and edited_at is not None and _person(data["editor"]).login != login,
+            ours=ours,
+        )
+
+
+def _reviews(nodes: Iterable[JSONObject | None]) -> Iterator[NativeReview]:
+    for data in nodes:
+        if data is None or data["state"] not in _STATES or not data["submittedAt"]:
+            continue
+        yield NativeReview(
+            id=int(data["fullDatabaseId"]),
+            author=_person(data["author"]),
+            state=_STATES[data["state"]],
+            head=_oid(data["commit"]) or Sha(""),
+            at=_time(data["submittedAt"]),
+        )
+
+
+def _person(data: JSONObject | None) -> Person:
+    """An account; "ghost" stands for one that was deleted, as on the forge."""
+    if not data:
+        return Person(0, "ghost", False)
+    kind, login = data["__typename"], str(data["login"])
+    if kind == "Bot":
+        login = f"{login.removesuffix('[bot]')}[bot]"
+    return Person(int(data.get("databaseId") or 0), login, kind != "User")
+
+
+def _oid(data: JSONObject | None) -> Sha | None:
+    return Sha(data["oid"]) if data else None
+
+
+def _time(text: Any) -> datetime:
+    return datetime.fromisoformat(str(text).replace("Z", "+00:00"))

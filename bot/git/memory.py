@@ -1,0 +1,127 @@
+"""What is remembered of a git repository while the bot runs: by content, and never much.
+
+What an object says never changes, so that nothing here can be wrong; it is dropped when it grows.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from bot.git.commit import Commit
+from bot.git.difference import Difference, Entries
+from bot.git.merge import Merged
+
+T = TypeVar("T")
+
+MIB = 1024**2
+
+
+class Known(Generic[T]):
+    """What a git object says never changes: a small memory, shared by all looks.
+
+    It is bounded by bytes, not by how many there are: whoever pushes decides how large one is.
+
+    Args:
+        most: Bytes in all.
+        size: About how many bytes a value takes.
+    """
+
+    def __init__(self, most: int, size: Callable[[T], int]) -> None:
+        self._most = most
+        self._size = size
+        self._bytes = 0
+        self._values: dict[str, T] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes it takes now."""
+        return self._bytes
+
+    def get_or(self, key: str, make: Callable[[], T]) -> T:
+        """The value, made the first time; one that would take a quarter of all is not kept."""
+        found = self._values.get(key)
+        if found is None:
+            found = make()
+            size = _EACH + self._size(found)
+            if size > self._most // 4:
+                return found
+            with self._lock:
+                if self._bytes + size > self._most:
+                    self._values.clear()
+                    self._bytes = 0
+                if key not in self._values:
+                    self._bytes += size
+                self._values[key] = found
+        return found
+
+
+_EACH = 300
+"""Bytes that a value takes with its key, whatever it holds."""
+
+
+def _of_entries(entries: Entries) -> int:
+    return sum(250 + len(name) for _, _, name in entries)
+
+
+def _of_difference(difference: Difference) -> int:
+    return sum(250 + len(p) for p in (*difference.files, *difference.packages))
+
+
+def _of_merge(merged: Merged) -> int:
+    return _of_difference(merged.difference) + sum(60 + len(p) for p in merged.conflicts)
+
+
+def _of_commit(commit: "Commit") -> int:
+    texts = len(commit.message) + len(commit.author)
+    return 800 + 4 * texts + 100 * len(commit.parents)
+
+
+class Blobs:
+    """Small files that were read: of a package that is looked at again, most have not changed."""
+
+    def __init__(self, most_bytes: int, largest: int) -> None:
+        self._most = most_bytes
+        self._largest = largest
+        self._bytes = 0
+        self._values: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def get(self, sha: str) -> bytes | None:
+        """The data, if it is kept."""
+        return self._values.get(sha)
+
+    def keep(self, sha: str, data: bytes) -> None:
+        """Keep data that is not large."""
+        if len(data) > self._largest:
+            return
+        with self._lock:
+            if self._bytes + len(data) > self._most:
+                self._values.clear()
+                self._bytes = 0
+            if sha not in self._values:
+                self._values[sha] = data
+                self._bytes += len(data)
+
+
+class Kept:
+    """What was learnt of one mirror, for as long as it is not made anew.
+
+    Attributes:
+        commits: Commits that are in it.
+        bases: Merge bases of two commits.
+        differences: What differs between two trees.
+        merges: What merging one commit into another would give.
+        too_slow: Heads, each with its merge bases, that git did not merge in time.
+    """
+
+    def __init__(self) -> None:
+        self.commits: Known[Commit] = Known(24 * MIB, _of_commit)
+        self.bases: Known[tuple[str, ...]] = Known(2 * MIB, lambda bases: 100 * len(bases))
+        self.differences: Known[Difference] = Known(8 * MIB, _of_difference)
+        self.merges: Known[Merged] = Known(8 * MIB, _of_merge)
+        self.too_slow: set[str] = set()  # each cost seconds: there are never many
+
+
+BLOBS = Blobs(32 * MIB, 256 * 1024)
+ENTRIES: Known[Entries] = Known(64 * MIB, _of_entries)

@@ -1,0 +1,114 @@
+"""Merges worked out before and after the forge makes them.
+
+`git merge-tree` makes no ref and touches no file; its objects go to a folder that is deleted.
+"""
+
+import tempfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from git.objects.fun import tree_entries_from_data
+
+from bot.git.difference import Difference, Entries, differ
+from bot.git.process import GitBusyError, MissingObjectError, reason, run
+
+SECONDS = 30.0
+"""For one merge; measured: 6 ms at 5,000 packages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merge as git works it out.
+
+    Attributes:
+        tree: Of the result; "" where it conflicts.
+        difference: From the base's tree to the result; empty where it conflicts.
+        conflicts: Paths that conflict, sorted.
+        several: The two have more than one merge base: a diff against one of them does not show
+            all that the merge changes.
+        unrelated: The two have no history in common.
+        too_slow: Git did not come to an end in time: nobody knows what it would give.
+    """
+
+    tree: str
+    difference: Difference = field(default_factory=Difference)
+    conflicts: tuple[str, ...] = ()
+    several: bool = False
+    unrelated: bool = False
+    too_slow: bool = False
+
+
+def merge_bases(folder: Path, one: str, other: str) -> tuple[str, ...]:
+    """All best common ancestors, the one that diffs are made against first.
+
+    Raises:
+        MissingObjectError: One of the two is not there.
+    """
+    done = run(folder, ["merge-base", "--all", one, other])
+    if done.returncode > 1:
+        raise MissingObjectError(f"{one} or {other} is not in the mirror: {reason(done.stderr)}")
+    return tuple(done.stdout.split())
+
+
+def work_out(
+    folder: Path,
+    entries: Callable[[str], Entries],
+    base: tuple[str, str],
+    head: str,
+    bases: Sequence[str],
+    seconds: float = SECONDS,
+) -> Merged:
+    """Work out what merging a head into a base would give.
+
+    Args:
+        folder: The bare repository.
+        entries: Gives the entries of a tree that is in it.
+        base: The commit to merge into, and its tree.
+        head: The commit to merge.
+        bases: Their merge bases.
+        seconds: Until git is ended.
+
+    Raises:
+        GitSlowError: It took longer.
+        GitBusyError: Git failed.
+    """
+    commit, tree = base
+    if not bases:
+        return Merged("", unrelated=True)
+    several = len(bases) > 1
+    with tempfile.TemporaryDirectory(prefix="porchbot-merge-") as made:
+        arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"]
+        done = run(folder, [*arguments, commit, head], objects=Path(made), timeout=seconds)
+        result, *conflicts = filter(None, done.stdout.split("\0")) if done.stdout else [""]
+        if done.returncode == 1 and result:
+            return Merged("", conflicts=tuple(sorted(set(conflicts))), several=several)
+        if done.returncode or not result:
+            raise GitBusyError(f"git merge-tree failed: {reason(done.stderr)}")
+        written = _trees(Path(made))
+        found = differ(lambda sha: written[sha] if sha in written else entries(sha), tree, result)
+    return Merged(result, found, several=several)
+
+
+def _trees(objects: Path) -> dict[str, Entries]:
+    """The trees among loose objects: git wrote a few, and nobody needs them for long."""
+    found: dict[str, Entries] = {}
+    for file in objects.glob("??/*"):
+        compressed = file.read_bytes()
+        if zlib.decompressobj().decompress(compressed, 5) == b"tree ":  # files can be large
+            data = zlib.decompress(compressed).partition(b"\0")[2]
+            found[file.parent.name + file.name] = parse_tree(data)
+    return found
+
+
+def parse_tree(data: bytes) -> Entries:
+    """Read the entries of a tree object; names need not be UTF-8."""
+    return tuple(
+        (
+            sha.hex(),
+            mode,
+            name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
+        )
+        for sha, mode, name in tree_entries_from_data(data)
+    )

@@ -1,0 +1,379 @@
+"""Mirrors: what the bot has of repositories on disk, how they follow the forge, and pushes.
+
+A look fetches the branches it is about and the tags of its packages: the forge is asked for names
+that begin so (protocol 2), and what this takes does not grow with the repository. The refs that a
+fetch saw are kept with it; git's own are there so that git knows what it has, and go when there are
+many, since git looks at all of them at each fetch (ADR 0018).
+
+Refs of the forge move only in one `push --atomic --force-with-lease=<ref>:<sha>`, an exact compare-
+and-swap on every forge (docs/design.md, "Mirrors and pushes"). Tokens reach git through its
+environment alone: never an argument, never a URL.
+"""
+
+import fcntl
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from bot.git import refs as git_refs
+from bot.git.memory import Kept
+from bot.git.objects import Snapshot
+from bot.git.process import GitBusyError, authorised, reason, refusal, run
+from bot.git.refs import EVERYTHING, HEADS, TAGS, Refs, Scope
+from lifecycle.names import Ref, Sha
+
+NETWORK_TIMEOUT = 120
+"""Seconds for one fetch or push: every network call has an end (docs/design.md, "Forge calls")."""
+
+REBUILD = 3600.0
+"""Seconds between two times that a mirror is fetched anew: if once did not help, more will not."""
+
+MOST_TAGS = 2_000
+"""Tags that a mirror holds as refs before they go; what looks need is fetched again."""
+
+MOST_PLACES = 500
+"""Places whose refs are remembered."""
+
+_NONE = "0" * 40  # how git writes that a ref is not there
+
+
+class GitRefusedError(Exception):
+    """The forge refused a push until somebody changes a rule."""
+
+
+class Pushed(StrEnum):
+    """How a push ended."""
+
+    DONE = "done"
+    MOVED = "moved"
+
+
+@dataclass(frozen=True, slots=True)
+class RefUpdate:
+    """Move one ref, only while it is at `expected`.
+
+    Attributes:
+        ref: Full name.
+        expected: Commit it must be at; "" when it must not exist.
+        wanted: Where to move it; "" to delete it.
+    """
+
+    ref: Ref
+    expected: str
+    wanted: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    """What a fetch saw at one place.
+
+    Attributes:
+        begun: When it began, on `time.monotonic`.
+        refs: The refs there.
+    """
+
+    begun: float
+    refs: Refs
+
+
+class Mirror:
+    """The bare mirror of one repository.
+
+    Args:
+        folder: Where it stands; made when missing.
+        url: For git over HTTP, without a token.
+    """
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.url = url
+        self._lock = threading.Lock()
+        self._fetched: Mapping[str, _Fetched] = {}  # replaced, never changed: read without a lock
+        self._wanted: set[str] = set()
+        self._broken = False
+        self._rebuilt = -REBUILD
+        self._kept = Kept()
+
+    def fetch(self, token: str, since: float | None = None, scope: Scope = EVERYTHING) -> None:
+        """Bring refs up to date.
+
+        A fetch that began after this one was asked for serves it too. A mirror that git calls
+        broken is deleted and fetched anew.
+
+        Args:
+            token: For the forge.
+            since: `time.monotonic()` after which a fetch that began serves too; now when None.
+            scope: Which refs.
+
+        Raises:
+            GitBusyError: The forge could not be reached.
+        """
+        self._bring(token, scope.places, time.monotonic() if since is None else since)
+
+    def _bring(self, token: str, asked: Sequence[str], since: float) -> None:
+        if self._has_all(asked, since):
+            return
+        self._wanted |= set(asked)
+        with self._locked():
+            if self._has_all(asked, since):
+                return
+            begun = time.monotonic()
+            wanted, self._wanted = self._wanted, set()
+            # What others wait for is fetched with it: one fetch for all that ask at once.
+            places = git_refs.outermost({*wanted, *asked})
+            if self._broken and begun - self._rebuilt > REBUILD:
+                self._rebuilt = begun
+                self._remove()
+            try:
+                self._fetch_refs(token, places)
+            except GitBusyError:
+                if self._healthy():
+                    raise
+                self._remove()
+                self._fetch_refs(token, places)
+            refs = git_refs.listed(self.folder, places)
+            self._keep({p: _Fetched(begun, git_refs.at(refs, [p])) for p in places})
+            os.utime(self.folder)  # last used now, for `Mirrors.trim`
+
+    def fetch_proposal(self, token: str, number: int) -> None:
+        """Fetch a pull request's head: of a fork, or of a branch that is gone.
+
+        Raises:
+            GitBusyError: The forge could not be reached, or has no such ref.
+        """
+        ref = f"refs/pull/{number}/head"
+        with self._locked():
+            self._fetch(token, ["--", self.url, f"+{ref}:{ref}"])
+
+    def tags(self, token: str) -> dict[str, Sha]:
+        """Ask the forge for all its tags, full name to object; nothing of them is fetched.
+
+        For a sweep: it takes the longer the more there are.
+
+        Raises:
+            GitBusyError: The forge could not be reached.
+        """
+        with self._locked():
+            self._make()
+            done = run(
+                self.folder,
+                ["ls-remote", "--quiet", "--tags", "--refs", "--", self.url],
+                env=authorised(self.url, token),
+                timeout=NETWORK_TIMEOUT,
+            )
+            if done.returncode:
+                raise GitBusyError(f"the tags cannot be listed: {reason(done.stderr)}")
+            if len(git_refs.listed(self.folder, [TAGS])) > MOST_TAGS:
+                self._drop_tags()
+        lines = (line.split("\t") for line in done.stdout.split("\n") if line)
+        return {ref: Sha(sha) for sha, ref in lines}
+
+    def open(self, token: str = "", since: float | None = None) -> Snapshot:
+        """Open the mirror for reading; close it after use.
+
+        Args:
+            token: For the forge.
+            since: `time.monotonic()`; refs that nobody fetched after that are fetched when they are
+                asked for, so that nothing is taken for absent that was only not looked at. None:
+                they are told as they are here.
+        """
+
+        def fresh(place: str) -> Refs | None:
+            if since is not None:
+                self._bring(token, [place], since)
+            return self._known(place)
+
+        return Snapshot(self.folder, self._kept, self._found_broken, fresh)
+
+    def _known(self, place: str) -> Refs | None:
+        """The refs at a place when they were fetched last; None when that was not, or long ago."""
+        found = [f for p, f in self._fetched.items() if git_refs.inside(place, p)]
+        newest = max(found, key=lambda f: f.begun, default=None)
+        return git_refs.at(newest.refs, [place]) if newest else None
+
+    def push(self, token: str, updates: Sequence[RefUpdate]) -> Pushed:
+        """Move all these refs, or none.
+
+        Raises:
+            GitBusyError: The forge could not be reached, or failed.
+            GitRefusedError: A rule of the forge forbids it.
+        """
+        leases = [f"--force-with-lease={u.ref}:{u.expected}" for u in updates]
+        moves = [f"{u.wanted}:{u.ref}" for u in updates]
+        done = run(
+            self.folder,
+            ["push", "--atomic", "--porcelain", "--no-verify", *leases, "--", self.url, *moves],
+            env=authorised(self.url, token),
+            timeout=NETWORK_TIMEOUT,
+        )
+        if done.returncode == 0:
+            self.take_over(updates)
+            return Pushed.DONE
+        text = f"{done.stdout}\n{done.stderr}"
+        if any(sign in text for sign in _MOVED):
+            return Pushed.MOVED
+        if "[remote rejected]" in text:
+            raise GitRefusedError(refusal(text))
+        raise GitBusyError(f"the push failed: {reason(text)}")
+
+    def take_over(self, updates: Sequence[RefUpdate]) -> None:
+        """Move our own refs as the forge has moved its: what we pushed needs no fetch.
+
+        A ref that is not at what was expected was fetched meanwhile; then the next look fetches.
+        """
+        moves = (f"update {u.ref} {u.wanted or _NONE} {u.expected or _NONE}\n" for u in updates)
+        with self._locked():
+            moved = run(self.folder, ["update-ref", "--no-deref", "--stdin"], text="".join(moves))
+            if moved.returncode:
+                self._fetched = {}
+                return
+            names = {str(u.ref) for u in updates}
+            now = git_refs.listed(self.folder, sorted(names))
+            changed = {}
+            for place, fetched in self._fetched.items():
+                if any(git_refs.inside(name, place) for name in names):
+                    rest = {ref: at for ref, at in fetched.refs.items() if ref not in names}
+                    changed[place] = _Fetched(fetched.begun, rest | git_refs.at(now, [place]))
+            self._fetched = {**self._fetched, **changed}
+
+    def _has_all(self, places: Iterable[str], since: float) -> bool:
+        """Whether places were fetched by what began after a time."""
+        fresh = [place for place, fetched in self._fetched.items() if fetched.begun >= since]
+        return all(any(git_refs.inside(place, known) for known in fresh) for place in places)
+
+    def _keep(self, fetched: Mapping[str, _Fetched]) -> None:
+        """Remember the newest; what lies inside of a place that was fetched is older now."""
+        rest = {
+            p: f
+            for p, f in self._fetched.items()
+            if not any(git_refs.inside(p, place) for place in fetched)
+        }
+        newest = sorted({**rest, **fetched}.items(), key=lambda each: each[1].begun)
+        self._fetched = dict(newest[-max(MOST_PLACES, len(fetched)) :])
+
+    def _found_broken(self) -> None:
+        """What a commit in the mirror is made of cannot be read: the next fetch begins anew."""
+        self._broken = True
+        self._kept = Kept()
+        self._fetched = {}
+
+    def _remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._broken, self._kept, self._fetched = False, Kept(), {}
+
+    def _fetch_refs(self, token: str, places: Sequence[str]) -> None:
+        """Fetch places, without what is there no more; all branches where names are in the way.
+
+        A name cannot stand where a folder of names does. One of the two is old, and may lie where
+        nobody asked.
+        """
+        prune = ["--prune", "--", self.url]
+        try:
+            self._fetch(token, [*prune, *map(git_refs.refspec, places)])
+        except GitBusyError as error:
+            if "cannot lock ref" not in str(error):
+                raise
+            self._drop_tags()
+            wide = {HEADS, *(p for p in places if git_refs.inside(p, TAGS))}
+            self._fetch(token, [*prune, *map(git_refs.refspec, sorted(wide))])
+
+    def _drop_tags(self) -> None:
+        """Forget the tags on disk; their objects stay, and what looks have seen of them."""
+        there = git_refs.listed(self.folder, [TAGS])
+        gone = "".join(f"delete {ref}\n" for ref in there)
+        run(self.folder, ["update-ref", "--no-deref", "--stdin"], text=gone)
+
+    def _make(self) -> None:
+        if not (self.folder / "HEAD").exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            made = run(self.folder, ["init", "--quiet", "--bare", "."])
+            if made.returncode:
+                raise GitBusyError(f"cannot make a mirror in {self.folder}: {made.stderr.strip()}")
+
+    def _fetch(self, token: str, arguments: Sequence[str]) -> None:
+        self._make()
+        done = run(
+            self.folder,
+            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
+            env=authorised(self.url, token),
+            timeout=NETWORK_TIMEOUT,
+        )
+        if done.returncode:
+            raise GitBusyError(f"the fetch failed: {reason(done.stderr)}")
+
+    def _healthy(self) -> bool:
+        if not (self.folder / "HEAD").exists():
+            return True
+        looked = run(self.folder, ["rev-parse", "--is-bare-repository"])
+        listed = run(self.folder, ["for-each-ref", "--format=%(objecttype)"])
+        return looked.returncode == 0 and listed.returncode == 0
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One fetch at a time, in this process and among processes."""
+        self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._lock, self.folder.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+_MOVED = (
+    "stale info",
+    "(fetch first)",
+    "(non-fast-forward)",
+    "already exists",
+    "remote ref does not exist",
+    "cannot lock ref",
+    "reference already exists",
+    "incorrect old value",
+)
+"""What git and its remote end say when a ref is not where the lease says."""
+
+
+class Mirrors:
+    """All mirrors, in one folder with a size bound.
+
+    Args:
+        folder: Where they stand, one each by the forge's number of the repository.
+        most_bytes: The least recently used ones are removed over this.
+    """
+
+    def __init__(self, folder: Path, most_bytes: int = 20 * 1024**3) -> None:
+        self._folder = folder
+        self._most = most_bytes
+        self._mirrors: dict[int, Mirror] = {}
+
+    def of(self, repository_id: int, url: str) -> Mirror:
+        """The mirror of one repository."""
+        mirror = self._mirrors.get(repository_id)
+        if mirror is None or mirror.url != url:
+            mirror = Mirror(self._folder / f"{repository_id}.git", url)
+            self._mirrors[repository_id] = mirror
+        return mirror
+
+    def trim(self) -> list[int]:
+        """Remove the least recently used mirrors over the bound; returns which."""
+        sizes = []
+        for folder in self._folder.glob("*.git"):
+            size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+            sizes.append((folder.stat().st_mtime, size, folder))
+        total = sum(size for _, size, _ in sizes)
+        removed: list[int] = []
+        for _, size, folder in sorted(sizes):
+            if total <= self._most:
+                break
+            with folder.with_suffix(".lock").open("w") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue  # being fetched: in use after all
+                shutil.rmtree(folder, ignore_errors=True)
+            removed.append(int(folder.stem))
+            total -= size
+        return removed

@@ -1,0 +1,93 @@
+"""Refs of a mirror: which a look asks for, and listing those on disk."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.git.process import GitBusyError, reason, run
+from lifecycle.names import Sha
+
+HEADS, TAGS = "refs/heads", "refs/tags"
+
+Refs = Mapping[str, tuple[Sha, Sha]]
+"""Full name to the object that a ref names, and the commit behind that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a look is about.
+
+    Attributes:
+        branches: Names of branches; "" for all of them.
+        packages: Paths whose tags count, those of packages inside them too; "" for all tags.
+    """
+
+    branches: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Refs and folders of refs, such as "refs/tags/net/core"; none lies inside another."""
+        wanted = {f"{HEADS}/{b}" if b else HEADS for b in self.branches}
+        wanted |= {f"{TAGS}/{p}" if p else TAGS for p in self.packages}
+        return outermost(wanted)
+
+    def __or__(self, other: "Scope") -> "Scope":
+        return Scope(self.branches | other.branches, self.packages | other.packages)
+
+
+def outermost(places: Collection[str]) -> tuple[str, ...]:
+    """Places of which none lies inside another, sorted."""
+    known, found = set(places), []
+    for place in sorted(known):
+        parts = place.split("/")
+        if not any("/".join(parts[:length]) in known for length in range(2, len(parts))):
+            found.append(place)
+    return tuple(found)
+
+
+BRANCHES = Scope(frozenset({""}))
+EVERYTHING = Scope(frozenset({""}), frozenset({""}))
+
+
+def inside(ref: str, place: str) -> bool:
+    """Whether a ref, or a folder of refs, is at a place or below it."""
+    return ref == place or ref.startswith(f"{place}/")
+
+
+def refspec(place: str) -> str:
+    """What to fetch for a place.
+
+    A branch is asked for with all that begin as it does: an exact name that is gone would fail the
+    fetch, and one whose name became a folder would be missed.
+    """
+    each = f"{place}*" if place.startswith(f"{HEADS}/") else f"{place}/*"
+    return f"+{each}:{each}"
+
+
+def listed(folder: Path, places: Sequence[str]) -> dict[str, tuple[Sha, Sha]]:
+    """List refs in a mirror.
+
+    Args:
+        folder: The mirror.
+        places: Refs and folders of refs.
+
+    Raises:
+        GitBusyError: They cannot be listed: an empty list would say that there are none.
+    """
+    fields = "%(refname)%00%(objectname)%00%(*objectname)"
+    done = run(folder, ["for-each-ref", f"--format={fields}", "--", *places])
+    if done.returncode:
+        raise GitBusyError(f"the refs of a mirror cannot be listed: {reason(done.stderr)}")
+    found: dict[str, tuple[Sha, Sha]] = {}
+    # Not splitlines(): a ref may hold U+2028, which that takes for the end of a line.
+    for line in filter(None, done.stdout.split("\n")):
+        ref, sha, peeled = line.split("\0")
+        found[ref] = (Sha(sha), Sha(peeled or sha))
+    return found
+
+
+def at(refs: Refs, places: Iterable[str]) -> dict[str, tuple[Sha, Sha]]:
+    """Those of some refs that are at some places."""
+    wanted = tuple(places)
+    return {ref: value for ref, value in refs.items() if any(inside(ref, p) for p in wanted)}

@@ -1,0 +1,1 @@
+"""The bot's HTTP door: webhooks in, health and metrics out."""

@@ -1,0 +1,71 @@
+"""What the bot needs to work, and what of it is missing: the forge, the database, the runner."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+
+from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.store.values import StoreError
+
+OK = "ok"
+
+LONGEST = 3.0
+"""Seconds that whoever asks waits for any of them."""
+
+Ask = Callable[[], Awaitable[object]]
+"""Returns when all is well; raises ForgeBusyError, ForgeRefusedError, StoreError, MissingError."""
+
+
+class MissingError(Exception):
+    """Something is missing; says what."""
+
+
+@dataclass(slots=True)
+class Check:
+    """One thing that the bot needs.
+
+    Attributes:
+        ask: Finds out about it.
+        kept: Seconds that an answer counts, so that asking us often asks nobody else often.
+    """
+
+    ask: Ask
+    kept: float
+    _said: str = ""
+    _at: float = field(default=float("-inf"))
+    _task: asyncio.Task[str] | None = None
+
+    async def read(self) -> str:
+        """`OK`, or why not."""
+        if monotonic() - self._at < self.kept:
+            return self._said
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._ask())
+        done, _ = await asyncio.wait({self._task}, timeout=LONGEST)
+        return self._task.result() if done else f"no answer within {LONGEST:g} s"
+
+    async def _ask(self) -> str:
+        try:
+            await self.ask()
+            self._said = OK
+        except (ForgeBusyError, ForgeRefusedError, StoreError, MissingError) as error:
+            self._said = str(error)
+        self._at = monotonic()
+        return self._said
+
+
+class Readiness:
+    """Knows whether the bot can work.
+
+    Args:
+        checks: By the name of what the bot needs.
+    """
+
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        self._checks = checks
+
+    async def read(self) -> Mapping[str, str]:
+        """Each name with `OK`, or with what is wrong."""
+        said = await asyncio.gather(*(check.read() for check in self._checks.values()))
+        return dict(zip(self._checks, said, strict=True))

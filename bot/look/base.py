@@ -1,0 +1,192 @@
+"""What a proposal stands on: the tip of its base, or, once merged, what the base was before.
+
+The forge's log of moves is asked for merges that are not settled, and only for those.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from time import monotonic
+
+from bot.forges.port import Forge, ForgeMissingError, PullRequest
+from bot.look.content import Ground, Reader
+from bot.store.port import Revisions
+from lifecycle import merges
+from lifecycle.merges import Arrival, Doubt, Move
+from lifecycle.names import Sha
+
+LATE = 15.0
+"""Seconds that the forge may take to log a move: as long as looks are repeated for what is known to
+exist (1, 2, 4 and 8 s). A sweep asks again later."""
+
+MARGIN = timedelta(minutes=10)
+"""How much older than its merge a move may be: both times are the forge's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """The forge does not show yet what brought a merge in."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulesTold:
+    """Since when the rules of a base branch are what they are.
+
+    Attributes:
+        at: Their last change; None when they did not change in the time that was asked about.
+        told: The forge's log tells; without, nobody knows.
+    """
+
+    at: datetime | None = None
+    told: bool = True
+
+
+class Bases:
+    """Finds the ground of the proposals of one repository.
+
+    Args:
+        repository_id: The forge's number.
+        forge: Its forge.
+        revisions: Tips that base branches had when we looked.
+        late: Seconds that the forge may take to log a move.
+    """
+
+    def __init__(
+        self, repository_id: int, forge: Forge, revisions: Revisions, late: float = LATE
+    ) -> None:
+        self._repository_id = repository_id
+        self._forge = forge
+        self._revisions = revisions
+        self._late = late
+        self._arrivals: dict[Sha, Arrival] = {}
+        self._asked: dict[Sha, float] = {}
+        self._rules: dict[tuple[str, Sha, datetime], RulesTold] = {}
+
+    async def ground(self, git: Reader, pull: PullRequest) -> Ground | Late | None:
+        """The ground of a pull request; None when git has no such base, or not yet the merge."""
+        tip = git.git.ref(f"refs/heads/{pull.base_ref}")
+        if tip is None:
+            return None
+        if not pull.merged:
+            return Ground(rules=tip, base=tip)
+        merge = pull.merge_commit
+        if merge is None or not await asyncio.to_thread(git.git.has, merge):
+            return None
+        arrival = self._arrivals.get(merge) or await self._arrival(git, pull, merge)
+        if arrival is None:
+            first = self._asked.setdefault(merge, monotonic())
+            if monotonic() - first < self._late:
+                return Late()
+            arrival = await self._recorded(git, pull, merge)
+        if arrival is None:
+            parents = git.git.commit(merge).parents
+            # Which rules held is unknown: those that hold now judge, and somebody must look.
+            base = parents[0] if parents else None
+            return Ground(rules=tip, base=base, merge=merge, doubt=Doubt.BASE)
+        self._arrivals[merge] = arrival
+        if await asyncio.to_thread(git.rules_differ, (arrival.before, *arrival.line)):
+            return Ground(rules=tip, base=arrival.parent, merge=merge, doubt=Doubt.RULES)
+        return Ground(rules=arrival.before, base=arrival.parent, merge=merge)
+
+    async def rules_told(
+        self, git: Reader, pull: PullRequest, ground: Ground, since: datetime
+    ) -> RulesTold:
+        """Since when the rules that judge a proposal are what they are.
+
+        The default branch's rules judge proposals to other branches as well. One request a branch
+        for what was said and is bound to nothing yet, kept while the rules' commit is the same: a
+        look that changes nothing asks nobody.
+
+        Args:
+            git: What git says.
+            pull: The pull request.
+            ground: What it stands on.
+            since: When the oldest of what was said was said.
+        """
+        settled = ground.merge is not None and ground.doubt is None
+        until = pull.merged_at if settled else None
+        found = await self._told(git, pull.base_ref, ground.rules, since, until)
+        default = git.default_branch
+        tip = git.git.ref(f"refs/heads/{default}")
+        if pull.base_ref == default or tip is None or not found.told:
+            return found
+        above = await self._told(git, default, tip, since, None)
+        at = max((each.at for each in (found, above) if each.at is not None), default=None)
+        return RulesTold(at, above.told)
+
+    async def _told(
+        self, git: Reader, branch: str, rules: Sha, since: datetime, until: datetime | None
+    ) -> RulesTold:
+        """Since when the rules on one branch are what they are, or were at a merge into it."""
+        key = (branch, rules, since)
+        if key in self._rules:
+            return self._rules[key]
+        try:
+            moves = await self._forge.base_moves(branch, since)
+        except ForgeMissingError:
+            return RulesTold(told=False)  # an older forge without this log
+        if until is not None:
+            moves = tuple(move for move in moves if move.at <= until)
+        else:
+            moves = _until(moves, rules)
+            if not await asyncio.to_thread(_complete, git, moves, rules):
+                return RulesTold(told=False)
+        found = await asyncio.to_thread(_changed_at, git, moves, rules, since)
+        self._rules[key] = found
+        return found
+
+    async def _arrival(self, git: Reader, pull: PullRequest, merge: Sha) -> Arrival | None:
+        """What the forge's log tells; None when it does not, or not yet."""
+        if pull.merged_at is None:
+            return None
+        try:
+            moves = await self._forge.base_moves(pull.base_ref, pull.merged_at - MARGIN)
+        except ForgeMissingError:
+            return None  # an older forge without this log
+        found = await asyncio.to_thread(merges.entry, moves, merge, git.line)
+        if found is None or not await asyncio.to_thread(git.git.has, found.before):
+            return None
+        parents = git.git.commit(merge).parents
+        others: Collection[Sha] = ()
+        if merges.needs_others(found, merge, parents):
+            merged = await self._forge.merged_proposals(pull.base_ref, pull.merged_at - MARGIN)
+            others = {p.merge_commit for p in merged if p.merge_commit and p.number != pull.number}
+        return merges.arrival(found, merge, parents, others)
+
+    async def _recorded(self, git: Reader, pull: PullRequest, merge: Sha) -> Arrival | None:
+        """The newest tip that we saw before the merge, if the merge was made right on top of it."""
+        parents = git.git.commit(merge).parents
+        for tip in await self._revisions.tips(self._repository_id, pull.base_ref):
+            if not await asyncio.to_thread(git.git.contains, tip, merge):
+                return Arrival(tip, tip) if parents and parents[0] == tip else None
+        return None
+
+
+def _until(moves: Sequence[Move], tip: Sha) -> tuple[Move, ...]:
+    """The moves up to a tip: the log may know of newer ones than git had when it was fetched.
+
+    Rules that those changed make what is bound meanwhile fall at the next look.
+    """
+    for place, move in enumerate(moves):
+        if tip in {move.after, move.before}:
+            return tuple(moves[place:] if move.after == tip else moves[place + 1 :])
+    return tuple(moves)
+
+
+def _complete(git: Reader, moves: Sequence[Move], tip: Sha) -> bool:
+    """The log shows how the branch came to its tip, or nothing that it lacks changed the rules."""
+    if not moves or moves[0].after == tip:
+        return True
+    line = git.line(tip, moves[0].after)
+    return line is not None and not git.rules_differ((moves[0].after, *line))
+
+
+def _changed_at(git: Reader, moves: Sequence[Move], rules: Sha, since: datetime) -> RulesTold:
+    """The newest move that came from other rules, or from what nobody can read any more."""
+    for move in moves:
+        if move.at < since:
+            break
+        if not git.git.has(move.before) or git.rules_differ((rules, move.before)):
+            return RulesTold(move.at)
+    return RulesTold()

@@ -1,0 +1,139 @@
+"""What a look has to know of a repository's refs: its branches, and the tags of its packages.
+
+Which packages a proposal touches shows in git, after its branches were fetched. So what a look
+needed is remembered for the next one at the same branch, which then fetches once; a guess that was
+too small is widened by a second fetch. Nothing here is true by itself: whatever is used was fetched
+in the same look.
+"""
+
+import asyncio
+import re
+from collections.abc import Collection, Iterable
+
+from bot import metrics
+from bot.forges.port import Forge, Repository
+from bot.git.mirror import Mirror
+from bot.git.refs import Scope
+from bot.look.content import Ground, Reader
+from bot.look.tags import Tags
+from bot.store.port import Revisions
+from lifecycle.names import Sha
+
+_DRAFT = re.compile(r"drafts/(.+)/[^/]+", re.DOTALL)
+"""The name of a draft branch, with the package that it is likely to be about."""
+
+MOST_BRANCHES = 2_000
+"""Head branches whose last look is remembered."""
+
+MOST_ASKED = 10_000
+"""Folders of packages that are remembered to be no tags."""
+
+
+class Near:
+    """Fetches what looks at one repository are about.
+
+    Args:
+        repository: Which one.
+        forge: Its forge.
+        mirror: Its mirror.
+        revisions: The index of published revisions.
+    """
+
+    def __init__(
+        self, repository: Repository, forge: Forge, mirror: Mirror, revisions: Revisions
+    ) -> None:
+        self._repository = repository
+        self._forge = forge
+        self._mirror = mirror
+        self._revisions = revisions
+        self._seen: dict[tuple[int | None, str], Scope] = {}
+        self._free: set[str] = set()
+
+    def forget(self) -> None:
+        """Ask anew which folders of packages are tags: some tag was made or removed."""
+        self._free.clear()
+
+    def scope(self, at: int | None, branch: str) -> Scope:
+        """What a look at a head branch is likely to be about.
+
+        Args:
+            at: Number of the repository that holds the branch.
+            branch: Its name.
+        """
+        seen = self._seen.get((at, branch), Scope())
+        draft = _DRAFT.fullmatch(branch)
+        guessed = {draft[1]} if draft and not seen.packages else set()
+        mine = {branch} if at == self._repository.id else set()
+        return seen | Scope(frozenset({self._repository.default_branch, *mine}), frozenset(guessed))
+
+    def saw(self, at: int | None, branch: str, bases: Iterable[str], packages: set[str]) -> None:
+        """Remember what a look was about.
+
+        Args:
+            at: Number of the repository that holds the head branch.
+            branch: Its name.
+            bases: Base branches of its proposals.
+            packages: Those that it touches.
+        """
+        if len(self._seen) >= MOST_BRANCHES:
+            self._seen.clear()
+        self._seen[at, branch] = Scope(frozenset(bases), frozenset(packages))
+
+    async def fetch(self, scope: Scope, since: float) -> None:
+        """Fetch what was not fetched since then."""
+        with metrics.STEP_SECONDS.labels("fetch").time():
+            token = await self._forge.token()
+            await asyncio.to_thread(self._mirror.fetch, token, since, scope)
+
+    async def look_around(
+        self, reader: Reader, head: Sha, base_ref: str, ground: Ground, since: float
+    ) -> None:
+        """Fetch and learn what a proposal's reading will ask for.
+
+        Args:
+            reader: Reads git; its tags get to know the packages.
+            head: The proposal's head.
+            base_ref: Its base branch.
+            ground: What it stands on.
+            since: `time.monotonic()`; what was fetched after that will do.
+        """
+        others = await asyncio.to_thread(reader.branches, base_ref, ground)
+        await self.fetch(Scope(others), since)
+        packages = await asyncio.to_thread(reader.packages, head, base_ref, ground)
+        await self._learn(reader.tags, packages, since)
+
+    async def _learn(self, tags: Tags, packages: Collection[str], since: float) -> None:
+        """Learn how packages, and those inside them, stand with their tags."""
+        new = frozenset(packages) - tags.packages
+        if not new:
+            return
+        used, _ = await asyncio.gather(
+            self._revisions.revisions(self._repository.id, new),
+            self.fetch(Scope(packages=new), since),
+        )
+        tags.learn(new, used)
+        untagged = await asyncio.to_thread(tags.untagged, new)
+        tags.above |= await self._above(untagged)
+
+    async def _above(self, packages: Iterable[str]) -> set[str]:
+        """Tags that stand where folders of these packages' tags would have to be.
+
+        They are none of the package, so that no fetch shows them; and where a package has a tag,
+        git holds none of them.
+        """
+        folders = {folder for p in packages for folder in _folders(p)} - self._free
+        if not folders:
+            return set()
+        asked = sorted(folders)
+        there = await asyncio.gather(*map(self._forge.has_tag, asked))
+        found = {folder for folder, is_tag in zip(asked, there, strict=True) if is_tag}
+        if len(self._free) > MOST_ASKED:
+            self._free.clear()
+        self._free |= folders - found
+        return {f"refs/tags/{folder}" for folder in found}
+
+
+def _folders(package: str) -> list[str]:
+    """The path of a package and of every folder around it."""
+    parts = package.split("/") if package else []
+    return ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]

@@ -1,0 +1,188 @@
+"""Who wrote and pushed a proposal, and the roles of everybody whose word matters on it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.forges.port import Forge, ForgeRefusedError, HeadChange, PullRequest
+from bot.look.content import Reader
+from lifecycle import memory
+from lifecycle.approvals import latest_reviews
+from lifecycle.authors import Authors, MadeBy, same_people, wrote
+from lifecycle.commands import answers
+from lifecycle.events import Approval
+from lifecycle.facts import Proposal, ReviewState
+from lifecycle.merges import Move
+from lifecycle.names import Sha
+
+MOST_COMMITS, MOST_PUSHES = 250, 100
+"""Commits of a pull request, and pushes to a branch, that the forge tells at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrote:
+    """Who wrote one head; never changes."""
+
+    authors: Authors
+    pushes: tuple[Move, ...]
+
+
+class People:
+    """Finds out about the people of one repository's proposals.
+
+    Args:
+        repository_id: The forge's number.
+        forge: Its forge.
+        login: Our own login, such as "porchbot[bot]".
+    """
+
+    def __init__(self, repository_id: int, forge: Forge, login: str) -> None:
+        self._repository_id = repository_id
+        self._forge = forge
+        self._login = login
+        self._authors: dict[tuple[int, Sha, str, str, tuple[str, ...]], _Wrote] = {}
+        self._pushers: dict[tuple[int, Sha], str] = {}
+
+    async def add(
+        self, git: Reader, pull: PullRequest, p: Proposal, changes: Sequence[HeadChange]
+    ) -> Proposal:
+        """Who wrote it, and the roles of everybody whose word matters; only when it does.
+
+        Args:
+            git: What git says.
+            pull: The pull request.
+            p: The facts so far.
+            changes: Changes of its head branch that the conversation tells.
+        """
+        remembered = memory.read(p, self._repository_id)
+        people = {c.author.login: c.author.id for c, _ in answers.pending(p, remembered)}
+        if p.ours:
+            words = remembered.words.items()
+            people |= {who: w.account for who, w in words if isinstance(w, Approval)}
+            reviews = latest_reviews(p).items()
+            people |= {
+                who: r.author.id for who, r in reviews if r.state is not ReviewState.DISMISSED
+            }
+        if not people:
+            return p
+        written, roles = await asyncio.gather(
+            self._who_wrote(git, pull, p.head_mark, sorted(people)),
+            asyncio.gather(*(self._forge.role(*person) for person in people.items())),
+        )
+        opened = frozenset({p.author.id} if p.authors else ())
+        authors = Authors(
+            p.authors | written.authors.logins,
+            written.authors.known,
+            written.authors.accounts | opened - {0},
+        )
+        return replace(
+            p,
+            roles=dict(zip(people, roles, strict=True)),
+            authors=same_people(authors, people),
+            authors_known=authors.known,
+            head_at=came_to(pull.head, written.pushes, changes),
+            reviews=tuple(
+                replace(r, head_at=came_to(r.head, written.pushes, changes, by=r.at))
+                for r in p.reviews
+            ),
+        )
+
+    async def _who_wrote(
+        self, git: Reader, pull: PullRequest, mark: str, people: Sequence[str]
+    ) -> _Wrote:
+        """Everybody who made or pushed a commit of one head, until the branch leaves it.
+
+        A name in a commit can be forged, so whoever pushed counts as an author as well; and where
+        either is unknown to the forge, self-approval cannot be decided (docs/design.md, "Authors").
+        Logins can be exchanged: they are asked for anew when somebody else has a word.
+        """
+        key = (pull.number, pull.head, pull.base_ref, mark, tuple(people))
+        if key in self._authors:
+            return self._authors[key]
+        # The forge tells the whole text of each commit: what is too long is not even asked for.
+        too_long = await asyncio.to_thread(git.too_long, pull.head, pull.base_ref)
+        commits, pushes = await asyncio.gather(
+            _none() if too_long else self._forge.commits(pull.number), self._pushes(pull)
+        )
+        shas = [commit.sha for commit in commits]
+        updates, ours = await asyncio.gather(
+            asyncio.to_thread(git.updates, shas, pull.base_ref),
+            asyncio.to_thread(lambda: {sha: git.render_asker(sha) for sha in shas}),
+        )
+        last = next((p.at for p in pushes if p.after == pull.head), None)
+        # A list that is full may be cut, and one without the head is older than the head.
+        whole = (
+            not too_long
+            and len(commits) < MOST_COMMITS
+            and len(pushes) < MOST_PUSHES
+            and last is not None
+        )
+        rendered = {sha: asker for sha, asker in ours.items() if asker is not None}
+        authors = wrote(commits, pushes, updates=updates, ours=rendered, login=self._login)
+        found = _Wrote(replace(authors, known=authors.known and whole), pushes)
+        if last is not None and mark:
+            self._authors[key] = found
+        return found
+
+    async def pusher_of(self, pull: PullRequest) -> str:
+        """Login of the person who pushed a head last; asked once for each head."""
+        key = (pull.number, pull.head)
+        if key not in self._pushers:
+            found = await self.pusher(pull.head_ref, pull.head_repository)
+            if not found:
+                return ""
+            self._pushers[key] = found
+        return self._pushers[key]
+
+    async def pusher(self, head_ref: str, repository: int | None) -> str:
+        """Login of the person who pushed a branch last; "" when the forge does not tell."""
+        moves = await self._pushed(head_ref, repository)
+        people = (m.actor for m in moves if m.actor != self._login and m.after.strip("0"))
+        return next((actor for actor in people if actor), "")
+
+    async def _pushes(self, pull: PullRequest) -> tuple[Move, ...]:
+        return await self._pushed(pull.head_ref, pull.head_repository)
+
+    async def _pushed(self, head_ref: str, repository: int | None) -> tuple[Move, ...]:
+        """Who pushed a branch; a fork that the App may not see tells nobody."""
+        if repository is None:
+            return ()
+        try:
+            return await self._forge.pushes(head_ref, repository)
+        except ForgeRefusedError:
+            return ()
+
+
+async def _none() -> tuple[MadeBy, ...]:
+    return ()
+
+
+def came_to(
+    head: Sha,
+    pushes: Sequence[Move],
+    changes: Sequence[HeadChange],
+    by: datetime | None = None,
+) -> datetime | None:
+    """When a branch last came to a commit; None when the forge does not tell.
+
+    Where a newer push is told than that to the head, the head is not what it was any more. A change
+    of the branch that the list of pushes does not show yet is the later one: nobody can tell what
+    it came to. A forced push tells of itself, also where that list may not be read.
+
+    Args:
+        head: The commit.
+        pushes: As the forge tells them, newest first.
+        changes: Other changes of the branch.
+        by: Leave out what came after.
+    """
+    there = [p for p in pushes if p.after.strip("0")]
+    if by is None and there and there[0].after != head:
+        return None
+    told = [p.at for p in pushes if p.after == head]
+    told += [c.at for c in changes if c.after == head]
+    found = max((at for at in told if by is None or at <= by), default=None)
+    later = max((c.at for c in changes if by is None or c.at <= by), default=None)
+    if found is None or later is None:
+        return found
+    return max(found, later)

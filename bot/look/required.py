@@ -1,0 +1,77 @@
+"""Required checks of others: how each stands at a commit, and when the forge may be asked again."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+
+from bot.forges.port import RequiredCheck
+from lifecycle.facts import PUBLISH, RENDER, VALIDATE, CheckRun, Required
+
+OURS = frozenset({RENDER, VALIDATE, PUBLISH})
+
+_WORST = ("failure", "pending", "success")
+
+
+def of_others(required: Iterable[RequiredCheck], app_id: int) -> tuple[RequiredCheck, ...]:
+    """The required checks that we cannot report ourselves.
+
+    Args:
+        required: What the base branch requires.
+        app_id: Our App. One of our names that is pinned to another App is never ours to report.
+    """
+    return tuple(c for c in required if c.name not in OURS or c.app_id not in (None, app_id))
+
+
+def enforces(required: Iterable[RequiredCheck], app_id: int) -> bool:
+    """Whether nothing can be merged without our verdict.
+
+    Args:
+        required: What the base branch requires.
+        app_id: Our App. A name of ours that another App must report binds nobody to us.
+    """
+    return any(c.name == PUBLISH and c.app_id in (None, app_id) for c in required)
+
+
+def needs_statuses(required: Iterable[RequiredCheck], runs: Iterable[CheckRun]) -> bool:
+    """Whether a commit status could still answer what no check run answers."""
+    reported = {run.name for run in runs}
+    return any(c.app_id is None and c.name not in reported for c in required)
+
+
+def stand(
+    required: Iterable[RequiredCheck], runs: Iterable[CheckRun], statuses: Mapping[str, str]
+) -> tuple[Required, ...]:
+    """How each required check stands; of several runs of one name the worst counts, as on GitHub.
+
+    A status has no App, so it answers only a check that may come from anybody.
+    """
+    found = []
+    for check in required:
+        states = [
+            _state(run)
+            for run in runs
+            if run.name == check.name and check.app_id in (None, run.app_id)
+        ]
+        if check.app_id is None and check.name in statuses:
+            states.append(statuses[check.name])
+        state = next((s for s in _WORST if s in states), "missing")
+        found.append(Required(check.name, state))
+    return tuple(found)
+
+
+def ended(runs: Iterable[CheckRun], statuses: Mapping[str, str]) -> str:
+    """Digest of what others have reported to the end at a commit.
+
+    A merge that the forge refused is tried again when it changes: a rule that we may not see may
+    have waited for one of them.
+    """
+    done = sorted([r.name, r.id, r.conclusion] for r in runs if not r.ours and r.conclusion)
+    said = sorted([name, state] for name, state in statuses.items() if state != "pending")
+    return hashlib.sha256(json.dumps([done, said]).encode()).hexdigest()
+
+
+def _state(run: CheckRun) -> str:
+    """How a check run of others counts: neutral and skipped pass, as on the forge."""
+    if run.status != "completed":
+        return "pending"
+    return "success" if run.conclusion in {"success", "neutral", "skipped"} else "failure"

@@ -1,0 +1,175 @@
+"""Reading release tags for a look: which are ours, which number is next, what stands in the way.
+
+Only a tag with our signed record counts as published by us; every integer tag uses up its number.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bot.git.objects import Snapshot
+from bot.git.refs import Refs
+from bot.store.values import Revision
+from lifecycle import names, records
+from lifecycle.names import Sha
+from lifecycle.tags import Foreign, Lost, Tagging
+
+_TAGS = "refs/tags/"
+
+
+@dataclass(slots=True)
+class Tags:
+    """The release tags of the packages that one look is about.
+
+    Args:
+        git: The mirror, opened.
+        repository_id: The forge's number.
+        keys: Keys that records may be made with, newest first.
+        used: Package to the numbers that were published, as the index knows them.
+        baseline: Release tags that were there when the bot came; None when nobody knows.
+        above: Tags, in full spelling, that stand where folders of packages would have to be.
+        packages: Those whose tags were fetched, with those of packages inside them.
+    """
+
+    git: Snapshot
+    repository_id: int
+    keys: Sequence[bytes]
+    used: Mapping[str, Mapping[int, Revision]]
+    baseline: frozenset[str] | None
+    above: set[str] = field(default_factory=set)
+    packages: set[str] = field(default_factory=set)
+    ours: dict[tuple[str, int], Revision] = field(default_factory=dict)
+    _listed: dict[str, Refs] = field(default_factory=dict)
+    _numbers: dict[str, list[int]] = field(default_factory=dict)
+
+    def learn(self, packages: Iterable[str], used: Mapping[str, Mapping[int, Revision]]) -> None:
+        """Take in packages whose tags were fetched, and what the index knows of them."""
+        self.used = {**self.used, **used}
+        self.packages |= set(packages)
+
+    def refs(self, packages: Iterable[str]) -> list[str]:
+        """The tags of packages and of packages inside them, in full spelling."""
+        return [ref for package in packages for ref in self._refs(package)]
+
+    def untagged(self, packages: Collection[str]) -> list[str]:
+        """Those of some packages that have no tag at all."""
+        return [p for p in packages if not self.refs([p])]
+
+    def tagging(
+        self, package: str, merge: Sha | None, *, removed: bool, listed: Iterable[int]
+    ) -> Tagging:
+        """How a package stands with its tags.
+
+        Args:
+            package: Its path.
+            merge: The merge result; None before the merge.
+            removed: There is nothing of it to tag.
+            listed: Its numbers in the ledger: their tags may be gone.
+        """
+        ledger = frozenset(listed)
+        numbers = self._of(package)
+        if merge is not None:
+            for number in reversed(numbers):
+                if self._at(package, number) == merge and self._is_ours(package, number):
+                    made = self.ours[package, number].tag
+                    foreign = self._foreign_at(package, merge)
+                    return Tagging(number, tagged=True, tag=made, foreign=foreign)
+            for number, revision in self.used.get(package, {}).items():
+                if revision.target == merge:
+                    return self._was(package, number, revision, withdrawn=number in ledger)
+        if removed:
+            return Tagging(0)
+        highest = [*numbers[-1:], *ledger, *self.used.get(package, ())]
+        number = max([0, *highest]) + 1
+        return Tagging(
+            number,
+            clash=names.clash(_ref(package, number), {*self.refs([package]), *self.above}) or "",
+            foreign=self._foreign_at(package, merge) if merge else self._foreign_last(package),
+            missing=() if merge else self._missing(package, ledger),
+            listed=ledger,
+        )
+
+    def _was(self, package: str, number: int, known: Revision, *, withdrawn: bool) -> Tagging:
+        """What became of a tag that we made, and that is not there as we made it."""
+        if withdrawn:
+            return Tagging(number, tagged=True, withdrawn=True)
+        return Tagging(number, lost=self._lost(package, number), tag=known.tag)
+
+    def _lost(self, package: str, number: int) -> Lost:
+        return Lost.REPLACED if self._named(package, number) else Lost.GONE
+
+    def _missing(self, package: str, ledger: frozenset[int]) -> tuple[str, ...]:
+        """Earlier revisions that we published, and whose tags are gone or replaced."""
+        found = []
+        for number, known in sorted(self.used.get(package, {}).items()):
+            here = self._named(package, number)
+            same = here is not None and (
+                here[0] == known.tag if known.tag else here[1] == known.target
+            )
+            if not same and number not in ledger:
+                found.append(names.spelled(package, number))
+        return tuple(found)
+
+    def _foreign_at(self, package: str, merge: Sha) -> tuple[Foreign, ...]:
+        """Tags of the package on a merge result that carry no record of ours."""
+        return tuple(
+            Foreign(names.spelled(package, number), before=False)
+            for number in self._of(package)
+            if self._at(package, number) == merge and not self._is_ours(package, number)
+        )
+
+    def _foreign_last(self, package: str) -> tuple[Foreign, ...]:
+        """The tag with the highest number, when it is not ours: it decides the next number."""
+        for number in self._of(package)[-1:]:
+            if number not in self.used.get(package, {}) and not self._is_ours(package, number):
+                ref = _ref(package, number)
+                before = self.baseline is not None and ref in self.baseline
+                return (Foreign(names.spelled(package, number), before=before),)
+        return ()
+
+    def _at(self, package: str, number: int) -> Sha | None:
+        named = self._named(package, number)
+        return named[1] if named else None
+
+    def _named(self, package: str, number: int) -> tuple[Sha, Sha] | None:
+        """The object that a tag names, and the commit behind it; None when it is not there."""
+        return self._refs(package).get(_ref(package, number))
+
+    def _refs(self, package: str) -> Refs:
+        """The tags of a package and of packages inside it."""
+        if package not in self._listed:
+            self._listed[package] = self.git.refs(f"{_TAGS}{package}".rstrip("/"))
+        return self._listed[package]
+
+    def _is_ours(self, package: str, number: int) -> bool:
+        """Whether a tag carries the record that we make for exactly this revision."""
+        if (package, number) in self.ours:
+            return True
+        named = self._named(package, number)
+        if named is None:
+            return False
+        sha, target = named
+        message = self.git.tag_message(sha, target)
+        if message is None or not self.git.has(target):
+            return False
+        ours = records.has_tag_mark(
+            message,
+            self.keys,
+            repository_id=self.repository_id,
+            package=package,
+            revision=number,
+            commit=target,
+            tree=self.git.tree(target, package),
+        )
+        if ours:
+            self.ours[package, number] = Revision(target, sha)
+        return ours
+
+    def _of(self, package: str) -> list[int]:
+        """The numbers of a package that are tagged, rising."""
+        if package not in self._numbers:
+            self._numbers[package] = [*names.revisions(package, self.refs([package]))]
+        return self._numbers[package]
+
+
+def _ref(package: str, number: int) -> str:
+    return f"{_TAGS}{names.spelled(package, number)}"

@@ -1,0 +1,262 @@
+"""Which lines of a comment may be commands: its Markdown and HTML, read as a forge shows them.
+
+One rule: a command counts only where a reader sees it as plain text at the start of a line, in a
+paragraph that stands in nothing else. What is shown quoted, folded, struck out or as code is talk.
+Where HTML, hidden characters or differences between Markdown parsers could make the forge show
+something else than we read, the line is doubtful: it is not obeyed, and its writer is told.
+
+Time is linear in the length of the text: the rules of the Markdown parser that are not (tables,
+link definitions, inline text) are switched off or bounded.
+
+Source: CommonMark 0.31 and GFM 0.29
+"""
+
+import re
+from bisect import bisect
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from lifecycle.commands.html import Html, Piece, Shown
+
+MOST_PARAGRAPH = 2_000
+"""Characters of a paragraph that holds a command: brackets and stars take the square of it."""
+
+_NESTING = 40
+"""Depth of quotes and lists that is read; the Markdown parser skips what stands deeper."""
+
+
+class Doubt(Enum):
+    """Why a line is not obeyed although it begins like a command."""
+
+    SHOWN = "the forge may show it otherwise than it is written"
+    LONG = "its paragraph is too long to be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that begins like a command.
+
+    Attributes:
+        text: From its command on, without blanks around it.
+        doubt: Why it is not obeyed; None for a plain one.
+    """
+
+    text: str
+    doubt: Doubt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beginnings:
+    """How lines with commands begin.
+
+    Attributes:
+        plain: Matches a line that begins like a command, up to it.
+        hidden: The same at the start of a text, whatever cannot be seen before it; its group `rest`
+            is the command without its slash, or with its `@`.
+    """
+
+    plain: re.Pattern[str]
+    hidden: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A command in a text: where, and which; `index` of its line where it begins one plainly."""
+
+    offset: int
+    text: str
+    index: int | None = None
+
+
+def lines(text: str, beginnings: Beginnings) -> Iterator[Line]:
+    """Find the lines that a reader may take for commands, in their order.
+
+    Args:
+        text: The comment; its lines end in newlines only.
+        beginnings: What to look for.
+    """
+    html = Html()
+    links = "]:" in text
+    before = ""
+    for token in _blocks().parse(text):
+        if token.type in _CONTAINERS and token.nesting:
+            html.enter() if token.nesting > 0 else html.leave()
+        html.odd |= token.level >= _NESTING - 2
+        if token.type == "html_block":
+            yield from _in_html(html, token.content, beginnings)
+        elif token.type == "inline":
+            top = token.level == 1 and before == "paragraph_open"
+            yield from _in_paragraph(html, token.content, beginnings, top=top, links=links)
+        before = token.type
+
+
+_CONTAINERS = frozenset(
+    {"blockquote_open", "blockquote_close", "list_item_open", "list_item_close"}
+)
+
+
+@cache
+def _blocks() -> MarkdownIt:
+    """Blocks alone; the text inside is parsed only where it may hold a command."""
+    parser = MarkdownIt("commonmark", {"maxNesting": _NESTING}).enable("strikethrough")
+    return parser.disable(["inline", "reference"])
+
+
+def _in_html(html: Html, content: str, beginnings: Beginnings) -> Iterator[Line]:
+    """Lines between tags are shown like any other, so their writer takes them for commands."""
+    for piece in html.pieces(content, inline=False):
+        parts = _BREAKS.split(content[piece.begin : piece.end])
+        for number, part in enumerate(parts):
+            found = beginnings.hidden.match(part) if number or piece.opens_line else None
+            if found and piece.shown is not Shown.TALK:
+                yield Line(_command(found), Doubt.SHOWN)
+
+
+def _in_paragraph(
+    html: Html, content: str, beginnings: Beginnings, *, top: bool, links: bool
+) -> Iterator[Line]:
+    """Lines of a paragraph, heading or list item's text; `top` for a plain paragraph."""
+    spots = _spots(content, beginnings) if top or html.escaped or "<" in content else []
+    if spots or "<" in content:
+        pieces = list(html.pieces(content, inline=True))
+        shown = {spot: _shown_at(pieces, spot.offset) for spot in spots}
+        for piece in pieces[1:]:
+            found = beginnings.hidden.match(content[piece.begin : piece.end].partition("\n")[0])
+            if found and piece.opens_line:
+                shown[_Spot(piece.begin, _command(found))] = piece.shown
+        read = _Paragraph(content, spots, links=links) if top else None
+        for spot in sorted(shown, key=lambda each: each.offset):
+            if read is None:
+                if html.escaped and shown[spot] is Shown.DOUBT:
+                    yield Line(spot.text, Doubt.SHOWN)
+            elif (line := read.line(spot, shown[spot])) is not None:
+                yield line
+    html.end_paragraph()
+
+
+def _spots(content: str, beginnings: Beginnings) -> list[_Spot]:
+    """Commands that begin a line, or what may be shown as a line."""
+    found, offset = [], 0
+    for index, line in enumerate(content.split("\n")):
+        if plain := beginnings.plain.match(line):
+            found.append(_Spot(offset + plain.end(), line.strip(" \t"), index))
+        else:
+            inner = offset
+            for part in _BREAKS.split(line):
+                hidden = beginnings.hidden.match(part)
+                # More than three blanks are how people keep a line from being read.
+                if hidden and (inner > offset or not part.startswith((" ", "\t"))):
+                    found.append(_Spot(inner, _command(hidden)))
+                inner += len(part) + 1
+        offset += len(line) + 1
+    return found
+
+
+def _command(found: re.Match[str]) -> str:
+    """A command without what stands hidden before it."""
+    text = found.string[found.start("rest") :]
+    return (text if found["rest"].startswith("@") else f"/{text}").strip(" \t")
+
+
+def _shown_at(pieces: Sequence[Piece], offset: int) -> Shown:
+    """How the text at an offset is shown; what is in no piece is code, a comment or a tag."""
+    place = bisect(pieces, offset, key=lambda piece: piece.begin) - 1
+    piece = pieces[max(place, 0)]
+    return piece.shown if piece.begin <= offset < piece.end else Shown.TALK
+
+
+class _Paragraph:
+    """The text of a plain paragraph, parsed only where it is short enough."""
+
+    def __init__(self, content: str, spots: Sequence[_Spot], *, links: bool) -> None:
+        self._lines = content.split("\n")
+        simple = _INLINE.search(content) is None
+        self._long = len(content) > MOST_PARAGRAPH and not simple
+        self._links = links
+        likely = {spot.index for spot in spots if spot.index is not None}
+        self._plain = frozenset(likely if simple or self._long else _plain(self._lines, likely))
+
+    def line(self, spot: _Spot, shown: Shown) -> Line | None:
+        """What to make of a command; None for talk."""
+        if shown is Shown.TALK:
+            return None
+        if self._long:
+            return Line(spot.text, Doubt.LONG)
+        if spot.index is None:
+            return Line(spot.text, Doubt.SHOWN)
+        if spot.index not in self._plain:
+            return None
+        settled = self._differs(spot.index)
+        if settled is Shown.TALK:
+            return None
+        doubtful = Shown.DOUBT in {shown, settled}
+        return Line(spot.text, Doubt.SHOWN if doubtful else None)
+
+    def _differs(self, index: int) -> Shown:
+        """How a line is shown by what GitHub reads and our Markdown parser does not."""
+        lines, before = self._lines, "\n".join(self._lines[:index])
+        after = "\n".join(self._lines[index + 1 :])
+        if _DEFINITION.match(lines[0]) and index:
+            return Shown.TALK if lines[index - 1].rstrip().endswith("]:") else Shown.DOUBT
+        if any(map(_FOOTNOTE.match, lines[:index])):
+            return Shown.DOUBT
+        for header, row in pairwise(lines[:index]):
+            if _DELIMITERS.fullmatch(row.strip(" \t")):
+                return Shown.TALK if _cells(header) == _cells(row) else Shown.DOUBT
+        if any(sign in before and sign in after for sign in "$~"):  # mathematics, struck out by one
+            return Shown.DOUBT
+        if self._links and before.count("[") > before.count("]") and "]" in after:
+            return Shown.DOUBT
+        return Shown.PLAIN
+
+
+def _cells(row: str) -> int:
+    """Cells of a table's row."""
+    text = row.strip(" \t").removeprefix("|")
+    parts = _PIPE.split(text)
+    return len(parts) - (len(parts) > 1 and not parts[-1].strip(" \t"))
+
+
+def _plain(lines: Sequence[str], likely: Collection[int]) -> Iterator[int]:
+    """Those of the likely lines that begin outside code, links, emphasis and HTML.
+
+    Each gets its number between sentinels before it; where that comes out as plain text right at a
+    line's start, so does the command.
+    """
+    marked = [
+        f"{SENTINEL}{index}{SENTINEL}{line.lstrip()}" if index in likely else line.lstrip(" \t")
+        for index, line in enumerate(lines)
+    ]
+    parser = _blocks()
+    tokens: list[Token] = []
+    if likely:
+        parser.inline.parse("\n".join(marked), parser, {}, tokens)
+    before = "softbreak"
+    for token in tokens:
+        plain = token.type == "text" and token.level == 0 and before in {"softbreak", "hardbreak"}
+        if plain and (found := _NUMBERED.match(token.content)):
+            yield int(found[1])
+        before = token.type
+
+
+SENTINEL = "\ue000"
+"""Never in a text that is read here: whoever calls has replaced it."""
+
+_INLINE = re.compile(r"[`*_~\[<\\$&]")
+"""What text inside a line that is more than text has in it."""
+
+_NUMBERED = re.compile(f"{SENTINEL}([0-9]+){SENTINEL}")
+BREAKS = r"\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+"""What may be shown as the end of a line, as a set of a regular expression."""
+
+_BREAKS = re.compile(f"[{BREAKS}]")
+_DEFINITION = re.compile(r" {0,3}\[(?:[^\[\]\\]|\\.)+(?:\]:|$)")
+_FOOTNOTE = re.compile(r"[ \t]*\[\^[^\]]+\]:")
+_DELIMITERS = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+_PIPE = re.compile(r"(?<!\\)\|")

@@ -1,0 +1,394 @@
+"""Deliveries: verified before they are read, and each event wakes what it concerns, no more."""
+
+import hashlib
+import hmac
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.forges.github.events import Delivery, Hint, WebhookError, read_headers, read_verified
+from bot.keys import (
+    BaseKey,
+    CommitKey,
+    InstallationsKey,
+    Key,
+    ProposalKey,
+    PullKey,
+    RepositoryKey,
+)
+
+SECRET = b"a secret"
+EXAMPLES = Path(__file__).resolve().parents[4] / "../shared/forge/github/webhook-examples"
+GUID = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
+SHA, OLD = "a" * 40, "b" * 40
+Payload = dict[str, Any]
+
+PERSON = {"login": "author", "type": "User"}
+OURSELVES = {"login": "porchbot[bot]", "type": "Bot"}
+REPOSITORY = {"id": 1, "full_name": "acme/blueprints", "default_branch": "main"}
+PULL = {
+    "number": 7,
+    "merged": False,
+    "head": {"ref": "drafts/net/core/v1", "sha": SHA, "repo": {"id": 1}},
+    "base": {"ref": "main", "sha": OLD, "repo": {"id": 1}},
+}
+FORK = {**PULL, "head": {**PULL["head"], "repo": {"id": 9}}}  # type: ignore[dict-item] # a payload
+GONE = {**PULL, "head": {**PULL["head"], "repo": None}}  # type: ignore[dict-item] # a payload
+SUITE = {"head_branch": "drafts/net/core/v1", "head_sha": SHA, "pull_requests": []}
+RUN = {"id": 5, "head_sha": SHA, "pull_requests": [], "check_suite": SUITE}
+DRAFT = ProposalKey(1, 1, "drafts/net/core/v1")
+Wakes = dict[Key, Hint]
+
+
+def sign(body: bytes, secret: bytes = SECRET) -> str:
+    return "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()
+
+
+def headers(event: str, body: bytes, **more: str) -> dict[str, str]:
+    return {
+        "content-type": "application/json",
+        "x-github-event": event,
+        "x-github-delivery": GUID,
+        "x-hub-signature-256": sign(body),
+        **{name.replace("_", "-"): value for name, value in more.items()},
+    }
+
+
+def read_delivery(
+    given: Mapping[str, str], body: bytes, secrets: Sequence[bytes], app_login: str = ""
+) -> Delivery:
+    """Read a delivery step by step, as the door does while its body comes in."""
+    signature = read_headers(given, secrets)
+    signature.update(body)
+    signature.verify()
+    return read_verified(given, body, app_login)
+
+
+def read(event: str, payload: Payload, *, sender: Payload | None = None) -> Delivery:
+    body = json.dumps(
+        {"repository": REPOSITORY, "sender": sender or PERSON, "installation": {"id": 3}, **payload}
+    ).encode()
+    return read_delivery(headers(event, body), body, [SECRET], app_login="porchbot[bot]")
+
+
+def pull(action: str, pull_request: Payload = PULL, **more: object) -> Payload:
+    return {"action": action, "pull_request": {**pull_request, **more}}
+
+
+def comment(action: str = "created", **issue: object) -> Payload:
+    about = {"number": 7, "pull_request": {"url": "…"}, **issue}
+    return {"action": action, "issue": about, "comment": {"id": 31, "body": "/approve"}}
+
+
+AT_HEAD: Wakes = {DRAFT: {"head": [SHA], "number": [7]}}
+NUMBERED: Wakes = {DRAFT: {"number": [7]}}
+MERGED: Wakes = {**NUMBERED, BaseKey(1, "main"): {}, RepositoryKey(1): {}}
+
+EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
+    "a push to a draft wakes the draft, and its head is known to exist": (
+        "push",
+        {"ref": "refs/heads/drafts/net/core/v1", "after": SHA, "deleted": False},
+        {DRAFT: {"head": [SHA]}},
+    ),
+    "a push to any other branch may be to a base": (
+        "push",
+        {"ref": "refs/heads/release", "after": SHA},
+        {ProposalKey(1, 1, "release"): {"head": [SHA]}, BaseKey(1, "release"): {}},
+    ),
+    "a push to the default branch wakes all that is open": (
+        "push",
+        {"ref": "refs/heads/main", "after": SHA},
+        {ProposalKey(1, 1, "main"): {"head": [SHA]}, BaseKey(1, "main"): {}, RepositoryKey(1): {}},
+    ),
+    "a deleted branch has no head": (
+        "push",
+        {"ref": "refs/heads/drafts/net/core/v1", "after": "0" * 40, "deleted": True},
+        {DRAFT: {}},
+    ),
+    "a pushed tag wakes the repository": (
+        "push",
+        {"ref": "refs/tags/net/core/v5", "after": SHA},
+        {RepositoryKey(1): {}},
+    ),
+    "a branch named like a tag is a branch": (
+        "create",
+        {"ref": "refs/tags/v1", "ref_type": "branch"},
+        {ProposalKey(1, 1, "refs/tags/v1"): {}, BaseKey(1, "refs/tags/v1"): {}},
+    ),
+    "a deleted tag wakes the repository": (
+        "delete",
+        {"ref": "net/core/v5", "ref_type": "tag"},
+        {RepositoryKey(1): {}},
+    ),
+    "an opened pull request": ("pull_request", pull("opened"), AT_HEAD),
+    "a labelled one may be on hold": ("pull_request", pull("labeled"), NUMBERED),
+    "one closed without a merge": ("pull_request", pull("closed"), NUMBERED),
+    "a merge wakes its base, and all that it may have outdated": (
+        "pull_request",
+        pull("closed", merged=True),
+        MERGED,
+    ),
+    "assigning somebody concerns nobody": ("pull_request", pull("assigned"), {}),
+    "a fork's branch is another's": (
+        "pull_request",
+        pull("synchronize", FORK),
+        {ProposalKey(1, 9, "drafts/net/core/v1"): {"head": [SHA], "number": [7]}},
+    ),
+    "a fork that is gone leaves the number": (
+        "pull_request",
+        pull("closed", GONE),
+        {PullKey(1, 7): {"number": [7]}},
+    ),
+    "a review": (
+        "pull_request_review",
+        {**pull("submitted"), "review": {"id": 81}},
+        {DRAFT: {"review": [81], "number": [7]}},
+    ),
+    "a resolved thread": (
+        "pull_request_review_thread",
+        pull("resolved"),
+        {DRAFT: {"number": [7]}},
+    ),
+    "a comment": ("issue_comment", comment(), {PullKey(1, 7): {"comment": [31]}}),
+    "a deleted comment does not exist": (
+        "issue_comment",
+        comment("deleted"),
+        {PullKey(1, 7): {}},
+    ),
+    "a comment on an issue concerns nobody": ("issue_comment", comment(pull_request=None), {}),
+    "Re-run on one check": (
+        "check_run",
+        {"action": "rerequested", "check_run": RUN},
+        {DRAFT: {"rerun": [GUID]}},
+    ),
+    "Re-run on all checks": (
+        "check_suite",
+        {"action": "rerequested", "check_suite": {**SUITE, "pull_requests": [PULL]}},
+        {DRAFT: {"rerun": [GUID]}},
+    ),
+    "a check of a fork names the commit only": (
+        "check_run",
+        {
+            "action": "completed",
+            "check_run": {**RUN, "check_suite": {**SUITE, "head_branch": None}},
+        },
+        {CommitKey(1, SHA): {}},
+    ),
+    "a check that another repository's pull request shares": (
+        "check_suite",
+        {
+            "action": "completed",
+            "check_suite": {
+                **SUITE,
+                "pull_requests": [{**PULL, "base": {"ref": "main", "repo": {"id": 2}}}],
+            },
+        },
+        {DRAFT: {}},
+    ),
+    "a check that has begun concerns nobody": (
+        "check_run",
+        {"action": "created", "check_run": RUN},
+        {},
+    ),
+    "a status wakes the branches whose head it is on": (
+        "status",
+        {
+            "sha": SHA,
+            "branches": [
+                {"name": "drafts/net/core/v1", "commit": {"sha": SHA}},
+                {"name": "main", "commit": {"sha": OLD}},
+            ],
+        },
+        {DRAFT: {}},
+    ),
+    "a status on no branch's head": (
+        "status",
+        {"sha": SHA, "branches": []},
+        {CommitKey(1, SHA): {}},
+    ),
+    "a merge group": (
+        "merge_group",
+        {"action": "checks_requested", "merge_group": {"base_ref": "refs/heads/main"}},
+        {BaseKey(1, "main"): {}},
+    ),
+    "a renamed repository": (
+        "repository",
+        {"action": "renamed"},
+        {InstallationsKey(): {}, RepositoryKey(1): {}},
+    ),
+    "a deleted repository is looked for, not at": (
+        "repository",
+        {"action": "deleted"},
+        {InstallationsKey(): {}},
+    ),
+    "an organization's ruleset": (
+        "repository_ruleset",
+        {"action": "edited", "repository": None},
+        {},
+    ),
+    "an installation": (
+        "installation",
+        {"action": "created", "repository": None},
+        {InstallationsKey(): {}},
+    ),
+    "repositories added to it": (
+        "installation_repositories",
+        {"action": "added", "repository": None},
+        {InstallationsKey(): {}},
+    ),
+    "a ping": ("ping", {"zen": "Keep it logically awesome.", "hook_id": 1}, {}),
+    "an event that we do not know": ("sponsorship", {"action": "created"}, {}),
+}
+
+
+@given(
+    st.binary(max_size=64),
+    st.text(max_size=80) | st.from_regex("sha256=[0-9a-f]{64}", fullmatch=True),
+)
+def test_nothing_is_read_before_the_signature_is_right(body: bytes, signature: str) -> None:
+    """The short-cut parses first: then what is no JSON answers 400 to anybody who asks."""
+    if signature == sign(body):
+        return
+    with pytest.raises(WebhookError, match="X-Hub-Signature-256") as caught:
+        read_delivery({**headers("push", body), "x-hub-signature-256": signature}, body, [SECRET])
+
+    assert caught.value.status == 401
+
+
+@pytest.mark.parametrize(("event", "payload", "wakes"), EVENTS.values(), ids=EVENTS)
+def test_event(event: str, payload: Payload, wakes: Wakes) -> None:
+    assert read(event, payload).wakes == wakes
+
+
+@pytest.mark.parametrize("event", ["push", "pull_request", "issue_comment", "check_run"])
+def test_what_we_caused_ourselves_wakes_nothing(event: str) -> None:
+    """The short-cut wakes on every push: each render commit then causes one more look, for ever."""
+    payload = {
+        "push": {"ref": "refs/heads/drafts/net/core/v1", "after": SHA},
+        "pull_request": pull("synchronize"),
+        "issue_comment": comment(),
+        "check_run": {"action": "completed", "check_run": RUN},
+    }[event]
+
+    delivery = read(event, payload, sender=OURSELVES)
+
+    assert (delivery.sender, delivery.wakes) == ("porchbot[bot]", {})
+
+
+def test_our_own_merge_wakes() -> None:
+    assert read("pull_request", pull("closed", merged=True), sender=OURSELVES).wakes == MERGED
+    assert read("pull_request", pull("closed"), sender=OURSELVES).wakes == {}
+
+
+@pytest.mark.parametrize(
+    "sender", [{"login": "porchbot[bot]", "type": "User"}, {"login": "other[bot]", "type": "Bot"}]
+)
+def test_others_are_not_taken_for_us(sender: Payload) -> None:
+    assert read("issue_comment", comment(), sender=sender).wakes != {}
+
+
+def test_the_old_and_the_new_secret_are_both_accepted() -> None:
+    body = json.dumps({"zen": "…"}).encode()
+    for secret in (b"old", b"new"):
+        signed = headers("ping", body, x_hub_signature_256=sign(body, secret))
+        assert read_delivery(signed, body, [b"new", b"old"]).event == "ping"
+
+        with pytest.raises(WebhookError, match=r"does not match\. Set one secret in both the App"):
+            read_delivery(signed, body, [b"another"])
+
+
+@pytest.mark.parametrize("secrets", [[], [b""], [b"good", b""]])
+def test_without_a_secret_nothing_is_accepted(secrets: list[bytes]) -> None:
+    """The short-cut skips the check when none is set, as some bots do."""
+    with pytest.raises(ValueError, match="needs a secret, and none may be empty"):
+        read_delivery(headers("ping", b"{}"), b"{}", secrets)
+
+
+def test_the_older_signature_counts_for_nothing() -> None:
+    body = b"{}"
+    old = headers("ping", body)
+    old["x-hub-signature"] = "sha1=" + hmac.new(SECRET, body, hashlib.sha1).hexdigest()
+    del old["x-hub-signature-256"]
+
+    with pytest.raises(WebhookError, match="X-Hub-Signature-256 is missing"):
+        read_delivery(old, body, [SECRET])
+
+
+def test_a_form_is_read_too() -> None:
+    body = urlencode({"payload": json.dumps({"repository": REPOSITORY, **comment()})}).encode()
+    form = headers("issue_comment", body, content_type="application/x-www-form-urlencoded")
+
+    assert read_delivery(form, body, [SECRET]).wakes == EVENTS["a comment"][2]
+
+
+BROKEN: dict[str, tuple[dict[str, str], bytes, int, str]] = {
+    "text": ({"content-type": "text/plain"}, b"{}", 415, "Choose application/json"),
+    "no JSON": ({}, b"{", 400, "is no JSON"),
+    "nested for ever": ({}, b"[" * 200_000, 400, "is no JSON"),
+    "a list": ({}, b"[]", 400, "no JSON object"),
+    "no event": ({"x-github-event": ""}, b"{}", 400, "x-github-event is missing"),
+    "no id": ({"x-github-delivery": ""}, b"{}", 400, "x-github-delivery is missing"),
+    "a long id": ({"x-github-delivery": "x" * 101}, b"{}", 400, "no short text"),
+    "a field is gone": ({}, b'{"ref": "refs/heads/x"}', 400, "lacks a field.*'after'.*Report"),
+    "a field is another kind": ({}, b'{"ref": 7}', 400, "A push delivery lacks a field"),
+    "a sender of another kind": ({}, b'{"sender": 7}', 400, "A push delivery lacks a field"),
+    "an id of another kind": (
+        {},
+        b'{"ref": "refs/tags/x", "repository": {"id": "1"}}',
+        400,
+        "repository.id is no number",
+    ),
+}
+
+
+@pytest.mark.parametrize(("more", "body", "status", "says"), BROKEN.values(), ids=BROKEN)
+def test_refused(more: dict[str, str], body: bytes, status: int, says: str) -> None:
+    with pytest.raises(WebhookError, match=says) as caught:
+        read_delivery({**headers("push", body), **more}, body, [SECRET])
+
+    assert caught.value.status == status
+
+
+def test_of_the_headers_an_allow_list_is_kept() -> None:
+    body = b"{}"
+    found = read_delivery(
+        headers("ping", body, authorization="secret", x_github_hook_secret="secret"), body, [SECRET]
+    )
+
+    assert found.headers == {
+        "content-type": "application/json",
+        "x-github-delivery": GUID,
+        "x-github-event": "ping",
+    }
+
+
+def test_what_a_delivery_says_about_itself() -> None:
+    found = read("pull_request", pull("opened"))
+
+    assert (found.id, found.event, found.action) == (GUID, "pull_request", "opened")
+    assert (found.repository_id, found.repository, found.installation_id) == (
+        1,
+        "acme/blueprints",
+        3,
+    )
+    assert found.sender == "author"
+
+
+@pytest.mark.skipif(not EXAMPLES.exists(), reason=f"GitHub's recorded payloads: no {EXAMPLES}")
+def test_recorded_payloads_are_read() -> None:
+    woken: Counter[str] = Counter()
+    for path in sorted(EXAMPLES.glob("*/*.json")):
+        body, event = path.read_bytes(), path.parent.name
+        found = read_delivery(headers(event, body), body, [SECRET])
+        kinds = sorted({type(key).__name__ for key in found.wakes})
+        woken[f"{event}.{found.action}: {', '.join(kinds) or 'nothing'}"] += 1
+
+    print(*(f"{line} ({times})" for line, times in sorted(woken.items())), sep="\n")
+    assert sum(woken.values()) > 80

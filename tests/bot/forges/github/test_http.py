@@ -1,0 +1,309 @@
+"""What an answer of GitHub means: its status and text decide, not what the client makes of it."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, cast
+
+import pytest
+
+from bot.forges.github.forge import GitHub, GitHubApp, _merge
+from bot.forges.github.http import Clients, graphql, pages, send
+from bot.forges.port import (
+    AnnotatedTag,
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Merged,
+    MergeOutcome,
+    Repository,
+    Tagged,
+    TagOutcome,
+)
+from lifecycle.names import Sha
+
+
+@dataclass
+class Wire:
+    """A server that gives one answer after the other, the last one for ever."""
+
+    answers: list[tuple[int, dict[str, str], str]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    pool: Clients = field(init=False)
+
+    def gives(self, status: int, body: object, **headers: str) -> None:
+        text = body if isinstance(body, str) else json.dumps(body)
+        self.answers.append((status, headers, text))
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    wire = Wire()
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            wire.bodies.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+            wire.asked.append(f"{self.command} {self.path}")
+            status, headers, text = wire.answers[0]
+            if len(wire.answers) > 1:
+                wire.answers.pop(0)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_GET = do_PUT = do_POST = answer  # noqa: N815 (the names that http.server looks for)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (its own name)
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    wire.pool = Clients(f"http://127.0.0.1:{server.server_port}/api/v3", lambda: None)
+    yield wire
+    wire.pool.close()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+ANSWERS: dict[str, tuple[int, object, type[Exception], str]] = {
+    "a redirect of a write is no success": (307, {"message": "Moved"}, ForgeMissingError, "307"),
+    "any other redirect is none either": (302, {}, ForgeMissingError, "302"),
+    "success in HTML is none": (200, "<html>Unicorn!</html>", ForgeBusyError, "no JSON"),
+    "success cut short is none": (200, '{"merged": tr', ForgeBusyError, "no JSON"),
+    "a proxy's page of an error is that error": (502, "<html>", ForgeBusyError, "502"),
+    "the IP allow list is for an operator": (
+        403,
+        {"message": "the organization has an IP allow list enabled"},
+        ForgeRefusedError,
+        "IP allow list",
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "body", "error", "text"), ANSWERS.values(), ids=ANSWERS)
+def test_answers_that_are_no_success(
+    wire: Wire, status: int, body: object, error: type[Exception], text: str
+) -> None:
+    """Fails when the client's own idea of success is taken: it lets 307 and text that is no JSON
+    pass."""
+    wire.gives(status, body)
+
+    with pytest.raises(error, match=text) as raised:
+        send(wire.pool, "comment", "POST", "/x", body={})
+
+    assert type(raised.value) is error
+
+
+MERGES: dict[str, tuple[int, object, Merged | type[Exception]]] = {
+    "merged": (200, {"merged": True, "sha": "1"}, Merged(MergeOutcome.MERGED)),
+    "a redirect merged nothing": (307, {"message": "Moved Permanently"}, ForgeMissingError),
+    "a page of HTML says nothing": (200, "<html></html>", ForgeBusyError),
+    "a success that does not say merged": (200, {}, ForgeBusyError),
+    "accepted, and not yet done": (202, {"message": "queued"}, ForgeBusyError),
+    "the head moved": (
+        409,
+        {"message": "Head branch was modified."},
+        Merged(MergeOutcome.HEAD_MOVED, "Head branch was modified."),
+    ),
+    "refused": (
+        405,
+        {"message": "Required status check is expected."},
+        Merged(MergeOutcome.REFUSED, "Required status check is expected."),
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "body", "expected"), MERGES.values(), ids=MERGES)
+def test_a_merge_is_one_only_where_the_answer_says_so(
+    wire: Wire, status: int, body: object, expected: Merged | type[Exception]
+) -> None:
+    """Fails when every status under 400 counts as merged."""
+    wire.gives(status, body)
+
+    if isinstance(expected, Merged):
+        assert _merge(wire.pool, "/repositories/1/pulls/2/merge", {}) == expected
+    else:
+        with pytest.raises(expected, match="merge"):
+            _merge(wire.pool, "/repositories/1/pulls/2/merge", {})
+
+
+async def test_a_list_that_shows_a_page_again_has_ended(wire: Wire) -> None:
+    """Fails when the pager trusts `next`: a redirect that lost the page number never ends."""
+    wire.gives(200, [{"id": 1}], Link='<https://x/?page=2>; rel="next"')
+
+    found = [item async for item in pages(wire.pool, "list", "/x")]
+
+    assert found == [{"id": 1}]
+    assert len(wire.asked) == 2
+
+
+def _moved(ref: str, after: str) -> dict[str, object]:
+    time, kind = "2026-11-21T12:00:00Z", "push"
+    ends = {"before": "0" * 40, "after": after}
+    return {"ref": ref, "actor": None, "timestamp": time, "activity_type": kind, **ends}
+
+
+async def test_moves_are_those_of_the_branch_whatever_the_forge_lists(wire: Wire) -> None:
+    """Fails when the list is believed to be filtered: a move of `refs/heads/main` is not main's."""
+    names = ("refs/heads/main", "refs/heads/refs/heads/main", "refs/tags/main", "refs/heads/Main")
+    wire.gives(200, [_moved(ref, str(n) * 40) for n, ref in enumerate(names, 1)])
+    forge = GitHub(cast(GitHubApp, None), REPOSITORY, wire.pool)
+
+    long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+    assert [m.after for m in await forge.base_moves("main", long_ago)] == ["1" * 40]
+    assert [m.after for m in await forge.pushes("main", 1)] == ["1" * 40]
+
+
+GRAPHQL: dict[str, tuple[object, type[Exception]]] = {
+    "a rate limit": (
+        {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]},
+        ForgeBusyError,
+    ),
+    "an error of GitHub's own": (
+        {"data": None, "errors": [{"message": "Something went wrong while executing your query."}]},
+        ForgeBusyError,
+    ),
+    "data beside an error is not whole": (
+        {"data": {"a": 1}, "errors": [{"type": "FORBIDDEN", "message": "not accessible"}]},
+        ForgeRefusedError,
+    ),
+    "what was named is gone": (
+        {"data": None, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]},
+        ForgeMissingError,
+    ),
+    "no data at all": ({}, ForgeBusyError),
+    "errors that are no list": ({"errors": "?"}, ForgeRefusedError),
+}
+
+
+@pytest.mark.parametrize(("body", "error"), GRAPHQL.values(), ids=GRAPHQL)
+def test_errors_of_graphql_come_with_200(wire: Wire, body: object, error: type[Exception]) -> None:
+    """Fails when the status alone tells, or when every error of GraphQL is a refusal."""
+    wire.gives(200, body)
+
+    with pytest.raises(error, match="The forge") as raised:
+        graphql(wire.pool, "ask", "query { a }", {})
+
+    assert type(raised.value) is error
+
+
+def test_data_of_graphql(wire: Wire) -> None:
+    wire.gives(200, {"data": {"a": 1}})
+
+    assert graphql(wire.pool, "ask", "query { a }", {}) == {"a": 1}
+
+
+def test_names_of_files_that_are_no_text_are_sent_as_text(wire: Wire) -> None:
+    """Fails when half characters go out: the forge refuses the check, and nothing is ever shown."""
+    wire.gives(200, {})
+    name = b"net/core/\xff\xfe.yaml".decode("utf-8", "surrogateescape")
+
+    send(wire.pool, "test", "POST", "/x", body={"a": [{"path": name}], "n": 1, "ok": "é"})
+
+    assert json.loads(wire.bodies[-1]) == {"a": [{"path": "net/core/??.yaml"}], "n": 1, "ok": "é"}
+
+
+WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
+REPOSITORY = Repository(
+    id=1,
+    full_name="acme/blueprints",
+    default_branch="main",
+    clone_url="",
+    installation=3,
+    installed_at=WHEN,
+)
+TAG = AnnotatedTag(
+    name="net/core/v1",
+    target=Sha("c" * 40),
+    message="net/core v1\nPorchbot-Tag: x\n",
+    tagger=("porchbot[bot]", "bot@forge.example"),
+    at=WHEN,
+    object=Sha("a" * 40),
+)
+TAGS_MADE: dict[str, tuple[int, str, Tagged | type[Exception]]] = {
+    "made": (201, "", Tagged(TagOutcome.MADE)),
+    "there already": (
+        422,
+        "Reference already exists",
+        Tagged(TagOutcome.TAKEN, "Reference already exists"),
+    ),
+    "locked": (409, "was modified", Tagged(TagOutcome.TAKEN, "was modified")),
+    "a rule": (
+        422,
+        "Repository rule violations found",
+        Tagged(TagOutcome.REFUSED, "Repository rule violations found"),
+    ),
+    "not shown yet": (422, "Object does not exist", ForgeBusyError),
+    "forbidden": (403, "Resource not accessible by integration", ForgeRefusedError),
+    "broken": (502, "", ForgeBusyError),
+}
+
+
+@pytest.mark.parametrize("name", TAGS_MADE)
+async def test_a_tag_is_made_or_who_must_act_is_told(wire: Wire, name: str) -> None:
+    """The short-cut takes every 422 for a tag that is there: nobody learns of the rule."""
+    status, message, expected = TAGS_MADE[name]
+    wire.gives(201, {"sha": TAG.object})
+    wire.gives(status, {"message": message} if message else {})
+    forge = GitHub(cast(GitHubApp, None), REPOSITORY, wire.pool)
+
+    if isinstance(expected, Tagged):
+        assert await forge.make_tag(TAG) == expected
+    else:
+        with pytest.raises(expected):
+            await forge.make_tag(TAG)
+    said = json.loads(wire.bodies[0])
+    assert (said["message"], said["object"]) == (TAG.message, TAG.target)
+    assert said["tagger"]["date"] == "2026-11-21T12:00:00Z"
+    assert json.loads(wire.bodies[1]) == {"ref": "refs/tags/net/core/v1", "sha": TAG.object}
+
+
+async def test_a_tag_that_the_forge_writes_otherwise_is_not_made(wire: Wire) -> None:
+    """The short-cut points the tag at whatever came back: a message that changed has no record."""
+    wire.gives(201, {"sha": "b" * 40})
+    forge = GitHub(cast(GitHubApp, None), REPOSITORY, wire.pool)
+
+    assert (await forge.make_tag(TAG)).outcome is TagOutcome.OTHERWISE
+    assert wire.asked == ["POST /api/v3/repositories/1/git/tags"]
+
+
+async def test_merged_pull_requests_are_listed_until_they_are_old(wire: Wire) -> None:
+    """The short-cut reads one page: after a long absence the merges behind it are never tagged."""
+
+    def listed(*hours: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "number": hour,
+                "node_id": "",
+                "title": "t",
+                "user": None,
+                "draft": False,
+                "state": "closed",
+                "head": {"sha": "a" * 40, "ref": "topic", "repo": None},
+                "base": {"ref": "main"},
+                "merge_commit_sha": "b" * 40,
+                "merged_at": f"2026-11-21T{hour:02}:00:00Z" if hour % 2 else None,
+                "updated_at": f"2026-11-21T{hour:02}:00:00Z",
+                "assignees": [],
+            }
+            for hour in hours
+        ]
+
+    wire.gives(200, listed(9, 8), Link='<https://x/>; rel="next"')
+    wire.gives(200, listed(7, 6), Link='<https://x/>; rel="next"')
+    wire.gives(200, listed(5, 4, 3), Link='<https://x/>; rel="next"')
+    wire.gives(500, {})
+    forge = GitHub(cast(GitHubApp, None), REPOSITORY, wire.pool)
+
+    found = await forge.merged_proposals("main", datetime(2026, 11, 21, 5, tzinfo=UTC))
+    assert [p.number for p in found] == [9, 7, 5]
+    assert len(wire.asked) == 3

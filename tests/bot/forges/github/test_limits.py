@@ -1,0 +1,51 @@
+"""GitHub counts bytes: what the adapter sends stays within them, whatever the alphabet."""
+
+import pytest
+
+from bot.forges.github.forge import MESSAGE_BYTES, SUMMARY_BYTES, TITLE_BYTES, _annotation, _output
+from cadlib.errors import Place
+from cadlib.findings import Finding, Severity
+from lifecycle import messages
+from lifecycle.actions import SetCheck
+from lifecycle.facts import Conclusion, Status
+from lifecycle.names import Sha
+
+
+@pytest.mark.parametrize("letter", ["a", "ä", "字", "🙂"])
+def test_texts_of_a_check_are_cut_by_bytes(letter: str) -> None:
+    """Fails when characters are counted: 60,000 of them can be 240,000 bytes."""
+    found = Finding(
+        message=letter * 70_000,
+        severity=Severity.ERROR,
+        place=Place("a.yaml", 3),
+        function=letter * 300,
+    )
+    check = SetCheck(
+        head=Sha("1" * 40),
+        name="porchbot/validate",
+        status=Status.COMPLETED,
+        conclusion=Conclusion.FAILURE,
+        title=letter * 300,
+        summary=letter * 70_000,
+        annotations=(found,),
+        external_id="x",
+        run=None,
+    )
+    annotation = _annotation(found)
+    output = _output(check, [annotation])
+
+    for text, most in (
+        (output["title"], TITLE_BYTES),
+        (output["summary"], SUMMARY_BYTES),
+        (annotation["message"], MESSAGE_BYTES),
+        (annotation["title"], TITLE_BYTES),
+    ):
+        size = len(text.encode())
+        assert most - 8 < size <= most
+        assert text.endswith(messages.CUT)
+
+
+def test_what_fits_is_sent_as_it_is() -> None:
+    found = Finding(message="m" * 100, severity=Severity.INFO, place=Place("a.yaml", 3))
+
+    assert _annotation(found)["message"] == "m" * 100

@@ -1,0 +1,363 @@
+"""The door: what is not signed stays outside, what is accepted is stored, whatever else is down."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import httpx
+import psycopg
+import pytest
+
+from bot.forges.port import ForgeBusyError
+from bot.http import web
+from bot.http.ready import Check, MissingError, Readiness
+from bot.keys import PullKey
+from bot.settings import Settings
+from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.postgres import PostgresStore
+
+SECRET = b"a secret that is long enough"
+SETTINGS = Settings(github_app_id="1", private_key="key", webhook_secrets=(b"another", SECRET))
+PATH = "/webhooks/github"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A repository of an installation of ours."""
+
+    id: int = 1
+    full_name: str = "acme/blueprints"
+    installation: int = 3
+    installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def ready(store: PostgresStore, *, missing: str = "") -> Readiness:
+    """The database as it is; the others as they are said to be."""
+
+    async def ask(name: str) -> None:
+        if name == missing:
+            raise MissingError(f"{name} is away")
+
+    return Readiness(
+        {
+            "forge": Check(lambda: ask("forge"), 0),
+            "database": Check(store.check, 0),
+            "runner": Check(lambda: ask("runner"), 0),
+        }
+    )
+
+
+class _Forge:
+    """Says who we are; silent or away on demand."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.answered = 0
+        self.says = asyncio.Event()
+        self.says.set()
+        self.away = False
+
+    async def until_answered(self, count: int) -> None:
+        """Wait until it was asked so often, and its answer was heard."""
+        async with asyncio.timeout(60):
+            while self.answered < count:
+                await asyncio.sleep(0.005)
+        await asyncio.sleep(0.02)
+
+    async def identity(self) -> tuple[str, int]:
+        self.asked += 1
+        await self.says.wait()
+        self.answered += 1
+        if self.away:
+            raise ForgeBusyError("read the App", "it is away")
+        return "porchbot[bot]", 1
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(database_url) as opened:
+        await opened.repositories.adopt(Served(), datetime.now(UTC), {})
+        yield opened
+
+
+@asynccontextmanager
+async def client(
+    store: PostgresStore,
+    *,
+    missing: str = "",
+    forge: _Forge | None = None,
+    settings: Settings = SETTINGS,
+) -> AsyncIterator[httpx.AsyncClient]:
+    application = web.app(
+        settings, store, ready(store, missing=missing), (forge or _Forge()).identity
+    )
+    transport = httpx.ASGITransport(app=application)
+    async with httpx.AsyncClient(transport=transport, base_url="http://bot") as opened:
+        yield opened
+
+
+def _comment(number: int = 7, sender: str = "author", kind: str = "User") -> bytes:
+    # Spelled oddly: the signature is over these bytes, not over what they mean.
+    return (
+        b'{ "action":"created",\r\n"sender":'
+        + json.dumps({"login": sender, "type": kind}).encode()
+        + b',"repository":{"id":1,"full_name":"acme/blueprints","default_branch":"main"},'
+        + b'"issue":{"number":%d,"pull_request":{}},"comment":{"id":31,"body":"\\u002fapprove"}}'
+        % number
+    )
+
+
+def _headers(body: bytes, **more: str) -> dict[str, str]:
+    return {
+        "X-GitHub-Event": "issue_comment",
+        "X-GitHub-Delivery": str(uuid4()),
+        "X-Hub-Signature-256": "sha256=" + hmac.new(SECRET, body, hashlib.sha256).hexdigest(),
+        "Content-Type": "application/json",
+        **more,
+    }
+
+
+async def _stored(url: str) -> list[tuple[str, bytes]]:
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        rows = await connection.execute("SELECT event, body FROM delivery ORDER BY received")
+        return [(event, bytes(body)) for event, body in await rows.fetchall()]
+
+
+async def test_a_wrong_signature_stays_outside(store: PostgresStore, database_url: str) -> None:
+    """The short-cut stores first and checks while working: anybody can then fill the database."""
+    body = _comment()
+    async with client(store) as bot:
+        wrong = await bot.post(
+            PATH,
+            content=body,
+            headers=_headers(body, **{"X-Hub-Signature-256": "sha256=" + "0" * 64}),
+        )
+        none = await bot.post(
+            PATH, content=body, headers={**_headers(body), "X-Hub-Signature-256": ""}
+        )
+        other = await bot.post(PATH, content=body + b" ", headers=_headers(body))
+
+    assert [r.status_code for r in (wrong, none, other)] == [401] * 3
+    assert "Set one secret in both" in wrong.json()["message"]
+    assert await _stored(database_url) == []
+    assert await store.queue.take("test") is None
+
+
+async def test_a_signed_delivery_is_stored_as_it_came_and_wakes(
+    store: PostgresStore, database_url: str
+) -> None:
+    body = _comment()
+    async with client(store) as bot:
+        answer = await bot.post(PATH, content=body, headers=_headers(body))
+
+    assert (answer.status_code, answer.content) == (202, b"")
+    assert await _stored(database_url) == [("issue_comment", body)]
+    taken = await store.queue.take("test")
+    assert taken is not None
+    assert (taken.key, taken.hint) == (str(PullKey(1, 7)), {"comment": [31]})
+
+
+async def test_a_redelivery_wakes_again(store: PostgresStore, database_url: str) -> None:
+    """The short-cut drops a known id: Redeliver, a person's last resort, then does nothing."""
+    body = _comment()
+    headers = _headers(body)
+    async with client(store) as bot:
+        for _ in range(2):
+            assert (await bot.post(PATH, content=body, headers=headers)).status_code == 202
+            taken = await store.queue.take("test")
+            assert taken is not None
+            await store.queue.done(taken)
+
+    assert len(await _stored(database_url)) == 1
+
+
+async def test_without_a_database_the_forge_is_told_to_keep_it() -> None:
+    with EmbeddedPostgres() as server:
+        async with PostgresStore(server.url) as store, client(store) as bot:
+            server.stop()
+            body = _comment()
+            answer = await bot.post(PATH, content=body, headers=_headers(body))
+            said = await bot.get("/readyz")
+            alive = await bot.get("/healthz")
+            figures = await bot.get("/metrics")
+
+    assert (answer.status_code, answer.json()) == (503, {"message": "The bot has no database now."})
+    assert said.status_code == 503
+    assert said.json()["database"].startswith("The database cannot be reached: ")
+    assert said.json()["runner"] == "ok"
+    assert (alive.status_code, figures.status_code) == (200, 200)
+
+
+async def test_what_is_too_large_is_refused_before_it_is_all_there(
+    store: PostgresStore, database_url: str
+) -> None:
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while sent < 10 * web.DEFAULT.body_bytes:
+            sent += 1 << 20
+            yield b" " * (1 << 20)
+
+    async with client(store) as bot:
+        answer = await bot.post(PATH, content=endless(), headers=_headers(b""))
+
+    assert answer.status_code == 413
+    assert await _stored(database_url) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "status"),
+    [
+        (b"{", {}, 400),
+        (b"{}", {"Content-Type": "text/plain"}, 415),
+        (b"{}", {"X-GitHub-Event": ""}, 400),
+    ],
+)
+async def test_what_is_no_delivery_is_refused(
+    store: PostgresStore, content: bytes, more: dict[str, str], status: int
+) -> None:
+    async with client(store) as bot:
+        answer = await bot.post(PATH, content=content, headers=_headers(content, **more))
+
+    assert answer.status_code == status
+
+
+async def test_a_webhook_is_posted(store: PostgresStore) -> None:
+    async with client(store) as bot:
+        assert (await bot.get(PATH)).status_code == 405
+
+
+async def test_our_own_events_wake_nothing_once_we_know_our_name(store: PostgresStore) -> None:
+    forge = _Forge()
+    body, ours = _comment(1), _comment(2, "porchbot[bot]", "Bot")
+    async with client(store, forge=forge) as bot:
+        for content in (body, ours, ours):
+            await bot.post(PATH, content=content, headers=_headers(content))
+            await forge.until_answered(1)  # our name is asked for beside the answer
+
+    taken = await store.queue.take("test")
+    assert taken is not None
+    assert taken.key == str(PullKey(1, 1))
+    assert await store.queue.take("test") is None
+    assert forge.asked == 1
+
+
+async def test_a_forge_that_is_slow_or_away_keeps_no_delivery_waiting(store: PostgresStore) -> None:
+    """The short-cut asks the forge for our name first: it waits ten seconds for us, we for it."""
+    forge = _Forge()
+    forge.says.clear()
+    forge.away = True
+    async with client(store, forge=forge) as bot:
+        body = _comment()
+        unsigned = await bot.post(
+            PATH, content=body, headers={**_headers(body), "X-Hub-Signature-256": ""}
+        )
+        asked = forge.asked
+        answer = await bot.post(PATH, content=body, headers=_headers(body))
+        answered = forge.answered
+        forge.says.set()
+        await forge.until_answered(1)
+        forge.away = False
+        await bot.post(PATH, content=body, headers=_headers(body))
+        await forge.until_answered(2)
+
+    assert (unsigned.status_code, asked) == (401, 0)
+    assert answer.status_code == 202
+    assert answered == 0
+    assert forge.asked == 2
+
+
+@pytest.mark.parametrize("missing", ["forge", "runner"])
+async def test_what_is_missing_is_named(store: PostgresStore, missing: str) -> None:
+    async with client(store, missing=missing) as bot:
+        without = await bot.get("/readyz")
+        alive = await bot.get("/healthz")
+    async with client(store) as bot:
+        with_all = await bot.get("/readyz")
+
+    all_well = {"forge": "ok", "database": "ok", "runner": "ok"}
+    assert (without.status_code, without.json()) == (
+        503,
+        {**all_well, missing: f"{missing} is away"},
+    )
+    assert (with_all.status_code, with_all.json()) == (200, all_well)
+    assert (alive.status_code, alive.text) == (200, "ok\n")
+
+
+async def test_readiness_asks_seldom_and_waits_for_nobody() -> None:
+    """Short-cut refused: a call to the forge for each probe; whoever probes uses up its limit."""
+    asked = 0
+    hangs = asyncio.Event()
+
+    async def ask() -> None:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0)
+
+    kept, slow = Check(ask, 3600), Check(hangs.wait, 3600)
+    assert await asyncio.gather(*(kept.read() for _ in range(50))) == ["ok"] * 50
+    assert await kept.read() == "ok"
+    assert asked == 1
+
+    said = await asyncio.gather(*(slow.read() for _ in range(2)))
+    assert said == ["no answer within 3 s"] * 2
+    hangs.set()
+    assert await slow.read() == "ok"
+
+
+async def test_the_metrics_count_deliveries_and_show_the_queue(store: PostgresStore) -> None:
+    await store.queue.wake(PullKey(1, 1))
+    async with client(store) as bot:
+        body = _comment()
+        await bot.post(PATH, content=body, headers=_headers(body))
+        text = (await bot.get("/metrics")).text
+
+    assert 'porchbot_deliveries_total{outcome="accepted"}' in text
+    assert 'porchbot_work{state="due"} 2.0' in text
+
+
+async def test_how_long_a_delivery_takes(store: PostgresStore) -> None:
+    seconds: list[float] = []
+    async with client(store) as bot:
+        for number in range(200):
+            body = _comment(number % 20)
+            begun = time.perf_counter()
+            await bot.post(PATH, content=body, headers=_headers(body))
+            seconds.append(time.perf_counter() - begun)
+
+    seconds.sort()
+    print(f"delivery accepted: p50 {seconds[100] * 1e3:.1f} ms, p99 {seconds[198] * 1e3:.1f} ms")
+
+
+async def test_what_fails_is_told_to_whoever_has_the_token(store: PostgresStore) -> None:
+    """Short-cuts refused: a row that only the database's owner sees; a page for everybody."""
+    await store.queue.wake(PullKey(1, 7))
+    taken = await store.queue.take("test")
+    assert taken is not None
+    await store.queue.failed(taken, "403: the IP allow list", 60)
+    settings = replace(SETTINGS, status_token="a token of the operator")
+    right = {"Authorization": "Bearer a token of the operator"}
+    async with client(store) as bot:
+        assert (await bot.get("/status", headers=right)).status_code == 404
+    async with client(store, settings=settings) as bot:
+        for wrong in ({}, {"Authorization": "Bearer "}, {"Authorization": "Basic x"}):
+            assert (await bot.get("/status", headers=wrong)).status_code == 401
+        said = (await bot.get("/status", headers=right)).json()
+
+    assert said["needs"] == {"forge": "ok", "database": "ok", "runner": "ok"}
+    (failing,) = said["failing"]
+    assert 50 < failing.pop("again") <= 60
+    assert failing == {
+        "key": str(PullKey(1, 7)),
+        "repository": "acme/blueprints",
+        "tries": 1,
+        "error": "403: the IP allow list",
+    }

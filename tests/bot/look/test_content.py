@@ -1,0 +1,448 @@
+"""What a look reads from git: clean merges of the base, release tags and their records."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.git.memory import Kept
+from bot.git.mirror import Mirror
+from bot.git.objects import Signature, Snapshot
+from bot.look.content import Ground, Reader
+from bot.look.tags import Tags
+from bot.store.values import Revision
+from lifecycle import records
+from lifecycle.facts import Touched
+from lifecycle.merges import Effect
+from lifecycle.names import Sha
+from lifecycle.tags import Foreign, Lost, Tagging
+from tests.bot.git.server import Remote
+
+KEY, OTHER_KEY = b"k" * 32, b"o" * 32
+ME = 42
+WHO, WHEN = Signature("porchbot[bot]", "bot@forge.example"), datetime(2026, 11, 21, tzinfo=UTC)
+CORE: dict[str, bytes | str] = {"net/core/Kptfile": b"kind: Kptfile\n"}
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    return Remote(tmp_path / "1.git")
+
+
+def reader(git: Snapshot, used: dict[str, dict[int, Revision]] | None = None) -> Reader:
+    tags = Tags(git, ME, [KEY], used or {}, frozenset({"refs/tags/net/core/v3"}))
+    return Reader(git=git, repository_id=ME, default_branch="main", keys=[KEY], tags=tags)
+
+
+def opened(remote: Remote) -> Snapshot:
+    return Mirror(remote.folder, "").open()
+
+
+def test_updates_are_clean_merges_of_the_bases_own_line(remote: Remote) -> None:
+    """The short-cut believes a merge commit: anything can be changed while merging."""
+    root = remote.commit({"a": b"1", "b": b"1"})
+    main = remote.commit({"a": b"1", "b": b"2"}, root, ref="refs/heads/main")
+    topic = remote.commit({"a": b"2", "b": b"1"}, root)
+    side = remote.commit({"a": b"1", "b": b"1", "c": b"1"}, root)
+    clean = remote.commit({"a": b"2", "b": b"2"}, topic, main)
+    again = remote.commit({"a": b"2", "b": b"2"}, clean, root)
+    slipped_in = remote.commit({"a": b"3", "b": b"2"}, topic, main)
+    of_another_branch = remote.commit({"a": b"2", "b": b"1", "c": b"1"}, topic, side)
+    octopus = remote.commit({"a": b"2", "b": b"2", "c": b"1"}, topic, main, side)
+    ours = remote.commit({"a": b"2", "b": b"1"}, topic, main)
+    shas = [clean, again, slipped_in, of_another_branch, octopus, ours, topic]
+
+    with opened(remote) as git:
+        found = reader(git).updates([Sha(sha) for sha in shas], "main")
+        assert found == {clean: topic, again: clean}
+        assert reader(git).updates([Sha(clean)], "gone") == {}
+
+
+def test_a_merge_that_takes_too_long_hides_nothing(remote: Remote) -> None:
+    """The short-cut takes a merge that is not known for one that does nothing, or tries each."""
+    root = remote.commit({"a": b"1", "b": b"1"})
+    main = remote.commit({"a": b"1", "b": b"2"}, root, ref="refs/heads/main")
+    topic = remote.commit({"a": b"2", "b": b"1"}, root)
+    clean = remote.commit({"a": b"2", "b": b"2"}, topic, main)
+
+    with Snapshot(remote.folder, Kept(), lambda: None, lambda _: None, merge_seconds=0) as git:
+        found = reader(git).read(
+            Sha(topic), "main", Ground(rules=Sha(main), base=Sha(main)), "topic", 1
+        )
+        assert found is not None
+        assert (found.effect, found.passes) == (Effect(unknown=True), False)
+        assert reader(git).updates([Sha(clean)], "main") == {}
+
+
+def test_a_package_that_looks_like_another_is_told(remote: Remote) -> None:
+    """The short-cut compares what one proposal touches: the other is in the base, untouched.
+
+    And whoever renames a package is not told that it looks like what it was.
+    """
+    kptfile = CORE["net/core/Kptfile"]
+    root = remote.commit({**CORE, "Net/edge/Kptfile": kptfile})
+    main = remote.commit({**CORE, "Net/edge/Kptfile": kptfile, "a/b/Kptfile": kptfile}, root)
+    named = remote.commit({**CORE, "Net/edge/Kptfile": kptfile, "NET/core/Kptfile": kptfile}, root)
+    renamed = remote.commit({**CORE, "net/edge/Kptfile": kptfile, "A/b/Kptfile": kptfile}, root)
+    changed = remote.commit({**CORE, "net/core/a": b"1", "Net/Core/Kptfile": kptfile}, root)
+
+    def found(head: str, base: str) -> list[tuple[str, str]]:
+        at = Ground(rules=Sha(base), base=Sha(base))
+        read = reader(git).read(Sha(head), "main", at, "topic", 1)
+        assert read is not None
+        return [(f.place.path, f.severity) for f in read.configuration]
+
+    with opened(remote) as git:
+        assert found(named, main) == [("NET/core/Kptfile", "error")]
+        assert found(renamed, main) == [("A/b/Kptfile", "error")]
+        assert found(changed, root) == [
+            ("Net/Core/Kptfile", "error"),
+            ("net/core/Kptfile", "warning"),
+        ]
+
+
+def test_rules_differ_where_anything_that_judges_does(remote: Remote) -> None:
+    """The short-cut compares the configuration file alone."""
+    one = remote.commit(CORE)
+    same = remote.commit({**CORE, "words.md": b"x"})
+    others = [
+        remote.commit({**CORE, path: b"x: 1\n"})
+        for path in (".porchbot.yaml", ".porchbot/ledger.yaml", ".github/CODEOWNERS")
+    ]
+
+    with opened(remote) as git:
+        assert not reader(git).rules_differ([Sha(one), Sha(same)])
+        assert all(reader(git).rules_differ([Sha(one), Sha(other)]) for other in others)
+
+
+def configures(remote: Remote, base: str, head: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether a proposal counts as one that changes rules, and what it hides."""
+    with opened(remote) as git:
+        ground = Ground(rules=Sha(base), base=Sha(base))
+        found = reader(git).read(Sha(head), "main", ground, "topic", 1)
+        assert found is not None
+        return found.configures, found.effect.files
+
+
+def ruled(number: int) -> dict[str, bytes | str]:
+    text = f"access: {{approve: {{require: {number}}}}}\n"
+    return {".porchbot.yaml": text.encode(), "words.md": b"x"}
+
+
+def test_rules_taken_back_by_a_merge_with_several_merge_bases_are_shown(remote: Remote) -> None:
+    """The short-cut compares the head with one merge base: here it has the same old rules."""
+    old = remote.commit(ruled(0), at=1_000)
+    strict = remote.commit(ruled(2), old, at=2_000)
+    words = remote.commit({**ruled(0), "more.md": b"x"}, old, at=9_000)
+    main = remote.commit({**ruled(2), "more.md": b"x"}, strict, words, at=9_100)
+    evil = remote.commit({**ruled(0), "more.md": b"y"}, words, strict, at=9_200)
+
+    assert configures(remote, main, evil) == (True, (".porchbot.yaml",))
+
+
+def test_rules_taken_back_by_a_rebase_are_a_change_of_the_rules(remote: Remote) -> None:
+    """The short-cut compares two states: of two commits that cancel, a rebase drops the first."""
+    old = remote.commit(ruled(0))
+    main = remote.commit(ruled(2), old)
+    gives = remote.commit(ruled(2), old, message="the same")
+    takes = remote.commit({**ruled(0), "more.md": b"x"}, gives)
+    honest = remote.commit({**ruled(0), "more.md": b"x"}, old)
+    updated = remote.commit({**ruled(2), "more.md": b"x"}, honest, main)
+
+    assert configures(remote, main, takes) == (True, ())
+    assert configures(remote, main, honest) == (False, ())
+    assert configures(remote, main, updated) == (False, ())
+
+
+# --- which packages are touched ---
+
+NET: dict[str, bytes | str] = {"net/Kptfile": b"kind: Kptfile\n", "net/a.yaml": b"a: 1\n"}
+EDGE: dict[str, bytes | str] = {"net/edge/Kptfile": b"kind: Kptfile\n"}
+DEEP: dict[str, bytes | str] = {
+    "net/far/off/Kptfile": b"kind: Kptfile\n",
+    "net/far/off/in/Kptfile": b"kind: Kptfile\n",
+}
+ALL: dict[str, bytes | str] = {**NET, **CORE, **EDGE, **DEEP}
+CORE_CHANGED: dict[str, bytes | str] = {**CORE, "net/core/a.yaml": b"a: 1\n"}
+
+
+def without(files: dict[str, bytes | str], *under: str) -> dict[str, bytes | str]:
+    return {path: data for path, data in files.items() if not path.startswith(under)}
+
+
+KPTFILE_GONE = without(ALL, "net/Kptfile")
+BECOME_UNITS = {"net": "gone", "net/core": "same", "net/edge": "same", "net/far/off": "same"}
+
+TOUCHED: dict[str, tuple[dict[str, bytes | str], dict[str, bytes | str], dict[str, str]]] = {
+    "a package around others is one unit with them": (
+        ALL,
+        {**ALL, **CORE_CHANGED},
+        {"net": "changed"},
+    ),
+    "without its Kptfile it is removed, and those in it are units": (
+        ALL,
+        KPTFILE_GONE,
+        BECOME_UNITS,
+    ),
+    "one of those may be changed with it": (
+        ALL,
+        {**KPTFILE_GONE, **CORE_CHANGED},
+        {**BECOME_UNITS, "net/core": "changed"},
+    ),
+    "or go with it": (
+        ALL,
+        without(KPTFILE_GONE, "net/core/", "net/far/"),
+        {"net": "gone", "net/edge": "same"},
+    ),
+    "a folder that goes takes all in it with it": (
+        {**ALL, "x/Kptfile": b"kind: Kptfile\n"},
+        {"x/Kptfile": b"kind: Kptfile\n"},
+        {"net": "gone"},
+    ),
+    "what is in a package that stays is no unit of its own": (
+        {**ALL, "net/core/in/Kptfile": b"kind: Kptfile\n"},
+        {**without(ALL, "net/core/Kptfile"), "net/core/in/Kptfile": b"kind: Kptfile\n"},
+        {"net": "changed"},
+    ),
+    "a Kptfile in a folder of files makes a new package": (
+        KPTFILE_GONE,
+        ALL,
+        {"net": "new"},
+    ),
+    "the package at the root may end so too": (
+        {"Kptfile": b"kind: Kptfile\n", **ALL},
+        ALL,
+        {"": "gone", "net": "same"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), TOUCHED.values(), ids=TOUCHED)
+def test_which_packages_are_touched(
+    remote: Remote,
+    before: dict[str, bytes | str],
+    after: dict[str, bytes | str],
+    expected: dict[str, str],
+) -> None:
+    """The short-cut takes a folder that is still there for a package that is still there."""
+    base = remote.commit(before)
+    head = remote.commit(after, base)
+    merge = remote.commit(after, base, head)
+
+    with opened(remote) as git:
+        for ground in (
+            Ground(rules=Sha(base), base=Sha(base)),
+            Ground(rules=Sha(base), base=Sha(base), merge=Sha(merge)),
+        ):
+            found = reader(git).read(Sha(head), "main", ground, "topic", 1)
+            assert found is not None
+            assert {t.package: became(t) for t in found.touched} == expected
+            assert found.effect.clean
+            assert not any(t.outdated or t.outside for t in found.touched)
+
+
+def became(touched: Touched) -> str:
+    """What became of a package."""
+    assert touched.tree == touched.head_tree
+    if not touched.tree or not touched.origin:
+        return "new" if touched.tree else "gone"
+    return "same" if touched.tree == touched.origin else "changed"
+
+
+def test_a_package_that_was_a_unit_already_is_not_published_again(remote: Remote) -> None:
+    """The short-cut takes whatever was inside a removed package for new."""
+    base = remote.commit(ALL)
+    head = remote.commit(KPTFILE_GONE, base)
+    remote.git("update-ref", "refs/tags/net/core/v1", base)
+
+    with opened(remote) as git:
+        ground = Ground(rules=Sha(base), base=Sha(base))
+        found = reader(git).read(Sha(head), "main", ground, "topic", 1)
+    assert found is not None
+    assert [t.package for t in found.touched] == ["net", "net/edge", "net/far/off"]
+
+
+def test_the_files_of_a_folder_that_is_no_package_any_more_are_approved(remote: Remote) -> None:
+    """The short-cut binds an approval to the removed package alone: its files could be anything."""
+    base = remote.commit({**NET, "x": b"x"})
+    stay, other = {"net/a.yaml": b"a: 1\n", "x": b"x"}, {"net/a.yaml": b"a: 2\n", "x": b"x"}
+    heads = [remote.commit(files, base) for files in (stay, other, {"x": b"x"})]  # type: ignore[arg-type] # each is bytes
+
+    with opened(remote) as git:
+        ground = Ground(rules=Sha(base), base=Sha(base))
+        found = [reader(git).read(Sha(head), "main", ground, "topic", 1) for head in heads]
+
+    assert [[t.tree for t in each.touched] for each in found if each] == [[""], [""], [""]]
+    assert len({each.beside for each in found if each}) == 3
+    assert [each.beside for each in found if each][2] == "", "a folder that is gone hides nothing"
+    assert all(each.effect.clean for each in found if each)
+
+
+# --- what other branches would ask ---
+
+ROOTS = b"packages:\n- directory: net\n- {directory: x, branch: release}\n"
+WORDS: dict[str, bytes | str] = {".porchbot.yaml": ROOTS, "words.md": b"x"}
+
+ELSEWHERE: dict[str, tuple[dict[str, bytes | str], tuple[str, ...]]] = {
+    "words": ({**WORDS, "words.md": b"y"}, ()),
+    "a package of the default branch": ({**WORDS, **CORE}, ("main",)),
+    "a package of another branch": (
+        {**WORDS, "x/y/Kptfile": b"kind: Kptfile\n"},
+        ("release",),
+    ),
+    "rules": ({"words.md": b"x"}, ("main", "release")),
+    "broken rules": ({**WORDS, ".porchbot.yaml": b"{"}, ("main", "release")),
+}
+
+
+@pytest.mark.parametrize(("files", "expected"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_what_a_head_needs_elsewhere_is_told(
+    remote: Remote, files: dict[str, bytes | str], expected: tuple[str, ...]
+) -> None:
+    """The short-cut asks nothing where nothing is published: the check is the same everywhere."""
+    main = remote.commit(WORDS, ref="refs/heads/main")
+    remote.git("update-ref", "refs/heads/release", main)
+    topic = remote.commit({**WORDS, "topic.md": b"x"}, main, ref="refs/heads/topic")
+    head = remote.commit({**files, "topic.md": b"x"}, topic)
+
+    with opened(remote) as git:
+        found = reader(git).read(
+            Sha(head), "topic", Ground(rules=Sha(topic), base=Sha(topic)), "more", 1
+        )
+    assert found is not None
+    assert not found.touched
+    assert found.elsewhere == expected
+
+
+# --- tags ---
+
+
+def tag(remote: Remote, number: int, target: str, key: bytes = KEY, **about: object) -> str:
+    """Make an annotated tag of net/core with a record, which may be about something else."""
+    with opened(remote) as git:
+        said = {
+            "repository_id": ME,
+            "package": "net/core",
+            "revision": number,
+            "commit": target,
+            "tree": git.tree(target, "net/core"),
+            **about,
+        }
+        text = records.mark_tag("net/core", key, **said)  # type: ignore[arg-type] # one is wrong
+        made = git.write_tag(f"net/core/v{number}", target, WHO, WHEN, text)
+    remote.git("update-ref", f"refs/tags/net/core/v{number}", made)
+    return made
+
+
+def tagging(remote: Remote, merge: str, **used: Revision) -> Tagging:
+    """How net/core stands; `used` are revisions that the index knows, such as `v5`."""
+    known = {int(name[1:]): revision for name, revision in used.items()}
+    with opened(remote) as git:
+        tags = reader(git, {"net/core": known}).tags
+        tags.above |= {f"refs/tags/{f}" for f in ("net", "net/core") if git.ref(f"refs/tags/{f}")}
+        merged = Sha(merge) if merge else None
+        return tags.tagging("net/core", merged, removed=False, listed=())
+
+
+def test_only_a_tag_with_our_record_for_exactly_this_revision_is_ours(remote: Remote) -> None:
+    """The short-cut takes any tag of the right name on the merge result for ours."""
+    merge = remote.commit(CORE)
+    other = remote.commit({"net/core/Kptfile": b"kind: Other\n"})
+    wrong: dict[str, tuple[bytes, dict[str, object]]] = {
+        "another key": (OTHER_KEY, {}),
+        "another repository": (KEY, {"repository_id": 43}),
+        "another package": (KEY, {"package": "net/edge"}),
+        "another revision": (KEY, {"revision": 4}),
+        "another commit": (KEY, {"commit": other}),
+        "another tree": (KEY, {"tree": "1" * 40}),
+    }
+    tagged = {}
+    for name, (key, about) in wrong.items():
+        tag(remote, 5, merge, key, **about)
+        tagged[name] = tagging(remote, merge).revision
+    remote.git("tag", "--force", "net/core/v5", merge)
+    tagged["no annotation"] = tagging(remote, merge).revision
+    assert tagged == dict.fromkeys(tagged, 6)  # every one uses up its number
+
+    tag(remote, 5, merge)
+    found = tagging(remote, merge)
+    assert found.tagged is True
+    assert found.revision == 5
+
+
+def test_a_tag_of_ours_on_another_object_is_not_ours(remote: Remote) -> None:
+    """The short-cut reads the record and not what the ref names: tags can be tagged."""
+    merge = remote.commit(CORE)
+    made = tag(remote, 5, merge)
+    with opened(remote) as git:
+        text = git.tag_message(made, merge) or ""
+        around = git.write_tag("net/core/v5", made, WHO, WHEN, text)
+    remote.git("update-ref", "refs/tags/net/core/v5", around)
+
+    assert tagging(remote, merge).tagged is False
+
+
+def test_what_became_of_a_tag_that_we_made(remote: Remote) -> None:
+    """The short-cut trusts the index: a tag that is gone is then "Published" for ever."""
+    merge = remote.commit(CORE)
+    elsewhere = remote.commit(CORE, merge)
+    made = tag(remote, 5, merge)
+    index = {"v5": Revision(merge, made, 7)}
+    states = {"standing": tagging(remote, merge, **index)}
+    remote.git("tag", "--force", "net/core/v5", elsewhere)
+    states["moved"] = tagging(remote, merge, **index)
+    remote.git("tag", "--force", "net/core/v5", merge)
+    states["lightweight"] = tagging(remote, merge, **index)
+    remote.git("tag", "--delete", "net/core/v5")
+    states["gone"] = tagging(remote, merge, **index)
+
+    assert {name: found.lost for name, found in states.items()} == {
+        "standing": None,
+        "moved": Lost.REPLACED,
+        "lightweight": Lost.REPLACED,
+        "gone": Lost.GONE,
+    }
+    assert {found.revision for found in states.values()} == {5}
+    following = tagging(remote, "", **index)
+    assert following.missing == ("net/core/v5",)
+    assert following.revision == 6
+
+
+def test_a_revision_that_was_withdrawn_misses_no_tag(remote: Remote) -> None:
+    """Fails when a tag that the ledger lets go is reported for ever."""
+    merge = remote.commit(CORE)
+    with opened(remote) as git:
+        tags = reader(git, {"net/core": {5: Revision(merge, "t", 7)}}).tags
+        found = tags.tagging("net/core", Sha(merge), removed=False, listed=[5])
+        following = tags.tagging("net/core", None, removed=False, listed=[5])
+
+    assert (found.tagged, found.withdrawn, found.lost) == (True, True, None)
+    assert following.missing == ()
+
+
+def test_the_newest_tag_is_told_when_it_is_not_ours(remote: Remote) -> None:
+    merge = remote.commit(CORE)
+    for number in (2, 3):
+        remote.git("tag", f"net/core/v{number}", merge)
+    before = tagging(remote, "")
+    remote.git("tag", "net/core/v9", merge)
+    foreign = tagging(remote, "")
+    tag(remote, 10, merge)
+    ours = tagging(remote, "")
+
+    assert [found.foreign for found in (before, foreign, ours)] == [
+        (Foreign("net/core/v3", before=True),),
+        (Foreign("net/core/v9", before=False),),
+        (),
+    ]
+
+
+@pytest.mark.parametrize("blocking", ["net", "net/core", "net/core/v1/rc1"])
+def test_a_tag_that_git_cannot_hold_is_told(remote: Remote, blocking: str) -> None:
+    """The short-cut pushes and sees: git refuses again and again, and nobody is told why."""
+    merge = remote.commit(CORE)
+    remote.git("tag", blocking, merge)
+
+    assert tagging(remote, merge).clash == f"refs/tags/{blocking}"
+    remote.git("tag", "--delete", blocking)
+    assert tagging(remote, merge).clash == ""

@@ -1,0 +1,96 @@
+"""Required checks of others: which they are, how each stands, and what counts as news."""
+
+import pytest
+
+from bot.forges.port import RequiredCheck
+from bot.look import required
+from lifecycle.facts import CheckRun, Required
+
+US, CI = 1, 2
+
+
+def run(name: str, conclusion: str = "", *, app: int = CI, number: int = 1) -> CheckRun:
+    return CheckRun(
+        id=number,
+        name=name,
+        status="completed" if conclusion else "in_progress",
+        conclusion=conclusion,
+        ours=app == US,
+        app_id=app,
+    )
+
+
+STANDS: dict[str, tuple[int | None, list[CheckRun], dict[str, str], str]] = {
+    "nobody reported": (None, [], {}, "missing"),
+    "a run of anybody's": (None, [run("scan", "success")], {}, "success"),
+    "a skipped run passes, as on the forge": (None, [run("scan", "skipped")], {}, "success"),
+    "a run that is not done": (None, [run("scan")], {}, "pending"),
+    "a status of anybody's": (None, [], {"scan": "success"}, "success"),
+    "another App's run than the pinned": (
+        CI,
+        [run("scan", "success", app=3)],
+        {},
+        "missing",
+    ),
+    "a status where an App is pinned": (CI, [], {"scan": "success"}, "missing"),
+    "the pinned App's run": (CI, [run("scan", "success")], {}, "success"),
+    "the worst of several Apps": (
+        None,
+        [run("scan", "success"), run("scan", "timed_out", app=3)],
+        {},
+        "failure",
+    ),
+    "a status beside a run": (None, [run("scan", "success")], {"scan": "pending"}, "pending"),
+}
+
+
+@pytest.mark.parametrize(("app", "runs", "statuses", "state"), STANDS.values(), ids=STANDS)
+def test_how_a_required_check_stands(
+    app: int | None, runs: list[CheckRun], statuses: dict[str, str], state: str
+) -> None:
+    """Fails when names alone are matched: anybody could then report another App's check."""
+    assert required.stand([RequiredCheck("scan", app)], runs, statuses) == (
+        Required("scan", state),
+    )
+
+
+def test_one_of_our_names_that_another_app_must_report_is_not_ours() -> None:
+    """Fails when our names are left out whoever must report them: it is waited for, in words."""
+    checks = [
+        RequiredCheck("porchbot/publish", None),
+        RequiredCheck("porchbot/publish", US),
+        RequiredCheck("porchbot/publish", CI),
+        RequiredCheck("scan", None),
+    ]
+
+    assert required.of_others(checks, US) == (checks[2], checks[3])
+
+
+def test_merges_are_bound_only_where_our_own_verdict_is_required() -> None:
+    """Fails when names alone are matched: another App's green check would then do."""
+    name = "porchbot/publish"
+
+    assert required.enforces([RequiredCheck(name, US)], US)
+    assert required.enforces([RequiredCheck("scan", None), RequiredCheck(name, None)], US)
+    assert not required.enforces([RequiredCheck(name, CI)], US)
+    assert not required.enforces([RequiredCheck("porchbot/validate", US)], US)
+
+
+def test_statuses_are_asked_for_only_where_they_could_answer() -> None:
+    pinned, anybody = RequiredCheck("scan", CI), RequiredCheck("lint", None)
+
+    assert not required.needs_statuses([pinned, anybody], [run("lint", "success")])
+    assert required.needs_statuses([pinned, anybody], [run("scan", "success")])
+
+
+def test_only_what_ended_is_news() -> None:
+    """Fails when everything shown is: a bot that reports progress would bring a merge each time."""
+    before = required.ended([run("scan")], {"lint": "pending"})
+
+    assert before == required.ended([], {})
+    assert before == required.ended([run("porchbot/publish", "success", app=US)], {})
+    assert before != required.ended([run("scan", "failure")], {})
+    assert before != required.ended([], {"lint": "failure"})
+    assert required.ended([run("scan", "failure")], {}) != required.ended(
+        [run("scan", "failure", number=2)], {}
+    )

@@ -1,0 +1,82 @@
+"""Which rules judge a change, where several branches are published from."""
+
+import pytest
+
+from bot.config import CONFIG
+from bot.look import rules
+from lifecycle.access import Role, RoleSource, Source, UserSource
+from lifecycle.policy import BrokenPolicy, Policy
+
+ABOVE = """\
+packages: [{directory: net, branch: main}, {directory: net, branch: release}]
+guardrails:
+  mutators: [{image: "set-labels:v0.2", configMap: {owner: network}}]
+  validators: [{image: "kubeconform:v0.1"}]
+access: {approve: {require: 1, from: ["role:maintain", "user:Ann"]}}
+"""
+
+LOOSE = 'access: {approve: {require: 0, self: true}, configure: {from: ["role:write"]}}'
+STRICT = """\
+guardrails:
+  validators: [{image: "kubeconform:v0.1"}, {image: "gatekeeper:v0.2"}]
+access: {approve: {require: 2, from: ["user:ann", "user:bob"]}, configure: {from: ["role:admin"]}}
+"""
+
+
+def of_release(own: str | None, above: str = ABOVE) -> rules.Rules:
+    """The rules of `release`, whose file says `own`, where the default branch's says `above`."""
+    files = {("main", CONFIG): above, ("release", CONFIG): own}
+
+    def blob(at: str, path: str) -> bytes | None:
+        text = files.get((at, path))
+        return None if text is None else text.encode()
+
+    return rules.of_base(blob, "release", "release", "main")
+
+
+ANN, MAINTAINER = UserSource("Ann"), RoleSource(Role.MAINTAIN)
+APPROVALS: dict[str, tuple[str | None, int, set[Source]]] = {
+    "no file": (None, 1, {MAINTAINER, UserSource("Ann", Role.WRITE)}),
+    "a looser one": (LOOSE, 1, {MAINTAINER, UserSource("Ann", Role.WRITE)}),
+    "the same": (ABOVE, 1, {MAINTAINER, ANN}),
+    "a stricter one": (STRICT, 2, {UserSource("bob", Role.MAINTAIN), ANN}),
+    "others": ('access: {approve: {from: ["user:x"]}}', 1, {UserSource("x", Role.MAINTAIN)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("own", "require", "sources"), APPROVALS.values(), ids=APPROVALS)
+def test_another_branch_adds_to_the_rules_of_the_default_one_and_takes_nothing_away(
+    own: str | None, require: int, sources: set[Source]
+) -> None:
+    """The short-cut reads the branch's own file: whoever makes the branch asks for nothing."""
+    policy = of_release(own).policy
+
+    assert isinstance(policy, Policy)
+    assert policy.approve.require == require
+    assert {source.spelling for source in policy.approve.sources} == {
+        source.spelling for source in sources
+    }
+    assert not policy.approve.self_allowed
+    assert [f.image for f in policy.mutators] == ["set-labels:v0.2"]
+    assert [f.image for f in policy.validators][:1] == ["kubeconform:v0.1"]
+    assert [root.directory for root in policy.roots] == ["net", "net"]
+
+
+def test_guardrails_and_approvers_of_the_rules_are_those_of_both() -> None:
+    """The short-cut takes the one file or the other: what only one of them asks for is lost."""
+    strict, loose = of_release(STRICT).policy, of_release(LOOSE).policy
+    assert isinstance(strict, Policy)
+    assert isinstance(loose, Policy)
+
+    assert [f.image for f in strict.validators] == ["kubeconform:v0.1", "gatekeeper:v0.2"]
+    assert strict.configure is not None
+    assert strict.configure.sources == (RoleSource(Role.ADMIN),)
+    assert loose.configure is not None
+    assert loose.configure.sources == loose.approve.sources
+    assert of_release(None).policy.configure is None  # type: ignore[union-attr] # it is read
+
+
+def test_a_broken_file_on_either_branch_is_broken() -> None:
+    """The short-cut unites what can be read with nothing."""
+    assert isinstance(of_release("{").policy, BrokenPolicy)
+    assert isinstance(of_release(None, above="{").policy, BrokenPolicy)

@@ -1,0 +1,212 @@
+"""One installation, repository or item that fails keeps no other from being found or served."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from bot.forges.github.forge import GitHubApp
+from bot.forges.port import ForgeMissingError, ForgeRefusedError, Installation, Repository
+from bot.git.mirror import Mirrors
+from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
+from bot.loop.controller import GONE_TRIES, Controller
+from bot.loop.work import Failed, Settled, Work
+from bot.render import Judge
+from bot.store.postgres import PostgresStore
+from bot.store.values import Delivered
+
+SINCE = datetime(2026, 11, 1, tzinfo=UTC)
+ALLOW_LIST = "403: the IP allow list of acme does not permit this"
+
+
+class _App:
+    """A forge with installations, each with repositories; some of them fail."""
+
+    def __init__(self, has: dict[int, Sequence[int]]) -> None:
+        self.has = has
+        self.suspended: set[int] = set()
+        self.refuses: set[int] = set()
+        self.asked: list[int] = []
+        self.unlisted: set[int] = set()
+
+    async def installations(self) -> Sequence[Installation]:
+        listed = [number for number in self.has if number not in self.unlisted]
+        return [Installation(number, number in self.suspended) for number in listed]
+
+    async def installation(self, number: int) -> Installation | None:
+        return Installation(number, number in self.suspended) if number in self.has else None
+
+    async def repositories_of(self, installation: int) -> Sequence[Repository]:
+        self._check(installation)
+        listed = [each for each in self.has[installation] if each not in self.unlisted]
+        return [_repository(each, installation) for each in listed]
+
+    async def is_installed(self, repository_id: int) -> bool:
+        return any(repository_id in each for each in self.has.values())
+
+    async def repository_by_id(self, repository_id: int, installation: int) -> Repository:
+        self.asked.append(repository_id)
+        self._check(installation)
+        if repository_id not in self.has[installation]:
+            raise ForgeMissingError("read it", "404")
+        return _repository(repository_id, installation)
+
+    def _check(self, installation: int) -> None:
+        if installation in self.refuses or installation in self.suspended:
+            raise ForgeRefusedError("list repositories", ALLOW_LIST)
+        if installation not in self.has:
+            raise ForgeMissingError("read the installation", "404")
+
+
+def _repository(number: int, installation: int) -> Repository:
+    return Repository(
+        id=number,
+        full_name=f"owner-{installation}/repo-{number}",
+        default_branch="main",
+        clone_url="http://127.0.0.1:9/none.git",
+        installation=installation,
+        installed_at=SINCE,
+    )
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(database_url) as opened:
+        yield opened
+
+
+def _controller(app: _App, store: PostgresStore, folder: Path) -> Controller:
+    # Discovery fetches nothing and judges nothing.
+    return Controller(
+        cast(GitHubApp, app), Mirrors(folder), cast(Judge, None), store, [b"key"], "porchbot"
+    )
+
+
+async def _serve(store: PostgresStore, *served: tuple[int, int]) -> None:
+    for number, installation in served:
+        await store.repositories.adopt(_repository(number, installation), SINCE, {})
+
+
+async def _round(controller: Controller, store: PostgresStore) -> dict[str, Any]:
+    """Work off all that is due about installations; what is left waits with its hint."""
+    left: dict[str, Any] = {}
+    await store.queue.wake(InstallationsKey())
+    while (taken := await store.queue.take(f"test/{len(left)}")) is not None:
+        if ":app:" not in taken.key:
+            left[taken.key] = taken.hint
+            continue
+        key: Key = (
+            InstallationsKey()
+            if taken.key.endswith("installations")
+            else InstallationKey(int(taken.key.rpartition(":")[2]))
+        )
+        result = await controller.work(Work(key, taken.hint, taken.tries))
+        if isinstance(result, Failed):
+            await store.queue.failed(taken, result.reason, 60)
+        else:
+            await store.queue.done(taken)
+    return left
+
+
+async def test_an_installation_that_refuses_keeps_no_other_from_being_found(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    """Short-cut refused: one loop over all; the first 403 ends it, and all after it is lost."""
+    app = _App({1: [10], 2: [20, 21], 3: [30]})
+    app.refuses = {1}
+    await _serve(store, (10, 1))
+
+    found = await _round(_controller(app, store, tmp_path), store)
+
+    assert found == {str(RepositoryKey(n)): {"installation": [n // 10]} for n in (20, 21, 30)}
+    (failing,) = await store.queue.failing()
+    assert failing.key == str(InstallationKey(1))
+    assert ALLOW_LIST in failing.error
+    adoption = await store.repositories.adoption(10)
+    assert adoption is not None
+    assert adoption.gone is None  # it was not said to be gone
+
+
+async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    """Short-cut refused: asking for ever for what is gone, or never again for what comes back."""
+    app = _App({1: [10, 11], 2: [20]})
+    controller = _controller(app, store, tmp_path)
+    await _serve(store, (10, 1), (11, 1), (20, 2), (99, 9))
+    app.suspended = {2}
+    app.has[1] = [10]
+
+    found = await _round(controller, store)
+
+    assert set(found) == {str(RepositoryKey(10))}
+    gone = {n: (await store.repositories.adoption(n)) for n in (10, 11, 20, 99)}
+    assert {n for n, a in gone.items() if a is not None and a.gone is not None} == {11, 20, 99}
+    pushed = Delivered(guid="1", event="push", action="", headers={}, body=b"", repository=20)
+    await store.deliveries.add(pushed, {RepositoryKey(20): {}})
+    assert await store.queue.take("nobody") is None
+    settled = await controller.work(Work(ProposalKey(20, 20, "drafts/a/w"), {}, 0))
+    assert settled == Settled()
+    assert app.asked == []
+
+    app.suspended = set()
+    app.has = {1: [10], 2: [20], 5: [99]}  # 99 was installed again
+    found = await _round(controller, store)
+
+    assert {str(RepositoryKey(n)) for n in (20, 99)} <= set(found)
+    again = await store.repositories.adoption(99)
+    assert again is not None
+    assert (again.gone, again.installation) == (None, 5)
+
+
+async def test_a_list_that_lacks_some_for_once_stops_no_service(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    """Short-cuts refused: believing an empty list, or asking again only where all are missing."""
+    app = _App({1: [10], 2: [20, 21, 22], 3: [30]})
+    controller = _controller(app, store, tmp_path)
+    served = ((10, 1), (20, 2), (21, 2), (22, 2), (30, 3))
+    await _serve(store, *served)
+    for unlisted in ({1, 2, 3}, {3}, {20, 21, 22}, {20}):
+        app.unlisted = unlisted
+        await _round(controller, store)
+
+        adoptions = {n: await store.repositories.adoption(n) for n, _ in served}
+        assert [n for n, a in adoptions.items() if a is None or a.gone is not None] == [], unlisted
+
+    app.has = {2: [20, 21], 3: [30]}
+    app.unlisted = {20, 3}  # and still what is gone is found to be gone
+    await _round(controller, store)
+
+    adoptions = {n: await store.repositories.adoption(n) for n, _ in served}
+    assert [n for n, a in adoptions.items() if a is None or a.gone is not None] == [10, 22]
+
+
+async def test_a_repository_that_is_missing_ends_after_some_tries(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    """Short-cuts refused: giving up at the first 404, which fresh tokens get; and never."""
+    app = _App({1: []})
+    controller = _controller(app, store, tmp_path)
+    await _serve(store, (10, 1))
+    key = ProposalKey(10, 10, "drafts/a/w")
+
+    results = [await controller.work(Work(key, {}, tries)) for tries in range(GONE_TRIES + 2)]
+
+    assert [type(r) for r in results] == [Failed] * GONE_TRIES + [Settled] * 2
+    taken = await store.queue.take("test")
+    assert taken is not None
+    assert taken.key == str(InstallationsKey())  # it may be elsewhere by now
+
+
+async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Path) -> None:
+    """Short-cut refused: a traceback and "look broke" for each look that goes on meanwhile."""
+    async with PostgresStore(database_url) as store:
+        controller = _controller(_App({1: [10]}), store, tmp_path)
+
+    result = await controller.work(Work(InstallationsKey(), {}, 5))
+
+    assert isinstance(result, Failed)
+    assert result.reason.startswith("The database cannot be reached: ")

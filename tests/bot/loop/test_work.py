@@ -1,0 +1,418 @@
+"""The loop: who is woken is looked at, whatever happens meanwhile, and never by two at once."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from bot.keys import Key, PullKey
+from bot.loop.work import Failed, Handler, LookAgain, Result, Settled, Work, Worker, backoff
+from bot.store.postgres import PostgresStore
+from bot.store.values import Delivered
+from bot.tasks import end
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+KEY = PullKey(1, 7)
+
+WORKER = """
+import asyncio, sys
+from bot.store.postgres import PostgresStore
+from bot.loop.work import Settled, Worker
+
+async def main(url, name, seconds):
+    async def look(work):
+        print(name, "begins", work.key, flush=True)
+        await asyncio.sleep(float(seconds))
+        print(name, "ends", work.key, flush=True)
+        return Settled()
+    async with PostgresStore(url) as store:
+        await Worker(store, look, name, lease=1.0).run(4)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+async def store(database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def process(database_url: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a worker in a process of its own."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(name: str, seconds: float) -> subprocess.Popen[str]:
+        worker = subprocess.Popen(
+            [sys.executable, "-c", WORKER, database_url, name, str(seconds)],
+            cwd=CHECKOUT,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        )
+        started.append(worker)
+        return worker
+
+    yield start
+    for worker in started:
+        worker.kill()
+        worker.wait()
+        if worker.stdout:
+            worker.stdout.close()
+
+
+@asynccontextmanager
+async def working(
+    store: PostgresStore,
+    handler: Handler,
+    *,
+    name: str = "one",
+    lease: float = 10,
+    grace: float = 1,
+) -> AsyncIterator[Worker]:
+    """A worker that runs meanwhile."""
+    worker = Worker(store, handler, name, lease=lease, grace=grace)
+    running = asyncio.create_task(worker.run(4))
+    try:
+        yield worker
+    finally:
+        await end([running])
+
+
+async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something is so; fail when it does not come."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+class Looks:
+    """A handler that notes its looks and answers from a list; the last answer stays.
+
+    Args:
+        answers: What each look says; an exception is raised.
+        wait: Seconds each look takes.
+        held: They take until `let_go` is set, too.
+    """
+
+    def __init__(self, *answers: Result | Exception, wait: float = 0, held: bool = False) -> None:
+        self._answers = list(answers) or [Settled()]
+        self._wait = wait
+        self.let_go = asyncio.Event()
+        if not held:
+            self.let_go.set()
+        self.seen: list[Work] = []
+        self.times: list[tuple[float, float]] = []
+        self.ended = 0
+        self.most = Counter[Key]()
+        self._now = Counter[Key]()
+
+    async def __call__(self, work: Work) -> Result:
+        began = time.monotonic()
+        self.seen.append(work)
+        self._now[work.key] += 1
+        self.most[work.key] = max(self.most[work.key], self._now[work.key])
+        try:
+            await asyncio.sleep(self._wait)
+            await self.let_go.wait()
+        finally:
+            self._now[work.key] -= 1
+            self.times.append((began, time.monotonic()))
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        self.ended += 1
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def _at_rest(store: PostgresStore) -> bool:
+    return (await store.queue.backlog()).waiting == 0
+
+
+async def _rest(store: PostgresStore, seconds: float = 60) -> None:
+    async with asyncio.timeout(seconds):
+        while not await _at_rest(store):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_wake_while_a_look_runs_causes_another_after_it(store: PostgresStore) -> None:
+    """The short-cut drops a wake for a key that is being looked at."""
+    looks = Looks(held=True)
+    async with working(store, looks):
+        await store.queue.wake(KEY, {"comment": [1]})
+        await until(lambda: len(looks.seen) == 1)
+        await store.queue.wake(KEY, {"comment": [2]})
+        looks.let_go.set()
+        await _rest(store)
+
+    assert [work.hint for work in looks.seen] == [{"comment": [1]}, {"comment": [2]}]
+    assert looks.most[KEY] == 1
+
+
+async def test_many_wakes_while_a_look_runs_cause_one_more(store: PostgresStore) -> None:
+    looks = Looks(held=True)
+    async with working(store, looks):
+        await store.queue.wake(KEY)
+        await until(lambda: len(looks.seen) == 1)
+        await asyncio.gather(*(store.queue.wake(KEY) for _ in range(50)))
+        looks.let_go.set()
+        await _rest(store)
+
+    assert len(looks.seen) == 2
+
+
+async def _failed_often(database_url: str) -> None:
+    """The next failure backs off for a quarter of an hour: what is at rest soon waited for none."""
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        await connection.execute("UPDATE work SET tries = 20")
+
+
+async def test_a_wake_while_a_look_fails_is_answered_at_once(
+    store: PostgresStore, database_url: str
+) -> None:
+    looks = Looks(RuntimeError("broke"), Settled(), held=True)
+    await store.queue.wake(KEY, {"comment": [1]})
+    await _failed_often(database_url)
+    async with working(store, looks):
+        await until(lambda: len(looks.seen) == 1)
+        await store.queue.wake(KEY, {"comment": [2]})
+        looks.let_go.set()
+        await _rest(store)
+
+    # What the failed look was told is told again.
+    assert [(sorted(w.hint["comment"]), w.tries) for w in looks.seen] == [([1], 20), ([1, 2], 21)]
+
+
+async def test_a_wake_while_a_key_backs_off_is_answered_at_once(
+    store: PostgresStore, database_url: str
+) -> None:
+    """The short-cut schedules a retry as a job of its own: newer wakes queue behind it."""
+    looks = Looks(Failed("busy"), Settled())
+    await store.queue.wake(KEY)
+    await _failed_often(database_url)
+    async with working(store, looks) as worker:
+        await until(lambda: looks.ended == 1 and worker.busy == 0)
+        await store.queue.wake(KEY)
+        await _rest(store)
+
+    assert len(looks.seen) == 2
+
+
+async def test_a_wait_that_the_forge_asked_for_is_kept_whatever_wakes(store: PostgresStore) -> None:
+    looks = Looks(Failed("rate limit", after=0.5), Settled())
+    async with working(store, looks):
+        await store.queue.wake(KEY)
+        await until(lambda: looks.ended == 1)
+        await asyncio.sleep(0.05)
+        await store.queue.wake(KEY)
+        await _rest(store)
+
+    (_, refused), (again, _) = looks.times
+    assert again - refused >= 0.45
+
+
+async def test_a_failure_is_tried_again_by_itself(store: PostgresStore) -> None:
+    looks = Looks(ValueError("broke"), Settled())
+    async with working(store, looks):
+        await store.queue.wake(KEY)
+        await _rest(store)
+
+    assert [work.tries for work in looks.seen] == [0, 1]
+
+
+async def test_looking_again_has_the_same_hint_and_counts_as_no_failure(
+    store: PostgresStore,
+) -> None:
+    looks = Looks(LookAgain(0.02), LookAgain(0.02), Settled())
+    async with working(store, looks):
+        await store.queue.wake(KEY, {"head": ["aaa"]})
+        await _rest(store)
+
+    assert [(work.hint, work.tries) for work in looks.seen] == [({"head": ["aaa"]}, 0)] * 3
+
+
+async def test_what_opens_by_time_alone_is_looked_at_then(store: PostgresStore) -> None:
+    """The short-cut waits for the next event, which never comes."""
+    looks = Looks(Settled(after=0.2), Settled())
+    async with working(store, looks):
+        await store.queue.wake(KEY)
+        await _rest(store)
+
+    (_, ended), (again, _) = looks.times
+    assert again - ended >= 0.15
+
+
+async def test_two_workers_never_share_a_key(database_url: str) -> None:
+    looks = Looks(wait=0.005)
+    async with (
+        PostgresStore(database_url) as one,
+        PostgresStore(database_url) as two,
+        working(one, looks, name="one"),
+        working(two, looks, name="two"),
+    ):
+        for _ in range(30):
+            await one.queue.wake_all({PullKey(1, number): {} for number in range(6)})
+            await asyncio.sleep(0.004)
+        await _rest(one)
+
+    assert set(looks.most.values()) == {1}
+    assert len(looks.most) == 6
+
+
+async def test_a_lost_lease_ends_the_look_and_another_takes_over(
+    store: PostgresStore, database_url: str
+) -> None:
+    """The short-cut never looks at its lease again: both finish, and the slow one wins."""
+    slow, quick = Looks(wait=60), Looks()
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as sql:
+        async with working(store, slow, name="slow", lease=0.5, grace=0) as worker:
+            await store.queue.wake(KEY)
+            await until(lambda: len(slow.seen) == 1)
+            # As if the machine had slept through its lease and another had taken the key.
+            await sql.execute("UPDATE work SET owner = 'another', lease = now() + interval '1 h'")
+            await until(lambda: worker.busy == 0)
+
+        await sql.execute("UPDATE work SET lease = now()")
+        async with working(store, quick, name="quick"):
+            await _rest(store)
+
+    assert (len(slow.seen), slow.ended, quick.ended) == (1, 0, 1)
+
+
+async def test_a_lease_is_renewed_while_a_look_takes_long(store: PostgresStore) -> None:
+    long, other = Looks(wait=4), Looks()
+    async with working(store, long, lease=3), working(store, other, name="other"):
+        # Woken for one key, whoever gets it keeps it.
+        await store.queue.wake(KEY)
+        await asyncio.sleep(0.2)
+        await _rest(store)
+
+    assert long.ended + other.ended == 1
+
+
+async def test_a_killed_worker_is_taken_over_after_its_lease(
+    store: PostgresStore, process: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """The short-cut marks a key as running until its worker says otherwise: for ever."""
+    await store.queue.wake(KEY)
+    killed = process("killed", 60)
+    assert killed.stdout is not None
+    assert await asyncio.to_thread(killed.stdout.readline) == f"killed begins {KEY}\n"
+    killed.send_signal(signal.SIGKILL)
+
+    looks = Looks()
+    begun = time.monotonic()
+    async with working(store, looks):
+        await _rest(store)
+
+    print(f"taken over {time.monotonic() - begun:.2f} s after kill -9, with a lease of 1 s")
+    assert [work.key for work in looks.seen] == [KEY]
+
+
+async def test_five_hundred_deliveries_then_a_kill_and_all_are_done(
+    store: PostgresStore, process: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """The short-cut keeps the queue in memory: a restart asks people to comment again."""
+    keys = [PullKey(1, number) for number in range(500)]
+    for number, key in enumerate(keys):
+        delivery = Delivered(guid=str(number), event="e", action="", headers={}, body=b"{}")
+        await store.deliveries.add(delivery, {key: {"comment": [number]}})
+    killed = process("killed", 0.05)  # it has work for six seconds, and is killed in its first
+    assert killed.stdout is not None
+    for _ in range(100):
+        await asyncio.to_thread(killed.stdout.readline)
+    killed.send_signal(signal.SIGKILL)
+    said, _ = await asyncio.to_thread(killed.communicate)
+    assert said.count("ends") < 450
+
+    looks = Looks()
+    async with working(store, looks):
+        await _rest(store, 120)
+
+    done_before = 500 - len(looks.seen)
+    assert 0 < done_before < 500
+    assert all(work.hint == {"comment": [work.key.number]} for work in looks.seen)  # type: ignore[union-attr] # all are PullKey
+
+
+async def test_stopping_lets_looks_end_and_takes_no_more(store: PostgresStore) -> None:
+    looks = Looks(held=True)
+    async with working(store, looks, grace=60):
+        await store.queue.wake_all({PullKey(1, number): {} for number in range(10)})
+        await until(lambda: len(looks.seen) == 4)
+        asyncio.get_running_loop().call_later(0.3, looks.let_go.set)
+
+    assert (looks.ended, len(looks.seen)) == (4, 4)
+    assert (await store.queue.backlog()).due == 6
+
+
+async def test_stopping_gives_back_what_does_not_end(store: PostgresStore) -> None:
+    looks = Looks(wait=60)
+    async with working(store, looks, grace=0.1):
+        await store.queue.wake(KEY, {"comment": [1]})
+        await until(lambda: len(looks.seen) == 1)
+
+    taken = await store.queue.take("next")
+    assert taken is not None
+    assert (looks.ended, taken.key, taken.hint) == (0, str(KEY), {"comment": [1]})
+
+
+async def test_a_busy_key_does_not_starve_the_others(store: PostgresStore) -> None:
+    order: list[int] = []
+
+    async def handler(work: Work) -> Result:
+        assert isinstance(work.key, PullKey)
+        order.append(work.key.number)
+        if work.key.number == 0 and len(order) < 50:
+            await store.queue.wake(work.key)
+        return Settled()
+
+    await store.queue.wake(PullKey(1, 0))
+    for number in range(1, 9):
+        await store.queue.wake(PullKey(1, number))
+    async with working(store, handler):
+        await _rest(store)
+
+    assert set(order[:20]) == set(range(9))
+
+
+@pytest.mark.parametrize(("tries", "least"), [(0, 1), (1, 2), (5, 32), (10, 900), (1000, 900)])
+def test_backoff_doubles_up_to_fifteen_minutes(tries: int, least: float) -> None:
+    assert least <= backoff(tries) <= least * 1.1
+
+
+async def test_looks_a_second_and_the_time_from_wake_to_look(store: PostgresStore) -> None:
+    waits: list[float] = []
+    began: dict[Key, float] = {}
+
+    async def handler(work: Work) -> Result:
+        waits.append(time.monotonic() - began[work.key])
+        return Settled()
+
+    async with working(store, handler):
+        await asyncio.sleep(0.1)
+        for number in range(50):
+            key = PullKey(1, number)
+            began[key] = time.monotonic()
+            await store.queue.wake(key)
+            await asyncio.sleep(0.005)
+        await _rest(store)
+        idle = sorted(waits)
+        keys: Sequence[Key] = [PullKey(2, number) for number in range(1000)]
+        began |= dict.fromkeys(keys, time.monotonic())
+        await store.queue.wake_all({key: {} for key in keys})
+        begun = time.monotonic()
+        await until(lambda: len(waits) == 1050, 120)
+        seconds = time.monotonic() - begun
+
+    print(f"wake to look: p50 {idle[25] * 1000:.1f} ms, p98 {idle[48] * 1000:.1f} ms")
+    print(f"taken, looked at and done: {1000 / seconds:,.0f} a second with 4 workers")
