@@ -7,13 +7,12 @@ import asyncio
 import math
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from bot.cli.dropin import Failure
+from bot.cli.fn.configured import configured
 from bot.cli.fn.options import Wanted
 from cadlib.errors import PackageError, Place
-from cadlib.forms import FormError
 from cadlib.render.calls import Call, CallOutcome
 from fnrunner import choose, settings
 from fnrunner.contract.errors import CertificateError, FunctionError
@@ -94,16 +93,6 @@ class Elsewhere:
             raise PackageError(Place(), str(error).rstrip("."), "Write one tag") from error
         finally:
             found.close()
-
-
-def configured(file: str) -> RunnerSettings:
-    """Read a configuration file of the runner; fail where it cannot be used."""
-    try:
-        return settings.read(Path(file).read_bytes(), file)
-    except OSError as error:
-        raise Failure(f"--runner-config {file}: {error.strerror}") from error
-    except FormError as error:
-        raise Failure(str(error)) from error
 
 
 def _settings(wanted: Wanted) -> RunnerSettings:

@@ -46,7 +46,7 @@ class Wanted:
         """Registries and folders whose functions the builtin ones stand for; None for none."""
         if not self.config:
             return PREFIXES
-        from bot.cli.fn.elsewhere import configured  # few have a file, which takes long to read
+        from bot.cli.fn.configured import configured  # few have a file, which takes long to read
 
         form = configured(self.config).form
         return tuple(form.prefixes) if "builtin" in form.runtimes else None
