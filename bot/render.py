@@ -19,6 +19,7 @@ from bot import metrics, verdicts
 from bot.git.objects import Snapshot
 from bot.kept import Kept
 from cadlib.diff import secrets
+from cadlib.diff.changes import Change, changes
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, STREAM, Limits
 from cadlib.package.files import Files
@@ -76,6 +77,7 @@ class Judge:
         self._limits = limits
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._bulk = bulk or Kept()
+        self._changes: dict[tuple[str, str], tuple[Change, ...]] = {}
         self._busy: dict[str, asyncio.Task[Verdict]] = {}
 
     async def verdict(
@@ -107,6 +109,30 @@ class Judge:
             if len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
         return verdict
+
+    async def changes(self, git: Snapshot, before: str, after: str) -> tuple[Change, ...]:
+        """What changed between two trees of a package, by resource and field.
+
+        Nothing where one of them cannot be read: the verdict on the package says that.
+
+        Args:
+            git: Where the trees are.
+            before: The tree id; "" for nothing at all.
+            after: The tree id.
+        """
+        if (before, after) not in self._changes:
+            try:
+                found = await asyncio.to_thread(self._compare, git, before, after)
+            except PackageError:
+                found = ()
+            if len(self._changes) >= MOST_KEPT:
+                self._changes.clear()
+            self._changes[before, after] = found
+        return self._changes[before, after]
+
+    def _compare(self, git: Snapshot, before: str, after: str) -> tuple[Change, ...]:
+        files, old = self._read(git, after, before)
+        return tuple(changes(old, files))
 
     def forget(self, trees: Iterable[str]) -> None:
         """Drop the verdicts of these trees."""

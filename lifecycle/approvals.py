@@ -35,9 +35,13 @@ class Fallen(StrEnum):
     ADOPTION = "it was given before the bot kept a record of this proposal"
     UNSEEN = "it was given at the moment of a push, or before the forge told of one"
     EDITED = "the comment that gave it was edited since"
+    UNPUBLISHED = "what stands in the base branch and was never published was not shown then"
     ACCESS = "this person may not approve here"
     MERGE = "it was given before the merge, which did more than was shown"
 
+
+UNPUBLISHED = "unpublished"
+"""Begins the occasion of the comment that tells of it."""
 
 _FOR_GOOD: Mapping[Fall, Fallen] = {
     Fall.EDITED: Fallen.EDITED,
@@ -95,6 +99,8 @@ def standing(proposal: Proposal, policy: Policy, remembered: Memory) -> Standing
             why = too_early(proposal, remembered, at=review.at, review=review.id)
             if why is None and rules_moved(proposal, at=review.at):
                 why = Fallen.CONFIGURATION
+            if why is None and not shown_unpublished(proposal, remembered, at=review.at):
+                why = Fallen.UNPUBLISHED
             fallen[review.author.login] = why or Fallen.UNSEEN
     uncertain = not proposal.authors_known and not policy.approve.self_allowed
     least = max(policy.approve.require, int(proposal.surprising))
@@ -120,12 +126,14 @@ def bind(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
             digest=proposal.digest,
             beside=review.beside,
             base_ref=proposal.base_ref,
+            unpublished=proposal.unpublished,
         )
         for review in unbound(proposal, remembered)
         if review.trees is not None
         and not proposal.unjudged
         and too_early(proposal, remembered, at=review.at, review=review.id) is None
         and not rules_moved(proposal, at=review.at)
+        and shown_unpublished(proposal, remembered, at=review.at)
         and _reviewer_saw(facts, proposal, review)
     ]
 
@@ -221,6 +229,23 @@ def rules_moved(proposal: Proposal, *, at: datetime, shown: bool = False) -> boo
     return changed or not (proposal.rules_told or shown)
 
 
+def shown_unpublished(
+    proposal: Proposal, remembered: Memory, *, at: datetime, comment: int = 0
+) -> bool:
+    """We had told what stands in the base unpublished: whoever approves publishes that as well.
+
+    Args:
+        proposal: The facts.
+        remembered: What our comments and the database remember.
+        at: When the approval was given.
+        comment: Number of the comment that gives it; 0 for a native review.
+    """
+    if not proposal.unpublished:
+        return True
+    told = remembered.notices.get(f"{UNPUBLISHED} {proposal.unpublished}")
+    return told is not None and (told[0] < comment if comment else told[1] < at)
+
+
 def judged_before(facts: Facts, proposal: Proposal, at: datetime) -> bool:
     """Our check proves the head to have stood in an earlier second, and ever since.
 
@@ -273,6 +298,8 @@ def _why_not(
     replaced = _replaced(approval, proposal)
     if replaced is not None:
         return _FOR_GOOD[replaced]
+    if approval.unpublished != proposal.unpublished:
+        return Fallen.UNPUBLISHED
     if approval.digest != proposal.digest and not proposal.unjudged:
         return Fallen.CONFIGURATION
     allowed = authorise(

@@ -271,7 +271,7 @@ def _publish(proposal: Proposal, judgement: Judgement) -> Shown:
         status=Status.COMPLETED if unjudged else Status.IN_PROGRESS,
         conclusion=Conclusion.FAILURE if unjudged else None,
         title=title,
-        summary=summary.gates(judgement),
+        summary=summary.published(proposal, judgement),
     )
 
 

@@ -412,7 +412,7 @@ def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
     run = facts.checks.get(PUBLISH)
     if run is None or not run.ours or run.status == Status.COMPLETED:
         return []
-    if facts.open or facts.others:
+    if facts.open or facts.others or any(t.tagging.within is not None for t in proposal.touched):
         return []
     return [checks.published(proposal, run.id)]
 

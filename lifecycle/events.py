@@ -74,6 +74,7 @@ class Approval:
         digest: Digest of the configuration that judged it.
         beside: Digest of what was changed outside of the packages.
         base_ref: Name of the base branch.
+        unpublished: Digest of what stood in the base branch unpublished, and was shown.
     """
 
     person: str
@@ -86,6 +87,7 @@ class Approval:
     digest: str
     beside: str = ""
     base_ref: str
+    unpublished: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from cadlib.diff.changes import Change
 from cadlib.findings import Finding, Severity
 from lifecycle.access import Person, Role
-from lifecycle.events import Log
+from lifecycle.events import Log, content
 from lifecycle.merges import Doubt, Effect
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -37,6 +37,31 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unpublished:
+    """What stands in the base branch of a package that no revision of it holds.
+
+    Whoever publishes the package next publishes that as well.
+
+    Attributes:
+        revision: Newest revision of ours in the base branch; 0 when there is none.
+        published: The package's tree in it, else as it was when the bot came; "" for nothing.
+        base: The package's tree in the base branch.
+        adopted: It is the first revision, and stands there since before the bot came.
+        files: How many files there are, where it was adopted.
+        sources: What brought it in, such as "#12" or a short commit id, as far as that is known.
+        changes: From the revision to the base branch, by resource and field.
+    """
+
+    revision: int
+    published: str
+    base: str
+    adopted: bool = False
+    files: int = 0
+    sources: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Touched:
     """One package whose tree differs from the merge base's, and how it stands.
 
@@ -54,6 +79,7 @@ class Touched:
         workspace: The draft's name in the package's trailers.
         also: Numbers of other open proposals that change it too, sorted.
         outside: The merge changed it, and the proposal does not show that.
+        unpublished: What publishing it publishes beside the proposal's changes; None for nothing.
     """
 
     package: str
@@ -66,6 +92,7 @@ class Touched:
     workspace: str = ""
     also: tuple[int, ...] = ()
     outside: bool = False
+    unpublished: Unpublished | None = None
 
     @property
     def revision(self) -> int:
@@ -447,6 +474,19 @@ class Proposal:
         reviewers = (review.author for review in self.reviews)
         people = (self.author, *reviewers, *(comment.author for comment in self.comments))
         return {person.id: person.login for person in people if person.id}
+
+    @property
+    def unpublished(self) -> str:
+        """Digest of what stands in the base unpublished, and came past the gates; "" for nothing.
+
+        What was there before the bot came is none of it: it is the baseline.
+        """
+        found = {
+            t.package: f"{t.unpublished.published} {t.unpublished.base}"
+            for t in self.touched
+            if t.unpublished is not None and not t.unpublished.adopted
+        }
+        return content(found) if found else ""
 
     @property
     def newest_comment(self) -> int:

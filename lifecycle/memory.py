@@ -8,6 +8,7 @@ names, so none can be carried over from elsewhere (docs/design.md, "Records and 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 
 from lifecycle import events
@@ -42,11 +43,14 @@ class Memory:
         log: Every event known, from our comments and the database.
         told: Those that stand in an answer of ours; the summary need not repeat them.
         logins: Accounts to their present logins.
+        notices: What people were told of, to the number and the time of the first comment that
+            does.
     """
 
     log: Log = frozenset()
     told: Log = frozenset()
     logins: Mapping[int, str] = field(default_factory=dict, compare=False)
+    notices: Mapping[str, tuple[int, datetime]] = field(default_factory=dict, compare=False)
 
     def adding(self, *found: Event) -> "Memory":
         """The same, and what happened now."""
@@ -111,12 +115,18 @@ def summary_of(proposal: Proposal) -> Comment | None:
 def read(proposal: Proposal, repository_id: int) -> Memory:
     """Unite what our comments on this proposal and the database remember."""
     found, told = set(proposal.kept), set[Event]()
+    notices: dict[str, tuple[int, datetime]] = {}
     for comment in proposal.answers:
         for record in _mine(comment, proposal, repository_id):
-            found |= _events(record)
-            if not comment.summary and not comment.altered:
-                told |= _events(record)
-    return Memory(frozenset(found), frozenset(told), proposal.logins)
+            happened = _events(record)
+            found |= happened
+            if comment.summary or comment.altered:
+                continue
+            told |= happened
+            for event in happened:
+                if isinstance(event, Noticed):
+                    notices.setdefault(event.occasion, (comment.id, comment.at))
+    return Memory(frozenset(found), frozenset(told), proposal.logins, notices)
 
 
 def carries_record(proposal: Proposal, repository_id: int) -> bool:

@@ -17,7 +17,7 @@ from cadlib.findings import Finding
 from lifecycle import access, spelling
 from lifecycle import names as names_
 from lifecycle.commands import parse as commands
-from lifecycle.facts import Proposal, PushRefusal, Stage, Touched, Verdict, Version
+from lifecycle.facts import Proposal, PushRefusal, Stage, Touched, Unpublished, Verdict, Version
 from lifecycle.merges import Effect
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 from lifecycle.tags import Tagging
@@ -624,7 +624,17 @@ def approved(approval: "Approval", proposal: Proposal, *, merged: bool, blocked:
     of = "the merge result" if merged else "head"
     still = f" Still blocked: {blocked}." if blocked else ""
     what = f"{of} {code(approval.head[:10])}: {quote(revisions(proposal))}"
-    return f"Approved.{still}\n\nYou approved {what}."
+    return f"Approved.{still}\n\nYou approved {what}.{_all(proposal.touched)}"
+
+
+def _all(touched: Sequence[Touched]) -> str:
+    """Every package by its name, folded, where the line before names only the first."""
+    if len(touched) <= 3:
+        return ""
+    names_all = every(touched, MOST_TEXT // 2)
+    return (
+        f"\n\n<details><summary>All {len(touched)} packages</summary>\n\n{names_all}\n\n</details>"
+    )
 
 
 def approve_after_render(head: str) -> str:
@@ -764,6 +774,74 @@ def change_lines(changes: Sequence[tuple[str, Iterable[Change]]]) -> list[str]:
         for package, found in changes
         for change in found
     ]
+
+
+def also_published(base_ref: str) -> str:
+    """What whoever approves publishes beside the changes of the proposal."""
+    return (
+        f"⚠️ **Also published**: {code(base_ref)} holds changes that were never published. An"
+        " approval here publishes them as well:"
+    )
+
+
+def unpublished(package: str, there: Unpublished) -> str:
+    """What is unpublished of one package, compared with what, and what brought it in."""
+    if there.revision:
+        since = f"differs from {code(names_.spelled(package, there.revision))}"
+    elif there.published:
+        since = "was changed since porchbot came, and has no revision of porchbot's"
+    else:
+        since = "has no revision of porchbot's"
+    by = [source if source.startswith("#") else code(source) for source in there.sources]
+    return f"{name(package)} {since}" + (f" ({_some(by)})" if by else "")
+
+
+def first_revisions(packages: int, files: int, base_ref: str) -> str:
+    """That a first revision publishes what was there before the bot came."""
+    one = packages == 1
+    which = "The first revision also publishes" if one else "First revisions also publish"
+    what = number(files, "file") if files else "everything"
+    of = "" if one else f" of {packages} packages"
+    stand = "stand" if files > 1 else "stands"
+    return f"{which} {what}{of} that {stand} in {code(base_ref)} since before porchbot came."
+
+
+def published_within(proposal: Proposal) -> str:
+    """Which later proposal published what this one merged, for each package."""
+    return "\n".join(
+        f"- The content of {name(t.package)} here was published with"
+        f" {code(names_.spelled(t.package, t.revision))}"
+        + (f" by {t.tagging.within}." if t.tagging.within else ".")
+        for t in proposal.touched[:MOST_LISTED]
+        if t.tagging.within is not None
+    )
+
+
+def every(touched: Iterable[Touched], most: int) -> str:
+    """The names of packages with their revisions, in Markdown.
+
+    Args:
+        touched: The packages.
+        most: Characters; what has no room is counted.
+    """
+    names_left = [
+        f"{name(t.package)} {'removed' if t.removed else f'v{t.revision}'}" for t in touched
+    ]
+    shown: list[str] = []
+    room = most
+    for each in names_left:
+        room -= len(each) + 2
+        if room < 0:
+            break
+        shown.append(each)
+    more = len(names_left) - len(shown)
+    return ", ".join(shown) + (f", and {number(more, 'package')} without room here" if more else "")
+
+
+def some_lines(lines: Sequence[str]) -> list[str]:
+    """Lines as a list of limited length."""
+    shown = [f"- {line}" for line in lines[:MOST_LISTED]]
+    return shown + ([f"- and {len(lines) - MOST_LISTED} more"] if len(lines) > MOST_LISTED else [])
 
 
 def change_list(lines: Sequence[str]) -> list[str]:

@@ -8,8 +8,9 @@ A hidden record in each comment names the occasion, so that none is told twice.
 
 from collections.abc import Iterator
 
-from lifecycle import memory, messages
+from lifecycle import memory, messages, summary
 from lifecycle.actions import Reply
+from lifecycle.approvals import UNPUBLISHED
 from lifecycle.facts import VALIDATE, Conclusion, Facts, Proposal, Stage
 from lifecycle.policy import Policy
 
@@ -37,6 +38,8 @@ def owners(proposal: Proposal) -> frozenset[str]:
 
 def _occasions(facts: Facts, proposal: Proposal) -> Iterator[tuple[str, str]]:
     """What happened, as a key that stays the same while it is so, and what to say of it."""
+    if proposal.unpublished and proposal.stage in {Stage.PROPOSED, Stage.MERGED}:
+        yield f"{UNPUBLISHED} {proposal.unpublished}", summary.unpublished(proposal)
     if proposal.stage not in {Stage.DRAFT, Stage.PROPOSED} or not proposal.touched:
         return
     outdated = [t for t in proposal.touched if t.outdated]

@@ -26,6 +26,8 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
     waits = proposal.stage in {Stage.DRAFT, Stage.PROPOSED, Stage.MERGED}
     if isinstance(proposal.policy, BrokenPolicy):
         parts.append(m.configuration_problems(proposal.policy))
+    if waits:
+        parts.append(unpublished(proposal))
     if waits and (proposal.configures or not isinstance(proposal.policy, BrokenPolicy)):
         parts += [missing(judgement), _unenforced(proposal)]
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
@@ -42,6 +44,41 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
 def gates(judgement: "Judgement") -> str:
     """Every gate: what is missing and who can supply it, then what holds, folded."""
     return "\n\n".join(part for part in (missing(judgement), holding(judgement)) if part)
+
+
+def published(proposal: Proposal, judgement: "Judgement") -> str:
+    """What `porchbot/publish` says: what is published beside the changes, the gates, every name."""
+    parts = (unpublished(proposal), gates(judgement), _adopted(proposal))
+    return "\n\n".join(part for part in (*parts, _rest(proposal, m.MOST_TEXT // 2)) if part)
+
+
+def unpublished(proposal: Proposal) -> str:
+    """What stands in the base branch and no revision holds; "" for nothing."""
+    found = [
+        (t.package, t.unpublished)
+        for t in proposal.touched
+        if t.unpublished is not None and not t.unpublished.adopted
+    ]
+    if not found:
+        return ""
+    lines = m.change_lines([(package, there.changes) for package, there in found])
+    return "\n".join(
+        [
+            m.also_published(proposal.base_ref),
+            "",
+            *m.some_lines([m.unpublished(package, there) for package, there in found]),
+            "",
+            *m.change_list(lines),
+        ]
+    ).rstrip()
+
+
+def _adopted(proposal: Proposal) -> str:
+    """First revisions of what stands in the base branch since before the bot came."""
+    found = [t.unpublished for t in proposal.touched if t.unpublished and t.unpublished.adopted]
+    if not found or proposal.stage is Stage.PUBLISHED:
+        return ""
+    return m.first_revisions(len(found), sum(each.files for each in found), proposal.base_ref)
 
 
 def missing(judgement: "Judgement") -> str:
@@ -184,6 +221,8 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
             return f"Published, and not tagged any more: {what}"
         case Stage.MERGED:
             return f"Merged, not {'approved' if proposal.removal else 'published'}: {what}"
+        case Stage.PUBLISHED if any(t.tagging.within is not None for t in proposal.touched):
+            return f"Merged, not published by itself: its content is in {what}"
         case Stage.PUBLISHED:
             return f"Published {what}"
         case Stage.CLOSED:
@@ -212,9 +251,17 @@ def _packages(proposal: Proposal) -> str:
         + ("" if proposal.closed else m.also_changed(t.also))
         for t in proposal.touched
     ]
-    if len(rows) > m.MOST_LISTED:
-        rows[m.MOST_LISTED :] = [f"- and {len(rows) - m.MOST_LISTED} more"]
-    return "\n".join(["**Packages**", "", *rows])
+    shown = ["**Packages**", "", *rows[: m.MOST_LISTED]]
+    rest = (_rest(proposal, m.MOST_TEXT // 3), _adopted(proposal))
+    return "\n\n".join(["\n".join(shown), *(part for part in rest if part)])
+
+
+def _rest(proposal: Proposal, most: int) -> str:
+    """The names of the packages that no list shows: nothing is approved without its name."""
+    more = proposal.touched[m.MOST_LISTED :]
+    if not more:
+        return ""
+    return _folded(f"and {m.number(len(more), 'more package')}", m.every(more, most))
 
 
 def _aside(touched: Touched) -> str:
@@ -251,16 +298,17 @@ def _changes(proposal: Proposal) -> str:
 def _ending(facts: Facts, proposal: Proposal) -> str:
     match proposal.stage:
         case Stage.PUBLISHED:
+            within = m.published_within(proposal)
             tags = ", ".join(
                 m.code(f"{t.package}/v{t.revision}" if t.package else f"v{t.revision}")
                 for t in proposal.touched
-                if not t.removed and not t.tagging.withdrawn
+                if not t.removed and not t.tagging.withdrawn and t.tagging.within is None
             )
             tagged = f"Tagged {tags} on {m.code(str(proposal.merge_commit)[:10])}." if tags else ""
             if facts.push_refused and facts.head == proposal.head:
                 why = m.push_refused(facts.push_refused)
                 return f"{tagged} The branch {m.code(facts.head_ref)} is left: {why}.".strip()
-            return tagged
+            return f"{tagged}\n\n{within}".strip()
         case Stage.CLOSED:
             return (
                 f"The branch {m.code(facts.head_ref)} is left as it is. Reopen this to take it up"

@@ -47,6 +47,8 @@ class Tagging:
         foreign: Tags without our record: on the merge result; before a merge the newest tag.
         missing: Names of tags of earlier revisions that we made, and that are gone or replaced.
         listed: Numbers of the package in the ledger: their tags may be gone.
+        within: A later proposal published the merge result with its own, under this number: which
+            one, such as "#12", or "" where that is not known; None when none did.
     """
 
     revision: int = 0
@@ -58,3 +60,4 @@ class Tagging:
     foreign: tuple[Foreign, ...] = ()
     missing: tuple[str, ...] = ()
     listed: frozenset[int] = frozenset()
+    within: str | None = None

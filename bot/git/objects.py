@@ -35,7 +35,7 @@ from bot.git.process import (
 )
 from bot.git.refs import HEADS, TAGS, Refs
 from cadlib.errors import PackageError, Place
-from cadlib.limits import Limits
+from cadlib.limits import DEFAULT, Limits
 from cadlib.package.files import Entry, Files, is_resource_file
 from lifecycle import messages
 from lifecycle.names import Sha
@@ -438,6 +438,13 @@ class Snapshot:
         if size > MOST_TREE or len(found) > MOST_ENTRIES:
             raise TooLargeError(messages.large_folder(sha, MOST_ENTRIES))
         return found
+
+    def count(self, tree: str) -> int:
+        """How many files a tree holds, up to as many as a package may have; 0 if it is too deep."""
+        try:
+            return len(self._walk(tree, "", DEFAULT.files))
+        except PackageError:
+            return 0
 
     def _walk(self, tree: str, under: str, limit: int) -> list[tuple[str, str, int]]:
         if under.count("/") > MOST_DEEP:

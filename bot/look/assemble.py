@@ -166,6 +166,7 @@ class Looker:
                 default_branch=self.repository.default_branch,
                 keys=self._keys,
                 tags=tags,
+                baseline=adoption.heads,
             )
             looked = await self._put_together(reader, head, adoption, told, since)
             await self._index(tags, looked.facts)
@@ -462,9 +463,23 @@ class Looker:
             required=stand.required,
             refusal=stand.refusal,
         )
+        proposal = await self._compare(reader.git, proposal)
         if not proposal.closed and any(v.blocking for v in verdicts):
             proposal = replace(proposal, pushed_by=await self._people.pusher_of(pull))
         return proposal, stand.ended
+
+    async def _compare(self, git: Snapshot, p: Proposal) -> Proposal:
+        """What stands in the base and was never published, by resource and field."""
+        if p.once_published or not p.unpublished:
+            return p
+        touched = []
+        for t in p.touched:
+            there = t.unpublished
+            if there is not None and not there.adopted:
+                changes = await self.judge.changes(git, there.published, there.base)
+                t = replace(t, unpublished=replace(there, changes=changes))
+            touched.append(t)
+        return replace(p, touched=tuple(touched))
 
     async def _add_rules(
         self, reader: Reader, pull: PullRequest, ground: Ground, p: Proposal

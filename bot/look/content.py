@@ -4,7 +4,7 @@ Everything here works on one opened mirror and asks nobody else; it may run in a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bot import config
 from bot.config import CONFIG
@@ -17,13 +17,16 @@ from bot.look.rules import Rules
 from bot.look.tags import Tags
 from cadlib.findings import Finding
 from lifecycle import merges, names, records
-from lifecycle.facts import Review, Touched
+from lifecycle.facts import Review, Touched, Unpublished
 from lifecycle.merges import Doubt, Effect
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
 MOST_SUBJECTS = 100
 """Commits of a draft that are looked at for its title."""
+
+MOST_SOURCES = 100
+"""Commits of the base branch that are looked at for what brought in what was never published."""
 
 CONFIGURATION = (CONFIG, ".porchbot")
 """What a proposal changes rules by: the configuration, and the folder of the ledger."""
@@ -82,6 +85,7 @@ class Reader:
         default_branch: Such as "main".
         keys: Keys that marks may be made with, newest first.
         tags: Its release tags.
+        baseline: Branches that packages are published from to what they were when the bot came.
     """
 
     git: Snapshot
@@ -89,6 +93,7 @@ class Reader:
     default_branch: str
     keys: Sequence[bytes]
     tags: Tags
+    baseline: Mapping[str, str] = field(default_factory=dict)
 
     def made_by_us(self, sha: str | None) -> bool:
         """A render commit with our mark: a trailer alone can be written by anybody."""
@@ -189,12 +194,19 @@ class Reader:
                     policy, base_ref, self.git.difference(ground.base or "", ground.merge)
                 )
             )
+            found = (
+                self._touched(package, ledger, head, origin, ground, workspace)
+                for package in sorted(shown | merged)
+            )
             touched = tuple(
                 replace(
-                    self._touched(package, ledger, head, origin, ground, workspace),
-                    outside=package not in shown,
+                    t,
+                    outside=t.package not in shown,
+                    unpublished=(
+                        None if t.removed else self._unpublished(t.package, ground.base, base_ref)
+                    ),
                 )
-                for package in sorted(shown | merged)
+                for t in found
             )
             effect = self._effect(head, origin, ground, touched, policy, base_ref)
         return Read(
@@ -338,6 +350,35 @@ class Reader:
             workspace=workspace,
         )
 
+    def _unpublished(self, package: str, base: Sha | None, base_ref: str) -> Unpublished | None:
+        """What stands in the base that no revision holds: publishing the package publishes it.
+
+        Compared with the newest revision that the base holds, which a merge and its tags do not
+        change; where the newest of all has the same tree nobody need look further.
+        """
+        git = self.git
+        standing = git.package(base or "", package)
+        newest = self.tags.newest(package)
+        if base is None or not standing:
+            return None
+        if newest is not None and git.package(newest[1], package) == standing:
+            return None
+        held = newest and self.tags.newest(package, base)
+        number, published = held or (0, self.baseline.get(base_ref, ""))
+        published = published if published and git.has(published) else ""
+        before = git.package(published, package)
+        if held is not None and before == standing:
+            return None
+        adopted = held is None and before == standing
+        return Unpublished(
+            revision=number,
+            published=before,
+            base=standing,
+            adopted=adopted,
+            files=git.count(standing) if adopted else 0,
+            sources=() if adopted else _changed_by(git, package, published, base, MOST_SOURCES),
+        )
+
     def _effect(
         self,
         head: Sha,
@@ -415,11 +456,15 @@ def _with_trees(
     )
 
 
-def _changed_by(git: Snapshot, package: str, origin: Sha, base: Sha) -> tuple[str, ...]:
-    """What changed a package in the base branch since the proposal left it."""
+def _changed_by(
+    git: Snapshot, package: str, origin: str, base: Sha, limit: int = 1000
+) -> tuple[str, ...]:
+    """What changed a package in the base branch since a commit, among the last so many."""
     found: list[str] = []
-    before = git.package(origin, package)
-    for commit in git.first_parents(base, origin):
+    line = git.first_parents(base, origin, limit)
+    parents = line[0].parents if line else ()
+    before = git.package(parents[0] if parents else origin, package)
+    for commit in line:
         after = git.package(commit.sha, package)
         if after != before:
             found.append(names.proposal_of(commit.message) or commit.sha[:10])

@@ -3,7 +3,7 @@
 Only a tag with our signed record counts as published by us; every integer tag uses up its number.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.git.objects import Snapshot
@@ -76,6 +76,9 @@ class Tags:
             for number, revision in self.used.get(package, {}).items():
                 if revision.target == merge:
                     return self._was(package, number, revision, withdrawn=number in ledger)
+            later = None if removed else self._later(package, merge)
+            if later is not None:
+                return later
         if removed:
             return Tagging(0)
         highest = [*numbers[-1:], *ledger, *self.used.get(package, ())]
@@ -87,6 +90,42 @@ class Tags:
             missing=() if merge else self._missing(package, ledger),
             listed=ledger,
         )
+
+    def newest(self, package: str, before: Sha | None = None) -> tuple[int, Sha] | None:
+        """The newest revision of ours, with its commit; None when there is none.
+
+        Args:
+            package: Its path.
+            before: Only those that this commit holds; None for any.
+        """
+        for number, target in self._published(package):
+            if before is None or self.git.contains(before, target):
+                return number, target
+        return None
+
+    def _published(self, package: str) -> Iterator[tuple[int, Sha]]:
+        """Revisions of ours whose commits git still has, newest first."""
+        known = self.used.get(package, {})
+        for number in sorted({*self._of(package), *known}, reverse=True):
+            if number in known:
+                target: str | None = known[number].target
+            else:
+                target = self._at(package, number) if self._is_ours(package, number) else None
+            if target is not None and self.git.has(target):
+                yield number, Sha(target)
+
+    def _later(self, package: str, merge: Sha) -> Tagging | None:
+        """The first revision that a later proposal published from a commit that holds this one."""
+        found = None
+        for number, target in self._published(package):
+            if target == merge or not self.git.contains(target, merge):
+                break
+            found = number
+        if found is None:
+            return None
+        known = self.used.get(package, {}).get(found)
+        by = f"#{known.proposal}" if known is not None and known.proposal else ""
+        return Tagging(found, tagged=True, within=by)
 
     def _was(self, package: str, number: int, known: Revision, *, withdrawn: bool) -> Tagging:
         """What became of a tag that we made, and that is not there as we made it."""

@@ -69,6 +69,9 @@ log = structlog.get_logger()
 MOST_ROUNDS = 12
 """Rounds of one look; the longest honest chain (draft, render, propose, tidy) takes six."""
 
+MOST_WOKEN = 20
+"""Proposals that are told when another one published their content as well."""
+
 RUNNER_WAIT = 15.0
 """Seconds before functions that could not be run are tried again, doubled each time: runners come
 back, and a hundred proposals must not use up the forge's rate limit meanwhile."""
@@ -527,12 +530,28 @@ class Controller:
             if any(isinstance(action, Tag) for action in actions):
                 # Other proposals of these packages name the next number, which this has taken.
                 await self._store.queue.wake(keys.RepositoryKey(room.repository.id))
+                await self._wake_published(room, looked.facts.proposals)
                 if outcome is Outcome.DONE:
                     break  # what is left is for the proposal's own look, woken below
             since = _since(since, outcome, actions)
         await self._store.revisions.published(room.repository.id, branch, pull.number)
         await self._store.queue.wake(key, _encode(Hint(numbers=frozenset({pull.number}))))
         return None
+
+    async def _wake_published(self, room: _Room, proposals: Iterable[Proposal]) -> None:
+        """Wake proposals that were merged and not published, and now are with others."""
+        numbers = {
+            int(source[1:])
+            for p in proposals
+            for t in p.touched
+            if t.unpublished is not None
+            for source in t.unpublished.sources
+            if source[1:].isdecimal()
+        }
+        for number in sorted(numbers)[:MOST_WOKEN]:
+            with suppress(ForgeMissingError):  # what a commit's message names need not be there
+                key = await self._branch_of(room, number)
+                await self._store.queue.wake(key, _encode(Hint(numbers=frozenset({number}))))
 
     async def _shown_late(self, room: _Room, name: str, pull: PullRequest) -> float | None:
         """Seconds until git may show a merge that the forge tells of; None to wait no longer."""
@@ -708,6 +727,7 @@ class Controller:
             tags,
             highest=highest,
             open_numbers=open_numbers,
+            heads=await asyncio.to_thread(_publish_heads, mirror, repository.default_branch),
         )
         log.info("adopted", repository=repository.full_name, drafts=len(drafts), highest=highest)
         await self._hear(repository)
@@ -869,6 +889,14 @@ def _publish_branches(mirror: Mirror, default: str) -> set[str]:
         tip = git.ref(f"refs/heads/{default}")
         policy = config.read(git.blob(tip, config.CONFIG)) if tip else None
     return {default, *(policy.branches if isinstance(policy, Policy) else ())}
+
+
+def _publish_heads(mirror: Mirror, default: str) -> Mapping[str, str]:
+    """Where the branches are that packages are published from."""
+    branches = _publish_branches(mirror, default)
+    with mirror.open() as git:
+        tips = {branch: git.ref(f"refs/heads/{branch}") for branch in branches}
+    return {branch: str(sha) for branch, sha in tips.items() if sha}
 
 
 def _drafts(mirror: Mirror) -> Mapping[str, str]:

@@ -250,6 +250,11 @@ CREATE TABLE settled_until (
 );
 """
 
+HEADS = """
+-- Where the branches were that packages are published from; empty: adopted before.
+ALTER TABLE adoption ADD COLUMN heads jsonb NOT NULL DEFAULT '{}';
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -262,6 +267,7 @@ STEPS: tuple[str, ...] = (
     TOUCHING,
     DELIVERY_OF,
     NUMBERS,
+    HEADS,
     SETTLED_UNTIL,
 )
 """Applied in order, each once; the database remembers how many."""

@@ -148,6 +148,7 @@ class Repositories(Protocol):
         *,
         highest: int | None = None,
         open_numbers: Sequence[int] = (),
+        heads: Mapping[str, str] | None = None,
     ) -> Adoption:
         """Remember a repository's state as its baseline; the first one to do so counts."""
 

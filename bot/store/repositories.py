@@ -11,12 +11,13 @@ from bot.store.values import Adopted, Adoption
 
 ADOPT = """
 INSERT INTO adoption AS a
-  (repository, full_name, installation, adopted, installed, drafts, tags, highest, open)
+  (repository, full_name, installation, adopted, installed, drafts, tags, highest, open,
+   heads)
 VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s, %(tags)s,
-  %(highest)s, %(open)s)
+  %(highest)s, %(open)s, %(heads)s)
 ON CONFLICT (repository) DO UPDATE
   SET full_name = EXCLUDED.full_name, installation = EXCLUDED.installation, gone = NULL
-RETURNING adopted, installed, installation, drafts, tags, gone, highest, open
+RETURNING adopted, installed, installation, drafts, tags, gone, highest, open, heads
 """
 
 
@@ -32,7 +33,7 @@ class PostgresRepositories:
 
     async def adoption(self, repository_id: int) -> Adoption | None:
         rows = await self._database.ask(
-            "SELECT adopted, installed, installation, drafts, tags, gone, highest, open"
+            "SELECT adopted, installed, installation, drafts, tags, gone, highest, open, heads"
             " FROM adoption WHERE repository = %(id)s",
             {"id": repository_id},
         )
@@ -47,6 +48,7 @@ class PostgresRepositories:
         *,
         highest: int | None = None,
         open_numbers: Sequence[int] = (),
+        heads: Mapping[str, str] | None = None,
     ) -> Adoption:
         row = await self._database.one(
             ADOPT,
@@ -60,6 +62,7 @@ class PostgresRepositories:
                 "tags": Jsonb(list(tags)),
                 "highest": highest,
                 "open": Jsonb(list(open_numbers)),
+                "heads": Jsonb(dict(heads or {})),
             },
         )
         return _adoption(row)

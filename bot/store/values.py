@@ -1,7 +1,7 @@
 """The values that the store is given and gives, and its one error."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -78,6 +78,7 @@ class Adoption:
         gone: When it was found to be out of our reach; None while it is served.
         highest: Number of its newest proposal then; None when nobody knows.
         open: Numbers of the proposals that were open.
+        heads: Branches that packages were published from, and where; empty when nobody knows.
     """
 
     at: datetime
@@ -88,6 +89,7 @@ class Adoption:
     gone: datetime | None = None
     highest: int | None = None
     open: Sequence[int] = ()
+    heads: Mapping[str, str] = field(default_factory=dict)
 
     def merged_before(self, number: int, merged_at: datetime) -> bool:
         """Whether a merged proposal is part of the baseline, unless it carries a record of ours.

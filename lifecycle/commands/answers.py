@@ -13,7 +13,15 @@ from typing import assert_never
 from lifecycle import access, events, memory, messages, notices, summary
 from lifecycle.access import Allowed, Person, Refused, Role, authorise
 from lifecycle.actions import Action, Forget, React, Reaction, Reply, SetDraft
-from lifecycle.approvals import Fallen, judged_before, rules_moved, standing, too_early, unbound
+from lifecycle.approvals import (
+    Fallen,
+    judged_before,
+    rules_moved,
+    shown_unpublished,
+    standing,
+    too_early,
+    unbound,
+)
 from lifecycle.commands import parse as c
 from lifecycle.events import Answered, Approval, Event, Held, Rejected, TakenBack, Unheld
 from lifecycle.facts import Comment, Facts, Proposal, Stage
@@ -371,6 +379,8 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
     shown = memory.shown_rules_before(p, comment.id, scene.facts.repository_id)
     if rules_moved(p, at=comment.at, shown=shown):
         return turn.refuse(messages.approved_too_early(Fallen.CONFIGURATION))
+    if not shown_unpublished(p, turn.memory, at=comment.at, comment=comment.id):
+        return turn.refuse(messages.approved_too_early(Fallen.UNPUBLISHED))
     if not after_merge:
         if _will_be_rendered(scene.facts, p):
             return turn.refuse(messages.approve_after_render(p.head))
@@ -386,6 +396,7 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
         comment=comment.id,
         beside=p.beside,
         base_ref=p.base_ref,
+        unpublished=p.unpublished,
     )
     return turn.cause(approval)
 

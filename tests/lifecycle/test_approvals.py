@@ -12,7 +12,7 @@ from lifecycle.actions import Say
 from lifecycle.approvals import Fallen, Standing, standing
 from lifecycle.decide import decide
 from lifecycle.events import Approval, Fell, TakenBack, content, words
-from lifecycle.facts import VALIDATE, Facts, Proposal, Review, ReviewState
+from lifecycle.facts import VALIDATE, Facts, Proposal, Review, ReviewState, Unpublished
 from lifecycle.gates import judge
 from lifecycle.names import Sha
 from lifecycle.policy import ApproveRule, Policy
@@ -24,6 +24,7 @@ from tests.lifecycle.samples import (
     FACTS,
     HEAD,
     NOW,
+    OLD,
     OTHER,
     OUTSIDER,
     PROPOSAL,
@@ -59,6 +60,8 @@ def why(start: Facts) -> Fallen | str:
 
 APPROVED = settled(facts(approved_by(PROPOSAL, "approver"))).proposals[0]
 
+STRAY = Unpublished(revision=4, published=OTHER, base=OLD)
+
 BOUND: dict[str, tuple[Mapping[str, object], Fallen | str]] = {
     "the same counts": ({}, "counts"),
     "a rebase that leaves the content alone keeps it": ({"head": OTHER_HEAD}, "counts"),
@@ -69,6 +72,14 @@ BOUND: dict[str, tuple[Mapping[str, object], Fallen | str]] = {
         Fallen.TREE,
     ),
     "it binds what stands beside": ({"beside": "x"}, Fallen.BESIDE),
+    "it binds what stood in the base unpublished": (
+        {"touched": (replace(CORE, unpublished=STRAY),)},
+        Fallen.UNPUBLISHED,
+    ),
+    "what stood there before the bot came is the baseline": (
+        {"touched": (replace(CORE, unpublished=replace(STRAY, adopted=True)),)},
+        "counts",
+    ),
     "it binds the configuration": ({"digest": "other"}, Fallen.CONFIGURATION),
     "it binds the base branch": ({"base_ref": "release"}, Fallen.BASE),
     "going back to the base does not bring it back": (
@@ -677,3 +688,21 @@ def test_our_answer_shows_the_rules_where_the_forge_has_no_log() -> None:
     assert counted(second) == 1
     assert counted(replace(second, digest="other")) == 0
     assert counted(replace(second, rules_at=again.at)) == 0
+
+
+def test_an_approval_counts_only_after_what_stands_unpublished_was_told() -> None:
+    """The short-cut approves the difference to the merge base: the tag holds the whole package."""
+    stray = replace(PROPOSAL, touched=(replace(CORE, unpublished=STRAY),))
+    early = replace(stray, comments=(said(APPROVER, "/approve"),))
+    reviewed = replace(stray, reviews=(review(),))
+
+    told = settled(facts(early)).proposals[0]
+    assert Fallen.UNPUBLISHED in told.answers[0].body
+    assert why(facts(told)) == "none was given"
+    assert why(settled(facts(reviewed))) == Fallen.UNPUBLISHED
+
+    (notice,) = [c for c in told.answers if "Also published" in c.body and not c.summary]
+    later = said(APPROVER, "/approve", notice.id + 1, minutes=1)
+    assert why(settled(facts(replace(told, comments=(*told.comments, later))))) == "counts"
+    again = replace(told, reviews=(review(at=NOW + timedelta(minutes=1)),))
+    assert why(settled(facts(again))) == "counts"

@@ -9,12 +9,13 @@ from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle import memory, messages, summary
 from lifecycle.access import Person, Role, RoleSource
-from lifecycle.actions import Reply, Say
+from lifecycle.actions import Reply, Say, SetCheck, Tag
 from lifecycle.commands.parse import COMMANDS
 from lifecycle.decide import decide
-from lifecycle.facts import Proposal, Required, Verdict
+from lifecycle.facts import PUBLISH, Proposal, Required, Unpublished, Verdict
 from lifecycle.gates import judge
 from lifecycle.policy import ApproveRule, Policy
+from lifecycle.tags import Tagging
 from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,
@@ -186,3 +187,72 @@ def test_no_message_holds_a_character_that_cannot_be_seen() -> None:
     texts = [_said(proposal), summary.gates(judgement), messages.annotation(odd)]
 
     assert all(char.isprintable() or char == "\n" for text in texts for char in text)
+
+
+def test_every_package_that_is_approved_is_named() -> None:
+    """The short-cut counts what has no room in a list: nobody can see what else is published."""
+    (core,) = PROPOSAL.touched
+    many = tuple(replace(core, package=f"net/p{n:03}") for n in range(302))
+    proposal = replace(PROPOSAL, touched=many, verdicts=(), base_ref="main")
+
+    actions = decide(facts(proposal))
+    shown = [_answer(proposal, APPROVER, "/approve"), _said(proposal)]
+    shown += [a.summary for a in actions if isinstance(a, SetCheck) and a.name == PUBLISH]
+
+    assert len(shown) == 3
+    for text in shown:
+        assert len(text) <= messages.MOST_TEXT
+    for text in shown[:2]:
+        assert [t.package for t in many if f"`{t.package}`" not in text] == []
+    assert "`net/p301` v5" in shown[2]
+
+
+STRAY = Unpublished(revision=4, published="3" * 40, base="2" * 40, sources=("#3", "abcdef0123"))
+
+UNPUBLISHED: dict[str, tuple[Unpublished, str]] = {
+    "after a revision": (STRAY, "- `net/core` differs from `net/core/v4` (#3, `abcdef0123`)"),
+    "since the bot came": (
+        replace(STRAY, revision=0),
+        "- `net/core` was changed since porchbot came, and has no revision of porchbot's (#3,"
+        " `abcdef0123`)",
+    ),
+    "never published": (
+        replace(STRAY, revision=0, published="", sources=()),
+        "- `net/core` has no revision of porchbot's",
+    ),
+    "the baseline": (
+        replace(STRAY, revision=0, adopted=True, files=4),
+        "The first revision also publishes 4 files that stand in `main` since before porchbot"
+        " came.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("there", "expected"), UNPUBLISHED.values(), ids=UNPUBLISHED)
+def test_what_stands_unpublished_in_the_base_is_said(there: Unpublished, expected: str) -> None:
+    """The short-cut shows the difference to the merge base alone."""
+    (core,) = PROPOSAL.touched
+    proposal = replace(PROPOSAL, touched=(replace(core, unpublished=there),))
+    actions = decide(facts(proposal))
+    shown = [a.body for a in actions if isinstance(a, Say)]
+    shown += [a.summary for a in actions if isinstance(a, SetCheck) and a.name == PUBLISH]
+    told = [a.body for a in actions if isinstance(a, Reply)]
+
+    assert len(shown) == 2
+    assert all(expected in text.splitlines() for text in shown)
+    assert [expected in text.splitlines() for text in told] == [True] * (not there.adopted)
+
+
+def test_a_merge_that_another_one_published_says_so_and_names_the_right_revision() -> None:
+    """The short-cut names the next number, which another proposal has taken."""
+    (core,) = PROPOSAL.touched
+    within = replace(core, tagging=Tagging(6, tagged=True, within="#9"))
+    merged = replace(PROPOSAL, touched=(within,), merged=True, closed=True, merge_commit=MERGE)
+
+    actions = decide(facts(merged), publishing=True)
+
+    assert not [a for a in actions if isinstance(a, Tag)]
+    (text,) = [a.body for a in actions if isinstance(a, Say)]
+    assert text.startswith("### Merged, not published by itself: its content is in net/core v6\n\n")
+    assert "- The content of `net/core` here was published with `net/core/v6` by #9." in text
+    assert "Tagged" not in text

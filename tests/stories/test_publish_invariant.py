@@ -220,3 +220,35 @@ def test_a_tag_of_somebody_else_is_never_called_published(play: World) -> None:
     wait_for(
         "what is so", lambda: "### Published net/core v2" in play.author.summary(number) or None
     )
+
+
+def test_what_came_past_the_gates_is_shown_before_it_is_published_with_something_else(
+    play: World,
+) -> None:
+    """Fails when an approval is of the difference to the merge base: the tag holds all of it."""
+    author = play.author
+    backdoor = resized("net/edge", 7)["net/edge/settings.yaml"].replace("edge", "backdoor")
+    stray = proposed(play, "stray", {**resized("net/edge", 666), "net/edge/more.yaml": backdoor})
+    author.merges(stray)
+    not_tagged(play, stray, "net/edge")
+    small = proposed(play, "small", {"net/edge/README.md": "words\n"})
+
+    told = author.waits_for_answer(small, "Also published")
+    for text in (told, author.summary(small)):
+        assert "`net/edge` was changed since porchbot came" in text
+        assert f"(#{stray})" in text
+        assert "666" in text, text
+        assert "more.yaml" in text
+    shown = author.checks(author.pull(small).head.sha)["porchbot/publish"].output.summary
+    assert "Also published" in shown
+
+    play.approver.says(small, "/approve")
+    author.waits_for_tag("net/edge/v1")
+    there = author.waits_for_summary(stray, "was published with `net/edge/v1`")
+    assert f"by #{small}" in there
+    play.rests()
+
+    # What follows stands on a revision, and nothing is said of what others brought.
+    normal = proposed(play, "normal", resized("net/edge", 3))
+    assert "Also published" not in author.summary(normal)
+    assert len(author.answers(normal)) == 0

@@ -72,8 +72,9 @@ def test_another_merge_of_the_same_package_between_look_and_merge(play: World) -
     assert target == author.pull(one).merge_commit_sha
     assert tagged(play, "net/core")["net/core/v2"] == target
     assert "Published net/core v2" in author.summary(one)
-    # The other was merged by hand and without an approval: it waits for one of its own.
-    assert "Merged, not published" in author.summary(other)
+    # The other was merged by hand and without an approval: what it brought is in this revision.
+    assert "Merged, not published by itself" in author.summary(other)
+    assert f"was published with `net/core/v2` by #{one}." in author.summary(other)
 
 
 def test_a_push_to_main_between_look_and_merge(play: World) -> None:

@@ -1,5 +1,6 @@
 """What a look reads from git: clean merges of the base, release tags and their records."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from bot.look.content import Ground, Reader
 from bot.look.tags import Tags
 from bot.store.values import Revision
 from lifecycle import records
-from lifecycle.facts import Touched
+from lifecycle.facts import Touched, Unpublished
 from lifecycle.merges import Effect
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Lost, Tagging
@@ -446,3 +447,71 @@ def test_a_tag_that_git_cannot_hold_is_told(remote: Remote, blocking: str) -> No
     assert tagging(remote, merge).clash == f"refs/tags/{blocking}"
     remote.git("tag", "--delete", blocking)
     assert tagging(remote, merge).clash == ""
+
+
+# --- what stands in the base and was never published ---
+
+V1, V2, V3 = ({"net/core/Kptfile": b"kind: Kptfile\n# %d\n" % n} for n in range(3))
+
+
+def unpublished(
+    remote: Remote, base: str, *, baseline: str = "", tagged: str = ""
+) -> Unpublished | None:
+    """What a change of net/core publishes beside itself, on this base."""
+    head = remote.commit({"net/core/Kptfile": b"kind: Kptfile\n# new\n"}, base)
+    if tagged:
+        tag(remote, 1, tagged)
+    with opened(remote) as git:
+        looks = replace(reader(git), baseline={"main": baseline} if baseline else {})
+        found = looks.read(Sha(head), "main", Ground(rules=Sha(base), base=Sha(base)), "t", 1)
+    assert found is not None
+    (touched,) = found.touched
+    return touched.unpublished
+
+
+def test_what_no_revision_holds_is_told_with_what_brought_it_in(remote: Remote) -> None:
+    """The short-cut compares with the merge base: what stands there was approved by nobody."""
+    came = remote.commit(V1)  # type: ignore[arg-type] # each is bytes
+    by_hand = remote.commit(V2, came)  # type: ignore[arg-type] # each is bytes
+    more = remote.commit({**V3, "x": b"1"}, by_hand)  # type: ignore[arg-type] # each is bytes
+
+    first = unpublished(remote, more)
+    assert first is not None
+    assert (first.revision, first.published, first.adopted) == (0, "", False)
+    assert set(first.sources) == {came[:10], by_hand[:10], more[:10]}
+    since = unpublished(remote, more, baseline=came)
+    assert since is not None
+    assert set(since.sources) == {by_hand[:10], more[:10]}
+    known = unpublished(remote, more, baseline=more)
+    assert known is not None
+    assert (known.adopted, known.files) == (True, 1)
+
+    after = unpublished(remote, more, baseline=more, tagged=by_hand)
+    assert after is not None
+    assert (after.revision, after.adopted, after.sources) == (1, False, (more[:10],))
+    assert unpublished(remote, by_hand) is None
+    assert unpublished(remote, remote.commit({**V2, "x": b"2"}, more)) is None  # type: ignore[arg-type] # each is bytes
+
+
+def test_a_revision_of_another_line_is_not_what_stands_here(remote: Remote) -> None:
+    """The short-cut takes the highest number: what it holds may never have been here."""
+    came = remote.commit(V1)  # type: ignore[arg-type] # each is bytes
+    elsewhere, here = remote.commit(V2, came), remote.commit(V3, came)  # type: ignore[arg-type] # each is bytes
+
+    found = unpublished(remote, here, baseline=came, tagged=elsewhere)
+    assert found is not None
+    assert (found.revision, found.sources) == (0, (here[:10],))
+
+
+def test_a_merge_that_a_later_revision_holds_is_published_with_it(remote: Remote) -> None:
+    """The short-cut gives it the next number: older content would be the newest revision."""
+    merge = remote.commit(V1)  # type: ignore[arg-type] # each is bytes
+    later = remote.commit(V2, merge)  # type: ignore[arg-type] # each is bytes
+    beside = remote.commit(V2)  # type: ignore[arg-type] # each is bytes
+
+    made = Revision(later, "", proposal=9)
+    assert tagging(remote, merge, v2=made) == Tagging(2, tagged=True, within="#9")
+    assert tagging(remote, merge, v2=made, v3=replace(made, proposal=None)).revision == 2
+    assert tagging(remote, merge, v2=replace(made, target=beside)).revision == 3
+    tag(remote, 2, later)
+    assert tagging(remote, merge) == Tagging(2, tagged=True, within="")
