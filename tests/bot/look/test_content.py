@@ -473,7 +473,7 @@ def test_what_no_revision_holds_is_told_with_what_brought_it_in(remote: Remote) 
     """The short-cut compares with the merge base: what stands there was approved by nobody."""
     came = remote.commit(V1)  # type: ignore[arg-type] # each is bytes
     by_hand = remote.commit(V2, came)  # type: ignore[arg-type] # each is bytes
-    more = remote.commit({**V3, "x": b"1"}, by_hand)  # type: ignore[arg-type] # each is bytes
+    more = remote.commit({**V3, "x": b"1"}, by_hand)
 
     first = unpublished(remote, more)
     assert first is not None
@@ -490,7 +490,7 @@ def test_what_no_revision_holds_is_told_with_what_brought_it_in(remote: Remote) 
     assert after is not None
     assert (after.revision, after.adopted, after.sources) == (1, False, (more[:10],))
     assert unpublished(remote, by_hand) is None
-    assert unpublished(remote, remote.commit({**V2, "x": b"2"}, more)) is None  # type: ignore[arg-type] # each is bytes
+    assert unpublished(remote, remote.commit({**V2, "x": b"2"}, more)) is None
 
 
 def test_a_revision_of_another_line_is_not_what_stands_here(remote: Remote) -> None:
