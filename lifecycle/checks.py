@@ -82,6 +82,9 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
         for name, one in _shown(facts, proposal, judgement).items():
             if name not in shown or one.badness > shown[name].badness:
                 shown[name] = one
+    if facts.crowded:
+        # The same whoever looks: what the others come to, nobody has looked at.
+        shown = dict.fromkeys((*shown, PUBLISH), _crowded())
     return [
         check
         for name, one in shown.items()
@@ -149,6 +152,15 @@ def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, 
         VALIDATE: validation(proposal.verdicts, proposal.configuration),
         PUBLISH: _publish(proposal, judgement),
     }
+
+
+def _crowded() -> Shown:
+    return Shown(
+        status=Status.IN_PROGRESS,
+        conclusion=None,
+        title=messages.CROWDED,
+        summary=messages.CROWDED_SUMMARY,
+    )
 
 
 def _rules(proposal: Proposal, judgement: Judgement) -> Shown:

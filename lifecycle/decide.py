@@ -67,6 +67,8 @@ def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
     judged = [_judge(facts, proposal) for proposal in _alone(facts)]
     beside = [_judge(other, proposal) for other in facts.others for proposal in other.open]
     shared = _share_head([*judged, *beside])
+    if facts.crowded:
+        shared = [_crowded(one) for one in shared]
     judged = shared[: len(judged)]
     actions: list[Action] = [action for one in judged for action in one.actions]
     render = _render(facts, judged)
@@ -249,6 +251,20 @@ def _share_head(judged: list[_Judged]) -> list[_Judged]:
         judgement = replace(one.judgement, gates=(*one.judgement.gates, gate))
         shared.append(replace(one, judgement=judgement))
     return shared
+
+
+def _crowded(one: _Judged) -> _Judged:
+    """Too many share the head to look at each: all of them wait (ADR 21)."""
+    if one.proposal.closed:
+        return one
+    gate = Gate(
+        name="same head",
+        state=GateState.WAITS,
+        actual=messages.CROWDED,
+        wanted=messages.CROWDED_WANTED,
+        who=messages.CROWDED_WHO,
+    )
+    return replace(one, judgement=replace(one.judgement, gates=(*one.judgement.gates, gate)))
 
 
 def _may_pass(one: _Judged) -> bool:

@@ -21,6 +21,9 @@ from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.records import JSON
 from lifecycle.tags import Tagging
 
+MOST_SHARED = 5
+"""Other proposals of one commit that a look reads; anybody who can read can open many."""
+
 RENDER, VALIDATE, PUBLISH = "porchbot/render", "porchbot/validate", "porchbot/publish"
 """The names of our check runs. People put them in branch rules: they are interface
 (docs/design.md, "Checks")."""
@@ -555,6 +558,8 @@ class Facts:
         draft_pusher: Login of the person who pushed it last; "" when that is not known.
         others: Other head branches whose open proposals have the same head commit, and so share
             its checks; by number.
+        crowded: More than `MOST_SHARED` other proposals share it: none of them is among `others`,
+            and nothing passes.
         push_refused: The forge refused our last push to the branch at this head.
     """
 
@@ -575,6 +580,7 @@ class Facts:
     draft_subjects: tuple[str, ...] = ()
     draft_pusher: str = ""
     others: tuple["Facts", ...] = ()
+    crowded: bool = False
     push_refused: PushRefusal | None = None
 
     @property

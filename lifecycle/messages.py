@@ -17,7 +17,16 @@ from cadlib.findings import Finding
 from lifecycle import access, spelling
 from lifecycle import names as names_
 from lifecycle.commands import parse as commands
-from lifecycle.facts import Proposal, PushRefusal, Stage, Touched, Unpublished, Verdict, Version
+from lifecycle.facts import (
+    MOST_SHARED,
+    Proposal,
+    PushRefusal,
+    Stage,
+    Touched,
+    Unpublished,
+    Verdict,
+    Version,
+)
 from lifecycle.merges import Effect
 from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
 from lifecycle.tags import Tagging
@@ -85,6 +94,15 @@ TAG_WHO = "somebody who may push and delete tags"
 TAG_ALLOWED = "a rule for tags that lets the bot make them; then comment `/check`"
 SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
 SAME_HEAD_WHO = "the author"
+CROWDED = f"More than {MOST_SHARED} other proposals share this commit"
+CROWDED_WANTED = "a commit of its own, or the others closed"
+CROWDED_WHO = "the author, or who may close pull requests"
+CROWDED_SUMMARY = (
+    "A check belongs to a commit, so it passes when every open pull request of the commit is ready,"
+    f" and the bot looks at no more than {MOST_SHARED} others. Push another commit to the branch"
+    " (`git commit --allow-empty`), or close the pull requests that are not needed; the checks"
+    " are shown again by themselves."
+)
 RULES_APPROVED = "The change of the rules is approved"
 NO_PACKAGE = "No package is touched"
 NO_PACKAGE_SUMMARY = "Nothing here for porchbot: this changes no package, so nothing is published."
@@ -228,7 +246,8 @@ def also_changed(numbers: Sequence[int]) -> str:
     """Which other open proposals change the same package: the first to be published wins."""
     if not numbers:
         return ""
-    more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
+    # Not how many: that would be news for each of them whenever one more is opened.
+    more = " and more" if len(numbers) > 5 else ""
     return "; also changed by " + ", ".join(f"#{n}" for n in numbers[:5]) + more
 
 

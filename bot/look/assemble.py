@@ -33,6 +33,7 @@ from lifecycle import memory, records
 from lifecycle.commands import answers
 from lifecycle.commands import parse as commands
 from lifecycle.facts import (
+    MOST_SHARED,
     CheckRun,
     Comment,
     Facts,
@@ -174,8 +175,9 @@ class Looker:
         if alone:
             return looked
         others, news = await self._share(head, told, adoption, publishing=publishing, since=since)
+        crowded = others is None
         proposals, more = await self._beside(looked.facts.proposals)
-        facts = replace(looked.facts, others=others, proposals=proposals)
+        facts = replace(looked.facts, others=others or (), crowded=crowded, proposals=proposals)
         return replace(looked, facts=facts, news=news | more)
 
     async def _beside(
@@ -193,22 +195,29 @@ class Looker:
 
     async def _share(
         self, head: Head, told: Told, adoption: Adoption, *, publishing: bool, since: float
-    ) -> tuple[tuple[Facts, ...], frozenset[ProposalKey]]:
+    ) -> tuple[tuple[Facts, ...] | None, frozenset[ProposalKey]]:
         """Open proposals of other head branches at the same commit, and whom that is news for.
 
         A check belongs to a commit, so they pass or wait together. The index knows all that were
-        looked at; before a merge turns the check green, the forge is asked as well.
+        looked at; before a merge turns the check green, the forge is asked as well. None where
+        there are too many: what one look takes must not grow with what strangers open (ADR 21).
         """
         me = self.repository.id
         mine = [p.number for p, _ in told.talks if p.state == "open"]
         sharing = await self.store.proposals.keep_open(
             me, head.repository or 0, head.ref, mine, told.shown or ""
         )
+        news = frozenset(ProposalKey(me, at, ref) for _, at, ref in sharing.news)
         numbers = set(sharing.now)
+        if len(numbers) > MOST_SHARED:
+            numbers = await self._still_open(numbers, told.shown)
         if publishing and told.shown:
             numbers |= {p.number for p in await self.forge.open_proposals_at(told.shown)}
+        numbers -= set(mine)
+        if len(numbers) > MOST_SHARED:
+            return None, news
         others = []
-        for number in sorted(numbers - set(mine)):
+        for number in sorted(numbers):
             pull = await self.forge.proposal(number)
             if pull.state != "open" or pull.head != told.shown:
                 await self.store.proposals.drop_open(me, number)
@@ -221,7 +230,14 @@ class Looker:
                 there, adoption, frozenset({number}), rerun=False, since=since, alone=True
             )
             others.append(alone.facts)
-        return tuple(others), frozenset(ProposalKey(me, at, ref) for _, at, ref in sharing.news)
+        return tuple(others), news
+
+    async def _still_open(self, numbers: Iterable[int], head: Sha | None) -> set[int]:
+        """Proposals of the index that are open at a commit, by one list and not one by one."""
+        found = {p.number for p in await self.forge.open_proposals() if p.head == head}
+        for number in set(numbers) - found:
+            await self.store.proposals.drop_open(self.repository.id, number)
+        return found
 
     async def _index(self, tags: Tags, facts: Facts) -> None:
         """Tags of ours that the index does not know: it was lost, and is built again."""

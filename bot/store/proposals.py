@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from bot.store.database import Database
 from bot.store.values import Refusal, Sharing, Touching
 from lifecycle.events import Log, decode, encode
-from lifecycle.facts import PushRefusal, Written
+from lifecycle.facts import MOST_SHARED, PushRefusal, Written
 
 KEEP_OPEN = """
 WITH old AS (
@@ -69,7 +70,14 @@ FROM touching AS t JOIN open_proposal AS o USING (repository, proposal)
 JOIN unnest(%(bases)s::text[], %(packages)s::text[]) AS c(base, package)
   ON (c.base, c.package) = (t.base, t.package)
 WHERE t.repository = %(id)s AND t.proposal <> %(n)s
+  AND (
+    SELECT count(*) FROM touching AS lower
+    WHERE lower.repository = %(id)s AND (lower.base, lower.package) = (c.base, c.package)
+      AND lower.proposal < %(n)s
+  ) < 7
 """
+# Each is told the five lowest of the others, and that there are more: from the eighth on, one more
+# changes nothing that is said.
 
 KEEP = """
 WITH gone AS (
@@ -256,10 +264,11 @@ class PostgresProposals:
         )
         shas = {sha, *old} if numbers else set(old)
         rows = await self._database.ask(AT_COMMITS, {**given, "shas": sorted(shas)})
-        return Sharing(
-            tuple(number for number, _, _, at in rows if numbers and at == sha),
-            frozenset((number, head, ref) for number, head, ref, _ in rows if changed),
-        )
+        now = tuple(number for number, _, _, at in rows if numbers and at == sha)
+        # With more at a commit before and after, nothing that is shown there changes by one more.
+        there = Counter(at for *_, at in rows)
+        news = [row[:3] for row in rows if changed and there[row[3]] <= MOST_SHARED + 1]
+        return Sharing(now, frozenset(news))
 
     async def add_open(
         self, repository_id: int, head_repository: int, branch: str, number: int, sha: str

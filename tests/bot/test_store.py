@@ -582,6 +582,23 @@ async def test_proposals_of_one_package_are_told_apart_by_base_and_told_of_each_
     assert dict((await store.proposals.keep_touching(7, 2, "main", ["net/core"])).also) == {}
 
 
+async def test_one_more_of_many_is_news_for_nobody(store: PostgresStore) -> None:
+    """The short-cut wakes all others of a commit and of a package for each that is opened."""
+    proposals, told, shared = store.proposals, [], []
+    for number in range(1, 11):
+        found = await proposals.keep_open(7, 7, str(number), [number], "a" * 40)
+        shared.append((len(found.now), len(found.news)))
+        told.append(len((await proposals.keep_touching(7, number, "main", ["net/core"])).news))
+    assert shared == [(n, n if n <= 6 else 0) for n in range(10)]
+    assert told == [0, 1, 2, 3, 4, 5, 6, 0, 0, 0]
+
+    left = []
+    for number in range(10, 4, -1):
+        await proposals.keep_touching(7, number, "main", [])
+        left.append(len((await proposals.keep_open(7, 7, str(number), [], "")).news))
+    assert left == [0, 0, 0, 6, 5, 4]
+
+
 async def test_paths_that_are_no_text_are_kept_as_text(store: PostgresStore) -> None:
     """Fails when the database is given half characters: every look at the proposal then breaks."""
     odd = b"net/c\xffre".decode("utf-8", "surrogateescape")

@@ -623,6 +623,21 @@ def test_the_same_head_in_two_bases_is_green_for_neither_while_one_waits() -> No
     assert not any(p.merged for p in rested.proposals)
 
 
+@pytest.mark.parametrize("other", [APPROVED, ELSEWHERE], ids=["approved", "nothing to publish"])
+def test_in_a_crowd_nothing_passes(other: Proposal) -> None:
+    """The short-cut looks at the first few of a commit, or at none, and takes that for all."""
+    start = replace(FACTS, proposals=(replace(other, queued=True),), crowded=True)
+
+    rested = settled(start, publishing=True)
+
+    assert not rested.proposals[0].merged
+    for name in rested.checks:
+        assert rested.checks[name].status == "in_progress"
+    shown = [x for x in decide(start) if isinstance(x, a.SetCheck) and x.name == PUBLISH]
+    assert [x.title for x in shown] == ["More than 5 other proposals share this commit"]
+    assert "--allow-empty" in shown[0].summary
+
+
 def test_a_name_that_is_not_utf8_can_be_sent() -> None:
     """Fails when a folder's name goes into texts as it is: nothing would be said at all."""
     odd = "net/caf\udce9"

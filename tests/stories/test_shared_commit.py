@@ -96,3 +96,30 @@ def test_who_shares_a_commit_ceases_to_when_the_branch_moves(two_bases: World) -
 
     author.waits_for_tag("net/edge/v1")
     wait_for("the merge", lambda: author.pull(one).merged or None)
+
+
+def test_a_crowd_at_one_commit_waits_until_it_is_gone(two_bases: World) -> None:
+    """Fails when each look reads all others, which strangers can open, or some pass unseen."""
+    author, approver = two_bases.author, two_bases.approver
+    two_bases.stop_bot()
+    sha = author.pushes("topic", extra("net/edge", "a"))
+    clone = author.checks_out("topic")
+    twins = [f"twin{n}" for n in range(6)]
+    refs = [f"HEAD:refs/heads/{twin}" for twin in twins]
+    author.git(clone, "push", "--quiet", "origin", *refs)
+    open_ = author.repository.create_pull
+    one = open_(base="main", head="topic", title="one", body="").number
+    others = [open_(base="release", head=twin, title=twin, body="").number for twin in twins]
+    two_bases.start_bot()
+    author.waits_for_summary(one, "More than 5 other proposals share this commit")
+    approver.says(one, "/approve")
+    author.waits_for_answer(one, "approved")
+    two_bases.rests()
+
+    assert publish_runs(two_bases, sha)[0] is None
+    assert not author.pull(one).merged
+
+    for number in others:
+        author.pull(number).edit(state="closed")
+    author.waits_for_tag("net/edge/v1")
+    assert author.pull(one).merged
