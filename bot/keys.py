@@ -7,8 +7,7 @@ A key names a thing at the forge by numeric ids, never by a name that can change
 from dataclasses import dataclass
 from typing import ClassVar
 
-FORGES = frozenset({"github"})
-"""Forges whose keys are read; more come with their adapters."""
+from lifecycle.identity import FORGES, GITHUB, MOST, RepositoryId
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,21 +15,20 @@ class ProposalKey:
     """A draft or proposal: one head branch, whether or not it has a pull request.
 
     Attributes:
-        repository: Number of the repository that receives the change.
-        head_repository: Number of the repository that holds the branch; differs for a fork.
+        repository: The repository that receives the change.
+        head_repository: Number, at the same forge, of the repository that holds the branch; differs
+            for a fork.
         branch: Name of the head branch, without `refs/heads/`.
-        forge: Which forge.
     """
 
     KIND: ClassVar[str] = "proposal"
 
-    repository: int
+    repository: RepositoryId
     head_repository: int
     branch: str
-    forge: str = "github"
 
     def __str__(self) -> str:
-        return f"{self.forge}:{self.repository}:{self.KIND}:{self.head_repository}:{self.branch}"
+        return f"{self.repository}:{self.KIND}:{self.head_repository}:{self.branch}"
 
     @property
     def ref(self) -> str:
@@ -44,12 +42,11 @@ class PullKey:
 
     KIND: ClassVar[str] = "pull"
 
-    repository: int
+    repository: RepositoryId
     number: int
-    forge: str = "github"
 
     def __str__(self) -> str:
-        return f"{self.forge}:{self.repository}:{self.KIND}:{self.number}"
+        return f"{self.repository}:{self.KIND}:{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +55,11 @@ class CommitKey:
 
     KIND: ClassVar[str] = "commit"
 
-    repository: int
+    repository: RepositoryId
     sha: str
-    forge: str = "github"
 
     def __str__(self) -> str:
-        return f"{self.forge}:{self.repository}:{self.KIND}:{self.sha}"
+        return f"{self.repository}:{self.KIND}:{self.sha}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +68,11 @@ class BaseKey:
 
     KIND: ClassVar[str] = "base"
 
-    repository: int
+    repository: RepositoryId
     branch: str
-    forge: str = "github"
 
     def __str__(self) -> str:
-        return f"{self.forge}:{self.repository}:{self.KIND}:{self.branch}"
+        return f"{self.repository}:{self.KIND}:{self.branch}"
 
     @property
     def ref(self) -> str:
@@ -91,11 +86,10 @@ class RepositoryKey:
 
     KIND: ClassVar[str] = "repository"
 
-    repository: int
-    forge: str = "github"
+    repository: RepositoryId
 
     def __str__(self) -> str:
-        return f"{self.forge}:{self.repository}:{self.KIND}"
+        return f"{self.repository}:{self.KIND}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,31 +124,34 @@ def parse(text: str) -> Key:
     Raises:
         ValueError: No key is written so.
     """
-    match text.split(":", 4):
+    first, _, _ = text.partition(":")
+    # Without a forge it is from before there was a second one.
+    spelled = f"{GITHUB}:{text}" if first.isdigit() else text
+    match spelled.split(":", 4):
         case [forge, "app", "installations"] if forge in FORGES:
             return InstallationsKey(forge)
         case [forge, "app", "installation", number] if forge in FORGES:
             return InstallationKey(_number(text, number), forge)
         case [forge, repository, "proposal", head, branch] if forge in FORGES and branch:
-            return ProposalKey(_number(text, repository), _number(text, head), branch, forge)
+            here = RepositoryId(forge, _number(text, repository))
+            return ProposalKey(here, _number(text, head), branch)
         case [forge, repository, "pull", number] if forge in FORGES:
-            return PullKey(_number(text, repository), _number(text, number), forge)
+            return PullKey(RepositoryId(forge, _number(text, repository)), _number(text, number))
         case [forge, repository, "commit", sha] if forge in FORGES and sha:
-            return CommitKey(_number(text, repository), sha, forge)
+            return CommitKey(RepositoryId(forge, _number(text, repository)), sha)
         case [forge, repository, "base", *rest] if forge in FORGES and any(rest):
-            return BaseKey(_number(text, repository), ":".join(rest), forge)
+            return BaseKey(RepositoryId(forge, _number(text, repository)), ":".join(rest))
         case [forge, repository, "repository"] if forge in FORGES:
-            return RepositoryKey(_number(text, repository), forge)
+            return RepositoryKey(RepositoryId(forge, _number(text, repository)))
         case _:
             raise _not_a_key(text)
 
 
 def _number(text: str, digits: str) -> int:
     # Only the spelling that str() makes: "007" or "+7" would be a second name for one thing.
-    # Nor more than the database holds: no forge counts so far.
     if digits.isascii() and digits.isdigit() and len(digits) < 20:
         number = int(digits)
-        if str(number) == digits and number < 2**63:
+        if str(number) == digits and number < MOST:
             return number
     raise _not_a_key(text)
 

@@ -41,6 +41,7 @@ from lifecycle.actions import (
     Tag,
 )
 from lifecycle.facts import PushRefusal, Written
+from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref, Sha
 
 log = structlog.get_logger()
@@ -64,7 +65,7 @@ class Performer:
 
     def __init__(
         self,
-        repository_id: int,
+        repository_id: RepositoryId,
         forge: Forge,
         mirror: Mirror,
         judge: Judge,

@@ -15,6 +15,7 @@ from cadlib.diff.changes import Change
 from cadlib.findings import Finding, Severity
 from lifecycle.access import Person, Role
 from lifecycle.events import Log, content
+from lifecycle.identity import RepositoryId
 from lifecycle.merges import Doubt, Effect
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -541,7 +542,7 @@ class Facts:
 
     Attributes:
         repository: Full name, such as "acme/blueprints".
-        repository_id: The forge's number, which stays through renames.
+        repository_id: Which repository, whatever it is called.
         head_ref: Name of the head branch, such as "drafts/net/core/v2".
         head: Its commit; None once deleted.
         same_repository: The branch is in the repository itself, not in a fork.
@@ -564,7 +565,7 @@ class Facts:
     """
 
     repository: str
-    repository_id: int
+    repository_id: RepositoryId
     head_ref: str
     head: Sha | None
     same_repository: bool

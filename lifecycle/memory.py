@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
-from lifecycle import events
+from lifecycle import events, identity
 from lifecycle.events import (
     Answered,
     Approval,
@@ -27,6 +27,7 @@ from lifecycle.events import (
     Word,
 )
 from lifecycle.facts import Comment, Proposal
+from lifecycle.identity import RepositoryId
 from lifecycle.records import JSON
 
 __all__ = ["Approval", "Fell", "Held", "Memory", "Rejected", "Seen", "Tampered"]
@@ -112,7 +113,7 @@ def summary_of(proposal: Proposal) -> Comment | None:
     return next((c for c in proposal.answers if c.summary), None)
 
 
-def read(proposal: Proposal, repository_id: int) -> Memory:
+def read(proposal: Proposal, repository_id: RepositoryId) -> Memory:
     """Unite what our comments on this proposal and the database remember."""
     found, told = set(proposal.kept), set[Event]()
     notices: dict[str, tuple[int, datetime]] = {}
@@ -129,7 +130,7 @@ def read(proposal: Proposal, repository_id: int) -> Memory:
     return Memory(frozenset(found), frozenset(told), proposal.logins, notices)
 
 
-def carries_record(proposal: Proposal, repository_id: int) -> bool:
+def carries_record(proposal: Proposal, repository_id: RepositoryId) -> bool:
     """We saw this proposal while it was open: it is after the baseline.
 
     Source: docs/design.md, "Adoption".
@@ -137,7 +138,7 @@ def carries_record(proposal: Proposal, repository_id: int) -> bool:
     return any(_mine(comment, proposal, repository_id) for comment in proposal.answers)
 
 
-def log_record(memory: Memory, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
+def log_record(memory: Memory, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
     """The record for the summary comment; equal memories give equal records."""
     return {
         **_place("log", proposal, repository_id),
@@ -146,14 +147,17 @@ def log_record(memory: Memory, proposal: Proposal, repository_id: int) -> dict[s
 
 
 def answer_record(
-    comment: int | None, proposal: Proposal, repository_id: int, about: Iterable[Event] = ()
+    comment: int | None,
+    proposal: Proposal,
+    repository_id: RepositoryId,
+    about: Iterable[Event] = (),
 ) -> dict[str, JSON]:
     """The record for an answer: what it answers, what that came to, and at which head.
 
     Args:
         comment: The comment that is answered; None where that is not known any more.
         proposal: The proposal.
-        repository_id: The forge's number of the repository.
+        repository_id: Which repository.
         about: What the comment caused, such as an approval.
     """
     return {
@@ -165,7 +169,7 @@ def answer_record(
     }
 
 
-def report_record(proposal: Proposal, repository_id: int) -> dict[str, JSON]:
+def report_record(proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
     """The record for the report that a merge result is not published."""
     return {
         **_place("report", proposal, repository_id),
@@ -173,7 +177,9 @@ def report_record(proposal: Proposal, repository_id: int) -> dict[str, JSON]:
     }
 
 
-def notice_record(occasion: str, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
+def notice_record(
+    occasion: str, proposal: Proposal, repository_id: RepositoryId
+) -> dict[str, JSON]:
     """The record for a comment that tells people once what happened."""
     return {
         **_place("notice", proposal, repository_id),
@@ -181,13 +187,13 @@ def notice_record(occasion: str, proposal: Proposal, repository_id: int) -> dict
     }
 
 
-def noticed(proposal: Proposal, repository_id: int) -> frozenset[str]:
+def noticed(proposal: Proposal, repository_id: RepositoryId) -> frozenset[str]:
     """The occasions that people were told of."""
     log = read(proposal, repository_id).log
     return frozenset(e.occasion for e in log if isinstance(e, Noticed))
 
 
-def report_of(proposal: Proposal, repository_id: int) -> Comment | None:
+def report_of(proposal: Proposal, repository_id: RepositoryId) -> Comment | None:
     """Our report that this merge result is not published; None when there is none."""
     wanted = report_record(proposal, repository_id)
     for comment in proposal.answers:
@@ -196,7 +202,9 @@ def report_of(proposal: Proposal, repository_id: int) -> Comment | None:
     return None
 
 
-def shown_head_before(proposal: Proposal, comment: int, memory: Memory, repository_id: int) -> bool:
+def shown_head_before(
+    proposal: Proposal, comment: int, memory: Memory, repository_id: RepositoryId
+) -> bool:
     """A comment of ours that is older than this one proves the head to have stood before it.
 
     We wrote ours when we had seen the present head, the forge shows no change of the head since
@@ -219,7 +227,7 @@ def shown_head_before(proposal: Proposal, comment: int, memory: Memory, reposito
     return False
 
 
-def shown_rules_before(proposal: Proposal, comment: int, repository_id: int) -> bool:
+def shown_rules_before(proposal: Proposal, comment: int, repository_id: RepositoryId) -> bool:
     """An answer of ours that is older than this comment proves that the rules stood before."""
     return any(
         record.get("kind") == "answer" and record.get("rules") == proposal.digest
@@ -229,15 +237,18 @@ def shown_rules_before(proposal: Proposal, comment: int, repository_id: int) -> 
     )
 
 
-def _place(kind: str, proposal: Proposal, repository_id: int) -> dict[str, JSON]:
-    return {"kind": kind, "repository": repository_id, "number": proposal.number}
+def _place(kind: str, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
+    return {"kind": kind, "repository": repository_id.spelled, "number": proposal.number}
 
 
-def _mine(comment: Comment, proposal: Proposal, repository_id: int) -> list[Mapping[str, JSON]]:
+def _mine(
+    comment: Comment, proposal: Proposal, repository_id: RepositoryId
+) -> list[Mapping[str, JSON]]:
     return [
         record
         for record in comment.records
-        if record.get("repository") == repository_id and record.get("number") == proposal.number
+        if identity.read(record.get("repository")) == repository_id
+        and record.get("number") == proposal.number
     ]
 
 

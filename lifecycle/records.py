@@ -16,6 +16,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from lifecycle.identity import RepositoryId
+
 JSON = str | int | float | bool | None | Sequence["JSON"] | Mapping[str, "JSON"]
 """What JSON can hold."""
 
@@ -142,14 +144,16 @@ _MARK = re.compile(
 )
 
 
-def render_mark(key: bytes, parent: str, tree: str, repository_id: int, asker: str = "") -> str:
+def render_mark(
+    key: bytes, parent: str, tree: str, repository_id: RepositoryId, asker: str = ""
+) -> str:
     """The line that proves a render commit to be ours: it fits one parent, tree and repository.
 
     Args:
         key: From `derive_key`.
         parent: The commit that was rendered.
         tree: The tree of the rendering.
-        repository_id: The forge's number of the repository.
+        repository_id: Which repository.
         asker: Login of whoever asked for it, in a line of its own; "" when nobody did.
     """
     mac = _mac(key, "render", _rendering(parent, tree, repository_id, asker))
@@ -157,7 +161,7 @@ def render_mark(key: bytes, parent: str, tree: str, repository_id: int, asker: s
 
 
 def mark_message(
-    message: str, key: bytes, parent: str, tree: str, repository_id: int, asker: str = ""
+    message: str, key: bytes, parent: str, tree: str, repository_id: RepositoryId, asker: str = ""
 ) -> str:
     """Put the mark into a commit message, before the trailers at its end."""
     text = message.rstrip("\n")
@@ -169,7 +173,7 @@ def mark_message(
 
 
 def render_asker(
-    message: str, keys: Sequence[bytes], *, parent: str, tree: str, repository_id: int
+    message: str, keys: Sequence[bytes], *, parent: str, tree: str, repository_id: RepositoryId
 ) -> str | None:
     """Who asked for a render commit of ours: "" for nobody; None when it is not ours.
 
@@ -178,7 +182,7 @@ def render_asker(
         keys: The current key and older ones.
         parent: The commit's only parent.
         tree: The commit's tree.
-        repository_id: The forge's number of the repository.
+        repository_id: Which repository.
     """
     for asker, mac in _MARK.findall(message)[:_MOST_RECORDS]:
         if _valid(keys, "render", _rendering(parent, tree, repository_id, asker), mac):
@@ -186,8 +190,8 @@ def render_asker(
     return None
 
 
-def _rendering(parent: str, tree: str, repository_id: int, asker: str) -> str:
-    return _canonical([repository_id, parent, tree, *([asker] if asker else [])])
+def _rendering(parent: str, tree: str, repository_id: RepositoryId, asker: str) -> str:
+    return _canonical([repository_id.spelled, parent, tree, *([asker] if asker else [])])
 
 
 # --- marks on tags --------------------------------------------------------------------------------
@@ -199,7 +203,7 @@ def mark_tag(
     message: str,
     key: bytes,
     *,
-    repository_id: int,
+    repository_id: RepositoryId,
     package: str,
     revision: int,
     commit: str,
@@ -210,13 +214,13 @@ def mark_tag(
     Args:
         message: Of the tag.
         key: From `derive_key`.
-        repository_id: The forge's number of the repository.
+        repository_id: Which repository.
         package: Path of the package.
         revision: Its number.
         commit: The commit that is tagged.
         tree: The package's tree at that commit.
     """
-    mac = _mac(key, "tag", _canonical([repository_id, package, revision, commit, tree]))
+    mac = _mac(key, "tag", _canonical([repository_id.spelled, package, revision, commit, tree]))
     return f"{message.rstrip()}\nPorchbot-Tag: {mac}\n"
 
 
@@ -224,14 +228,14 @@ def has_tag_mark(
     message: str,
     keys: Sequence[bytes],
     *,
-    repository_id: int,
+    repository_id: RepositoryId,
     package: str,
     revision: int,
     commit: str,
     tree: str,
 ) -> bool:
     """Whether a tag carries a mark that one of our keys made for exactly this revision."""
-    text = _canonical([repository_id, package, revision, commit, tree])
+    text = _canonical([repository_id.spelled, package, revision, commit, tree])
     macs = _TAG_MARK.findall(message)[:_MOST_RECORDS]
     return any(_valid(keys, "tag", text, mac) for mac in macs)
 

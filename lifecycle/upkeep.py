@@ -12,6 +12,7 @@ from lifecycle import memory, messages, records
 from lifecycle.actions import Action, Keep, Reply, Restore
 from lifecycle.events import Event, Lost, Tampered
 from lifecycle.facts import Comment, Proposal, Written
+from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
 from lifecycle.records import JSON
 
@@ -44,7 +45,9 @@ def tampered(proposal: Proposal, remembered: Memory) -> list[Event]:
     ]
 
 
-def mend(proposal: Proposal, remembered: Memory, found: Memory, repository_id: int) -> list[Action]:
+def mend(
+    proposal: Proposal, remembered: Memory, found: Memory, repository_id: RepositoryId
+) -> list[Action]:
     """Remember first what was done to our answers, then write them anew."""
     actions: list[Action] = []
     new = found.log - remembered.log
@@ -75,14 +78,14 @@ def keep(proposal: Proposal, remembered: Memory) -> list[Action]:
     return [Keep(proposal.number, log=lacking, written=written)]
 
 
-def fits(remembered: Memory, proposal: Proposal, repository_id: int) -> bool:
+def fits(remembered: Memory, proposal: Proposal, repository_id: RepositoryId) -> bool:
     """The memory has room in the summary comment."""
     record = memory.log_record(remembered, proposal, repository_id)
     return records.length(record) <= memory.MOST_RECORD
 
 
 def summary_record(
-    remembered: Memory, proposal: Proposal, repository_id: int
+    remembered: Memory, proposal: Proposal, repository_id: RepositoryId
 ) -> Mapping[str, JSON]:
     """The record for the summary comment; the last one that had room where this one has none.
 
@@ -102,7 +105,7 @@ def cut(body: str, record: Mapping[str, JSON]) -> str:
     return body[: MOST_COMMENT - records.length(record)]
 
 
-def _unknown(answer: Comment, proposal: Proposal, repository_id: int) -> Written:
+def _unknown(answer: Comment, proposal: Proposal, repository_id: RepositoryId) -> Written:
     """An answer that was edited, and whose text was lost with the database."""
     record = (
         dict(answer.records[0])

@@ -13,6 +13,7 @@ from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, SetCheck
 from lifecycle.authors import MadeBy
 from lifecycle.facts import CheckRun, Comment, ReviewState
+from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
@@ -336,7 +337,7 @@ class Repository:
     """A repository that the App is installed on.
 
     Attributes:
-        id: The forge's number, which stays through renames.
+        id: Forge and number, which stay through renames.
         full_name: Such as "acme/blueprints".
         default_branch: Such as "main".
         clone_url: For git over HTTP, without a token.
@@ -344,7 +345,7 @@ class Repository:
         installed_at: When the App was installed.
     """
 
-    id: int
+    id: RepositoryId
     full_name: str
     default_branch: str
     clone_url: str

@@ -26,6 +26,7 @@ from bot.git.memory import Kept
 from bot.git.objects import Snapshot
 from bot.git.process import GitBusyError, authorised, reason, refusal, run
 from bot.git.refs import EVERYTHING, HEADS, TAGS, Refs, Scope
+from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref, Sha
 
 NETWORK_TIMEOUT = 120
@@ -340,31 +341,32 @@ class Mirrors:
     """All mirrors, in one folder with a size bound.
 
     Args:
-        folder: Where they stand, one each by the forge's number of the repository.
+        folder: Where they stand, one each: `42.git` for a repository of GitHub, `gitlab-42.git` for
+            one of another forge.
         most_bytes: The least recently used ones are removed over this.
     """
 
     def __init__(self, folder: Path, most_bytes: int = 20 * 1024**3) -> None:
         self._folder = folder
         self._most = most_bytes
-        self._mirrors: dict[int, Mirror] = {}
+        self._mirrors: dict[RepositoryId, Mirror] = {}
 
-    def of(self, repository_id: int, url: str) -> Mirror:
+    def of(self, repository_id: RepositoryId, url: str) -> Mirror:
         """The mirror of one repository."""
         mirror = self._mirrors.get(repository_id)
         if mirror is None or mirror.url != url:
-            mirror = Mirror(self._folder / f"{repository_id}.git", url)
+            mirror = Mirror(self._folder / f"{_name(repository_id)}.git", url)
             self._mirrors[repository_id] = mirror
         return mirror
 
-    def trim(self) -> list[int]:
+    def trim(self) -> list[str]:
         """Remove the least recently used mirrors over the bound; returns which."""
         sizes = []
         for folder in self._folder.glob("*.git"):
             size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
             sizes.append((folder.stat().st_mtime, size, folder))
         total = sum(size for _, size, _ in sizes)
-        removed: list[int] = []
+        removed: list[str] = []
         for _, size, folder in sorted(sizes):
             if total <= self._most:
                 break
@@ -374,6 +376,11 @@ class Mirrors:
                 except BlockingIOError:
                     continue  # being fetched: in use after all
                 shutil.rmtree(folder, ignore_errors=True)
-            removed.append(int(folder.stem))
+            removed.append(folder.stem)
             total -= size
         return removed
+
+
+def _name(repository_id: RepositoryId) -> str:
+    """No colon: git takes one for the end of a path in lists of folders."""
+    return str(repository_id.spelled).replace(":", "-")

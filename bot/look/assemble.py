@@ -277,7 +277,7 @@ class Looker:
 
     async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
         """Pull requests of the branch; what comes back is checked (trap 2)."""
-        if head.repository == self.repository.id:
+        if head.repository == self.repository.id.number:
             owner = self.repository.owner
             # Apart, so that no number of closed ones hides an open one; and only without an open
             # one does it matter what became of the others.
@@ -312,7 +312,7 @@ class Looker:
         told: Told,
         since: float,
     ) -> Looked:
-        same = head.repository == self.repository.id
+        same = head.repository == self.repository.id.number
         ref = f"refs/heads/{head.ref}"
         tip = await asyncio.to_thread(reader.git.ref, ref) if same else None
         waits = [self._patience.wait(each[0].number, missed(*each)) for each in told.talks]
@@ -388,7 +388,7 @@ class Looker:
         verdicts, subjects, pusher = await asyncio.gather(
             self._verdicts(reader.git, read),
             asyncio.to_thread(reader.subjects, tip, base),
-            self._people.pusher(facts.head_ref, self.repository.id),
+            self._people.pusher(facts.head_ref, self.repository.id.number),
         )
         return replace(
             facts,

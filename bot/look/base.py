@@ -13,6 +13,7 @@ from bot.forges.port import Forge, ForgeMissingError, PullRequest
 from bot.look.content import Ground, Reader
 from bot.store.port import Revisions
 from lifecycle import merges
+from lifecycle.identity import RepositoryId
 from lifecycle.merges import Arrival, Doubt, Move
 from lifecycle.names import Sha
 
@@ -46,14 +47,14 @@ class Bases:
     """Finds the ground of the proposals of one repository.
 
     Args:
-        repository_id: The forge's number.
+        repository_id: Which repository.
         forge: Its forge.
         revisions: Tips that base branches had when we looked.
         late: Seconds that the forge may take to log a move.
     """
 
     def __init__(
-        self, repository_id: int, forge: Forge, revisions: Revisions, late: float = LATE
+        self, repository_id: RepositoryId, forge: Forge, revisions: Revisions, late: float = LATE
     ) -> None:
         self._repository_id = repository_id
         self._forge = forge

@@ -18,6 +18,7 @@ from bot.look.tags import Tags
 from cadlib.findings import Finding
 from lifecycle import merges, names, records
 from lifecycle.facts import Review, Touched, Unpublished
+from lifecycle.identity import RepositoryId
 from lifecycle.merges import Doubt, Effect
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -81,7 +82,7 @@ class Reader:
 
     Attributes:
         git: The mirror, opened.
-        repository_id: The forge's number.
+        repository_id: Which repository.
         default_branch: Such as "main".
         keys: Keys that marks may be made with, newest first.
         tags: Its release tags.
@@ -89,7 +90,7 @@ class Reader:
     """
 
     git: Snapshot
-    repository_id: int
+    repository_id: RepositoryId
     default_branch: str
     keys: Sequence[bytes]
     tags: Tags

@@ -63,7 +63,7 @@ class Near:
         seen = self._seen.get((at, branch), Scope())
         draft = _DRAFT.fullmatch(branch)
         guessed = {draft[1]} if draft and not seen.packages else set()
-        mine = {branch} if at == self._repository.id else set()
+        mine = {branch} if at == self._repository.id.number else set()
         return seen | Scope(frozenset({self._repository.default_branch, *mine}), frozenset(guessed))
 
     def saw(self, at: int | None, branch: str, bases: Iterable[str], packages: set[str]) -> None:

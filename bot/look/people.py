@@ -13,6 +13,7 @@ from lifecycle.authors import Authors, MadeBy, same_people, wrote
 from lifecycle.commands import answers
 from lifecycle.events import Approval
 from lifecycle.facts import Proposal, ReviewState
+from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 
@@ -32,12 +33,12 @@ class People:
     """Finds out about the people of one repository's proposals.
 
     Args:
-        repository_id: The forge's number.
+        repository_id: Which repository.
         forge: Its forge.
         login: Our own login, such as "porchbot[bot]".
     """
 
-    def __init__(self, repository_id: int, forge: Forge, login: str) -> None:
+    def __init__(self, repository_id: RepositoryId, forge: Forge, login: str) -> None:
         self._repository_id = repository_id
         self._forge = forge
         self._login = login

@@ -10,6 +10,7 @@ from bot.git.objects import Snapshot
 from bot.git.refs import Refs
 from bot.store.values import Revision
 from lifecycle import names, records
+from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Lost, Tagging
 
@@ -22,7 +23,7 @@ class Tags:
 
     Args:
         git: The mirror, opened.
-        repository_id: The forge's number.
+        repository_id: Which repository.
         keys: Keys that records may be made with, newest first.
         used: Package to the numbers that were published, as the index knows them.
         baseline: Release tags that were there when the bot came; None when nobody knows.
@@ -31,7 +32,7 @@ class Tags:
     """
 
     git: Snapshot
-    repository_id: int
+    repository_id: RepositoryId
     keys: Sequence[bytes]
     used: Mapping[str, Mapping[int, Revision]]
     baseline: frozenset[str] | None

@@ -60,6 +60,7 @@ from lifecycle.actions import (
 )
 from lifecycle.decide import decide
 from lifecycle.facts import Facts, Proposal, Stage
+from lifecycle.identity import RepositoryId
 from lifecycle.merges import Doubt
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
@@ -205,8 +206,8 @@ class Controller:
         # Keys of what waits for functions that could not be run, and how often it was looked at;
         # not with the room, which is forgotten whenever something in its repository fails.
         self._unjudged: dict[str, int] = {}
-        self._rooms: dict[int, _Room] = {}
-        self._entering: dict[int, asyncio.Lock] = {}
+        self._rooms: dict[RepositoryId, _Room] = {}
+        self._entering: dict[RepositoryId, asyncio.Lock] = {}
 
     async def work(self, work: Work) -> Result:
         """Bring one key to rest, and sort what went wrong by who must act."""
@@ -584,7 +585,7 @@ class Controller:
         )
         for branch, sha in (await asyncio.to_thread(_drafts, room.mirror)).items():
             if room.adoption.drafts.get(branch) != sha:
-                woken.add(keys.ProposalKey(me, me, branch))
+                woken.add(keys.ProposalKey(me, me.number, branch))
         await self._look_at_lost_tags(room)
         bases_woken = {keys.BaseKey(me, branch) for branch in bases}
         await self._store.queue.wake_all({key: {} for key in woken | bases_woken})
@@ -623,11 +624,11 @@ class Controller:
             room.branches[number] = _key_of(room, pull)
         return room.branches[number]
 
-    async def _room(self, repository_id: int) -> _Room:
+    async def _room(self, repository_id: RepositoryId) -> _Room:
         return self._rooms.get(repository_id) or await self._renewed(repository_id)
 
     async def _renewed(
-        self, repository_id: int, installations: frozenset[int] = frozenset()
+        self, repository_id: RepositoryId, installations: frozenset[int] = frozenset()
     ) -> _Room:
         """The room, as the forge names the repository now: names and installations change.
 

@@ -14,6 +14,7 @@ import structlog
 from bot import keys
 from bot.forges.port import ForgeMissingError, Installation, Repository
 from bot.store.port import Store
+from lifecycle.identity import GITHUB, RepositoryId
 
 log = structlog.get_logger()
 
@@ -30,7 +31,7 @@ class App(Protocol):
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
         """Every repository of one installation."""
 
-    async def is_installed(self, repository_id: int) -> bool:
+    async def is_installed(self, repository_id: RepositoryId) -> bool:
         """Whether any installation has a repository."""
 
 
@@ -50,12 +51,12 @@ class Discovery:
         """Wake every installation; what belongs to none that works is not served any more."""
         listed = list(await self._app.installations())
         for number in sorted(
-            await self._store.repositories.installations() - {each.number for each in listed}
+            await self._store.repositories.installations(GITHUB) - {each.number for each in listed}
         ):
             one = await self._app.installation(number)
             listed += [] if one is None else [one]
         working = [each.number for each in listed if not each.suspended]
-        for name in await self._store.repositories.only_installations(working):
+        for name in await self._store.repositories.only_installations(GITHUB, working):
             log.warning("not served any more: no installation that works", repository=name)
         await self._store.queue.wake_all({keys.InstallationKey(number): {} for number in working})
 
@@ -68,9 +69,11 @@ class Discovery:
         for repository in found:
             await self._store.repositories.rename(repository)
         ids = [r.id for r in found]
-        for number in sorted(await self._store.repositories.repositories(installation) - set(ids)):
+        for number in sorted(
+            await self._store.repositories.repositories(GITHUB, installation) - set(ids)
+        ):
             ids += [number] if await self._app.is_installed(number) else []
-        for name in await self._store.repositories.only_repositories(installation, ids):
+        for name in await self._store.repositories.only_repositories(GITHUB, installation, ids):
             log.warning("not served any more: not in its installation", repository=name)
         hint = {"installation": [installation]}
         await self._store.queue.wake_all({keys.RepositoryKey(number): hint for number in ids})

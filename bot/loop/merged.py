@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from bot.forges.port import Forge, PullRequest
 from bot.store.port import Proposals
+from lifecycle.identity import RepositoryId
 
 OVERLAP = timedelta(minutes=10)
 """How much older than that moment one may be and still be listed: lists of forges are late."""
@@ -18,14 +19,18 @@ class MergedList:
     """Lists the merged proposals of one repository.
 
     Args:
-        repository_id: The forge's number.
+        repository_id: Which repository.
         installed_at: When the App was installed; what was merged before is not ours to publish.
         forge: Its forge.
         proposals: Which are settled, and up to when all are.
     """
 
     def __init__(
-        self, repository_id: int, installed_at: datetime, forge: Forge, proposals: Proposals
+        self,
+        repository_id: RepositoryId,
+        installed_at: datetime,
+        forge: Forge,
+        proposals: Proposals,
     ) -> None:
         self._repository_id = repository_id
         self._installed_at = installed_at

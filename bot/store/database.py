@@ -10,12 +10,22 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from bot.sayable import sayable
 from bot.store.migrations import migrate, unreachable
+from lifecycle.identity import GITHUB, RepositoryId
 
 CONNECTIONS = 10
 """Most connections of one process: looks hold one for a moment only."""
 
 PATIENCE = 2.0
 """Seconds to get a connection when it is one's turn: GitHub waits ten for an answer."""
+
+MOST_ROWS = 10_000
+"""Repositories whose number in the tables is remembered."""
+
+_ROW = """
+INSERT INTO repository AS r (forge, number) VALUES (%(forge)s, %(number)s)
+ON CONFLICT (forge, number) DO UPDATE SET number = r.number
+RETURNING id
+"""
 
 
 class Database:
@@ -42,6 +52,7 @@ class Database:
             kwargs={"autocommit": True, "application_name": "porchbot"},
         )
         self._turns = asyncio.Semaphore(connections)
+        self._rows: dict[RepositoryId, int] = {}
 
     async def open(self) -> None:
         """Bring the tables up to date and connect.
@@ -72,3 +83,15 @@ class Database:
     async def one(self, query: str, values: Mapping[str, Any] | None = None) -> TupleRow:
         """The one row that a statement gives."""
         return (await self.ask(query, values))[0]
+
+    async def row(self, repository: RepositoryId) -> int:
+        """What the tables call a repository: GitHub's own number, else one that we gave it."""
+        if repository.forge == GITHUB:
+            return repository.number
+        if repository not in self._rows:
+            named = {"forge": repository.forge, "number": repository.number}
+            (row,) = await self.one(_ROW, named)
+            if len(self._rows) >= MOST_ROWS:
+                self._rows.clear()
+            self._rows[repository] = int(row)
+        return self._rows[repository]

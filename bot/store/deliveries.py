@@ -13,6 +13,7 @@ from bot.store.notify import Notifications
 from bot.store.statements import STORE_DELIVERY
 from bot.store.values import KEPT_DAYS, Delivered, Hint, StoreError
 from bot.store.wakes import columns
+from lifecycle.identity import RepositoryId
 
 TURN = 6.0
 """Seconds that a delivery waits for its turn; then the forge is told to send it again."""
@@ -34,6 +35,7 @@ class PostgresDeliveries:
 
     async def add(self, delivery: Delivered, wakes: Mapping[Key, Hint]) -> bool:
         keys, hints, priorities = columns(wakes)
+        about = delivery.repository
         async with _in_turn(self._turns):
             row = await self._database.one(
                 STORE_DELIVERY,
@@ -44,7 +46,7 @@ class PostgresDeliveries:
                     "action": delivery.action,
                     "headers": Jsonb(dict(delivery.headers)),
                     "body": delivery.body,
-                    "repository": delivery.repository,
+                    "repository": None if about is None else await self._database.row(about),
                     "keys": keys,
                     "hints": hints,
                     "priorities": priorities,
@@ -55,13 +57,13 @@ class PostgresDeliveries:
         return bool(row[0] == 1)
 
     async def since(
-        self, repository_id: int, since: datetime, most: int = 200
+        self, repository_id: RepositoryId, since: datetime, most: int = 200
     ) -> tuple[tuple[Mapping[str, str], bytes], ...]:
         rows = await self._database.ask(
             "SELECT headers, body FROM delivery"
             " WHERE repository = %(id)s AND received >= %(since)s"
             " ORDER BY received DESC LIMIT %(most)s",
-            {"id": repository_id, "since": since, "most": most},
+            {"id": await self._database.row(repository_id), "since": since, "most": most},
         )
         return tuple((headers, bytes(body)) for headers, body in rows)
 

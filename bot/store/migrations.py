@@ -255,6 +255,24 @@ HEADS = """
 ALTER TABLE adoption ADD COLUMN heads jsonb NOT NULL DEFAULT '{}';
 """
 
+IDENTITY = """
+-- What the other tables have in their column `repository`: the forge's own number for a repository
+-- of GitHub, as ever, and for any other the `id` here, which is below zero. So replicas of an older
+-- version go on with the tables as they know them.
+CREATE TABLE repository (
+  id     bigint GENERATED ALWAYS AS IDENTITY (START -1 INCREMENT -1) PRIMARY KEY,
+  forge  text NOT NULL CHECK (forge <> 'github'),
+  number bigint NOT NULL,
+  UNIQUE (forge, number)
+);
+
+-- The repositories that are or were served, by forge and number.
+CREATE VIEW served AS
+  SELECT a.repository, coalesce(r.forge, 'github') AS forge,
+    coalesce(r.number, a.repository) AS number
+  FROM adoption a LEFT JOIN repository r ON r.id = a.repository;
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -269,6 +287,7 @@ STEPS: tuple[str, ...] = (
     NUMBERS,
     HEADS,
     SETTLED_UNTIL,
+    IDENTITY,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -7,7 +7,7 @@ remembered of repositories, of revisions, of proposals. Each call is all or noth
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol
@@ -30,6 +30,7 @@ from bot.store.values import (
 )
 from lifecycle.events import Log
 from lifecycle.facts import PushRefusal, Written
+from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
 
@@ -125,7 +126,7 @@ class Deliveries(Protocol):
         """
 
     async def since(
-        self, repository_id: int, since: datetime, most: int = 200
+        self, repository_id: RepositoryId, since: datetime, most: int = 200
     ) -> tuple[tuple[Mapping[str, str], bytes], ...]:
         """Headers and bodies of what was told about a repository since then, newest first."""
 
@@ -136,7 +137,7 @@ class Deliveries(Protocol):
 class Repositories(Protocol):
     """The repositories that are served, and what each was when first seen."""
 
-    async def adoption(self, repository_id: int) -> Adoption | None:
+    async def adoption(self, repository_id: RepositoryId) -> Adoption | None:
         """What a repository was when it was first seen; None when it never was."""
 
     async def adopt(
@@ -155,59 +156,63 @@ class Repositories(Protocol):
     async def rename(self, repository: Adopted) -> None:
         """Keep the name and the installation by which a repository is reached now."""
 
-    async def installations(self) -> set[int]:
-        """The installations of the repositories that are served."""
+    async def installations(self, forge: str) -> set[int]:
+        """The installations of the repositories of a forge that are served."""
 
-    async def repositories(self, installation: int) -> set[int]:
+    async def repositories(self, forge: str, installation: int) -> set[RepositoryId]:
         """The repositories of an installation that are served."""
 
-    async def only_installations(self, numbers: Sequence[int]) -> tuple[str, ...]:
-        """Serve no repository of another installation; returns the names of those that were."""
+    async def only_installations(self, forge: str, numbers: Sequence[int]) -> tuple[str, ...]:
+        """Serve nothing of another installation of a forge; returns the names of what was."""
 
-    async def only_repositories(self, installation: int, ids: Sequence[int]) -> tuple[str, ...]:
+    async def only_repositories(
+        self, forge: str, installation: int, ids: Collection[RepositoryId]
+    ) -> tuple[str, ...]:
         """Serve no other repository of this installation; returns the names of those that were."""
 
-    async def lost(self, repository_id: int) -> None:
+    async def lost(self, repository_id: RepositoryId) -> None:
         """A repository is out of our reach: nothing in it is looked at until it is found again."""
 
 
 class Revisions(Protocol):
     """What was published, what waits to be, and where base branches were."""
 
-    async def ask_publish(self, repository_id: int, base: str, number: int) -> None:
+    async def ask_publish(self, repository_id: RepositoryId, base: str, number: int) -> None:
         """A proposal's gates hold: put it in its base branch's line, once."""
 
-    async def asked_publish(self, repository_id: int, base: str) -> tuple[int, ...]:
+    async def asked_publish(self, repository_id: RepositoryId, base: str) -> tuple[int, ...]:
         """The proposals in line for a base branch, first come first."""
 
-    async def queued(self, repository_id: int, base: str, number: int) -> bool:
+    async def queued(self, repository_id: RepositoryId, base: str, number: int) -> bool:
         """Whether a proposal is in line."""
 
-    async def published(self, repository_id: int, base: str, number: int) -> None:
+    async def published(self, repository_id: RepositoryId, base: str, number: int) -> None:
         """Take a proposal out of the line: published, or its gates hold no more."""
 
     async def keep_revision(
-        self, repository_id: int, package: str, number: int, revision: Revision
+        self, repository_id: RepositoryId, package: str, number: int, revision: Revision
     ) -> None:
         """Remember that a number is used, whatever becomes of its tag."""
 
     async def revisions(
-        self, repository_id: int, packages: Iterable[str]
+        self, repository_id: RepositoryId, packages: Iterable[str]
     ) -> dict[str, dict[int, Revision]]:
         """Package to the numbers that were published, for some packages."""
 
-    def all_revisions(self, repository_id: int) -> AsyncIterator[tuple[str, int, Revision]]:
+    def all_revisions(
+        self, repository_id: RepositoryId
+    ) -> AsyncIterator[tuple[str, int, Revision]]:
         """Every revision that was published, package by package, a page at a time."""
 
     async def show_revision(
-        self, repository_id: int, package: str, number: int, shown: str
+        self, repository_id: RepositoryId, package: str, number: int, shown: str
     ) -> None:
         """Remember what a tag was seen to name, so that it is reported once."""
 
-    async def saw_tip(self, repository_id: int, base: str, sha: str) -> None:
+    async def saw_tip(self, repository_id: RepositoryId, base: str, sha: str) -> None:
         """Remember where a base branch is; the last few are kept."""
 
-    async def tips(self, repository_id: int, base: str) -> tuple[Sha, ...]:
+    async def tips(self, repository_id: RepositoryId, base: str) -> tuple[Sha, ...]:
         """Where a base branch was when we looked, newest first."""
 
 
@@ -216,7 +221,7 @@ class Proposals(Protocol):
 
     async def keep(
         self,
-        repository_id: int,
+        repository_id: RepositoryId,
         number: int,
         log: Log = frozenset(),
         written: Mapping[int, Written] | None = None,
@@ -232,13 +237,15 @@ class Proposals(Protocol):
             gone: Comments of ours that are no more.
         """
 
-    async def remembered(self, repository_id: int, number: int) -> tuple[Log, dict[int, Written]]:
+    async def remembered(
+        self, repository_id: RepositoryId, number: int
+    ) -> tuple[Log, dict[int, Written]]:
         """The events of a proposal, and the comments that we wrote on it."""
 
-    async def settle(self, repository_id: int, number: int, *, merged: bool) -> None:
+    async def settle(self, repository_id: RepositoryId, number: int, *, merged: bool) -> None:
         """A closed proposal wants nothing any more, until it is merged after all."""
 
-    async def settled(self, repository_id: int, proposals: Mapping[int, bool]) -> set[int]:
+    async def settled(self, repository_id: RepositoryId, proposals: Mapping[int, bool]) -> set[int]:
         """Those of these proposals that want nothing any more.
 
         Args:
@@ -246,42 +253,46 @@ class Proposals(Protocol):
             proposals: Number to whether it is merged now.
         """
 
-    async def settled_until(self, repository_id: int, base: str) -> datetime | None:
+    async def settled_until(self, repository_id: RepositoryId, base: str) -> datetime | None:
         """The moment before which merged proposals of a base branch changed last that are settled.
 
         None when nobody knows.
         """
 
-    async def settle_until(self, repository_id: int, base: str, until: datetime) -> None:
+    async def settle_until(self, repository_id: RepositoryId, base: str, until: datetime) -> None:
         """Remember that all merged proposals of a base that changed last before are settled."""
 
     async def refuse(
-        self, repository_id: int, number: int, head: str, base: str, refusal: Refusal
+        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: Refusal
     ) -> None:
         """Remember why the forge refused to merge this head onto this base."""
 
     async def refusal(
-        self, repository_id: int, number: int, head: str, base: str
+        self, repository_id: RepositoryId, number: int, head: str, base: str
     ) -> Refusal | None:
         """Why the forge refused to merge this head onto this base; None when it did not."""
 
-    async def forget_refusal(self, repository_id: int, number: int) -> None:
+    async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
         """Let the forge be asked again: somebody says that what it objected to has changed."""
 
     async def refuse_push(
-        self, repository_id: int, ref: str, sha: str, refusal: PushRefusal
+        self, repository_id: RepositoryId, ref: str, sha: str, refusal: PushRefusal
     ) -> None:
         """Remember that a rule of the forge forbids to move a branch from where it is."""
 
-    async def push_refusal(self, repository_id: int, ref: str, sha: str) -> PushRefusal | None:
+    async def push_refusal(
+        self, repository_id: RepositoryId, ref: str, sha: str
+    ) -> PushRefusal | None:
         """Why the forge refused to move a branch from where it is; None when it did not."""
 
-    async def forget_push_refusals(self, repository_id: int, ref: str | None = None) -> None:
+    async def forget_push_refusals(
+        self, repository_id: RepositoryId, ref: str | None = None
+    ) -> None:
         """Let pushes be tried again: to one ref, or to all of a repository."""
 
     async def keep_open(
         self,
-        repository_id: int,
+        repository_id: RepositoryId,
         head_repository: int,
         branch: str,
         numbers: Sequence[int],
@@ -300,15 +311,15 @@ class Proposals(Protocol):
         """
 
     async def add_open(
-        self, repository_id: int, head_repository: int, branch: str, number: int, sha: str
+        self, repository_id: RepositoryId, head_repository: int, branch: str, number: int, sha: str
     ) -> None:
         """Remember an open proposal that another's look came upon."""
 
-    async def drop_open(self, repository_id: int, number: int) -> None:
+    async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
         """Forget an open proposal that turned out to be closed or moved."""
 
     async def keep_touching(
-        self, repository_id: int, number: int, base: str, packages: Sequence[str]
+        self, repository_id: RepositoryId, number: int, base: str, packages: Sequence[str]
     ) -> Touching:
         """Remember which packages an open proposal changes, and say who else changes them.
 
@@ -321,7 +332,9 @@ class Proposals(Protocol):
             packages: What it changes; empty once it is closed.
         """
 
-    async def forget_touching(self, repository_id: int, open_numbers: Sequence[int]) -> None:
+    async def forget_touching(
+        self, repository_id: RepositoryId, open_numbers: Sequence[int]
+    ) -> None:
         """Forget what proposals change that are not open any more."""
 
 

@@ -10,6 +10,7 @@ from bot.store.database import Database
 from bot.store.values import Refusal, Sharing, Touching
 from lifecycle.events import Log, decode, encode
 from lifecycle.facts import MOST_SHARED, PushRefusal, Written
+from lifecycle.identity import RepositoryId
 
 KEEP_OPEN = """
 WITH old AS (
@@ -118,7 +119,7 @@ class PostgresProposals:
 
     async def keep(
         self,
-        repository_id: int,
+        repository_id: RepositoryId,
         number: int,
         log: Log = frozenset(),
         written: Mapping[int, Written] | None = None,
@@ -129,7 +130,7 @@ class PostgresProposals:
         await self._database.ask(
             KEEP,
             {
-                "id": repository_id,
+                "id": await self._database.row(repository_id),
                 "n": number,
                 "gone": list(gone),
                 "digests": [hashlib.sha256(text.encode()).hexdigest() for text in texts],
@@ -140,8 +141,12 @@ class PostgresProposals:
             },
         )
 
-    async def remembered(self, repository_id: int, number: int) -> tuple[Log, dict[int, Written]]:
-        rows = await self._database.ask(REMEMBERED, {"id": repository_id, "n": number})
+    async def remembered(
+        self, repository_id: RepositoryId, number: int
+    ) -> tuple[Log, dict[int, Written]]:
+        rows = await self._database.ask(
+            REMEMBERED, {"id": await self._database.row(repository_id), "n": number}
+        )
         return (
             frozenset(decode(event) for event, *_ in rows if event is not None),
             {
@@ -151,41 +156,41 @@ class PostgresProposals:
             },
         )
 
-    async def settle(self, repository_id: int, number: int, *, merged: bool) -> None:
+    async def settle(self, repository_id: RepositoryId, number: int, *, merged: bool) -> None:
         await self._database.ask(
             "INSERT INTO settled VALUES (%(id)s, %(n)s, %(merged)s)"
             " ON CONFLICT (repository, proposal) DO UPDATE"
             " SET merged = settled.merged OR EXCLUDED.merged",
-            {"id": repository_id, "n": number, "merged": merged},
+            {"id": await self._database.row(repository_id), "n": number, "merged": merged},
         )
 
-    async def settled(self, repository_id: int, proposals: Mapping[int, bool]) -> set[int]:
+    async def settled(self, repository_id: RepositoryId, proposals: Mapping[int, bool]) -> set[int]:
         if not proposals:
             return set()
         rows = await self._database.ask(
             "SELECT proposal, merged FROM settled"
             " WHERE repository = %(id)s AND proposal = ANY(%(n)s)",
-            {"id": repository_id, "n": list(proposals)},
+            {"id": await self._database.row(repository_id), "n": list(proposals)},
         )
         return {number for number, merged in rows if merged or not proposals[number]}
 
-    async def settled_until(self, repository_id: int, base: str) -> datetime | None:
+    async def settled_until(self, repository_id: RepositoryId, base: str) -> datetime | None:
         rows = await self._database.ask(
             "SELECT until FROM settled_until WHERE repository = %(id)s AND base = %(base)s",
-            {"id": repository_id, "base": base},
+            {"id": await self._database.row(repository_id), "base": base},
         )
         return rows[0][0] if rows else None
 
-    async def settle_until(self, repository_id: int, base: str, until: datetime) -> None:
+    async def settle_until(self, repository_id: RepositoryId, base: str, until: datetime) -> None:
         await self._database.ask(
             "INSERT INTO settled_until AS s VALUES (%(id)s, %(base)s, %(until)s)"
             " ON CONFLICT (repository, base) DO UPDATE"
             " SET until = GREATEST(s.until, EXCLUDED.until)",
-            {"id": repository_id, "base": base, "until": until},
+            {"id": await self._database.row(repository_id), "base": base, "until": until},
         )
 
     async def refuse(
-        self, repository_id: int, number: int, head: str, base: str, refusal: Refusal
+        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: Refusal
     ) -> None:
         await self._database.ask(
             "INSERT INTO refusal (repository, proposal, head, base, reason, ended)"
@@ -193,7 +198,7 @@ class PostgresProposals:
             " ON CONFLICT (repository, proposal) DO UPDATE SET head = EXCLUDED.head,"
             " base = EXCLUDED.base, reason = EXCLUDED.reason, ended = EXCLUDED.ended",
             {
-                "id": repository_id,
+                "id": await self._database.row(repository_id),
                 "n": number,
                 "head": head,
                 "base": base,
@@ -203,23 +208,28 @@ class PostgresProposals:
         )
 
     async def refusal(
-        self, repository_id: int, number: int, head: str, base: str
+        self, repository_id: RepositoryId, number: int, head: str, base: str
     ) -> Refusal | None:
         rows = await self._database.ask(
             "SELECT reason, ended FROM refusal WHERE repository = %(id)s AND proposal = %(n)s"
             " AND head = %(head)s AND base = %(base)s",
-            {"id": repository_id, "n": number, "head": head, "base": base},
+            {
+                "id": await self._database.row(repository_id),
+                "n": number,
+                "head": head,
+                "base": base,
+            },
         )
         return Refusal(*rows[0]) if rows else None
 
-    async def forget_refusal(self, repository_id: int, number: int) -> None:
+    async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
         await self._database.ask(
             "DELETE FROM refusal WHERE repository = %(id)s AND proposal = %(n)s",
-            {"id": repository_id, "n": number},
+            {"id": await self._database.row(repository_id), "n": number},
         )
 
     async def refuse_push(
-        self, repository_id: int, ref: str, sha: str, refusal: PushRefusal
+        self, repository_id: RepositoryId, ref: str, sha: str, refusal: PushRefusal
     ) -> None:
         await self._database.ask(
             "INSERT INTO push_refusal (repository, ref, sha, asked, reason)"
@@ -227,7 +237,7 @@ class PostgresProposals:
             " ON CONFLICT (repository, ref) DO UPDATE"
             " SET sha = EXCLUDED.sha, asked = EXCLUDED.asked, reason = EXCLUDED.reason",
             {
-                "id": repository_id,
+                "id": await self._database.row(repository_id),
                 "ref": ref,
                 "sha": sha,
                 "asked": refusal.asked,
@@ -235,30 +245,38 @@ class PostgresProposals:
             },
         )
 
-    async def push_refusal(self, repository_id: int, ref: str, sha: str) -> PushRefusal | None:
+    async def push_refusal(
+        self, repository_id: RepositoryId, ref: str, sha: str
+    ) -> PushRefusal | None:
         rows = await self._database.ask(
             "SELECT reason, asked FROM push_refusal"
             " WHERE repository = %(id)s AND ref = %(ref)s AND sha = %(sha)s",
-            {"id": repository_id, "ref": ref, "sha": sha},
+            {"id": await self._database.row(repository_id), "ref": ref, "sha": sha},
         )
         return PushRefusal(*rows[0]) if rows else None
 
-    async def forget_push_refusals(self, repository_id: int, ref: str | None = None) -> None:
+    async def forget_push_refusals(
+        self, repository_id: RepositoryId, ref: str | None = None
+    ) -> None:
         await self._database.ask(
             "DELETE FROM push_refusal WHERE repository = %(id)s"
             " AND (%(ref)s::text IS NULL OR ref = %(ref)s)",
-            {"id": repository_id, "ref": ref},
+            {"id": await self._database.row(repository_id), "ref": ref},
         )
 
     async def keep_open(
         self,
-        repository_id: int,
+        repository_id: RepositoryId,
         head_repository: int,
         branch: str,
         numbers: Sequence[int],
         sha: str,
     ) -> Sharing:
-        given = {"id": repository_id, "head": head_repository, "branch": branch}
+        given = {
+            "id": await self._database.row(repository_id),
+            "head": head_repository,
+            "branch": branch,
+        }
         changed, old = await self._database.one(
             KEEP_OPEN, {**given, "numbers": list(numbers), "sha": sha}
         )
@@ -271,7 +289,7 @@ class PostgresProposals:
         return Sharing(now, frozenset(news))
 
     async def add_open(
-        self, repository_id: int, head_repository: int, branch: str, number: int, sha: str
+        self, repository_id: RepositoryId, head_repository: int, branch: str, number: int, sha: str
     ) -> None:
         await self._database.ask(
             "INSERT INTO open_proposal (repository, proposal, head_repository, branch, sha)"
@@ -280,7 +298,7 @@ class PostgresProposals:
             " head_repository = EXCLUDED.head_repository, branch = EXCLUDED.branch,"
             " sha = EXCLUDED.sha",
             {
-                "id": repository_id,
+                "id": await self._database.row(repository_id),
                 "n": number,
                 "head": head_repository,
                 "branch": branch,
@@ -288,16 +306,21 @@ class PostgresProposals:
             },
         )
 
-    async def drop_open(self, repository_id: int, number: int) -> None:
+    async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
         await self._database.ask(
             "DELETE FROM open_proposal WHERE repository = %(id)s AND proposal = %(n)s",
-            {"id": repository_id, "n": number},
+            {"id": await self._database.row(repository_id), "n": number},
         )
 
     async def keep_touching(
-        self, repository_id: int, number: int, base: str, packages: Sequence[str]
+        self, repository_id: RepositoryId, number: int, base: str, packages: Sequence[str]
     ) -> Touching:
-        given = {"id": repository_id, "n": number, "base": base, "packages": list(packages)}
+        given = {
+            "id": await self._database.row(repository_id),
+            "n": number,
+            "base": base,
+            "packages": list(packages),
+        }
         changed = await self._database.ask(KEEP_TOUCHING, given)
         also: dict[str, tuple[int, ...]] = {}
         for package, other in await self._database.ask(ALSO_TOUCHING, given):
@@ -307,12 +330,19 @@ class PostgresProposals:
         bases, names = zip(*changed, strict=True)
         rows = await self._database.ask(
             WHO_TOUCHES,
-            {"id": repository_id, "n": number, "bases": list(bases), "packages": list(names)},
+            {
+                "id": await self._database.row(repository_id),
+                "n": number,
+                "bases": list(bases),
+                "packages": list(names),
+            },
         )
         return Touching(also, frozenset((head, branch) for head, branch in rows))
 
-    async def forget_touching(self, repository_id: int, open_numbers: Sequence[int]) -> None:
+    async def forget_touching(
+        self, repository_id: RepositoryId, open_numbers: Sequence[int]
+    ) -> None:
         await self._database.ask(
             "DELETE FROM touching WHERE repository = %(id)s AND proposal <> ALL (%(open)s)",
-            {"id": repository_id, "open": list(open_numbers)},
+            {"id": await self._database.row(repository_id), "open": list(open_numbers)},
         )

@@ -1,6 +1,6 @@
 """The table of the repositories that are served, and of what each was when first seen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from psycopg.rows import TupleRow
@@ -8,6 +8,7 @@ from psycopg.types.json import Jsonb
 
 from bot.store.database import Database
 from bot.store.values import Adopted, Adoption
+from lifecycle.identity import RepositoryId
 
 ADOPT = """
 INSERT INTO adoption AS a
@@ -31,11 +32,11 @@ class PostgresRepositories:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def adoption(self, repository_id: int) -> Adoption | None:
+    async def adoption(self, repository_id: RepositoryId) -> Adoption | None:
         rows = await self._database.ask(
             "SELECT adopted, installed, installation, drafts, tags, gone, highest, open, heads"
             " FROM adoption WHERE repository = %(id)s",
-            {"id": repository_id},
+            {"id": await self._database.row(repository_id)},
         )
         return _adoption(rows[0]) if rows else None
 
@@ -53,7 +54,7 @@ class PostgresRepositories:
         row = await self._database.one(
             ADOPT,
             {
-                "id": repository.id,
+                "id": await self._database.row(repository.id),
                 "name": repository.full_name,
                 "installation": repository.installation,
                 "at": at,
@@ -74,47 +75,58 @@ class PostgresRepositories:
             " WHERE repository = %(id)s AND (full_name, installation, gone)"
             " IS DISTINCT FROM (%(name)s, %(installation)s, NULL::timestamptz)",
             {
-                "id": repository.id,
+                "id": await self._database.row(repository.id),
                 "name": repository.full_name,
                 "installation": repository.installation,
             },
         )
 
-    async def installations(self) -> set[int]:
+    async def installations(self, forge: str) -> set[int]:
         rows = await self._database.ask(
-            "SELECT DISTINCT installation FROM adoption WHERE gone IS NULL"
+            "SELECT DISTINCT installation FROM adoption JOIN served USING (repository)"
+            " WHERE gone IS NULL AND forge = %(forge)s",
+            {"forge": forge},
         )
         return {number for (number,) in rows}
 
-    async def repositories(self, installation: int) -> set[int]:
+    async def repositories(self, forge: str, installation: int) -> set[RepositoryId]:
         rows = await self._database.ask(
-            "SELECT repository FROM adoption WHERE gone IS NULL AND installation = %(n)s",
-            {"n": installation},
+            "SELECT number FROM adoption JOIN served USING (repository)"
+            " WHERE gone IS NULL AND forge = %(forge)s AND installation = %(n)s",
+            {"forge": forge, "n": installation},
         )
-        return {number for (number,) in rows}
+        return {RepositoryId(forge, number) for (number,) in rows}
 
-    async def only_installations(self, numbers: Sequence[int]) -> tuple[str, ...]:
+    async def only_installations(self, forge: str, numbers: Sequence[int]) -> tuple[str, ...]:
         rows = await self._database.ask(
-            "UPDATE adoption SET gone = now()"
-            " WHERE gone IS NULL AND installation <> ALL (%(numbers)s::bigint[])"
+            "UPDATE adoption AS a SET gone = now() FROM served AS s"
+            " WHERE s.repository = a.repository AND s.forge = %(forge)s"
+            " AND a.gone IS NULL AND installation <> ALL (%(numbers)s::bigint[])"
             " RETURNING full_name",
-            {"numbers": list(numbers)},
+            {"forge": forge, "numbers": list(numbers)},
         )
         return tuple(name for (name,) in rows)
 
-    async def only_repositories(self, installation: int, ids: Sequence[int]) -> tuple[str, ...]:
+    async def only_repositories(
+        self, forge: str, installation: int, ids: Collection[RepositoryId]
+    ) -> tuple[str, ...]:
         rows = await self._database.ask(
-            "UPDATE adoption SET gone = now() WHERE gone IS NULL"
-            " AND installation = %(installation)s AND repository <> ALL (%(ids)s::bigint[])"
+            "UPDATE adoption AS a SET gone = now() FROM served AS s"
+            " WHERE s.repository = a.repository AND s.forge = %(forge)s AND a.gone IS NULL"
+            " AND installation = %(installation)s AND s.number <> ALL (%(numbers)s::bigint[])"
             " RETURNING full_name",
-            {"installation": installation, "ids": list(ids)},
+            {
+                "forge": forge,
+                "installation": installation,
+                "numbers": [each.number for each in ids if each.forge == forge],
+            },
         )
         return tuple(name for (name,) in rows)
 
-    async def lost(self, repository_id: int) -> None:
+    async def lost(self, repository_id: RepositoryId) -> None:
         await self._database.ask(
             "UPDATE adoption SET gone = now() WHERE repository = %(id)s AND gone IS NULL",
-            {"id": repository_id},
+            {"id": await self._database.row(repository_id)},
         )
 
 

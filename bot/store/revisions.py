@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable
 
 from bot.store.database import Database
 from bot.store.values import Revision
+from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
 PAGE = 2_000
@@ -39,33 +40,33 @@ class PostgresRevisions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ask_publish(self, repository_id: int, base: str, number: int) -> None:
+    async def ask_publish(self, repository_id: RepositoryId, base: str, number: int) -> None:
         await self._database.ask(
             "INSERT INTO candidate (repository, base, proposal) VALUES (%(id)s, %(base)s, %(n)s)"
             " ON CONFLICT DO NOTHING",
-            {"id": repository_id, "base": base, "n": number},
+            {"id": await self._database.row(repository_id), "base": base, "n": number},
         )
 
-    async def asked_publish(self, repository_id: int, base: str) -> tuple[int, ...]:
+    async def asked_publish(self, repository_id: RepositoryId, base: str) -> tuple[int, ...]:
         rows = await self._database.ask(
             "SELECT proposal FROM candidate WHERE repository = %(id)s AND base = %(base)s"
             " ORDER BY place",
-            {"id": repository_id, "base": base},
+            {"id": await self._database.row(repository_id), "base": base},
         )
         return tuple(number for (number,) in rows)
 
-    async def queued(self, repository_id: int, base: str, number: int) -> bool:
+    async def queued(self, repository_id: RepositoryId, base: str, number: int) -> bool:
         return number in await self.asked_publish(repository_id, base)
 
-    async def published(self, repository_id: int, base: str, number: int) -> None:
+    async def published(self, repository_id: RepositoryId, base: str, number: int) -> None:
         await self._database.ask(
             "DELETE FROM candidate WHERE repository = %(id)s AND base = %(base)s"
             " AND proposal = %(n)s",
-            {"id": repository_id, "base": base, "n": number},
+            {"id": await self._database.row(repository_id), "base": base, "n": number},
         )
 
     async def keep_revision(
-        self, repository_id: int, package: str, number: int, revision: Revision
+        self, repository_id: RepositoryId, package: str, number: int, revision: Revision
     ) -> None:
         await self._database.ask(
             "INSERT INTO revision AS r (repository, package, number, target, tag, proposal)"
@@ -74,7 +75,7 @@ class PostgresRevisions:
             " SET tag = EXCLUDED.tag, proposal = coalesce(EXCLUDED.proposal, r.proposal)"
             " WHERE r.target = EXCLUDED.target AND r.tag = ''",
             {
-                "id": repository_id,
+                "id": await self._database.row(repository_id),
                 "package": package,
                 "number": number,
                 "target": revision.target,
@@ -84,26 +85,33 @@ class PostgresRevisions:
         )
 
     async def revisions(
-        self, repository_id: int, packages: Iterable[str]
+        self, repository_id: RepositoryId, packages: Iterable[str]
     ) -> dict[str, dict[int, Revision]]:
         rows = await self._database.ask(
             "SELECT package, number, target, tag, proposal, shown FROM revision"
             " WHERE repository = %(id)s AND package = ANY (%(packages)s)",
-            {"id": repository_id, "packages": list(packages)},
+            {"id": await self._database.row(repository_id), "packages": list(packages)},
         )
         found: dict[str, dict[int, Revision]] = {}
         for package, number, *rest in rows:
             found.setdefault(package, {})[number] = Revision(*rest)
         return found
 
-    async def all_revisions(self, repository_id: int) -> AsyncIterator[tuple[str, int, Revision]]:
+    async def all_revisions(
+        self, repository_id: RepositoryId
+    ) -> AsyncIterator[tuple[str, int, Revision]]:
         last: tuple[str, int] = ("", 0)
         while True:
             rows = await self._database.ask(
                 "SELECT package, number, target, tag, proposal, shown FROM revision"
                 " WHERE repository = %(id)s AND (package, number) > (%(package)s, %(number)s)"
                 " ORDER BY package, number LIMIT %(most)s",
-                {"id": repository_id, "package": last[0], "number": last[1], "most": PAGE},
+                {
+                    "id": await self._database.row(repository_id),
+                    "package": last[0],
+                    "number": last[1],
+                    "most": PAGE,
+                },
             )
             for package, number, *rest in rows:
                 yield package, number, Revision(*rest)
@@ -112,22 +120,32 @@ class PostgresRevisions:
             last = rows[-1][0], rows[-1][1]
 
     async def show_revision(
-        self, repository_id: int, package: str, number: int, shown: str
+        self, repository_id: RepositoryId, package: str, number: int, shown: str
     ) -> None:
         await self._database.ask(
             "UPDATE revision SET shown = %(shown)s WHERE repository = %(id)s"
             " AND package = %(package)s AND number = %(number)s",
-            {"id": repository_id, "package": package, "number": number, "shown": shown},
+            {
+                "id": await self._database.row(repository_id),
+                "package": package,
+                "number": number,
+                "shown": shown,
+            },
         )
 
-    async def saw_tip(self, repository_id: int, base: str, sha: str) -> None:
-        asked = {"id": repository_id, "base": base, "sha": sha, "most": MOST_TIPS}
+    async def saw_tip(self, repository_id: RepositoryId, base: str, sha: str) -> None:
+        asked = {
+            "id": await self._database.row(repository_id),
+            "base": base,
+            "sha": sha,
+            "most": MOST_TIPS,
+        }
         await self._database.ask(SAW_TIP, asked)
         await self._database.ask(OLD_TIPS, asked)
 
-    async def tips(self, repository_id: int, base: str) -> tuple[Sha, ...]:
+    async def tips(self, repository_id: RepositoryId, base: str) -> tuple[Sha, ...]:
         rows = await self._database.ask(
             "SELECT sha FROM tip WHERE repository = %(id)s AND base = %(base)s ORDER BY seen DESC",
-            {"id": repository_id, "base": base},
+            {"id": await self._database.row(repository_id), "base": base},
         )
         return tuple(Sha(sha) for (sha,) in rows)

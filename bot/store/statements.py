@@ -125,7 +125,10 @@ FROM work WHERE wanted > seen
 FAILING = """
 SELECT w.key, coalesce(a.full_name, ''), w.tries, coalesce(w.last_error, ''),
   GREATEST(0, extract(epoch FROM GREATEST(w.due, coalesce(w.held, w.due)) - now()))::float
-FROM work w LEFT JOIN adoption a ON a.repository::text = split_part(w.key, ':', 2)
+FROM work w
+LEFT JOIN served s
+  ON (s.forge, s.number::text) = (split_part(w.key, ':', 1), split_part(w.key, ':', 2))
+LEFT JOIN adoption a USING (repository)
 WHERE w.wanted > w.seen AND w.tries > 0
 ORDER BY w.tries DESC, w.key LIMIT %(most)s
 """

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from lifecycle.identity import RepositoryId
+
 Hint = Mapping[str, Sequence[Any]]
 """What the events said exists: a name, such as "comment", to values, such as comment numbers."""
 
@@ -32,7 +34,7 @@ class Delivered:
         action: What happened, in the forge's words; "" when the kind has no actions.
         headers: Those on the allow-list.
         body: As received.
-        repository: Number of the repository it is about; None for the App as a whole.
+        repository: The repository that it is about; None for the App as a whole.
         forge: Which forge.
     """
 
@@ -41,7 +43,7 @@ class Delivered:
     action: str
     headers: Mapping[str, str]
     body: bytes
-    repository: int | None = None
+    repository: RepositoryId | None = None
     forge: str = "github"
 
 
@@ -49,8 +51,8 @@ class Adopted(Protocol):
     """What is remembered of a repository; `bot.forges.port.Repository` is one."""
 
     @property
-    def id(self) -> int:
-        """The forge's number."""
+    def id(self) -> RepositoryId:
+        """Which repository."""
 
     @property
     def full_name(self) -> str:

@@ -26,6 +26,7 @@ from lifecycle.commands import parse as c
 from lifecycle.events import Answered, Approval, Event, Held, Rejected, TakenBack, Unheld
 from lifecycle.facts import Comment, Facts, Proposal, Stage
 from lifecycle.gates import judge
+from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 
@@ -401,7 +402,7 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
     return turn.cause(approval)
 
 
-def _after_merge(proposal: Proposal, comment: Comment, repository_id: int) -> bool:
+def _after_merge(proposal: Proposal, comment: Comment, repository_id: RepositoryId) -> bool:
     """Its writer could see the merge result, and not only the head that was merged.
 
     Forges tell times in whole seconds. Within the second of the merge only our report on it, which

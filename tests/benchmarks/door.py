@@ -19,7 +19,9 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import cast
 
+from lifecycle.identity import RepositoryId
 from tests.benchmarks.stage import table
+from tests.ids import FIRST
 
 SECRET = b"a secret that is long enough"
 SMALL, STRANGERS, BYTES = 500, 40, 24_000_000
@@ -27,7 +29,7 @@ SMALL, STRANGERS, BYTES = 500, 40, 24_000_000
 
 @dataclass(frozen=True)
 class _Repository:
-    id: int = 1
+    id: RepositoryId = FIRST
     full_name: str = "acme/blueprints"
     installation: int = 3
     installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)

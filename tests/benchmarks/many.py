@@ -15,6 +15,7 @@ import psycopg
 
 from bot.sandbox.git import environment
 from lifecycle import names, records
+from tests.ids import on_github
 from tests.stories.world import CONFIG, World, keys, package, resized
 
 _WHO = "owner <owner@users.example> 1700000000 +0000"
@@ -123,7 +124,7 @@ def _tag(repository: int, path: str, turn: int, commit: str, tree: str) -> bytes
     text = records.mark_tag(
         f"{names.spelled(path, turn)}\n",
         records.derive_key(keys()[0].encode()),
-        repository_id=repository,
+        repository_id=on_github(repository),
         package=path,
         revision=turn,
         commit=commit,

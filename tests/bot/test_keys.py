@@ -14,24 +14,30 @@ from bot.keys import (
     RepositoryKey,
     parse,
 )
+from lifecycle.identity import RepositoryId
+from tests.ids import on_github
 
 NUMBERS = st.integers(min_value=0, max_value=2**63 - 1)
 BRANCHES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1)
+REPOSITORIES = st.builds(RepositoryId, st.sampled_from(["github", "gitlab"]), NUMBERS)
 KEYS: st.SearchStrategy[Key] = st.one_of(
-    st.builds(ProposalKey, NUMBERS, NUMBERS, BRANCHES),
-    st.builds(PullKey, NUMBERS, NUMBERS),
-    st.builds(CommitKey, NUMBERS, st.text("0123456789abcdef", min_size=40, max_size=40)),
-    st.builds(BaseKey, NUMBERS, BRANCHES),
-    st.builds(RepositoryKey, NUMBERS),
+    st.builds(ProposalKey, REPOSITORIES, NUMBERS, BRANCHES),
+    st.builds(PullKey, REPOSITORIES, NUMBERS),
+    st.builds(CommitKey, REPOSITORIES, st.text("0123456789abcdef", min_size=40, max_size=40)),
+    st.builds(BaseKey, REPOSITORIES, BRANCHES),
+    st.builds(RepositoryKey, REPOSITORIES),
     st.just(InstallationsKey()),
 )
 
 SPELLINGS: dict[str, Key] = {
-    "github:42:proposal:43:drafts/net/core/v1": ProposalKey(42, 43, "drafts/net/core/v1"),
-    "github:42:pull:7": PullKey(42, 7),
-    "github:42:commit:" + "a" * 40: CommitKey(42, "a" * 40),
-    "github:42:base:release/1:2": BaseKey(42, "release/1:2"),
-    "github:42:repository": RepositoryKey(42),
+    "github:42:proposal:43:drafts/net/core/v1": ProposalKey(
+        on_github(42), 43, "drafts/net/core/v1"
+    ),
+    "github:42:pull:7": PullKey(on_github(42), 7),
+    "github:42:commit:" + "a" * 40: CommitKey(on_github(42), "a" * 40),
+    "github:42:base:release/1:2": BaseKey(on_github(42), "release/1:2"),
+    "github:42:repository": RepositoryKey(on_github(42)),
+    "gitlab:42:pull:7": PullKey(RepositoryId("gitlab", 42), 7),
     "github:app:installations": InstallationsKey(),
 }
 
@@ -57,7 +63,9 @@ def test_spelling(text: str, key: Key) -> None:
     [
         "",
         "github",
-        "gitlab:1:pull:2",
+        "elsewhere:1:pull:2",
+        "01:pull:2",
+        "٢:pull:2",
         "github:x:pull:2",
         "github:1:pull:02",
         "github:1:pull:+2",
@@ -72,3 +80,8 @@ def test_spelling(text: str, key: Key) -> None:
 def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"work key .*: not one of ours\. Expected <forge>:"):
         parse(text)
+
+
+def test_a_key_without_a_forge_is_of_github() -> None:
+    """Fails when a bare number is refused, or means whatever forge is served."""
+    assert parse("42:base:release/1:2") == BaseKey(on_github(42), "release/1:2")

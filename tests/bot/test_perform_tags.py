@@ -17,6 +17,7 @@ from bot.store.values import Refusal, Revision
 from lifecycle.actions import Tag
 from lifecycle.names import Ref, Sha
 from tests.bot.git.server import TOKEN, Remote, serve
+from tests.ids import on_github
 
 
 @dataclass
@@ -69,7 +70,9 @@ def performer(ends: Ends, folder: Path) -> tuple[Performer, Mirror]:
     mirror.fetch(TOKEN)
     who = Signature("porchbot[bot]", "bot@forge.example")
     forge, store = cast(Forge, ends), cast(Store, ends)
-    return Performer(1, forge, mirror, cast(Judge, None), store, b"k" * 32, who, "x"), mirror
+    return Performer(
+        on_github(1), forge, mirror, cast(Judge, None), store, b"k" * 32, who, "x"
+    ), mirror
 
 
 def wanted(target: str, count: int) -> list[Tag]:

@@ -23,8 +23,9 @@ from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
 from tests.databases import create_database, drop_database
+from tests.ids import on_github
 
-KEY = PullKey(1, 1)
+KEY = PullKey(on_github(1), 1)
 CHECKOUT = Path(__file__).resolve().parents[2]
 RUN = """
 import sys, time

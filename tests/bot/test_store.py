@@ -13,7 +13,7 @@ import pytest
 
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
 from bot.store.embedded.server import EmbeddedPostgres
-from bot.store.migrations import STEPS, migrate
+from bot.store.migrations import IDENTITY, STEPS, migrate
 from bot.store.postgres import PostgresStore
 from bot.store.revisions import MOST_TIPS
 from bot.store.values import (
@@ -26,11 +26,13 @@ from bot.store.values import (
     Taken,
 )
 from lifecycle.events import Answered, Held
-from lifecycle.facts import Written
+from lifecycle.facts import PushRefusal, Written
+from lifecycle.identity import RepositoryId
+from tests.ids import FIRST, on_github
 
-KEY = ProposalKey(1, 1, "drafts/net/core/v1")
-OTHER = PullKey(1, 7)
-BASE = BaseKey(1, "main")
+KEY = ProposalKey(on_github(1), 1, "drafts/net/core/v1")
+OTHER = PullKey(on_github(1), 7)
+BASE = BaseKey(on_github(1), "main")
 DELIVERY = Delivered(
     guid="72d3162e-cc78-11e3-81ab-4c9367dc0958",
     event="push",
@@ -42,7 +44,7 @@ DELIVERY = Delivered(
 
 @dataclass(frozen=True)
 class _Repository:
-    id: int = 1
+    id: RepositoryId = FIRST
     full_name: str = "acme/blueprints"
     installation: int = 3
     installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
@@ -230,14 +232,14 @@ async def test_who_lost_the_lease_writes_nothing(store: PostgresStore) -> None:
 
 
 async def test_base_branches_go_first_then_who_waited_longest(store: PostgresStore) -> None:
-    for key in (OTHER, KEY, RepositoryKey(2), BASE):
+    for key in (OTHER, KEY, RepositoryKey(on_github(2)), BASE):
         await store.queue.wake(key)
 
     assert [t.key for t in await _all(store)] == [
         str(BASE),
         str(OTHER),
         str(KEY),
-        str(RepositoryKey(2)),
+        str(RepositoryKey(on_github(2))),
     ]
 
 
@@ -245,7 +247,7 @@ async def test_many_wakes_at_once_neither_lock_each_other_nor_get_lost(
     store: PostgresStore, database_url: str
 ) -> None:
     """The short-cut wakes keys in the order given: two transactions then wait for each other."""
-    keys = [PullKey(1, number) for number in range(20)]
+    keys = [PullKey(on_github(1), number) for number in range(20)]
     begun = time.monotonic()
     async with PostgresStore(database_url) as replica:
         for _ in range(10):  # by two bots, in an order of its own each
@@ -274,7 +276,9 @@ async def test_deliveries_a_second(store: PostgresStore) -> None:
             delivery = Delivered(
                 guid=f"{worker}-{number}", event="push", action="", headers={}, body=body
             )
-            await store.deliveries.add(delivery, {PullKey(worker, number): {"comment": [1]}})
+            await store.deliveries.add(
+                delivery, {PullKey(on_github(worker), number): {"comment": [1]}}
+            )
 
     begun = time.monotonic()
     await asyncio.gather(*(sender(worker) for worker in range(10)))
@@ -290,14 +294,14 @@ async def test_the_index(store: PostgresStore) -> None:
     drafts = {"drafts/a/v1": "aaa"}
     baseline = Adoption(at, REPOSITORY.installed_at, 3, drafts, frozenset(tags), None, 8, [5, 7])
 
-    assert await store.repositories.adoption(1) is None
+    assert await store.repositories.adoption(on_github(1)) is None
     adopted = await store.repositories.adopt(
         REPOSITORY, at, drafts, tags, highest=8, open_numbers=[5, 7]
     )
     assert adopted == baseline
     # The first sight counts, whatever a later one says.
     assert await store.repositories.adopt(REPOSITORY, datetime.now(UTC), {}) == baseline
-    assert await store.repositories.adoption(1) == baseline
+    assert await store.repositories.adoption(on_github(1)) == baseline
 
 
 HOUR = timedelta(hours=1)
@@ -331,85 +335,90 @@ def test_a_repository_adopted_without_numbers_keeps_its_time() -> None:
 async def test_revisions_keep_the_tag_that_was_made(store: PostgresStore) -> None:
     """The short-cut writes what was seen last: a tag that was replaced is then as we made it."""
     made = Revision("aaa", "tag1", 7)
-    await store.revisions.keep_revision(1, "net/core", 1, Revision("aaa"))
-    await store.revisions.keep_revision(1, "net/core", 1, made)
-    await store.revisions.keep_revision(1, "net/core", 1, Revision("aaa", "tag2", 8))
-    await store.revisions.keep_revision(1, "net/core", 1, Revision("bbb", "tag3", 9))
+    await store.revisions.keep_revision(on_github(1), "net/core", 1, Revision("aaa"))
+    await store.revisions.keep_revision(on_github(1), "net/core", 1, made)
+    await store.revisions.keep_revision(on_github(1), "net/core", 1, Revision("aaa", "tag2", 8))
+    await store.revisions.keep_revision(on_github(1), "net/core", 1, Revision("bbb", "tag3", 9))
 
-    assert await store.revisions.revisions(1, ["net/core"]) == {"net/core": {1: made}}
-    await store.revisions.show_revision(1, "net/core", 1, "none")
-    assert (await store.revisions.revisions(1, ["net/core"]))["net/core"][1].shown == "none"
-    assert await store.revisions.revisions(2, ["net/core"]) == {}
+    assert await store.revisions.revisions(on_github(1), ["net/core"]) == {"net/core": {1: made}}
+    await store.revisions.show_revision(on_github(1), "net/core", 1, "none")
+    assert (await store.revisions.revisions(on_github(1), ["net/core"]))["net/core"][
+        1
+    ].shown == "none"
+    assert await store.revisions.revisions(on_github(2), ["net/core"]) == {}
 
 
 async def test_tips_are_told_newest_first(store: PostgresStore) -> None:
     """The short-cut keeps the first time: a branch that came back to a tip is not there then."""
     for sha in ("a", "b", "b", "a", "c", "a"):
-        await store.revisions.saw_tip(1, "main", sha)
-    await store.revisions.saw_tip(1, "other", "z")
+        await store.revisions.saw_tip(on_github(1), "main", sha)
+    await store.revisions.saw_tip(on_github(1), "other", "z")
 
-    assert await store.revisions.tips(1, "main") == ("a", "c", "b")
+    assert await store.revisions.tips(on_github(1), "main") == ("a", "c", "b")
     for number in range(60):
-        await store.revisions.saw_tip(1, "main", f"t{number}")
-    kept = await store.revisions.tips(1, "main")
+        await store.revisions.saw_tip(on_github(1), "main", f"t{number}")
+    kept = await store.revisions.tips(on_github(1), "main")
     assert (len(kept), kept[0]) == (MOST_TIPS, "t59")
 
 
 async def test_proposals_stand_in_line_in_the_order_they_asked(store: PostgresStore) -> None:
     for number in (9, 3, 9, 5):
-        await store.revisions.ask_publish(1, "main", number)
-    await store.revisions.ask_publish(1, "other", 4)
-    await store.revisions.published(1, "main", 3)
+        await store.revisions.ask_publish(on_github(1), "main", number)
+    await store.revisions.ask_publish(on_github(1), "other", 4)
+    await store.revisions.published(on_github(1), "main", 3)
 
-    assert await store.revisions.asked_publish(1, "main") == (9, 5)
-    assert [await store.revisions.queued(1, "main", n) for n in (9, 3)] == [True, False]
+    assert await store.revisions.asked_publish(on_github(1), "main") == (9, 5)
+    assert [await store.revisions.queued(on_github(1), "main", n) for n in (9, 3)] == [True, False]
 
 
 async def test_settled_proposals(store: PostgresStore) -> None:
     for number in (1, 2, 2):
-        await store.proposals.settle(1, number, merged=True)
+        await store.proposals.settle(on_github(1), number, merged=True)
 
-    assert await store.proposals.settled(1, {2: True, 3: True}) == {2}
-    assert await store.proposals.settled(1, {}) == set()
-    assert await store.proposals.settled(2, {1: True, 2: True}) == set()
+    assert await store.proposals.settled(on_github(1), {2: True, 3: True}) == {2}
+    assert await store.proposals.settled(on_github(1), {}) == set()
+    assert await store.proposals.settled(on_github(2), {1: True, 2: True}) == set()
 
 
 async def test_a_closed_proposal_that_is_merged_after_all_is_not_settled(
     store: PostgresStore,
 ) -> None:
     """Fails when "settled" is kept as a state: reopened and merged, it would never be tagged."""
-    await store.proposals.settle(1, 5, merged=False)
-    assert await store.proposals.settled(1, {5: False}) == {5}
+    await store.proposals.settle(on_github(1), 5, merged=False)
+    assert await store.proposals.settled(on_github(1), {5: False}) == {5}
 
-    assert await store.proposals.settled(1, {5: True}) == set()
-    await store.proposals.settle(1, 5, merged=True)
-    await store.proposals.settle(1, 5, merged=False)  # an older look that ends late
-    assert await store.proposals.settled(1, {5: True}) == {5}
+    assert await store.proposals.settled(on_github(1), {5: True}) == set()
+    await store.proposals.settle(on_github(1), 5, merged=True)
+    await store.proposals.settle(on_github(1), 5, merged=False)  # an older look that ends late
+    assert await store.proposals.settled(on_github(1), {5: True}) == {5}
 
 
 async def test_events_and_comments_are_kept_once_and_never_changed(store: PostgresStore) -> None:
     """Fails when a second copy of an event replaces the first, or proposals share a memory."""
     hold = Held(person="a", at=datetime.now(UTC), comment=3, reason="wait")
     await store.proposals.keep(
-        1, 7, log=frozenset({hold, Answered(comment=3)}), written={9: Written("x")}
+        on_github(1), 7, log=frozenset({hold, Answered(comment=3)}), written={9: Written("x")}
     )
     await store.proposals.keep(
-        1, 7, log=frozenset({hold}), written={10: Written("y", {"kind": "answer"})}
+        on_github(1), 7, log=frozenset({hold}), written={10: Written("y", {"kind": "answer"})}
     )
-    await store.proposals.keep(1, 7, gone=[9])
+    await store.proposals.keep(on_github(1), 7, gone=[9])
 
     kept = frozenset({hold, Answered(comment=3)})
-    assert await store.proposals.remembered(1, 7) == (kept, {10: Written("y", {"kind": "answer"})})
-    assert await store.proposals.remembered(1, 8) == (frozenset(), {})
-    assert await store.proposals.remembered(2, 7) == (frozenset(), {})
+    assert await store.proposals.remembered(on_github(1), 7) == (
+        kept,
+        {10: Written("y", {"kind": "answer"})},
+    )
+    assert await store.proposals.remembered(on_github(1), 8) == (frozenset(), {})
+    assert await store.proposals.remembered(on_github(2), 7) == (frozenset(), {})
 
 
 async def test_a_refusal_counts_for_its_head_and_base_only(store: PostgresStore) -> None:
-    await store.proposals.refuse(1, 7, "head", "base", Refusal("no"))
-    await store.proposals.refuse(1, 7, "head2", "base", Refusal("never", "digest"))
+    await store.proposals.refuse(on_github(1), 7, "head", "base", Refusal("no"))
+    await store.proposals.refuse(on_github(1), 7, "head2", "base", Refusal("never", "digest"))
 
     assert [
-        await store.proposals.refusal(1, 7, head, base)
+        await store.proposals.refusal(on_github(1), 7, head, base)
         for head, base in (("head2", "base"), ("head", "base"), ("head2", "base2"))
     ] == [Refusal("never", "digest"), None, None]
 
@@ -502,10 +511,12 @@ async def _locked(url: str, *keys: Key) -> AsyncIterator[None]:
 
 async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
     """Short-cut refused: a statement and a connection for each, and the pool's patience for all."""
-    many: dict[Key, Hint] = {PullKey(1, number): {"comment": [number]} for number in range(20)}
+    many: dict[Key, Hint] = {
+        PullKey(on_github(1), number): {"comment": [number]} for number in range(20)
+    }
     async with PostgresStore(database_url, patience=1) as store:
         await store.queue.wake_all(many)
-        async with _locked(database_url, PullKey(1, 0)):
+        async with _locked(database_url, PullKey(on_github(1), 0)):
             waking = [
                 asyncio.create_task(store.queue.wake_all({k: {"review": [n]} for k in many}))
                 for n in range(200)
@@ -563,13 +574,13 @@ async def test_proposals_of_one_package_are_told_apart_by_base_and_told_of_each_
 ) -> None:
     """The short-cut wakes everybody at every look, or nobody when one is closed."""
     for number, branch in ((1, "one"), (2, "two"), (3, "three")):
-        await store.proposals.keep_open(7, 7, branch, [number], str(number) * 40)
+        await store.proposals.keep_open(on_github(7), 7, branch, [number], str(number) * 40)
 
-    first = await store.proposals.keep_touching(7, 1, "main", ["net/core", "net/edge"])
-    second = await store.proposals.keep_touching(7, 2, "main", ["net/core"])
-    third = await store.proposals.keep_touching(7, 3, "other", ["net/core"])
-    again = await store.proposals.keep_touching(7, 2, "main", ["net/core"])
-    closed = await store.proposals.keep_touching(7, 1, "main", [])
+    first = await store.proposals.keep_touching(on_github(7), 1, "main", ["net/core", "net/edge"])
+    second = await store.proposals.keep_touching(on_github(7), 2, "main", ["net/core"])
+    third = await store.proposals.keep_touching(on_github(7), 3, "other", ["net/core"])
+    again = await store.proposals.keep_touching(on_github(7), 2, "main", ["net/core"])
+    closed = await store.proposals.keep_touching(on_github(7), 1, "main", [])
 
     assert (dict(first.also), first.news) == ({}, frozenset())
     assert (dict(second.also), second.news) == ({"net/core": (1,)}, frozenset({(7, "one")}))
@@ -577,9 +588,12 @@ async def test_proposals_of_one_package_are_told_apart_by_base_and_told_of_each_
     assert (dict(again.also), again.news) == ({"net/core": (1,)}, frozenset())
     assert (dict(closed.also), closed.news) == ({}, frozenset({(7, "two")}))
 
-    await store.proposals.keep_touching(7, 1, "main", ["net/core"])
-    await store.proposals.forget_touching(7, [2, 3])
-    assert dict((await store.proposals.keep_touching(7, 2, "main", ["net/core"])).also) == {}
+    await store.proposals.keep_touching(on_github(7), 1, "main", ["net/core"])
+    await store.proposals.forget_touching(on_github(7), [2, 3])
+    assert (
+        dict((await store.proposals.keep_touching(on_github(7), 2, "main", ["net/core"])).also)
+        == {}
+    )
 
 
 async def test_one_more_of_many_is_news_for_nobody(store: PostgresStore) -> None:
@@ -603,10 +617,112 @@ async def test_paths_that_are_no_text_are_kept_as_text(store: PostgresStore) -> 
     """Fails when the database is given half characters: every look at the proposal then breaks."""
     odd = b"net/c\xffre".decode("utf-8", "surrogateescape")
     for number in (1, 2):
-        await store.proposals.keep_open(7, 7, str(number), [number], str(number) * 40)
+        await store.proposals.keep_open(on_github(7), 7, str(number), [number], str(number) * 40)
 
-    await store.proposals.keep_touching(7, 1, "main", [odd])
+    await store.proposals.keep_touching(on_github(7), 1, "main", [odd])
 
-    assert dict((await store.proposals.keep_touching(7, 2, "main", [odd])).also) == {
+    assert dict((await store.proposals.keep_touching(on_github(7), 2, "main", [odd])).also) == {
         "net/c?re": (1,)
     }
+
+
+async def test_the_same_number_at_two_forges_is_two_repositories(store: PostgresStore) -> None:
+    """Fails when anything is kept by the number alone."""
+    hold = Held(person="a", at=datetime.now(UTC), comment=3, reason="wait")
+    here, there = on_github(42), RepositoryId("gitlab", 42)
+    for each, name in ((here, "acme/blueprints"), (there, "acme/others")):
+        served = _Repository(id=each, full_name=name)
+        await store.repositories.adopt(served, datetime.now(UTC), {name: "draft"})
+    await store.revisions.keep_revision(there, "net/core", 1, Revision("aaa"))
+    await store.revisions.saw_tip(there, "main", "aaa")
+    await store.revisions.ask_publish(there, "main", 7)
+    await store.proposals.keep(there, 7, log=frozenset({hold}), written={9: Written("x")})
+    await store.proposals.settle(there, 7, merged=True)
+    await store.proposals.settle_until(there, "main", datetime.now(UTC))
+    await store.proposals.refuse(there, 7, "head", "base", Refusal("no"))
+    await store.proposals.refuse_push(there, "ref", "sha", PushRefusal("no", 3))
+    await store.proposals.keep_open(there, 42, "change", [7], "aaa")
+    await store.proposals.keep_touching(there, 7, "main", ["net/core"])
+    about = replace(DELIVERY, forge="gitlab", repository=there)
+    await store.deliveries.add(about, {PullKey(there, 7): {}})
+
+    async def known(id_: RepositoryId) -> tuple[object, ...]:
+        adoption = await store.repositories.adoption(id_)
+        return (
+            adoption and dict(adoption.drafts),
+            await store.revisions.revisions(id_, ["net/core"]),
+            [each async for each in store.revisions.all_revisions(id_)],
+            await store.revisions.tips(id_, "main"),
+            await store.revisions.asked_publish(id_, "main"),
+            await store.proposals.remembered(id_, 7),
+            await store.proposals.settled(id_, {7: True}),
+            await store.proposals.settled_until(id_, "main"),
+            await store.proposals.refusal(id_, 7, "head", "base"),
+            await store.proposals.push_refusal(id_, "ref", "sha"),
+            (await store.proposals.keep_open(id_, 42, "other", [8], "aaa")).now,
+            dict((await store.proposals.keep_touching(id_, 8, "main", ["net/core"])).also),
+            len(await store.deliveries.since(id_, datetime(2026, 1, 1, tzinfo=UTC))),
+        )
+
+    nothing: tuple[object, ...] = (
+        {},
+        [],
+        (),
+        (),
+        (frozenset(), {}),
+        set(),
+        None,
+        None,
+        None,
+        (),
+        {},
+        0,
+    )
+    assert await known(here) == ({"acme/blueprints": "draft"}, *nothing)
+    for one, other in zip(await known(there), ({"acme/others": "draft"}, *nothing), strict=True):
+        assert one != other or one == {"acme/others": "draft"}
+    taken = await store.queue.take("test")
+    assert taken is not None
+    assert taken.key == "gitlab:42:pull:7"
+    await store.queue.failed(taken, "no adapter", 60)
+    assert [f.repository for f in await store.queue.failing()] == ["acme/others"]
+
+
+async def test_what_one_forge_serves_is_not_ended_by_another(store: PostgresStore) -> None:
+    """Fails when installations are counted over all forges: each would end what others serve."""
+    here, there = on_github(42), RepositoryId("gitlab", 42)
+    for each in (here, there):
+        await store.repositories.adopt(_Repository(id=each), datetime.now(UTC), {})
+
+    assert await store.repositories.only_installations("github", []) == ("acme/blueprints",)
+    assert await store.repositories.installations("github") == set()
+    assert await store.repositories.repositories("gitlab", 3) == {there}
+    assert await store.repositories.only_repositories("gitlab", 3, [here]) == ("acme/blueprints",)
+    assert await store.repositories.repositories("gitlab", 3) == set()
+
+
+async def test_rows_of_before_there_was_a_second_forge_are_of_github(database_url: str) -> None:
+    """Fails when the migration leaves what was known without a forge, or to every forge."""
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        await connection.execute("CREATE TABLE migration (step int PRIMARY KEY)")
+        for number, step in enumerate(STEPS[: STEPS.index(IDENTITY)], start=1):
+            await connection.execute(step)
+            await connection.execute("INSERT INTO migration VALUES (%s)", [number])
+        await connection.execute(
+            "INSERT INTO adoption (repository, full_name, installation, adopted, installed, drafts)"
+            " VALUES (42, 'acme/blueprints', 3, now(), now(), '{}')"
+        )
+        await connection.execute("INSERT INTO revision VALUES (42, 'net/core', 1, 'aaa')")
+
+    async with PostgresStore(database_url) as store:
+        published = {"net/core": {1: Revision("aaa")}}
+        assert await store.revisions.revisions(on_github(42), ["net/core"]) == published
+        assert await store.revisions.revisions(RepositoryId("gitlab", 42), ["net/core"]) == {}
+        assert await store.repositories.repositories("github", 3) == {on_github(42)}
+        # What an older replica goes on writing is found as well.
+        await _rows(
+            database_url,
+            "INSERT INTO candidate (repository, base, proposal) VALUES (42, 'main', 7)"
+            " ON CONFLICT (repository, base, proposal) DO NOTHING RETURNING 1",
+        )
+        assert await store.revisions.asked_publish(on_github(42), "main") == (7,)

@@ -13,11 +13,12 @@ from lifecycle.facts import CheckRun, Comment, Facts, Proposal, Touched, Verdict
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.tags import Tagging
+from tests.ids import on_github
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HEAD, BASE, MERGE = Sha("a" * 40), Sha("b" * 40), Sha("c" * 40)
 TREE, OLD, OTHER = "1" * 40, "2" * 40, "3" * 40
-REPOSITORY = 42
+REPOSITORY = on_github(42)
 
 AUTHOR = Person(1, "author", False)
 APPROVER = Person(2, "approver", False)

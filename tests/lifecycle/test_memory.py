@@ -37,6 +37,7 @@ from lifecycle.facts import Comment, Facts, Proposal, Written
 from lifecycle.gates import judge
 from lifecycle.memory import Memory
 from lifecycle.names import Sha
+from tests.ids import on_github
 from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,
@@ -352,7 +353,9 @@ def test_an_edited_comment_is_written_anew_and_asks_for_a_fresh_approval(summary
     newer = replace(after, comments=(*after.comments, said(APPROVER, "/approve", 5000, minutes=60)))
     rested = settled(replace(FACTS, proposals=(newer,)))
     judgement = judge(
-        rested.proposals[0], memory.read(rested.proposals[0], REPOSITORY), draft_branch=True
+        rested.proposals[0],
+        memory.read(rested.proposals[0], REPOSITORY),
+        draft_branch=True,
     )
     assert [g.name for g in judgement.open] == ["no hold"]
 
@@ -467,7 +470,7 @@ def test_a_hold_and_answers_of_an_older_version_are_remembered() -> None:
     """Fails when an upgrade of the bot releases what somebody holds."""
     record = {
         "kind": "memory",
-        "repository": REPOSITORY,
+        "repository": REPOSITORY.number,
         "number": PROPOSAL.number,
         "handled": [3, 5],
         "hold": ["ann", "wait"],
@@ -475,7 +478,7 @@ def test_a_hold_and_answers_of_an_older_version_are_remembered() -> None:
         "reviews": {},
         "rejected": "",
     }
-    place = {"repository": REPOSITORY, "number": PROPOSAL.number}
+    place = {"repository": REPOSITORY.number, "number": PROPOSAL.number}
     approve = {**place, "kind": "approve", "comment": 8, "person": "ben"}
     answers = (
         ours("summary", record, 900, summary=True),
@@ -497,7 +500,7 @@ def test_records_of_another_proposal_or_repository_are_not_read() -> None:
     log = Memory(frozenset({hold("ann", 1)}))
     answers = (
         ours("s", memory.log_record(log, there, REPOSITORY), 900, summary=True),
-        ours("s", memory.log_record(log, PROPOSAL, 43), 901, summary=True),
+        ours("s", memory.log_record(log, PROPOSAL, on_github(43)), 901, summary=True),
     )
 
     assert memory.read(replace(PROPOSAL, answers=answers), REPOSITORY) == Memory()

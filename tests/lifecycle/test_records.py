@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lifecycle import records
 from lifecycle.records import JSON
+from tests.ids import on_github
 
 KEY, OLD, STRANGER = b"k" * 32, b"o" * 32, b"s" * 32
 RECORD: dict[str, JSON] = {"kind": "approve", "comment": 7, "trees": {"net/core": "a" * 40}}
@@ -164,7 +165,7 @@ MESSAGE = 'Render net/core\n\nkpt:{"package":"net/core","workspaceName":"v2"}'
 
 
 def has_mark(message: str, **changed: object) -> bool:
-    facts = {"parent": PARENT, "tree": TREE, "repository_id": 42, **changed}
+    facts = {"parent": PARENT, "tree": TREE, "repository_id": on_github(42), **changed}
     keys = facts.pop("keys", [KEY])
     asker = records.render_asker(message, keys, **facts)  # type: ignore[arg-type]  # a test's shorthand
     return asker is not None
@@ -174,42 +175,44 @@ def test_a_mark_says_who_asked_and_cannot_say_otherwise() -> None:
     """Fails when the name stands outside of the mark: who asked would take it off, and approve."""
 
     def asker(message: str) -> str | None:
-        return records.render_asker(message, [KEY], parent=PARENT, tree=TREE, repository_id=42)
+        return records.render_asker(
+            message, [KEY], parent=PARENT, tree=TREE, repository_id=on_github(42)
+        )
 
-    asked = records.mark_message(MESSAGE, KEY, PARENT, TREE, 42, "eve")
+    asked = records.mark_message(MESSAGE, KEY, PARENT, TREE, on_github(42), "eve")
 
     assert asker(asked) == "eve"
     assert asker(asked.replace("eve", "bob")) is None
     assert asker(asked.replace("Porchbot-Asked-By: eve\n", "")) is None
-    assert asker(records.mark_message(MESSAGE, KEY, PARENT, TREE, 42)) == ""
+    assert asker(records.mark_message(MESSAGE, KEY, PARENT, TREE, on_github(42))) == ""
 
 
 def test_a_mark_proves_one_commit_and_no_other() -> None:
     """Short-cut refused: trusting the trailer, the author's name or a mark without its tree."""
-    marked = records.mark_message(MESSAGE, KEY, PARENT, TREE, 42)
+    marked = records.mark_message(MESSAGE, KEY, PARENT, TREE, on_github(42))
 
     assert has_mark(marked)
     assert has_mark(marked, keys=[STRANGER, KEY])
     assert not has_mark(MESSAGE)
     assert not has_mark(marked, parent="3" * 40)
     assert not has_mark(marked, tree="3" * 40)
-    assert not has_mark(marked, repository_id=43)
+    assert not has_mark(marked, repository_id=on_github(43))
     assert not has_mark(marked, keys=[STRANGER])
 
 
 def test_a_marked_message_still_ends_in_its_trailers() -> None:
-    marked = records.mark_message(MESSAGE + "\nkpt:{}\n", KEY, PARENT, TREE, 42)
-    mark = records.render_mark(KEY, PARENT, TREE, 42)
+    marked = records.mark_message(MESSAGE + "\nkpt:{}\n", KEY, PARENT, TREE, on_github(42))
+    mark = records.render_mark(KEY, PARENT, TREE, on_github(42))
 
     assert marked == (
         f"Render net/core\n\n{mark}\n\n"
         'kpt:{"package":"net/core","workspaceName":"v2"}\nkpt:{}\n'
     )
-    assert records.mark_message("Render", KEY, PARENT, TREE, 42) == f"Render\n\n{mark}\n"
+    assert records.mark_message("Render", KEY, PARENT, TREE, on_github(42)) == f"Render\n\n{mark}\n"
 
 
 def test_a_mark_is_no_record_and_a_record_no_mark() -> None:
-    mac = records.render_mark(KEY, PARENT, TREE, 42).split()[1]
+    mac = records.render_mark(KEY, PARENT, TREE, on_github(42)).split()[1]
 
     assert records.read(f'<!-- porchbot:record {{"a":1}} {mac} -->', [KEY]) == ()
 

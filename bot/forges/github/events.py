@@ -39,6 +39,7 @@ from bot.keys import (
     RepositoryKey,
     parse,
 )
+from lifecycle.identity import GITHUB, RepositoryId
 
 JSONObject = Mapping[str, Any]
 
@@ -107,7 +108,7 @@ class Delivery:
         id: GitHub's GUID; a redelivery has the same.
         event: Such as "pull_request".
         action: Such as "opened"; "" for events without one.
-        repository_id: Number of the repository; None for events of the App itself.
+        repository_id: Which repository; None for events of the App itself.
         repository: Its full name; "" likewise.
         installation_id: Number of the App's installation; None when it does not say.
         sender: Login of who caused it; "" when it does not say.
@@ -118,7 +119,7 @@ class Delivery:
     id: str
     event: str
     action: str
-    repository_id: int | None
+    repository_id: RepositoryId | None
     repository: str
     installation_id: int | None
     sender: str
@@ -230,7 +231,8 @@ def _check_storable(delivery: Delivery) -> None:
     Raises:
         TypeError, ValueError: Something is no text, or no number, of a kind that is stored.
     """
-    for number in (delivery.repository_id, delivery.installation_id):
+    repository = delivery.repository_id
+    for number in (repository and repository.number, delivery.installation_id):
         if number is not None:
             _check_value(number)
     _check_value(delivery.action)
@@ -297,7 +299,7 @@ def _delivery(
         id=guid,
         event=event,
         action=payload.get("action") or "",
-        repository_id=repository.get("id"),
+        repository_id=_id(payload) if repository.get("id") is not None else None,
         repository=repository.get("full_name", ""),
         installation_id=(payload.get("installation") or {}).get("id"),
         sender=login,
@@ -317,11 +319,11 @@ def _wakes(guid: str, event: str, payload: JSONObject) -> Wakes:
     return reader(payload) if reader else ()
 
 
-def _id(payload: JSONObject) -> int:
+def _id(payload: JSONObject) -> RepositoryId:
     number = payload["repository"]["id"]
     if not isinstance(number, int):
         raise TypeError("repository.id is no number")
-    return number
+    return RepositoryId(GITHUB, number)
 
 
 def _push(payload: JSONObject) -> Wakes:
@@ -341,7 +343,7 @@ def _ref(payload: JSONObject) -> Wakes:
 
 def _branch(payload: JSONObject, branch: str, hint: Hint) -> Wakes:
     repository = _id(payload)
-    yield ProposalKey(repository, repository, branch), hint
+    yield ProposalKey(repository, repository.number, branch), hint
     if not branch.startswith("drafts/"):
         yield BaseKey(repository, branch), {}
     if branch == payload["repository"]["default_branch"]:
@@ -400,13 +402,13 @@ def _check(guid: str, event: str, payload: JSONObject) -> Wakes:
     pulls: list[tuple[Key, Hint]] = [
         (ProposalKey(repository, pull["head"]["repo"]["id"], pull["head"]["ref"]), hint)
         for pull in check.get("pull_requests") or []
-        if pull["base"]["repo"]["id"] == repository
+        if pull["base"]["repo"]["id"] == repository.number
     ]
     if pulls:
         return pulls
     suite = check["check_suite"] if event == "check_run" else check
     if suite.get("head_branch"):
-        return [(ProposalKey(repository, repository, suite["head_branch"]), hint)]
+        return [(ProposalKey(repository, repository.number, suite["head_branch"]), hint)]
     # For a fork GitHub names neither the branch nor the pull requests.
     return [(CommitKey(repository, check["head_sha"]), hint)]
 
@@ -417,7 +419,7 @@ def _status(payload: JSONObject) -> Wakes:
     ending = [b["name"] for b in payload.get("branches") or [] if b["commit"]["sha"] == sha]
     if not ending:
         return [(CommitKey(repository, sha), {})]
-    return [(ProposalKey(repository, repository, branch), {}) for branch in ending]
+    return [(ProposalKey(repository, repository.number, branch), {}) for branch in ending]
 
 
 def _merge_group(payload: JSONObject) -> Wakes:

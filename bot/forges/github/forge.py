@@ -38,6 +38,7 @@ from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, SetCheck
 from lifecycle.authors import MadeBy
 from lifecycle.facts import CheckRun, Status
+from lifecycle.identity import GITHUB, RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
@@ -101,10 +102,10 @@ class GitHubApp:
             return Installation(int(found["id"]), bool(found.get("suspended_at")))
         return None
 
-    async def is_installed(self, repository_id: int) -> bool:
+    async def is_installed(self, repository_id: RepositoryId) -> bool:
         """Whether any installation has a repository; its own page is readable if it is public."""
         with suppress(ForgeMissingError):
-            path = f"/repositories/{repository_id}/installation"
+            path = f"/repositories/{repository_id.number}/installation"
             await self._call(self._app, "find the installation of a repository", "GET", path)
             return True
         return False
@@ -122,10 +123,10 @@ class GitHubApp:
         )
         return [_repository(data, installation, since) async for data in listed]
 
-    async def repository_by_id(self, repository_id: int, installation: int) -> Repository:
+    async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
         """One repository, as it is named now."""
         pool = self._installation(installation)
-        data = await self._call(pool, "read it", "GET", f"/repositories/{repository_id}")
+        data = await self._call(pool, "read it", "GET", f"/repositories/{repository_id.number}")
         path = f"/app/installations/{installation}"
         about = await self._call(self._app, "read the installation", "GET", path)
         return _repository(data, installation, _time(about["created_at"]))
@@ -173,7 +174,7 @@ class GitHub:
         self._pool = pool
         self._repository = repository
         # By number: a name may have changed hands since, and a redirect loses what was asked.
-        self._path = f"/repositories/{repository.id}"
+        self._path = f"/repositories/{repository.id.number}"
 
     async def token(self) -> str:
         """A token for git over HTTP."""
@@ -322,7 +323,7 @@ class GitHub:
 
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
         """What moved a base branch, newest first; only a cursor leads on."""
-        path, after = f"/repositories/{self._repository.id}/activity", ""
+        path, after = f"/repositories/{self._repository.id.number}/activity", ""
         ref = f"refs/heads/{base_ref}"
         found: list[Move] = []
         for _ in range(MOST_MOVES // 100):
@@ -531,7 +532,7 @@ def _person(data: JSONObject | None) -> Person:
 
 def _repository(data: JSONObject, installation: int, installed_at: datetime) -> Repository:
     return Repository(
-        id=int(data["id"]),
+        id=RepositoryId(GITHUB, int(data["id"])),
         full_name=str(data["full_name"]),
         default_branch=str(data["default_branch"]),
         clone_url=str(data["clone_url"]),

@@ -21,8 +21,10 @@ from bot.git.objects import Signature
 from bot.git.process import GitBusyError, MissingObjectError, TooLargeError, authorised, run
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
+from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref
 from tests.bot.git.server import TOKEN, Remote, serve
+from tests.ids import on_github
 
 MAIN, DRAFT = Ref("refs/heads/main"), Ref("refs/heads/drafts/net/core/v1")
 WHO = Signature("porchbot[bot]", "porchbot[bot]@users.noreply.github.com")
@@ -702,42 +704,51 @@ def test_the_least_recently_used_mirrors_go_first(remote: Remote, tmp_path: Path
     remote.commit({"big": os.urandom(50_000)}, ref=MAIN)
     mirrors = Mirrors(tmp_path / "mirrors", most_bytes=150_000)
     for number in (1, 2, 3):
-        mirrors.of(number, remote.url).fetch(TOKEN)
+        mirrors.of(on_github(number), remote.url).fetch(TOKEN)
         time.sleep(0.02)
-    mirrors.of(1, remote.url).fetch(TOKEN)
+    mirrors.of(on_github(1), remote.url).fetch(TOKEN)
 
-    assert mirrors.trim() == [2]
+    assert mirrors.trim() == ["2"]
     assert sorted(p.name for p in (tmp_path / "mirrors").glob("*.git")) == ["1.git", "3.git"]
     assert mirrors.trim() == []
 
     # One that is gone comes back when it is asked for, by whoever still holds it.
-    mirrors.of(2, remote.url).fetch(TOKEN)
-    assert list(_mirrored(mirrors.of(2, remote.url))) == [MAIN]
+    mirrors.of(on_github(2), remote.url).fetch(TOKEN)
+    assert list(_mirrored(mirrors.of(on_github(2), remote.url))) == [MAIN]
 
 
 def test_a_mirror_being_fetched_stays(remote: Remote, tmp_path: Path) -> None:
     remote.commit({"big": os.urandom(50_000)}, ref=MAIN)
     mirrors = Mirrors(tmp_path / "mirrors", most_bytes=0)
-    mirror = mirrors.of(1, remote.url)
+    mirror = mirrors.of(on_github(1), remote.url)
     mirror.fetch(TOKEN)
 
     with mirror._locked():
         assert mirrors.trim() == []
 
-    assert mirrors.trim() == [1]
+    assert mirrors.trim() == ["1"]
 
 
 def test_a_repository_that_moved_keeps_its_mirror(remote: Remote, tmp_path: Path) -> None:
     mirrors = Mirrors(tmp_path / "mirrors")
-    one = mirrors.of(1, remote.url)
+    one = mirrors.of(on_github(1), remote.url)
 
-    assert mirrors.of(1, remote.url) is one
-    assert mirrors.of(1, "http://127.0.0.1/renamed.git").folder == one.folder
+    assert mirrors.of(on_github(1), remote.url) is one
+    assert mirrors.of(on_github(1), "http://127.0.0.1/renamed.git").folder == one.folder
 
 
 def test_mirrors_are_for_the_bot_alone(remote: Remote, tmp_path: Path) -> None:
     """Private repositories lie in them."""
     remote.commit(FILES, ref=MAIN)
-    Mirrors(tmp_path / "mirrors").of(1, remote.url).fetch(TOKEN)
+    Mirrors(tmp_path / "mirrors").of(on_github(1), remote.url).fetch(TOKEN)
 
     assert stat.S_IMODE((tmp_path / "mirrors").stat().st_mode) == 0o700
+
+
+def test_the_same_number_at_another_forge_has_a_mirror_of_its_own(tmp_path: Path) -> None:
+    """Fails when folders are named by the number alone: one's commits would be the other's."""
+    mirrors = Mirrors(tmp_path / "mirrors")
+    here, there = mirrors.of(on_github(42), "a"), mirrors.of(RepositoryId("gitlab", 42), "b")
+
+    assert (here.folder.name, there.folder.name) == ("42.git", "gitlab-42.git")
+    assert mirrors.of(on_github(42), "a") is here

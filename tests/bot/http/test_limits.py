@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,9 +13,12 @@ from bot.forges.github.events import WebhookError, read_verified
 from bot.http import server as http_server
 from bot.http import web
 from bot.keys import InstallationsKey, Key, RepositoryKey
+from bot.store.port import Deliveries
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered, Hint
 from tests.bot.http.test_web import SETTINGS, Served, _comment, _Forge, _headers, ready
+from lifecycle.identity import RepositoryId
+from tests.ids import on_github
 
 
 class _Kept(PostgresStore):
@@ -23,8 +26,9 @@ class _Kept(PostgresStore):
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.deliveries = cast(Deliveries, self)
 
-    async def store_delivery(self, delivery: Delivered, wakes: Any) -> bool:
+    async def add(self, delivery: Delivered, wakes: Any) -> bool:
         self.bodies.append(delivery.body)
         return True
 
@@ -250,15 +254,20 @@ def test_wrong_bytes_are_the_senders_fault(event: str, payload: bytes | dict[str
 async def test_a_repository_that_is_not_served_wakes_nothing(database_url: str) -> None:
     """Short-cut refused: wake it, and ask the forge for every repository that there is."""
 
-    wakes: dict[Key, Hint] = {RepositoryKey(7): {}, InstallationsKey(): {}}
+    wakes: dict[Key, Hint] = {RepositoryKey(on_github(7)): {}, InstallationsKey(): {}}
 
-    def delivery(guid: str, repository: int | None) -> Delivered:
+    def delivery(guid: str, repository: RepositoryId | None) -> Delivered:
         return Delivered(
-            guid=guid, event="push", action="", headers={}, body=b"{}", repository=repository
+            guid=guid,
+            event="push",
+            action="",
+            headers={},
+            body=b"{}",
+            repository=repository,
         )
 
     async with PostgresStore(database_url) as store:
-        assert await store.deliveries.add(delivery("1", 7), wakes)
+        assert await store.deliveries.add(delivery("1", on_github(7)), wakes)
         assert await store.queue.take("test") is None
 
         assert await store.deliveries.add(delivery("2", None), {InstallationsKey(): {}})
@@ -267,10 +276,12 @@ async def test_a_repository_that_is_not_served_wakes_nothing(database_url: str) 
         assert taken.key == str(InstallationsKey())
         await store.queue.done(taken)
 
-        await store.repositories.adopt(Served(id=7), Served().installed_at, {})
-        assert await store.deliveries.add(delivery("3", 7), {RepositoryKey(7): {}})
+        await store.repositories.adopt(Served(id=on_github(7)), Served().installed_at, {})
+        assert await store.deliveries.add(
+            delivery("3", on_github(7)), {RepositoryKey(on_github(7)): {}}
+        )
         served = await store.queue.take("test")
         assert served is not None
-        assert served.key == str(RepositoryKey(7))
-        kept = await store.deliveries.since(7, datetime(2026, 1, 1, tzinfo=UTC))
+        assert served.key == str(RepositoryKey(on_github(7)))
+        kept = await store.deliveries.since(on_github(7), datetime(2026, 1, 1, tzinfo=UTC))
         assert [body for _, body in kept] == [b"{}", b"{}"]  # read again when it is adopted

@@ -22,6 +22,8 @@ from bot.keys import PullKey
 from bot.settings import Settings
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.postgres import PostgresStore
+from lifecycle.identity import RepositoryId
+from tests.ids import FIRST, on_github
 
 SECRET = b"a secret that is long enough"
 SETTINGS = Settings(github_app_id="1", private_key="key", webhook_secrets=(b"another", SECRET))
@@ -32,7 +34,7 @@ PATH = "/webhooks/github"
 class Served:
     """A repository of an installation of ours."""
 
-    id: int = 1
+    id: RepositoryId = FIRST
     full_name: str = "acme/blueprints"
     installation: int = 3
     installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
@@ -161,7 +163,7 @@ async def test_a_signed_delivery_is_stored_as_it_came_and_wakes(
     assert await _stored(database_url) == [("issue_comment", body)]
     taken = await store.queue.take("test")
     assert taken is not None
-    assert (taken.key, taken.hint) == (str(PullKey(1, 7)), {"comment": [31]})
+    assert (taken.key, taken.hint) == (str(PullKey(on_github(1), 7)), {"comment": [31]})
 
 
 async def test_a_redelivery_wakes_again(store: PostgresStore, database_url: str) -> None:
@@ -245,7 +247,7 @@ async def test_our_own_events_wake_nothing_once_we_know_our_name(store: Postgres
 
     taken = await store.queue.take("test")
     assert taken is not None
-    assert taken.key == str(PullKey(1, 1))
+    assert taken.key == str(PullKey(on_github(1), 1))
     assert await store.queue.take("test") is None
     assert forge.asked == 1
 
@@ -314,7 +316,7 @@ async def test_readiness_asks_seldom_and_waits_for_nobody() -> None:
 
 
 async def test_the_metrics_count_deliveries_and_show_the_queue(store: PostgresStore) -> None:
-    await store.queue.wake(PullKey(1, 1))
+    await store.queue.wake(PullKey(on_github(1), 1))
     async with client(store) as bot:
         body = _comment()
         await bot.post(PATH, content=body, headers=_headers(body))
@@ -339,7 +341,7 @@ async def test_how_long_a_delivery_takes(store: PostgresStore) -> None:
 
 async def test_what_fails_is_told_to_whoever_has_the_token(store: PostgresStore) -> None:
     """Short-cuts refused: a row that only the database's owner sees; a page for everybody."""
-    await store.queue.wake(PullKey(1, 7))
+    await store.queue.wake(PullKey(on_github(1), 7))
     taken = await store.queue.take("test")
     assert taken is not None
     await store.queue.failed(taken, "403: the IP allow list", 60)
@@ -356,7 +358,7 @@ async def test_what_fails_is_told_to_whoever_has_the_token(store: PostgresStore)
     (failing,) = said["failing"]
     assert 50 < failing.pop("again") <= 60
     assert failing == {
-        "key": str(PullKey(1, 7)),
+        "key": str(PullKey(on_github(1), 7)),
         "repository": "acme/blueprints",
         "tries": 1,
         "error": "403: the IP allow list",

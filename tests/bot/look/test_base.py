@@ -18,6 +18,7 @@ from lifecycle.access import Person
 from lifecycle.merges import Doubt, Move
 from lifecycle.names import Sha
 from tests.bot.git.server import Remote
+from tests.ids import on_github
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RULES = ".porchbot.yaml"
@@ -78,10 +79,12 @@ def remote(tmp_path: Path) -> Remote:
 async def ground(
     remote: Remote, told: Told, asked: PullRequest, late: float = 0
 ) -> Ground | Late | None:
-    bases = Bases(1, cast(Forge, told), cast(Revisions, told), late)
+    bases = Bases(on_github(1), cast(Forge, told), cast(Revisions, told), late)
     with Mirror(remote.folder, "").open() as git:
-        tags = Tags(git, 1, [], {}, None)
-        reader = Reader(git=git, repository_id=1, default_branch="main", keys=[], tags=tags)
+        tags = Tags(git, on_github(1), [], {}, None)
+        reader = Reader(
+            git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
+        )
         found = await bases.ground(reader, asked)
         if isinstance(found, Ground) and found.doubt is None and asked.merged:
             before = told.asked
@@ -193,10 +196,12 @@ def at(minutes: int, before: str, after: str) -> Move:
 
 async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesTold:
     """What is told about what was said at NOW; asked again, nobody is asked where it is told."""
-    bases = Bases(1, cast(Forge, told), cast(Revisions, told), 0)
+    bases = Bases(on_github(1), cast(Forge, told), cast(Revisions, told), 0)
     with Mirror(remote.folder, "").open() as git:
-        tags = Tags(git, 1, [], {}, None)
-        reader = Reader(git=git, repository_id=1, default_branch="main", keys=[], tags=tags)
+        tags = Tags(git, on_github(1), [], {}, None)
+        reader = Reader(
+            git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
+        )
         stands = await bases.ground(reader, asked)
         assert isinstance(stands, Ground)
         found = await bases.rules_told(reader, asked, stands, NOW)

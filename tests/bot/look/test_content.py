@@ -18,6 +18,7 @@ from lifecycle.merges import Effect
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Lost, Tagging
 from tests.bot.git.server import Remote
+from tests.ids import on_github
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 ME = 42
@@ -31,8 +32,10 @@ def remote(tmp_path: Path) -> Remote:
 
 
 def reader(git: Snapshot, used: dict[str, dict[int, Revision]] | None = None) -> Reader:
-    tags = Tags(git, ME, [KEY], used or {}, frozenset({"refs/tags/net/core/v3"}))
-    return Reader(git=git, repository_id=ME, default_branch="main", keys=[KEY], tags=tags)
+    tags = Tags(git, on_github(ME), [KEY], used or {}, frozenset({"refs/tags/net/core/v3"}))
+    return Reader(
+        git=git, repository_id=on_github(ME), default_branch="main", keys=[KEY], tags=tags
+    )
 
 
 def opened(remote: Remote) -> Snapshot:
@@ -322,7 +325,7 @@ def tag(remote: Remote, number: int, target: str, key: bytes = KEY, **about: obj
     """Make an annotated tag of net/core with a record, which may be about something else."""
     with opened(remote) as git:
         said = {
-            "repository_id": ME,
+            "repository_id": on_github(ME),
             "package": "net/core",
             "revision": number,
             "commit": target,
@@ -351,7 +354,7 @@ def test_only_a_tag_with_our_record_for_exactly_this_revision_is_ours(remote: Re
     other = remote.commit({"net/core/Kptfile": b"kind: Other\n"})
     wrong: dict[str, tuple[bytes, dict[str, object]]] = {
         "another key": (OTHER_KEY, {}),
-        "another repository": (KEY, {"repository_id": 43}),
+        "another repository": (KEY, {"repository_id": on_github(43)}),
         "another package": (KEY, {"package": "net/edge"}),
         "another revision": (KEY, {"revision": 4}),
         "another commit": (KEY, {"commit": other}),

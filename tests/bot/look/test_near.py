@@ -19,9 +19,10 @@ from bot.store.port import Revisions
 from bot.store.values import Revision
 from lifecycle.names import Sha
 from tests.bot.git.server import TOKEN, Remote, serve
+from tests.ids import on_github
 
 REPOSITORY = Repository(
-    id=1,
+    id=on_github(1),
     full_name="acme/blueprints",
     default_branch="main",
     clone_url="",
@@ -81,8 +82,10 @@ async def look(near: Near, mirror: Mirror, base: str = "main") -> Tags:
     since = monotonic()
     await near.fetch(near.scope(1, HEAD), since)
     with mirror.open(TOKEN, since) as git:
-        tags = Tags(git, 1, [], {}, None)
-        reader = Reader(git=git, repository_id=1, default_branch="main", keys=[], tags=tags)
+        tags = Tags(git, on_github(1), [], {}, None)
+        reader = Reader(
+            git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
+        )
         tip, head = git.ref(f"refs/heads/{base}"), git.ref(f"refs/heads/{HEAD}")
         ground = Ground(rules=tip or Sha(""), base=tip)
         await near.look_around(reader, head or Sha(""), base, ground, since)

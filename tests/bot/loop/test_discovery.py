@@ -16,6 +16,8 @@ from bot.loop.work import Failed, Settled, Work
 from bot.render import Judge
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
+from lifecycle.identity import RepositoryId
+from tests.ids import on_github
 
 SINCE = datetime(2026, 11, 1, tzinfo=UTC)
 ALLOW_LIST = "403: the IP allow list of acme does not permit this"
@@ -43,15 +45,15 @@ class _App:
         listed = [each for each in self.has[installation] if each not in self.unlisted]
         return [_repository(each, installation) for each in listed]
 
-    async def is_installed(self, repository_id: int) -> bool:
-        return any(repository_id in each for each in self.has.values())
+    async def is_installed(self, repository_id: RepositoryId) -> bool:
+        return any(repository_id.number in each for each in self.has.values())
 
-    async def repository_by_id(self, repository_id: int, installation: int) -> Repository:
-        self.asked.append(repository_id)
+    async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
+        self.asked.append(repository_id.number)
         self._check(installation)
-        if repository_id not in self.has[installation]:
+        if repository_id.number not in self.has[installation]:
             raise ForgeMissingError("read it", "404")
-        return _repository(repository_id, installation)
+        return _repository(repository_id.number, installation)
 
     def _check(self, installation: int) -> None:
         if installation in self.refuses or installation in self.suspended:
@@ -62,7 +64,7 @@ class _App:
 
 def _repository(number: int, installation: int) -> Repository:
     return Repository(
-        id=number,
+        id=on_github(number),
         full_name=f"owner-{installation}/repo-{number}",
         default_branch="main",
         clone_url="http://127.0.0.1:9/none.git",
@@ -120,11 +122,13 @@ async def test_an_installation_that_refuses_keeps_no_other_from_being_found(
 
     found = await _round(_controller(app, store, tmp_path), store)
 
-    assert found == {str(RepositoryKey(n)): {"installation": [n // 10]} for n in (20, 21, 30)}
+    assert found == {
+        str(RepositoryKey(on_github(n))): {"installation": [n // 10]} for n in (20, 21, 30)
+    }
     (failing,) = await store.queue.failing()
     assert failing.key == str(InstallationKey(1))
     assert ALLOW_LIST in failing.error
-    adoption = await store.repositories.adoption(10)
+    adoption = await store.repositories.adoption(on_github(10))
     assert adoption is not None
     assert adoption.gone is None  # it was not said to be gone
 
@@ -141,13 +145,15 @@ async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
 
     found = await _round(controller, store)
 
-    assert set(found) == {str(RepositoryKey(10))}
-    gone = {n: (await store.repositories.adoption(n)) for n in (10, 11, 20, 99)}
+    assert set(found) == {str(RepositoryKey(on_github(10)))}
+    gone = {n: (await store.repositories.adoption(on_github(n))) for n in (10, 11, 20, 99)}
     assert {n for n, a in gone.items() if a is not None and a.gone is not None} == {11, 20, 99}
-    pushed = Delivered(guid="1", event="push", action="", headers={}, body=b"", repository=20)
-    await store.deliveries.add(pushed, {RepositoryKey(20): {}})
+    pushed = Delivered(
+        guid="1", event="push", action="", headers={}, body=b"", repository=on_github(20)
+    )
+    await store.deliveries.add(pushed, {RepositoryKey(on_github(20)): {}})
     assert await store.queue.take("nobody") is None
-    settled = await controller.work(Work(ProposalKey(20, 20, "drafts/a/w"), {}, 0))
+    settled = await controller.work(Work(ProposalKey(on_github(20), 20, "drafts/a/w"), {}, 0))
     assert settled == Settled()
     assert app.asked == []
 
@@ -155,8 +161,8 @@ async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
     app.has = {1: [10], 2: [20], 5: [99]}  # 99 was installed again
     found = await _round(controller, store)
 
-    assert {str(RepositoryKey(n)) for n in (20, 99)} <= set(found)
-    again = await store.repositories.adoption(99)
+    assert {str(RepositoryKey(on_github(n))) for n in (20, 99)} <= set(found)
+    again = await store.repositories.adoption(on_github(99))
     assert again is not None
     assert (again.gone, again.installation) == (None, 5)
 
@@ -173,14 +179,14 @@ async def test_a_list_that_lacks_some_for_once_stops_no_service(
         app.unlisted = unlisted
         await _round(controller, store)
 
-        adoptions = {n: await store.repositories.adoption(n) for n, _ in served}
+        adoptions = {n: await store.repositories.adoption(on_github(n)) for n, _ in served}
         assert [n for n, a in adoptions.items() if a is None or a.gone is not None] == [], unlisted
 
     app.has = {2: [20, 21], 3: [30]}
     app.unlisted = {20, 3}  # and still what is gone is found to be gone
     await _round(controller, store)
 
-    adoptions = {n: await store.repositories.adoption(n) for n, _ in served}
+    adoptions = {n: await store.repositories.adoption(on_github(n)) for n, _ in served}
     assert [n for n, a in adoptions.items() if a is None or a.gone is not None] == [10, 22]
 
 
@@ -191,7 +197,7 @@ async def test_a_repository_that_is_missing_ends_after_some_tries(
     app = _App({1: []})
     controller = _controller(app, store, tmp_path)
     await _serve(store, (10, 1))
-    key = ProposalKey(10, 10, "drafts/a/w")
+    key = ProposalKey(on_github(10), 10, "drafts/a/w")
 
     results = [await controller.work(Work(key, {}, tries)) for tries in range(GONE_TRIES + 2)]
 

@@ -10,6 +10,7 @@ from bot.loop.merged import OVERLAP, MergedList
 from bot.store.port import Proposals
 from lifecycle.access import Person
 from lifecycle.names import Sha
+from tests.ids import on_github
 
 INSTALLED = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -60,7 +61,7 @@ def merged_at(hour: int) -> PullRequest:
 
 
 async def waiting(ends: Ends, *asked: int) -> list[int]:
-    listed = MergedList(1, INSTALLED, cast(Forge, ends), cast(Proposals, ends))
+    listed = MergedList(on_github(1), INSTALLED, cast(Forge, ends), cast(Proposals, ends))
     return [p.number for p in await listed.waiting("main", asked)]
 
 

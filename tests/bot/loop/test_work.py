@@ -19,9 +19,10 @@ from bot.loop.work import Failed, Handler, LookAgain, Result, Settled, Work, Wor
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
 from bot.tasks import end
+from tests.ids import on_github
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-KEY = PullKey(1, 7)
+KEY = PullKey(on_github(1), 7)
 
 WORKER = """
 import asyncio, sys
@@ -261,7 +262,7 @@ async def test_two_workers_never_share_a_key(database_url: str) -> None:
         working(two, looks, name="two"),
     ):
         for _ in range(30):
-            await one.queue.wake_all({PullKey(1, number): {} for number in range(6)})
+            await one.queue.wake_all({PullKey(on_github(1), number): {} for number in range(6)})
             await asyncio.sleep(0.004)
         await _rest(one)
 
@@ -323,7 +324,7 @@ async def test_five_hundred_deliveries_then_a_kill_and_all_are_done(
     store: PostgresStore, process: Callable[..., subprocess.Popen[str]]
 ) -> None:
     """The short-cut keeps the queue in memory: a restart asks people to comment again."""
-    keys = [PullKey(1, number) for number in range(500)]
+    keys = [PullKey(on_github(1), number) for number in range(500)]
     for number, key in enumerate(keys):
         delivery = Delivered(guid=str(number), event="e", action="", headers={}, body=b"{}")
         await store.deliveries.add(delivery, {key: {"comment": [number]}})
@@ -347,7 +348,7 @@ async def test_five_hundred_deliveries_then_a_kill_and_all_are_done(
 async def test_stopping_lets_looks_end_and_takes_no_more(store: PostgresStore) -> None:
     looks = Looks(held=True)
     async with working(store, looks, grace=60):
-        await store.queue.wake_all({PullKey(1, number): {} for number in range(10)})
+        await store.queue.wake_all({PullKey(on_github(1), number): {} for number in range(10)})
         await until(lambda: len(looks.seen) == 4)
         asyncio.get_running_loop().call_later(0.3, looks.let_go.set)
 
@@ -376,9 +377,9 @@ async def test_a_busy_key_does_not_starve_the_others(store: PostgresStore) -> No
             await store.queue.wake(work.key)
         return Settled()
 
-    await store.queue.wake(PullKey(1, 0))
+    await store.queue.wake(PullKey(on_github(1), 0))
     for number in range(1, 9):
-        await store.queue.wake(PullKey(1, number))
+        await store.queue.wake(PullKey(on_github(1), number))
     async with working(store, handler):
         await _rest(store)
 
@@ -401,13 +402,13 @@ async def test_looks_a_second_and_the_time_from_wake_to_look(store: PostgresStor
     async with working(store, handler):
         await asyncio.sleep(0.1)
         for number in range(50):
-            key = PullKey(1, number)
+            key = PullKey(on_github(1), number)
             began[key] = time.monotonic()
             await store.queue.wake(key)
             await asyncio.sleep(0.005)
         await _rest(store)
         idle = sorted(waits)
-        keys: Sequence[Key] = [PullKey(2, number) for number in range(1000)]
+        keys: Sequence[Key] = [PullKey(on_github(2), number) for number in range(1000)]
         began |= dict.fromkeys(keys, time.monotonic())
         await store.queue.wake_all({key: {} for key in keys})
         begun = time.monotonic()

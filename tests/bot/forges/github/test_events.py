@@ -23,6 +23,7 @@ from bot.keys import (
     PullKey,
     RepositoryKey,
 )
+from tests.ids import on_github
 
 SECRET = b"a secret"
 EXAMPLES = Path(__file__).resolve().parents[4] / "../shared/forge/github/webhook-examples"
@@ -43,7 +44,7 @@ FORK = {**PULL, "head": {**PULL["head"], "repo": {"id": 9}}}  # type: ignore[dic
 GONE = {**PULL, "head": {**PULL["head"], "repo": None}}  # type: ignore[dict-item] # a payload
 SUITE = {"head_branch": "drafts/net/core/v1", "head_sha": SHA, "pull_requests": []}
 RUN = {"id": 5, "head_sha": SHA, "pull_requests": [], "check_suite": SUITE}
-DRAFT = ProposalKey(1, 1, "drafts/net/core/v1")
+DRAFT = ProposalKey(on_github(1), 1, "drafts/net/core/v1")
 Wakes = dict[Key, Hint]
 
 
@@ -89,7 +90,7 @@ def comment(action: str = "created", **issue: object) -> Payload:
 
 AT_HEAD: Wakes = {DRAFT: {"head": [SHA], "number": [7]}}
 NUMBERED: Wakes = {DRAFT: {"number": [7]}}
-MERGED: Wakes = {**NUMBERED, BaseKey(1, "main"): {}, RepositoryKey(1): {}}
+MERGED: Wakes = {**NUMBERED, BaseKey(on_github(1), "main"): {}, RepositoryKey(on_github(1)): {}}
 
 EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a push to a draft wakes the draft, and its head is known to exist": (
@@ -100,12 +101,19 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a push to any other branch may be to a base": (
         "push",
         {"ref": "refs/heads/release", "after": SHA},
-        {ProposalKey(1, 1, "release"): {"head": [SHA]}, BaseKey(1, "release"): {}},
+        {
+            ProposalKey(on_github(1), 1, "release"): {"head": [SHA]},
+            BaseKey(on_github(1), "release"): {},
+        },
     ),
     "a push to the default branch wakes all that is open": (
         "push",
         {"ref": "refs/heads/main", "after": SHA},
-        {ProposalKey(1, 1, "main"): {"head": [SHA]}, BaseKey(1, "main"): {}, RepositoryKey(1): {}},
+        {
+            ProposalKey(on_github(1), 1, "main"): {"head": [SHA]},
+            BaseKey(on_github(1), "main"): {},
+            RepositoryKey(on_github(1)): {},
+        },
     ),
     "a deleted branch has no head": (
         "push",
@@ -115,17 +123,20 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a pushed tag wakes the repository": (
         "push",
         {"ref": "refs/tags/net/core/v5", "after": SHA},
-        {RepositoryKey(1): {}},
+        {RepositoryKey(on_github(1)): {}},
     ),
     "a branch named like a tag is a branch": (
         "create",
         {"ref": "refs/tags/v1", "ref_type": "branch"},
-        {ProposalKey(1, 1, "refs/tags/v1"): {}, BaseKey(1, "refs/tags/v1"): {}},
+        {
+            ProposalKey(on_github(1), 1, "refs/tags/v1"): {},
+            BaseKey(on_github(1), "refs/tags/v1"): {},
+        },
     ),
     "a deleted tag wakes the repository": (
         "delete",
         {"ref": "net/core/v5", "ref_type": "tag"},
-        {RepositoryKey(1): {}},
+        {RepositoryKey(on_github(1)): {}},
     ),
     "an opened pull request": ("pull_request", pull("opened"), AT_HEAD),
     "a labelled one may be on hold": ("pull_request", pull("labeled"), NUMBERED),
@@ -139,12 +150,12 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a fork's branch is another's": (
         "pull_request",
         pull("synchronize", FORK),
-        {ProposalKey(1, 9, "drafts/net/core/v1"): {"head": [SHA], "number": [7]}},
+        {ProposalKey(on_github(1), 9, "drafts/net/core/v1"): {"head": [SHA], "number": [7]}},
     ),
     "a fork that is gone leaves the number": (
         "pull_request",
         pull("closed", GONE),
-        {PullKey(1, 7): {"number": [7]}},
+        {PullKey(on_github(1), 7): {"number": [7]}},
     ),
     "a review": (
         "pull_request_review",
@@ -156,11 +167,11 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
         pull("resolved"),
         {DRAFT: {"number": [7]}},
     ),
-    "a comment": ("issue_comment", comment(), {PullKey(1, 7): {"comment": [31]}}),
+    "a comment": ("issue_comment", comment(), {PullKey(on_github(1), 7): {"comment": [31]}}),
     "a deleted comment does not exist": (
         "issue_comment",
         comment("deleted"),
-        {PullKey(1, 7): {}},
+        {PullKey(on_github(1), 7): {}},
     ),
     "a comment on an issue concerns nobody": ("issue_comment", comment(pull_request=None), {}),
     "Re-run on one check": (
@@ -179,7 +190,7 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
             "action": "completed",
             "check_run": {**RUN, "check_suite": {**SUITE, "head_branch": None}},
         },
-        {CommitKey(1, SHA): {}},
+        {CommitKey(on_github(1), SHA): {}},
     ),
     "a check that another repository's pull request shares": (
         "check_suite",
@@ -211,17 +222,17 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a status on no branch's head": (
         "status",
         {"sha": SHA, "branches": []},
-        {CommitKey(1, SHA): {}},
+        {CommitKey(on_github(1), SHA): {}},
     ),
     "a merge group": (
         "merge_group",
         {"action": "checks_requested", "merge_group": {"base_ref": "refs/heads/main"}},
-        {BaseKey(1, "main"): {}},
+        {BaseKey(on_github(1), "main"): {}},
     ),
     "a renamed repository": (
         "repository",
         {"action": "renamed"},
-        {InstallationsKey(): {}, RepositoryKey(1): {}},
+        {InstallationsKey(): {}, RepositoryKey(on_github(1)): {}},
     ),
     "a deleted repository is looked for, not at": (
         "repository",
@@ -374,7 +385,7 @@ def test_what_a_delivery_says_about_itself() -> None:
 
     assert (found.id, found.event, found.action) == (GUID, "pull_request", "opened")
     assert (found.repository_id, found.repository, found.installation_id) == (
-        1,
+        on_github(1),
         "acme/blueprints",
         3,
     )

@@ -24,6 +24,7 @@ from bot.forges.port import (
     TagOutcome,
 )
 from lifecycle.names import Sha
+from tests.ids import on_github
 
 
 @dataclass
@@ -214,7 +215,7 @@ def test_names_of_files_that_are_no_text_are_sent_as_text(wire: Wire) -> None:
 
 WHEN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 REPOSITORY = Repository(
-    id=1,
+    id=on_github(1),
     full_name="acme/blueprints",
     default_branch="main",
     clone_url="",

@@ -1,0 +1,55 @@
+"""What a repository is called for ever: which forge, and its number there.
+
+Names change hands, and two forges count from one each: project 42 on GitLab is not repository 42 on
+GitHub. What was written before there was a second forge has the number alone, which means GitHub,
+and what belongs to GitHub is still written so: older replicas and records go on being understood.
+"""
+
+import re
+from dataclasses import dataclass
+
+GITHUB = "github"
+"""The forge that a bare number means."""
+
+FORGES = frozenset({GITHUB, "gitlab"})
+"""Forges that have a name; which of them are served is for the adapters to say."""
+
+MOST = 2**63
+"""Numbers are below: the database holds no more, and no forge counts so far."""
+
+
+_SPELLED = re.compile(r"([a-z]+):(0|[1-9][0-9]{0,18})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RepositoryId:
+    """A repository at a forge.
+
+    Attributes:
+        forge: One of `FORGES`.
+        number: The forge's number, which stays through renames.
+    """
+
+    forge: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.forge}:{self.number}"
+
+    @property
+    def spelled(self) -> int | str:
+        """As records, MACs and folders have it: the bare number for GitHub, else with the forge."""
+        return self.number if self.forge == GITHUB else str(self)
+
+
+def read(spelled: object) -> RepositoryId | None:
+    """Read what a record says, the inverse of `spelled`; None for what is no repository.
+
+    "github:42" is read as well as 42.
+    """
+    if type(spelled) is int:
+        return RepositoryId(GITHUB, spelled)
+    found = _SPELLED.fullmatch(spelled) if isinstance(spelled, str) else None
+    if found is None or found[1] not in FORGES or int(found[2]) >= MOST:
+        return None
+    return RepositoryId(found[1], int(found[2]))
