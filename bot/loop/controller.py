@@ -60,7 +60,7 @@ from lifecycle.actions import (
 )
 from lifecycle.decide import decide
 from lifecycle.facts import Facts, Proposal, Stage
-from lifecycle.identity import RepositoryId
+from lifecycle.identity import GITHUB, RepositoryId
 from lifecycle.merges import Doubt
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
@@ -633,13 +633,17 @@ class Controller:
         """The room, as the forge names the repository now: names and installations change.
 
         Args:
-            repository_id: Its number.
+            repository_id: Which.
             installations: Where discovery found it.
 
         Raises:
-            NotServedError: It is out of our reach, and was before.
+            NotServedError: It is out of our reach and was before, or of a forge that is not served.
             ForgeMissingError: It is out of our reach; discovery is asked to find it.
         """
+        if repository_id.forge != GITHUB:  # the number would name another's repository at ours
+            raise NotServedError(
+                f"repository {repository_id} is of a forge that is not served here"
+            )
         adoption = await self._store.repositories.adoption(repository_id)
         if adoption is not None:
             if adoption.gone is not None:

@@ -1,6 +1,7 @@
 """One installation, repository or item that fails keeps no other from being found or served."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -216,3 +217,17 @@ async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Pa
 
     assert isinstance(result, Failed)
     assert result.reason.startswith("The database cannot be reached: ")
+
+
+async def test_a_number_of_another_forge_is_not_asked_for_here(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    """Fails when the forge asked is whichever there is: our 20 would be looked at as theirs."""
+    app, there = _App({2: [20]}), RepositoryId("gitlab", 20)
+    await store.repositories.adopt(replace(_repository(20, 2), id=there), SINCE, {})
+    controller = _controller(app, store, tmp_path)
+
+    result = await controller.work(Work(RepositoryKey(there), {"installation": [2]}, 0))
+
+    assert result == Settled()
+    assert app.asked == []
