@@ -16,8 +16,8 @@ from bot.keys import InstallationsKey, Key, RepositoryKey
 from bot.store.port import Deliveries
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered, Hint
-from tests.bot.http.test_web import SETTINGS, Served, _comment, _Forge, _headers, ready
 from lifecycle.identity import RepositoryId
+from tests.bot.http.test_web import SETTINGS, Served, _comment, _Forge, _headers, ready
 from tests.ids import on_github
 
 
