@@ -600,16 +600,18 @@ async def test_one_more_of_many_is_news_for_nobody(store: PostgresStore) -> None
     """The short-cut wakes all others of a commit and of a package for each that is opened."""
     proposals, told, shared = store.proposals, [], []
     for number in range(1, 11):
-        found = await proposals.keep_open(7, 7, str(number), [number], "a" * 40)
+        found = await proposals.keep_open(on_github(7), 7, str(number), [number], "a" * 40)
         shared.append((len(found.now), len(found.news)))
-        told.append(len((await proposals.keep_touching(7, number, "main", ["net/core"])).news))
+        told.append(
+            len((await proposals.keep_touching(on_github(7), number, "main", ["net/core"])).news)
+        )
     assert shared == [(n, n if n <= 6 else 0) for n in range(10)]
     assert told == [0, 1, 2, 3, 4, 5, 6, 0, 0, 0]
 
     left = []
     for number in range(10, 4, -1):
-        await proposals.keep_touching(7, number, "main", [])
-        left.append(len((await proposals.keep_open(7, 7, str(number), [], "")).news))
+        await proposals.keep_touching(on_github(7), number, "main", [])
+        left.append(len((await proposals.keep_open(on_github(7), 7, str(number), [], "")).news))
     assert left == [0, 0, 0, 6, 5, 4]
 
 
