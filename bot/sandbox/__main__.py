@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.sandbox.model import App, Repository
+from bot.sandbox.rules.state import State
 from bot.sandbox.serve import Sandbox
-from bot.sandbox.state import State
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,15 +14,16 @@ import time
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote
 
-from bot.sandbox import git_hook, refs, workflows
-from bot.sandbox.accounts import Accounts, Caller, granted
+from bot.sandbox import git_hook
 from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path, respond
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.faults import Call, Faults, Plan
-from bot.sandbox.git import BareStore, created, deleted
+from bot.sandbox.faults.calls import Call, Faults, Plan
+from bot.sandbox.git.bare import BareStore, created, deleted
 from bot.sandbox.model import RefChange, Repository, Role
-from bot.sandbox.rules import Incoming, told
-from bot.sandbox.state import State
+from bot.sandbox.rules import refs, workflows
+from bot.sandbox.rules.accounts import Accounts, Caller, granted
+from bot.sandbox.rules.protection import Incoming, told
+from bot.sandbox.rules.state import State
 
 _PATH = re.compile(
     r"/(?P<owner>[\w.\-\[\]%]+)/(?P<repo>[\w.\-]+?)(?:\.git)?"

@@ -13,16 +13,16 @@ from typing import Any, Self
 
 import uvicorn
 
-from bot.sandbox.accounts import Accounts
 from bot.sandbox.asgi import App, Receive, Scope, Send, raw_path
-from bot.sandbox.faults import Faults
-from bot.sandbox.git import BareStore
+from bot.sandbox.faults.calls import Faults
+from bot.sandbox.git.bare import BareStore
 from bot.sandbox.git_http import GitHttp, is_git
-from bot.sandbox.github import Exchange, GitHub
-from bot.sandbox.github_json import Links
-from bot.sandbox.hooks import Hooks
-from bot.sandbox.pages import Pages
-from bot.sandbox.state import State
+from bot.sandbox.github.door import Exchange, GitHub
+from bot.sandbox.github.json import Links
+from bot.sandbox.github.sending import Hooks
+from bot.sandbox.pages.door import Pages
+from bot.sandbox.rules.accounts import Accounts
+from bot.sandbox.rules.state import State
 
 
 def _now() -> datetime:

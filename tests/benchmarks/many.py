@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 
-from bot.sandbox.git import environment
+from bot.sandbox.git.bare import environment
 from lifecycle import names, records
 from tests.ids import on_github
 from tests.stories.world import CONFIG, World, keys, package, resized

@@ -18,8 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from bot.sandbox.faults import Call
-from bot.sandbox.github import Exchange
+from bot.sandbox.faults.calls import Call
+from bot.sandbox.github.door import Exchange
 from bot.sandbox.model import Happening
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database

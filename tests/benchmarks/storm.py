@@ -23,7 +23,7 @@ from statistics import median
 import httpx
 import psycopg
 
-from bot.sandbox.faults import Call
+from bot.sandbox.faults.calls import Call
 from tests.benchmarks.stage import table
 from tests.stories.world import World, package, world
 

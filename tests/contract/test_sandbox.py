@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.sandbox.model import App, Repository, Role
+from bot.sandbox.rules.state import FileChange
 from bot.sandbox.serve import Sandbox
-from bot.sandbox.state import FileChange
 from tests.contract.descriptions import Validator
 from tests.contract.watch import Watch, session_validator
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.sandbox.faults import Call
+from bot.sandbox.faults.calls import Call
 from tests.stories.people import PATIENCE, wait_for
 from tests.stories.world import World, package
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from bot.sandbox.checks import Wish
-from bot.sandbox.routing import routes
+from bot.sandbox.github.routing import routes
+from bot.sandbox.rules.checks import Wish
 from tests.bot.sandbox.world import World
 from tests.contract.watch import session_validator
 

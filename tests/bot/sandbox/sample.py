@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from bot.sandbox.check_records import Annotation
-from bot.sandbox.checks import Wish
-from bot.sandbox.git import BareStore
+from bot.sandbox.git.bare import BareStore
 from bot.sandbox.model import Pull
-from bot.sandbox.state import FileChange, State
+from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.state import FileChange, State
 
 README = (
     b"# Network packages\n\nWhat runs at the *edge*.\n\n"

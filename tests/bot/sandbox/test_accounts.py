@@ -12,9 +12,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.sandbox.accounts import NEEDS, granted
+from bot.sandbox.github.routing import routes
 from bot.sandbox.model import Pull
-from bot.sandbox.routing import routes
+from bot.sandbox.rules.accounts import NEEDS, granted
 from tests.bot.sandbox.conftest import Clock
 from tests.bot.sandbox.world import World
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.disk_refs import DiskRefs
+from bot.sandbox.git.disk_refs import DiskRefs
 from bot.sandbox.model import ZERO
 
 

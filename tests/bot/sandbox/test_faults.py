@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from bot.sandbox.faults import matches
+from bot.sandbox.faults.calls import matches
 from bot.sandbox.model import Pull
 from tests.bot.sandbox.conftest import Clock
 from tests.bot.sandbox.world import World

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.sandbox import git as gitlib
-from bot.sandbox import objects
 from bot.sandbox.errors import GitError
-from bot.sandbox.git import BareGit, BareStore
-from bot.sandbox.git_protocol import NewCommit
+from bot.sandbox.git import bare as gitlib
+from bot.sandbox.git import objects
+from bot.sandbox.git.bare import BareGit, BareStore
+from bot.sandbox.git.objects import Person, Tag, TreeEntry
+from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.model import ZERO, RefChange
-from bot.sandbox.objects import Person, Tag, TreeEntry
 from tests.bot.sandbox.world import Git
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

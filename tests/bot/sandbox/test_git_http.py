@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.sandbox.git import BareGit
+from bot.sandbox.git.bare import BareGit
 from bot.sandbox.model import ZERO
 from tests.bot.sandbox.world import World
 

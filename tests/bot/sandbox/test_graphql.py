@@ -10,7 +10,7 @@ import pytest
 from graphql import build_schema
 from graphql.type import GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
 
-from bot.sandbox.graphql import SCHEMA
+from bot.sandbox.github.graphql.execute import SCHEMA
 from bot.sandbox.model import Pull
 from tests.bot.sandbox.conftest import Clock
 from tests.bot.sandbox.world import World

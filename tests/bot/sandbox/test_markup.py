@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.sandbox.markup import MOST_PATCH, Note, Side, markdown, shown_diff
+from bot.sandbox.pages.markup import MOST_PATCH, Note, Side, markdown, shown_diff
 
 PATCH = """@@ -1,3 +1,4 @@ kind: Service
  apiVersion: v1

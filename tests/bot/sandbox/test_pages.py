@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from bot.sandbox.errors import GitError
-from bot.sandbox.git import BareStore
+from bot.sandbox.git.bare import BareStore
 from bot.sandbox.model import Happening, Pull
-from bot.sandbox.pages import Pages, ago
-from bot.sandbox.state import FileChange, State
+from bot.sandbox.pages.door import Pages, ago
+from bot.sandbox.rules.state import FileChange, State
 from tests.bot.sandbox.sample import sample
 
 REPO = "/owner/packages"

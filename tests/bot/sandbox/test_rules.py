@@ -11,7 +11,7 @@ import pytest
 from github import GithubException
 
 from bot.sandbox.model import Pull, Role
-from bot.sandbox.rules import pattern_of
+from bot.sandbox.rules.protection import pattern_of
 from tests.bot.sandbox.world import World
 
 Api = Callable[..., httpx.Response]

@@ -16,10 +16,10 @@ import jwt
 import pytest
 from github import Auth
 
+from bot.sandbox.git.objects import Commit
 from bot.sandbox.model import App, Repository
-from bot.sandbox.objects import Commit
+from bot.sandbox.rules.state import FileChange, State
 from bot.sandbox.serve import Sandbox
-from bot.sandbox.state import FileChange, State
 
 SECRET = "it is a secret"
 

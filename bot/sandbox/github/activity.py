@@ -1,0 +1,73 @@
+"""GitHub's activity log of a repository: which ref moved, from what to what, by whom and how."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from bot.sandbox.errors import plain
+from bot.sandbox.github import json as basic
+from bot.sandbox.github.routing import Answer, Request, cursor_page, route
+from bot.sandbox.model import Activity, ActivityKind
+from bot.sandbox.rules.state import node_id
+
+_PERIODS = {"day": 1, "week": 7, "month": 30, "quarter": 90, "year": 365}
+"""GitHub's periods, in days."""
+
+
+@route("GET", "/repos/{owner}/{repo}/activity")
+def list_activity(request: Request) -> Answer:
+    """Changes of branches, newest first, page by page with cursors."""
+    repo, query = request.repo, request.query
+    _check(request)
+    found = [
+        a
+        for a in reversed(repo.activity)
+        if _wanted(a, request) and request.state.activity_shown(a)
+    ]
+    if query.get("direction") == "asc":
+        found.reverse()
+    listed = cursor_page(request, found, lambda a: a.id)
+    return Answer(body=[_activity(request, a) for a in listed.body], headers=listed.headers)
+
+
+def _check(request: Request) -> None:
+    allowed = {
+        "activity_type": {kind.value for kind in ActivityKind},
+        "time_period": set(_PERIODS),
+        "direction": {"asc", "desc"},
+    }
+    for name, values in allowed.items():
+        value = request.query.get(name)
+        if value and value not in values:
+            raise plain(f"Invalid request.\n\n{value} is not a possible {name}.")
+
+
+def _wanted(activity: Activity, request: Request) -> bool:
+    query = request.query
+    ref, actor, kind = query.get("ref"), query.get("actor"), query.get("activity_type")
+    whole = ref if not ref or ref.startswith("refs/") else f"refs/heads/{ref}"
+    return (
+        (not whole or activity.ref == whole)
+        and (not actor or activity.actor.login.lower() == actor.lower())
+        and (not kind or activity.kind.value == kind)
+        and activity.timestamp >= _since(request)
+    )
+
+
+def _since(request: Request) -> datetime:
+    now, period = request.state.now(), request.query.get("time_period")
+    # GitHub looks back a year at most, whatever is asked.
+    return now - timedelta(days=_PERIODS[period or "year"])
+
+
+def _activity(request: Request, activity: Activity) -> basic.Json:
+    return {
+        "id": activity.id,
+        "node_id": node_id("PSH", activity.id),
+        "before": activity.before,
+        "after": activity.after,
+        "ref": activity.ref,
+        "timestamp": basic.stamp(activity.timestamp),
+        "activity_type": activity.kind.value,
+        "actor": basic.user(request.links, activity.actor),
+    }

@@ -1,0 +1,146 @@
+"""GitHub's operations on branches, their protection, and tags."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.github import json as basic
+from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.protection import Protection
+
+_REPO = "/repos/{owner}/{repo}"
+
+
+@route("GET", f"{_REPO}/branches/{{branch}}/protection")
+def get_protection(request: Request) -> Answer:
+    """Classic protection of a branch; 404 "Branch not protected" without."""
+    repo, branch = request.repo, request.params["branch"]
+    rules = request.state.rules.protection(repo, branch)
+    if rules is None:
+        raise RefusedError(404, "Branch not protected")
+    url = f"{basic.repo_url(request.links, repo)}/branches/{quote(branch)}/protection"
+    body: dict[str, Any] = {
+        "url": url,
+        "enforce_admins": {"url": f"{url}/enforce_admins", "enabled": True},
+        "required_linear_history": {"enabled": False},
+        "allow_force_pushes": {"enabled": False},
+        "allow_deletions": {"enabled": False},
+    }
+    if rules.required_checks:
+        body["required_status_checks"] = _status_checks(rules, url)
+    if rules.required_reviews:
+        body["required_pull_request_reviews"] = {
+            "url": f"{url}/required_pull_request_reviews",
+            "dismiss_stale_reviews": rules.dismiss_stale,
+            "require_code_owner_reviews": False,
+            "require_last_push_approval": False,
+            "required_approving_review_count": rules.required_reviews,
+        }
+    return Answer(body=body)
+
+
+def _status_checks(rules: Protection, url: str) -> basic.Json:
+    return {
+        "url": f"{url}/required_status_checks",
+        "contexts_url": f"{url}/required_status_checks/contexts",
+        "strict": rules.strict,
+        "contexts": [context for context, _ in rules.required_checks],
+        "checks": [{"context": c, "app_id": app} for c, app in rules.required_checks],
+    }
+
+
+@route("GET", f"{_REPO}/branches/{{branch}}/protection/required_status_checks")
+def get_required_checks(request: Request) -> Answer:
+    """Checks that classic protection requires; 404 where it requires none."""
+    repo, branch = request.repo, request.params["branch"]
+    rules = request.state.rules.protection(repo, branch)
+    if rules is None:
+        raise RefusedError(404, "Branch not protected")
+    if not rules.required_checks:
+        raise RefusedError(404, "Required status checks not enabled")
+    url = f"{basic.repo_url(request.links, repo)}/branches/{quote(branch)}/protection"
+    return Answer(body=_status_checks(rules, url))
+
+
+@route("GET", f"{_REPO}/branches")
+def list_branches(request: Request) -> Answer:
+    """Branches, by name."""
+    repo = request.repo
+    only = request.query.get("protected")
+    names = [
+        r.removeprefix("refs/heads/") for r in sorted(repo.refs) if r.startswith("refs/heads/")
+    ]
+    if only in ("true", "false"):
+        names = [n for n in names if (n in repo.protections) == (only == "true")]
+    url = basic.repo_url(request.links, repo)
+    return page(
+        request,
+        [
+            {
+                "name": name,
+                "commit": {
+                    "sha": repo.branch(name),
+                    "url": f"{url}/commits/{repo.branch(name)}",
+                },
+                "protected": name in repo.protections,
+            }
+            for name in names
+        ],
+    )
+
+
+@route("GET", f"{_REPO}/branches/{{branch}}")
+def get_branch(request: Request) -> Answer:
+    """A branch and its newest commit."""
+    repo, name = request.repo, request.params["branch"]
+    sha = repo.branch(name)
+    if sha is None:
+        raise RefusedError(404, "Branch not found")
+    url = f"{basic.repo_url(request.links, repo)}/branches/{quote(name)}"
+    rules = request.state.rules.protection(repo, name)
+    checks = rules.required_checks if rules else ()
+    commit = request.state.git(repo).commit(sha)
+    body = {
+        "name": name,
+        "commit": basic.commit(request.state, request.links, repo, commit),
+        "_links": {
+            "self": url,
+            "html": f"{basic.repo_html(request.links, repo)}/tree/{quote(name)}",
+        },
+        "protected": rules is not None,
+        "protection": {
+            "enabled": rules is not None,
+            "required_status_checks": {
+                "enforcement_level": "everyone" if checks else "off",
+                "contexts": [context for context, _ in checks],
+                "checks": [{"context": c, "app_id": app} for c, app in checks],
+            },
+        },
+        "protection_url": f"{url}/protection",
+    }
+    return Answer(body=body)
+
+
+@route("GET", f"{_REPO}/tags")
+def list_tags(request: Request) -> Answer:
+    """Tags, newest name first, each with the commit behind it."""
+    repo = request.repo
+    url, html = basic.repo_url(request.links, repo), basic.repo_html(request.links, repo)
+    refs = [r for r in sorted(repo.refs, reverse=True) if r.startswith("refs/tags/")]
+    found = page(request, refs)
+    body = []
+    for ref in found.body:
+        name = ref.removeprefix("refs/tags/")
+        sha = request.state.peel(repo, repo.refs[ref])
+        body.append(
+            {
+                "name": name,
+                "commit": {"sha": sha, "url": f"{url}/commits/{sha}"},
+                "zipball_url": f"{html}/zipball/{quote(ref)}",
+                "tarball_url": f"{html}/tarball/{quote(ref)}",
+                "node_id": f"REF_{repo.id}:{ref}",
+            }
+        )
+    return Answer(body=body, headers=found.headers)

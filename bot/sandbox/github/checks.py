@@ -1,0 +1,157 @@
+"""GitHub's operations on check runs, check suites and commit statuses."""
+
+from __future__ import annotations
+
+from bot.sandbox.check_records import Annotation, CheckRun, CheckSuite
+from bot.sandbox.errors import RefusedError, plain
+from bot.sandbox.fields import Fields
+from bot.sandbox.github import pull_json as more
+from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.rules.checks import Wish
+
+_REPO = "/repos/{owner}/{repo}"
+_RUN = f"{_REPO}/check-runs/{{check_run_id}}"
+_SUITE = f"{_REPO}/check-suites/{{check_suite_id}}"
+
+
+def _run(request: Request) -> CheckRun:
+    return request.state.checks.find(request.repo, request.number("check_run_id"))
+
+
+def _suite(request: Request) -> CheckSuite:
+    return request.state.checks.find_suite(request.repo, request.number("check_suite_id"))
+
+
+@route("POST", f"{_REPO}/check-runs")
+def create_check_run(request: Request) -> Answer:
+    """Make a check run."""
+    sha = request.required("head_sha")
+    run = request.state.checks.create(request.repo, request.app, sha, _wish(request))
+    body = more.check_run(request.state, request.links, run)
+    return Answer(status=201, body=body, headers={"Location": body["url"]})
+
+
+@route("PATCH", _RUN)
+def update_check_run(request: Request) -> Answer:
+    """Change a check run of the App's own."""
+    run = _run(request)
+    if run.suite.app is not request.app:
+        raise RefusedError(
+            403,
+            f"Invalid app_id `{request.app.id}` - check run can only be modified by the GitHub"
+            " App that created it.",
+        )
+    request.state.checks.update(run, _wish(request))
+    return Answer(body=more.check_run(request.state, request.links, run))
+
+
+@route("GET", _RUN)
+def get_check_run(request: Request) -> Answer:
+    """One check run."""
+    return Answer(body=more.check_run(request.state, request.links, _run(request)))
+
+
+@route("GET", f"{_RUN}/annotations")
+def list_annotations(request: Request) -> Answer:
+    """Annotations of a check run, in the order they came."""
+    return page(request, more.check_annotations(request.links, _run(request)))
+
+
+@route("POST", f"{_RUN}/rerequest")
+def rerequest_run(request: Request) -> Answer:
+    """Ask for one check again."""
+    request.state.checks.rerequest(_run(request), request.user)
+    return Answer(status=201, body={})
+
+
+@route("POST", f"{_REPO}/check-suites")
+def create_suite(request: Request) -> Answer:
+    """Make the App's suite of a commit: 201, or 200 when it is there."""
+    sha = request.required("head_sha")
+    suite, fresh = request.state.checks.suite(request.repo, request.app, sha)
+    body = more.check_suite(request.state, request.links, suite)
+    return Answer(status=201 if fresh else 200, body=body)
+
+
+@route("GET", _SUITE)
+def get_suite(request: Request) -> Answer:
+    """One check suite."""
+    return Answer(body=more.check_suite(request.state, request.links, _suite(request)))
+
+
+@route("GET", f"{_SUITE}/check-runs")
+def list_suite_runs(request: Request) -> Answer:
+    """Check runs of a suite, newest first."""
+    found = [
+        more.check_run(request.state, request.links, run)
+        for run in sorted(_suite(request).runs, key=lambda run: -run.id)
+    ]
+    return page(request, found, lambda part: {"total_count": len(found), "check_runs": part})
+
+
+@route("POST", f"{_SUITE}/rerequest")
+def rerequest_suite(request: Request) -> Answer:
+    """Ask for a whole suite again."""
+    request.state.checks.rerequest_suite(_suite(request), request.user)
+    return Answer(status=201, body={})
+
+
+@route("POST", f"{_REPO}/statuses/{{sha}}")
+def create_status(request: Request) -> Answer:
+    """Put a status on a commit."""
+    made = request.state.checks.add_status(
+        request.repo,
+        request.params["sha"],
+        request.user,
+        state=request.required("state"),
+        context=request.text("context") or "default",
+        description=request.text("description"),
+        target_url=request.text("target_url"),
+    )
+    body = more.status(request.links, request.repo, made)
+    return Answer(status=201, body=body, headers={"Location": body["url"]})
+
+
+def _wish(request: Request) -> Wish:
+    fields, output = request.fields, request.fields.inner("output")
+    if output is not None:
+        lacking = [name for name in ("title", "summary") if name not in output]
+        if lacking and (request.method == "POST" or "summary" in lacking):
+            raise plain(f'Invalid request.\n\n"{lacking[0]}" wasn\'t supplied.')
+    output = output or Fields({})
+    actions = [
+        {key: action.required(key) for key in ("label", "description", "identifier")}
+        for action in fields.objects("actions")
+    ]
+    return Wish(
+        name=fields.text("name"),
+        status=fields.text("status"),
+        conclusion=fields.text("conclusion"),
+        started_at=fields.when("started_at"),
+        completed_at=fields.when("completed_at"),
+        details_url=fields.text("details_url"),
+        external_id=fields.text("external_id"),
+        title=output.text("title"),
+        summary=output.text("summary"),
+        text=output.text("text"),
+        annotations=[_annotation(note) for note in output.objects("annotations")],
+        actions=actions if "actions" in fields else None,
+    )
+
+
+def _annotation(given: Fields) -> Annotation:
+    start, end = given.number("start_line"), given.number("end_line")
+    for name, value in (("start_line", start), ("end_line", end)):
+        if value is None:
+            raise plain(f'Invalid request.\n\n"{name}" wasn\'t supplied.')
+    return Annotation(
+        path=given.required("path"),
+        start_line=start or 0,
+        end_line=end or 0,
+        annotation_level=given.required("annotation_level"),
+        message=given.required("message"),
+        start_column=given.number("start_column"),
+        end_column=given.number("end_column"),
+        title=given.text("title"),
+        raw_details=given.text("raw_details"),
+    )

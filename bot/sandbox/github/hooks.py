@@ -1,0 +1,243 @@
+"""GitHub's operations on webhooks: the App's own, those of repositories, and their deliveries."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlsplit
+
+from bot.sandbox.errors import custom, not_found, plain
+from bot.sandbox.fields import Fields
+from bot.sandbox.github import json as basic
+from bot.sandbox.github.json import Json
+from bot.sandbox.github.routing import Answer, Request, page, pages_of, route
+from bot.sandbox.github.sending import Sent
+from bot.sandbox.model import RepoHook
+
+_HOOKS = "/repos/{owner}/{repo}/hooks"
+_HOOK = "/repos/{owner}/{repo}/hooks/{hook_id}"
+
+
+# The App's own webhook.
+
+
+@route("GET", "/app/hook/config")
+def get_app_config(request: Request) -> Answer:
+    """Where the App's webhooks go."""
+    app = request.app
+    return Answer(body=_config(app.webhook_url or "", app.webhook_secret))
+
+
+@route("PATCH", "/app/hook/config")
+def update_app_config(request: Request) -> Answer:
+    """Change where the App's webhooks go, or their secret."""
+    app = request.app
+    url, secret = request.text("url"), request.text("secret")
+    app.webhook_url = app.webhook_url if url is None else _url(url)
+    app.webhook_secret = app.webhook_secret if secret is None else secret
+    return Answer(body=_config(app.webhook_url or "", app.webhook_secret))
+
+
+@route("GET", "/app/hook/deliveries")
+def list_app_deliveries(request: Request) -> Answer:
+    """Deliveries of the App's webhooks, newest first."""
+    return _list(request, request.app.hook_id)
+
+
+@route("GET", "/app/hook/deliveries/{delivery_id}")
+def get_app_delivery(request: Request) -> Answer:
+    """One delivery, with what was sent and answered."""
+    return Answer(body=_whole(_sent(request, request.app.hook_id)))
+
+
+@route("POST", "/app/hook/deliveries/{delivery_id}/attempts")
+def redeliver_app(request: Request) -> Answer:
+    """Send a delivery once more: the same GUID and bytes."""
+    request.hooks.redeliver(_sent(request, request.app.hook_id))
+    return Answer(status=202, body={})
+
+
+# Webhooks of a repository.
+
+
+@route("GET", _HOOKS)
+def list_hooks(request: Request) -> Answer:
+    """Webhooks of a repository."""
+    return page(request, [_hook(request, hook) for hook in request.repo.hooks.values()])
+
+
+@route("POST", _HOOKS)
+def create_hook(request: Request) -> Answer:
+    """Make a webhook; it is pinged at once."""
+    repo, config = request.repo, request.fields.inner("config") or Fields({})
+    if request.text("name") not in (None, "web"):
+        raise custom("Hook", "name must be passed as web")
+    url = _url(config.required("url"))
+    if any(hook.url == url for hook in repo.hooks.values()):
+        raise custom("Hook", "Hook already exists on this repository")
+    made = RepoHook(
+        id=request.state.next_id(),
+        repo=repo,
+        url=url,
+        secret=config.text("secret") or "",
+        events=tuple(request.fields.texts("events") or ("push",)),
+        active=request.fields.flag("active", default=True),
+        created_at=request.state.now(),
+        updated_at=request.state.now(),
+    )
+    repo.hooks[made.id] = made
+    request.hooks.ping(made, _hook(request, made), request.user)
+    body = _hook(request, made)
+    return Answer(status=201, body=body, headers={"Location": body["url"]})
+
+
+@route("GET", _HOOK)
+def get_hook(request: Request) -> Answer:
+    """One webhook."""
+    return Answer(body=_hook(request, _found(request)))
+
+
+@route("PATCH", _HOOK)
+def update_hook(request: Request) -> Answer:
+    """Change a webhook."""
+    hook, fields = _found(request), request.fields
+    config, events = fields.inner("config"), fields.texts("events")
+    if config is not None:
+        url, secret = config.text("url"), config.text("secret")
+        hook.url = hook.url if url is None else _url(url)
+        hook.secret = hook.secret if secret is None else secret
+    kept = list(hook.events) if events is None else events
+    kept += [event for event in fields.texts("add_events") or () if event not in kept]
+    gone = fields.texts("remove_events") or ()
+    hook.events = tuple(event for event in kept if event not in gone)
+    hook.active = fields.flag("active", default=hook.active)
+    hook.updated_at = request.state.now()
+    return Answer(body=_hook(request, hook))
+
+
+@route("DELETE", _HOOK)
+def delete_hook(request: Request) -> Answer:
+    """Take a webhook away."""
+    del request.repo.hooks[_found(request).id]
+    return Answer(status=204)
+
+
+@route("POST", f"{_HOOK}/pings")
+def ping_hook(request: Request) -> Answer:
+    """Send a ping."""
+    hook = _found(request)
+    request.hooks.ping(hook, _hook(request, hook), request.user)
+    return Answer(status=204)
+
+
+@route("GET", f"{_HOOK}/deliveries")
+def list_deliveries(request: Request) -> Answer:
+    """Deliveries of a webhook, newest first."""
+    return _list(request, _found(request).id)
+
+
+@route("GET", f"{_HOOK}/deliveries/{{delivery_id}}")
+def get_delivery(request: Request) -> Answer:
+    """One delivery."""
+    return Answer(body=_whole(_sent(request, _found(request).id)))
+
+
+@route("POST", f"{_HOOK}/deliveries/{{delivery_id}}/attempts")
+def redeliver(request: Request) -> Answer:
+    """Send a delivery once more."""
+    request.hooks.redeliver(_sent(request, _found(request).id))
+    return Answer(status=202, body={})
+
+
+def _found(request: Request) -> RepoHook:
+    found = request.repo.hooks.get(request.number("hook_id"))
+    if found is None:
+        raise not_found()
+    return found
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or not text.isascii() or any(c.isspace() for c in text):
+        raise custom("Hook", "url must be an absolute http or https address", "url")
+    return text
+
+
+def _config(url: str, secret: str) -> Json:
+    made: Json = {"url": url, "content_type": "json", "insecure_ssl": "0"}
+    return made | {"secret": "********"} if secret else made
+
+
+def _hook(request: Request, hook: RepoHook) -> Json:
+    url = f"{basic.repo_url(request.links, hook.repo)}/hooks/{hook.id}"
+    last = next((s for s in reversed(request.hooks.sent()) if s.delivery.hook_id == hook.id), None)
+    response: Json = {"code": None, "status": "unused", "message": None}
+    if last is not None:
+        response = {"code": last.status, "status": _word(last), "message": _word(last)}
+    return {
+        "type": "Repository",
+        "id": hook.id,
+        "name": "web",
+        "active": hook.active,
+        "events": list(hook.events),
+        "config": _config(hook.url, hook.secret),
+        "updated_at": basic.stamp(hook.updated_at),
+        "created_at": basic.stamp(hook.created_at),
+        "url": url,
+        "test_url": f"{url}/test",
+        "ping_url": f"{url}/pings",
+        "deliveries_url": f"{url}/deliveries",
+        "last_response": response,
+    }
+
+
+def _list(request: Request, hook_id: int) -> Answer:
+    found = [s for s in reversed(request.hooks.sent()) if s.delivery.hook_id == hook_id]
+    listed = pages_of(request, found, lambda sent: sent.id, "cursor")
+    return Answer(body=[_short(sent) for sent in listed.body], headers=listed.headers)
+
+
+def _sent(request: Request, hook_id: int) -> Sent:
+    text = request.params["delivery_id"]
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise plain("Invalid request.\n\nThe delivery id is not a number.")
+    for sent in request.hooks.sent():
+        if sent.id == int(text) and sent.delivery.hook_id == hook_id:
+            return sent
+    raise not_found()
+
+
+def _word(sent: Sent) -> str:
+    if sent.status == 0:
+        return "failed to connect to host"
+    return "OK" if sent.status < 300 else f"Invalid HTTP Response: {sent.status}"
+
+
+def _short(sent: Sent) -> Json:
+    delivery = sent.delivery
+    return {
+        "id": sent.id,
+        "guid": delivery.guid,
+        "delivered_at": basic.stamp(sent.at),
+        "redelivery": sent.again,
+        "duration": round(sent.seconds, 2),
+        "status": _word(sent),
+        "status_code": sent.status or 502,
+        "event": delivery.event,
+        "action": delivery.action,
+        "installation_id": delivery.installation_id,
+        "repository_id": delivery.repository_id,
+        "throttled_at": None,
+    }
+
+
+def _whole(sent: Sent) -> Json:
+    delivery = sent.delivery
+    return _short(sent) | {
+        "url": delivery.url,
+        "request": {"headers": dict(delivery.headers), "payload": json.loads(delivery.body)},
+        "response": {"headers": {}, "payload": sent.answer},
+    }

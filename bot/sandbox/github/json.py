@@ -1,0 +1,420 @@
+"""GitHub's JSON for people, Apps, repositories, commits and refs: one function for each schema.
+
+Each function names the schema of GitHub's description that it fills.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from bot.sandbox.git.objects import Commit, Person
+from bot.sandbox.git.protocol import Git
+from bot.sandbox.model import App, Installation, Repository, Role, User
+from bot.sandbox.rules.state import State, node_id
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Where the forge answers: `api` ends in `/api/v3`; neither ends in a slash."""
+
+    api: str
+    web: str
+
+
+def stamp(when: datetime) -> str:
+    """A time as GitHub writes it: `2026-11-21T10:00:00Z`."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def stamp_or_none(when: datetime | None) -> str | None:
+    """A time, or null."""
+    return None if when is None else stamp(when)
+
+
+def user_node_id(who: User) -> str:
+    """Global id of an account."""
+    return node_id({"Bot": "BOT", "Organization": "O"}.get(who.kind, "U"), who.id)
+
+
+def user(links: Links, who: User) -> Json:
+    """Schema `simple-user`."""
+    login = quote(who.login)
+    url = f"{links.api}/users/{login}"
+    page = f"apps/{who.app.slug}" if who.app else login
+    return {
+        "login": who.login,
+        "id": who.id,
+        "node_id": user_node_id(who),
+        "avatar_url": f"{links.web}/avatars/u/{who.id}",
+        "gravatar_id": "",
+        "url": url,
+        "html_url": f"{links.web}/{page}",
+        "followers_url": f"{url}/followers",
+        "following_url": url + "/following{/other_user}",
+        "gists_url": url + "/gists{/gist_id}",
+        "starred_url": url + "/starred{/owner}{/repo}",
+        "subscriptions_url": f"{url}/subscriptions",
+        "organizations_url": f"{url}/orgs",
+        "repos_url": f"{url}/repos",
+        "events_url": url + "/events{/privacy}",
+        "received_events_url": f"{url}/received_events",
+        "type": who.kind,
+        "user_view_type": "public",
+        "site_admin": False,
+    }
+
+
+def user_or_none(links: Links, who: User | None) -> Json | None:
+    """Schema `nullable-simple-user`."""
+    return None if who is None else user(links, who)
+
+
+def full_user(links: Links, who: User, repositories: int) -> Json:
+    """Schema `public-user`."""
+    return {
+        **user(links, who),
+        "name": who.name,
+        "company": None,
+        "blog": "",
+        "location": None,
+        "email": None,
+        "hireable": None,
+        "bio": None,
+        "twitter_username": None,
+        "public_repos": repositories,
+        "public_gists": 0,
+        "followers": 0,
+        "following": 0,
+        "created_at": stamp(who.created_at),
+        "updated_at": stamp(who.created_at),
+    }
+
+
+def organization(links: Links, who: User) -> Json:
+    """Schema `organization-simple`."""
+    url = f"{links.api}/orgs/{quote(who.login)}"
+    return {
+        "login": who.login,
+        "id": who.id,
+        "node_id": user_node_id(who),
+        "url": url,
+        "repos_url": f"{url}/repos",
+        "events_url": f"{url}/events",
+        "hooks_url": f"{url}/hooks",
+        "issues_url": f"{url}/issues",
+        "members_url": url + "/members{/member}",
+        "public_members_url": url + "/public_members{/member}",
+        "avatar_url": f"{links.web}/avatars/u/{who.id}",
+        "description": "",
+    }
+
+
+def app(links: Links, made: App) -> Json:
+    """Schema `integration`."""
+    return {
+        "id": made.id,
+        "client_id": made.client_id,
+        "slug": made.slug,
+        "node_id": node_id("A", made.id),
+        "owner": user(links, made.owner),
+        "name": made.name,
+        "description": "",
+        "external_url": f"{links.web}/{made.owner.login}",
+        "html_url": f"{links.web}/apps/{made.slug}",
+        "created_at": stamp(made.created_at),
+        "updated_at": stamp(made.created_at),
+        "permissions": dict(made.permissions),
+        "events": list(made.events),
+    }
+
+
+def installation(links: Links, made: Installation) -> Json:
+    """Schema `installation`."""
+    return {
+        "id": made.id,
+        "client_id": made.app.client_id,
+        "account": user(links, made.account),
+        "repository_selection": "selected",
+        "access_tokens_url": f"{links.api}/app/installations/{made.id}/access_tokens",
+        "repositories_url": f"{links.api}/installation/repositories",
+        "html_url": f"{links.web}/settings/installations/{made.id}",
+        "app_id": made.app.id,
+        "app_slug": made.app.slug,
+        "target_id": made.account.id,
+        "target_type": made.account.kind,
+        "permissions": dict(made.permissions),
+        "events": list(made.events),
+        "created_at": stamp(made.created_at),
+        "updated_at": stamp(made.created_at),
+        "single_file_name": None,
+        "has_multiple_single_files": False,
+        "single_file_paths": [],
+        "suspended_by": user_or_none(links, made.account if made.suspended_at else None),
+        "suspended_at": stamp_or_none(made.suspended_at),
+    }
+
+
+_REPOSITORY_URLS = {
+    "archive_url": "/{archive_format}{/ref}",
+    "assignees_url": "/assignees{/user}",
+    "blobs_url": "/git/blobs{/sha}",
+    "branches_url": "/branches{/branch}",
+    "collaborators_url": "/collaborators{/collaborator}",
+    "comments_url": "/comments{/number}",
+    "commits_url": "/commits{/sha}",
+    "compare_url": "/compare/{base}...{head}",
+    "contents_url": "/contents/{+path}",
+    "contributors_url": "/contributors",
+    "deployments_url": "/deployments",
+    "downloads_url": "/downloads",
+    "events_url": "/events",
+    "forks_url": "/forks",
+    "git_commits_url": "/git/commits{/sha}",
+    "git_refs_url": "/git/refs{/sha}",
+    "git_tags_url": "/git/tags{/sha}",
+    "hooks_url": "/hooks",
+    "issue_comment_url": "/issues/comments{/number}",
+    "issue_events_url": "/issues/events{/number}",
+    "issues_url": "/issues{/number}",
+    "keys_url": "/keys{/key_id}",
+    "labels_url": "/labels{/name}",
+    "languages_url": "/languages",
+    "merges_url": "/merges",
+    "milestones_url": "/milestones{/number}",
+    "notifications_url": "/notifications{?since,all,participating}",
+    "pulls_url": "/pulls{/number}",
+    "releases_url": "/releases{/id}",
+    "stargazers_url": "/stargazers",
+    "statuses_url": "/statuses/{sha}",
+    "subscribers_url": "/subscribers",
+    "subscription_url": "/subscription",
+    "tags_url": "/tags",
+    "teams_url": "/teams",
+    "trees_url": "/git/trees{/sha}",
+}
+
+
+def repo_url(links: Links, repo: Repository) -> str:
+    """A repository's place in the API."""
+    return f"{links.api}/repos/{repo.full_name}"
+
+
+def repo_html(links: Links, repo: Repository) -> str:
+    """A repository's page."""
+    return f"{links.web}/{repo.full_name}"
+
+
+def simple_repository(links: Links, repo: Repository) -> Json:
+    """Schema `minimal-repository`, as far as it is required."""
+    url = repo_url(links, repo)
+    return {
+        "id": repo.id,
+        "node_id": node_id("R", repo.id),
+        "name": repo.name,
+        "full_name": repo.full_name,
+        "private": repo.private,
+        "owner": user(links, repo.owner),
+        "html_url": repo_html(links, repo),
+        "description": repo.description,
+        "fork": repo.parent is not None,
+        "url": url,
+        **{name: url + rest for name, rest in _REPOSITORY_URLS.items()},
+    }
+
+
+def repository(links: Links, repo: Repository) -> Json:
+    """Schema `repository` (and `repository-webhooks`)."""
+    html = repo_html(links, repo)
+    host = links.web.partition("://")[2]
+    pulls = sum(pull.state == "open" for pull in repo.pulls.values())
+    return {
+        **simple_repository(links, repo),
+        "git_url": f"git://{host}/{repo.full_name}.git",
+        "ssh_url": f"git@{host}:{repo.full_name}.git",
+        "clone_url": f"{html}.git",
+        "svn_url": html,
+        "mirror_url": None,
+        "homepage": None,
+        "language": None,
+        "license": None,
+        "size": 0,
+        "forks": 0,
+        "forks_count": 0,
+        "stargazers_count": 0,
+        "watchers": 0,
+        "watchers_count": 0,
+        "open_issues": pulls,
+        "open_issues_count": pulls,
+        "default_branch": repo.default_branch,
+        "has_issues": True,
+        "has_projects": False,
+        "has_wiki": False,
+        "has_pages": False,
+        "has_downloads": True,
+        "has_discussions": False,
+        "archived": repo.archived,
+        "disabled": False,
+        "allow_forking": True,
+        "is_template": False,
+        "web_commit_signoff_required": False,
+        "topics": [],
+        "visibility": "private" if repo.private else "public",
+        "pushed_at": stamp(repo.pushed_at),
+        "created_at": stamp(repo.created_at),
+        "updated_at": stamp(repo.updated_at),
+    }
+
+
+def push_repository(links: Links, repo: Repository) -> Json:
+    """The repository as webhook `push` spells it: times in epoch seconds, owner with a name."""
+    whole = repository(links, repo)
+    whole["owner"] = {**whole["owner"], "name": repo.owner.login, "email": None}
+    return whole | {
+        "created_at": int(repo.created_at.timestamp()),
+        "pushed_at": int(repo.pushed_at.timestamp()),
+        "stargazers": 0,
+        "master_branch": repo.default_branch,
+    }
+
+
+def full_repository(links: Links, repo: Repository, role: Role) -> Json:
+    """Schema `full-repository`, with what the caller may do."""
+    whole = repository(links, repo) | {
+        "permissions": {
+            "admin": role >= Role.ADMIN,
+            "maintain": role >= Role.MAINTAIN,
+            "push": role >= Role.WRITE,
+            "triage": role >= Role.TRIAGE,
+            "pull": role >= Role.READ,
+        },
+        "allow_merge_commit": True,
+        "allow_squash_merge": True,
+        "allow_rebase_merge": True,
+        "allow_auto_merge": False,
+        "delete_branch_on_merge": False,
+        "allow_update_branch": True,
+        "subscribers_count": 0,
+        "network_count": 0,
+    }
+    if repo.parent is not None:
+        whole["parent"] = whole["source"] = repository(links, repo.parent)
+    return whole
+
+
+def git_person(who: Person) -> Json:
+    """A commit's author or committer."""
+    return {"name": who.name, "email": who.email, "date": stamp(who.when)}
+
+
+def verification(commit: Commit) -> Json:
+    """Schema `verification`: the sandbox checks no signatures."""
+    return {
+        "verified": False,
+        "reason": "unknown_key" if commit.signed else "unsigned",
+        "signature": None,
+        "payload": None,
+        "verified_at": None,
+    }
+
+
+def commit(state: State, links: Links, repo: Repository, found: Commit) -> Json:
+    """Schema `commit`, without files."""
+    url, html = repo_url(links, repo), repo_html(links, repo)
+    return {
+        "sha": found.sha,
+        "node_id": f"C_{found.sha}",
+        "commit": {
+            "author": git_person(found.author),
+            "committer": git_person(found.committer),
+            "message": found.message.rstrip("\n"),
+            "tree": {"sha": found.tree, "url": f"{url}/git/trees/{found.tree}"},
+            "url": f"{url}/git/commits/{found.sha}",
+            "comment_count": 0,
+            "verification": verification(found),
+        },
+        "url": f"{url}/commits/{found.sha}",
+        "html_url": f"{html}/commit/{found.sha}",
+        "comments_url": f"{url}/commits/{found.sha}/comments",
+        "author": user_or_none(links, state.account_of(found.author.email)),
+        "committer": user_or_none(links, state.account_of(found.committer.email)),
+        "parents": [
+            {"sha": p, "url": f"{url}/commits/{p}", "html_url": f"{html}/commit/{p}"}
+            for p in found.parents
+        ],
+    }
+
+
+def git_commit(links: Links, repo: Repository, found: Commit) -> Json:
+    """Schema `git-commit`."""
+    url, html = repo_url(links, repo), repo_html(links, repo)
+    return {
+        "sha": found.sha,
+        "node_id": f"C_{found.sha}",
+        "url": f"{url}/git/commits/{found.sha}",
+        "html_url": f"{html}/commit/{found.sha}",
+        "author": git_person(found.author),
+        "committer": git_person(found.committer),
+        "message": found.message.rstrip("\n"),
+        "tree": {"sha": found.tree, "url": f"{url}/git/trees/{found.tree}"},
+        "parents": [
+            {"sha": p, "url": f"{url}/git/commits/{p}", "html_url": f"{html}/commit/{p}"}
+            for p in found.parents
+        ],
+        "verification": verification(found),
+    }
+
+
+def simple_commit(state: State, found: Commit) -> Json:
+    """Schema `simple-commit`."""
+    return {
+        "id": found.sha,
+        "tree_id": found.tree,
+        "message": found.message.rstrip("\n"),
+        "timestamp": stamp(found.committer.when),
+        "author": _named(state, found.author),
+        "committer": _named(state, found.committer),
+    }
+
+
+def push_commit(state: State, links: Links, repo: Repository, git: Git, found: Commit) -> Json:
+    """A commit as webhook `push` lists it, with the names of its files."""
+    parent = found.parents[0] if found.parents else None
+    files = git.diff(parent, found.sha)
+    return {
+        **simple_commit(state, found),
+        "distinct": True,
+        "url": f"{repo_html(links, repo)}/commit/{found.sha}",
+        "author": _named(state, found.author, username=True),
+        "committer": _named(state, found.committer, username=True),
+        "added": [f.path for f in files if f.status == "added"],
+        "removed": [f.path for f in files if f.status == "removed"]
+        + [f.old_path for f in files if f.old_path],
+        "modified": [f.path for f in files if f.status not in ("added", "removed")],
+    }
+
+
+def git_ref(links: Links, repo: Repository, git: Git, ref: str, sha: str) -> Json:
+    """Schema `git-ref`."""
+    url = repo_url(links, repo)
+    kind = git.kind(sha) or "commit"
+    return {
+        "ref": ref,
+        "node_id": f"REF_{repo.id}:{ref}",
+        "url": f"{url}/git/{ref}",
+        "object": {"type": kind, "sha": sha, "url": f"{url}/git/{kind}s/{sha}"},
+    }
+
+
+def _named(state: State, who: Person, *, username: bool = False) -> Json:
+    made: Json = {"name": who.name, "email": who.email}
+    if username:
+        made["date"] = stamp(who.when)
+        account = state.account_of(who.email)
+        if account is not None:
+            made["username"] = account.login
+    return made

@@ -1,0 +1,295 @@
+"""Finds the handler of a request, and the values it is given; knows no single operation."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote, urlencode
+
+from bot.sandbox.errors import RefusedError, not_found, plain
+from bot.sandbox.fields import Fields
+from bot.sandbox.github.json import Links
+from bot.sandbox.model import App, Repository, User
+from bot.sandbox.rules.accounts import NEEDS, Accounts, Caller, Need
+from bot.sandbox.rules.state import State
+
+if TYPE_CHECKING:
+    from bot.sandbox.github.sending import Hooks
+
+_GREEDY = ("path", "ref", "branch", "basehead", "tag")
+"""Parameters that may hold slashes (docs/design.md, "GitHub: answers and errors")."""
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_MOST_PER_PAGE = 100
+_PER_PAGE = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What is sent back: a JSON value, or bytes of another type, or nothing (None)."""
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    media_type: str = "application/json; charset=utf-8"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One API request, after it found its operation and its caller.
+
+    Attributes:
+        state: The forge's memory as this request sees it (an older one under a fault).
+        links: Where the forge answers.
+        accounts: Mints tokens.
+        hooks: Webhooks and what went out.
+        caller: Who asks.
+        method: HTTP method.
+        path: Path below `/api/v3`, still quoted.
+        template: The path as GitHub's description spells it.
+        params: Values of the template's parameters, unquoted.
+        query: Query parameters; the last of a name counts.
+        headers: Request headers, names in small letters.
+        raw: The body's bytes.
+    """
+
+    state: State
+    links: Links
+    accounts: Accounts
+    hooks: Hooks
+    caller: Caller
+    method: str
+    path: str
+    template: str
+    params: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def repo(self) -> Repository:
+        """The repository of the path; 404 when there is none."""
+        return self.state.repository(self.params["owner"], self.params["repo"])
+
+    @property
+    def user(self) -> User:
+        """The account that acts; 401 for nobody."""
+        if self.caller.user is None:
+            raise RefusedError(401, "Requires authentication")
+        return self.caller.user
+
+    @property
+    def app(self) -> App:
+        """The App that acts; 403 for people."""
+        if self.caller.app is None:
+            raise RefusedError(403, "You must authenticate via a GitHub App.")
+        return self.caller.app
+
+    def number(self, name: str) -> int:
+        """A parameter of the path that is a number; 404 for anything else."""
+        value = self.params[name]
+        if not _NUMBER.fullmatch(value):
+            raise not_found()
+        return int(value)
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The body's fields; none for no body. 400 for what is no JSON object."""
+        return Fields.of(self.raw)
+
+    def text(self, name: str) -> str | None:
+        """A field of the body that is text, or None where it is missing or null; else 422."""
+        return self.fields.text(name)
+
+    def required(self, name: str) -> str:
+        """A field of the body that must be there; 422 where it is not."""
+        return self.fields.required(name)
+
+
+Handler = Callable[[Request], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An operation: its handler, and how its paths look."""
+
+    method: str
+    template: str
+    handler: Handler
+    pattern: re.Pattern[str]
+    need: Need
+
+
+_ROUTES: dict[str, list[Route]] = {}
+
+
+def route(method: str, template: str) -> Callable[[Handler], Handler]:
+    """Make a function the handler of an operation that `NEEDS` knows.
+
+    Operations are tried in the order they were made known: a template with a greedy parameter
+    in the middle stands before the one it would be swallowed by.
+    """
+
+    def remember(handler: Handler) -> Handler:
+        need = NEEDS[f"{method} {template}"]
+        pattern = re.compile(_regex(template))
+        _ROUTES.setdefault(method, []).append(Route(method, template, handler, pattern, need))
+        return handler
+
+    return remember
+
+
+def routes() -> list[tuple[str, str]]:
+    """All operations: method and template."""
+    return [(r.method, r.template) for found in _ROUTES.values() for r in found]
+
+
+def find(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    """The operation of a path, and its parameters; None when there is none.
+
+    Args:
+        method: HTTP method.
+        path: Path below `/api/v3`, quoted, in the `/repos/{owner}/{repo}` form.
+    """
+    for candidate in _ROUTES.get(method, ()):
+        match = candidate.pattern.fullmatch(path)
+        if match is not None:
+            return candidate, {k: unquote(v or "") for k, v in match.groupdict().items()}
+    return None
+
+
+def named(state: State, path: str) -> str:
+    """The `/repos/{owner}/{repo}` form of a path in the `/repositories/{id}` form."""
+    match = re.match(r"/repositories/([0-9]{1,18})(?=/|$)", path)
+    if match is None:
+        return path
+    repo = state.data.repositories.get(int(match[1]))
+    if repo is None:
+        raise not_found()
+    return f"/repos/{repo.full_name}{path[match.end() :]}"
+
+
+def query_of(raw: bytes) -> dict[str, str]:
+    """Query parameters; the last of a name counts."""
+    return dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
+
+
+def page(
+    request: Request, items: Sequence[Any], wrap: Callable[[list[Any]], Any] | None = None
+) -> Answer:
+    """One page of a list, with `Link` where there are more.
+
+    Args:
+        request: Its `page` and `per_page` count.
+        items: The whole list.
+        wrap: Makes the body of the page's items, for lists inside an object.
+    """
+    size = min(_number(request.query.get("per_page"), _PER_PAGE), _MOST_PER_PAGE)
+    number = _number(request.query.get("page"), 1)
+    last = max(1, -(-len(items) // size))
+    part = list(items[(number - 1) * size : number * size])
+    headers: dict[str, str] = {}
+    if last > 1:
+        headers["Link"] = _links(request, number, last)
+    return Answer(body=wrap(part) if wrap is not None else part, headers=headers)
+
+
+def cursor_page(request: Request, items: Sequence[Any], key: Callable[[Any], int]) -> Answer:
+    """One page of a list that is read by cursors: `after` or `before` an item, and `per_page`.
+
+    Args:
+        request: Its `after`, `before` and `per_page` count.
+        items: The whole list, in order.
+        key: The number of an item, which its cursor hides.
+
+    Raises:
+        RefusedError: 422 for a cursor that names no item of any list.
+    """
+    size = min(_number(request.query.get("per_page"), _PER_PAGE), _MOST_PER_PAGE)
+    keys = [key(item) for item in items]
+    first, last = 0, len(items)
+    if request.query.get("after"):
+        first = _place(keys, request.query["after"]) + 1
+        last = first + size
+    elif request.query.get("before"):
+        last = _place(keys, request.query["before"])
+        first = max(0, last - size)
+    else:
+        last = size
+    part = list(items[first:last])
+    links = []
+    kept = replace(
+        request, query={k: v for k, v in request.query.items() if k not in ("after", "before")}
+    )
+    if part and last < len(items):
+        links.append(f'<{list_url(kept, after=_cursor(key(part[-1])))}>; rel="next"')
+    if part and first > 0:
+        links.append(f'<{list_url(kept, before=_cursor(key(part[0])))}>; rel="prev"')
+    return Answer(body=part, headers={"Link": ", ".join(links)} if links else {})
+
+
+def pages_of(
+    request: Request, items: Sequence[Any], key: Callable[[Any], int], name: str
+) -> Answer:
+    """One page of a list that goes one way by a cursor of the given name."""
+    query = {k: v for k, v in request.query.items() if k != name}
+    if request.query.get(name):
+        query["after"] = request.query[name]
+    listed = cursor_page(replace(request, query=query), items, key)
+    link = listed.headers.get("Link", "").partition(", ")[0]
+    if 'rel="next"' not in link:
+        return Answer(body=listed.body)
+    return Answer(body=listed.body, headers={"Link": link.replace("after=", f"{name}=")})
+
+
+def _cursor(number: int) -> str:
+    return base64.urlsafe_b64encode(f"cursor:{number}".encode()).decode().rstrip("=")
+
+
+def _place(keys: Sequence[int], cursor: str) -> int:
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        number = int(text.removeprefix("cursor:"))
+    except ValueError:
+        raise plain("Invalid request.\n\nThe cursor is not valid.") from None
+    # An item that is gone since leaves its place: the first one that is not newer.
+    return keys.index(number) if number in keys else len(keys)
+
+
+def _links(request: Request, number: int, last: int) -> str:
+    places = []
+    if number > 1:
+        places += [("prev", min(number - 1, last)), ("first", 1)]
+    if number < last:
+        places += [("next", number + 1), ("last", last)]
+    return ", ".join(
+        f'<{list_url(request, page=str(where))}>; rel="{rel}"' for rel, where in sorted(places)
+    )
+
+
+def list_url(request: Request, **changed: str) -> str:
+    """Address of a list in the `/repositories/{id}` form, its other parameters kept."""
+    path = request.path
+    if path.startswith("/repos/"):  # a link that was followed has the other form already
+        rest = path.split("/", 4)[4:]
+        path = "/".join([f"/repositories/{request.repo.id}", *rest])
+    return f"{request.links.api}{path}?{urlencode({**request.query, **changed})}"
+
+
+def _number(text: str | None, default: int) -> int:
+    known = text is not None and _NUMBER.fullmatch(text) and int(text) > 0
+    return int(text) if text is not None and known else default
+
+
+def _regex(template: str) -> str:
+    def pattern(match: re.Match[str]) -> str:
+        name = match[1]
+        return f"(?P<{name}>{'.+' if name in _GREEDY else '[^/]+'})"
+
+    whole = re.sub(r"\\{(\w+)\\}", pattern, re.escape(template))
+    # The root of a repository's contents has no path at all.
+    return whole.replace("/contents/(?P<path>.+)", "/contents(?:/(?P<path>.*))?")

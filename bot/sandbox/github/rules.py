@@ -1,0 +1,119 @@
+"""GitHub's operations on rulesets, and on the rules that they come to for one branch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.sandbox.errors import not_found
+from bot.sandbox.github import json as basic
+from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.model import Repository, Role
+from bot.sandbox.protection import Ruleset
+from bot.sandbox.rules.state import node_id
+
+_REPO = "/repos/{owner}/{repo}"
+_SIMPLE = ("creation", "deletion", "non_fast_forward", "required_signatures")
+
+
+@route("GET", f"{_REPO}/rules/branches/{{branch}}")
+def get_rules(request: Request) -> Answer:
+    """The rules that rulesets have for a branch; classic protection is not told here."""
+    repo = request.repo
+    found = [
+        rule | _origin(repo, ruleset)
+        for ruleset in request.state.rules.rulesets(repo, f"refs/heads/{request.params['branch']}")
+        for rule in _rules(ruleset)
+    ]
+    return page(request, found)
+
+
+@route("GET", f"{_REPO}/rulesets")
+def list_rulesets(request: Request) -> Answer:
+    """Rulesets of a repository, without their rules."""
+    targets = request.query.get("targets")
+    wanted = targets.split(",") if targets else None
+    found = [r for r in request.repo.rulesets.values() if wanted is None or r.target in wanted]
+    return page(request, [_ruleset(request, ruleset) for ruleset in found])
+
+
+@route("GET", f"{_REPO}/rulesets/{{ruleset_id}}")
+def get_ruleset(request: Request) -> Answer:
+    """One ruleset; who bypasses it is told to administrators only."""
+    repo = request.repo
+    found = repo.rulesets.get(request.number("ruleset_id"))
+    if found is None:
+        raise not_found()
+    body = _ruleset(request, found) | {
+        "conditions": {"ref_name": _condition(found)},
+        "rules": _rules(found),
+    }
+    if request.state.role(repo, request.caller.user) is Role.ADMIN:
+        body["bypass_actors"] = [
+            {"actor_id": b.actor_id, "actor_type": b.actor_type, "bypass_mode": b.mode}
+            for b in found.bypass
+        ]
+    return Answer(body=body)
+
+
+def _ruleset(request: Request, ruleset: Ruleset) -> basic.Json:
+    repo = request.repo
+    url = f"{basic.repo_url(request.links, repo)}/rulesets/{ruleset.id}"
+    html = f"{basic.repo_html(request.links, repo)}/rules/{ruleset.id}"
+    return {
+        "id": ruleset.id,
+        "name": ruleset.name,
+        "target": ruleset.target,
+        "source_type": "Repository",
+        "source": repo.full_name,
+        "enforcement": ruleset.enforcement,
+        "node_id": node_id("RRS", ruleset.id),
+        "_links": {"self": {"href": url}, "html": {"href": html}},
+        "created_at": basic.stamp(ruleset.created_at),
+        "updated_at": basic.stamp(ruleset.created_at),
+    }
+
+
+def _condition(ruleset: Ruleset) -> basic.Json:
+    folder = "refs/heads/" if ruleset.target == "branch" else "refs/tags/"
+
+    def whole(names: tuple[str, ...]) -> list[str]:
+        return [n if n.startswith(("~", "refs/")) else folder + n for n in names]
+
+    return {"include": whole(ruleset.include), "exclude": whole(ruleset.exclude)}
+
+
+def _origin(repo: Repository, ruleset: Ruleset) -> basic.Json:
+    return {
+        "ruleset_source_type": "Repository",
+        "ruleset_source": repo.full_name,
+        "ruleset_id": ruleset.id,
+    }
+
+
+def _rules(ruleset: Ruleset) -> list[basic.Json]:
+    found: list[dict[str, Any]] = [{"type": t} for t in _SIMPLE if getattr(ruleset, t)]
+    if ruleset.update:
+        parameters: dict[str, Any] = {"update_allows_fetch_and_merge": False}
+        found.append({"type": "update", "parameters": parameters})
+    if ruleset.required_checks:
+        checks = [
+            {"context": c} | ({} if app is None else {"integration_id": app})
+            for c, app in ruleset.required_checks
+        ]
+        parameters = {
+            "strict_required_status_checks_policy": ruleset.strict,
+            "do_not_enforce_on_create": False,
+            "required_status_checks": checks,
+        }
+        found.append({"type": "required_status_checks", "parameters": parameters})
+    if ruleset.pull_request:
+        parameters = {
+            "required_approving_review_count": ruleset.required_reviews,
+            "dismiss_stale_reviews_on_push": ruleset.dismiss_stale,
+            "require_code_owner_review": False,
+            "require_last_push_approval": False,
+            "required_review_thread_resolution": False,
+            "allowed_merge_methods": ["merge", "squash", "rebase"],
+        }
+        found.append({"type": "pull_request", "parameters": parameters})
+    return found

@@ -1,0 +1,1 @@
+"""The forge's pages for people, over templates."""

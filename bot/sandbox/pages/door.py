@@ -1,0 +1,420 @@
+"""The forge's pages for people: repositories, pull requests with diff, checks and conversation.
+
+Pages are rendered on the server and load nothing from outside; a form does what the API call of
+the same name does, through the same rules, so it makes the same webhooks. Whoever opens a page acts
+as the user chosen at the top: this is a playground on the own machine, without passwords. Forms
+carry a token bound to a cookie, so that no other site can post them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from bot.sandbox.errors import GitError, RefusedError, not_found
+from bot.sandbox.model import Comment, Pull, Repository, Review, Role, User
+from bot.sandbox.pages import markup, views
+from bot.sandbox.rules.state import State
+
+COOKIE = "sandbox"
+"""Holds `<login>.<random>`: who acts, and what the forms' tokens are bound to."""
+
+MOST_FORM_BYTES = 400_000
+"""A form above this is refused; a comment has at most 65,536 characters."""
+
+_UNITS = (
+    ("year", 31_536_000),
+    ("month", 2_592_000),
+    ("day", 86_400),
+    ("hour", 3600),
+    ("minute", 60),
+)
+"""Units of time that people read, with their seconds."""
+
+_TINTS = 8
+"""Colours that avatars have in the style sheet."""
+
+_PULL = "/{owner}/{name}/pull/{number:int}"
+_SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
+        " base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+Page = Callable[["Visit"], Response]
+Form = Callable[["Visit", Mapping[str, str]], str]
+
+
+class Visit:
+    """One request to a page: who looks, at what.
+
+    Attributes:
+        request: The request.
+        state: The forge; its lock is held while the page is made.
+        user: Who acts; the first user at the first visit, None on a forge without users.
+        seed: The random part of the cookie.
+    """
+
+    def __init__(self, request: Request, state: State) -> None:
+        self.request = request
+        self.state = state
+        login, _, seed = request.cookies.get(COOKIE, "").rpartition(".")
+        people = self.people
+        known = {user.login: user for user in people}
+        self.user: User | None = known.get(login) or (people[0] if people else None)
+        self.seed = seed or secrets.token_urlsafe(16)
+
+    @property
+    def people(self) -> list[User]:
+        """Everybody that a visitor may act as: no Apps."""
+        return [user for user in self.state.data.users.values() if user.app is None]
+
+    @property
+    def repo(self) -> Repository:
+        """The repository of the address; 404 where there is none that the user may read."""
+        given = self.request.path_params
+        repo = self.state.repository(given["owner"], given["name"])
+        if self.state.role(repo, self.user) < Role.READ:
+            raise not_found()
+        return repo
+
+    @property
+    def pull(self) -> Pull:
+        """The pull request of the address; 404 where there is none."""
+        return self.state.pulls.find(self.repo, self.request.path_params["number"])
+
+
+class Pages:
+    """The pages of one forge, as an ASGI application in `app`."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._key = secrets.token_bytes(32)
+        self._templates = _environment(state)
+        pulls = f"{_PULL}/{{tab}}"
+        self.app = Starlette(
+            routes=[
+                Route("/", self._shows(self._home)),
+                Route("/_/style.css", self._style),
+                Route("/_/user", self._takes(self._switch), methods=["POST"]),
+                Route("/{owner}/{name}", self._shows(self._code)),
+                Route("/{owner}/{name}/tree/{address:path}", self._shows(self._code)),
+                Route("/{owner}/{name}/blob/{address:path}", self._shows(self._code)),
+                Route("/{owner}/{name}/branches", self._shows(self._refs)),
+                Route("/{owner}/{name}/tags", self._shows(self._refs)),
+                Route("/{owner}/{name}/releases/tag/{tag:path}", self._shows(self._tag)),
+                Route("/{owner}/{name}/commit/{sha}", self._shows(self._commit)),
+                Route("/{owner}/{name}/runs/{run:int}", self._shows(self._run)),
+                Route("/{owner}/{name}/pulls", self._shows(self._pulls)),
+                Route(_PULL, self._shows(self._pull)),
+                Route(f"{_PULL}/{{tab}}", self._shows(self._pull), methods=["GET"]),
+                Route(pulls, self._takes(self._act), methods=["POST"]),
+            ],
+            exception_handlers={404: self._missing},
+        )
+
+    # What is shown.
+
+    def _home(self, visit: Visit) -> Response:
+        return self._page(visit, "home.html", repositories=views.visible(visit.state, visit.user))
+
+    def _code(self, visit: Visit) -> Response:
+        repo, address = visit.repo, visit.request.path_params.get("address")
+        if address is None and repo.branch(repo.default_branch) is None:
+            return self._page(visit, "code.html", repo=repo, place=None, tip=None)
+        place = views.place(visit.state, repo, address or repo.default_branch)
+        tip = visit.state.git(repo).commit(place.sha)
+        return self._page(visit, "code.html", repo=repo, place=place, tip=tip)
+
+    def _refs(self, visit: Visit) -> Response:
+        repo = visit.repo
+        kind = "tags" if visit.request.url.path.endswith("/tags") else "heads"
+        git = visit.state.git(repo)
+        rows = []
+        for name in views.names(repo, kind):
+            sha = visit.state.peel(repo, repo.refs[f"refs/{kind}/{name}"])
+            rows.append((name, git.commit(sha) if git.kind(sha) == "commit" else None))
+        if kind == "tags":
+            rows.reverse()
+        return self._page(visit, "refs.html", repo=repo, kind=kind, rows=rows)
+
+    def _tag(self, visit: Visit) -> Response:
+        repo, tag = visit.repo, visit.request.path_params["tag"]
+        if f"refs/tags/{tag}" not in repo.refs:
+            raise not_found()
+        sha, message = views.release(visit.state, repo, tag)
+        return self._page(visit, "tag.html", repo=repo, tag=tag, sha=sha, message=message)
+
+    def _commit(self, visit: Visit) -> Response:
+        repo = visit.repo
+        sha = visit.state.resolve(repo, visit.request.path_params["sha"])
+        if sha is None:
+            raise not_found()
+        git = visit.state.git(repo)
+        commit = git.commit(sha)
+        files = git.diff(commit.parents[0] if commit.parents else None, sha)
+        shown = [
+            markup.shown_diff(f.path, f.patch, status=f.status, old_path=f.old_path) for f in files
+        ]
+        return self._page(visit, "commit.html", repo=repo, commit=commit, files=shown)
+
+    def _run(self, visit: Visit) -> Response:
+        """A check run's address leads to the checks of the pull request that it speaks of."""
+        repo = visit.repo
+        run = visit.state.checks.find(repo, visit.request.path_params["run"])
+        for pull in sorted(repo.pulls.values(), key=lambda pull: -pull.number):
+            if pull.head_sha == run.head_sha:
+                address = f"/{repo.full_name}/pull/{pull.number}/checks#check-{run.id}"
+                return RedirectResponse(address, status_code=302)
+        return RedirectResponse(f"/{repo.full_name}/commit/{run.head_sha}", status_code=302)
+
+    def _pulls(self, visit: Visit) -> Response:
+        repo = visit.repo
+        state = "closed" if visit.request.query_params.get("state") == "closed" else "open"
+        found = sorted(repo.pulls.values(), key=lambda pull: -pull.number)
+        return self._page(
+            visit,
+            "pulls.html",
+            repo=repo,
+            shown=state,
+            pulls=[pull for pull in found if pull.state == state],
+            open_count=sum(pull.state == "open" for pull in found),
+            closed_count=sum(pull.state == "closed" for pull in found),
+        )
+
+    def _pull(self, visit: Visit) -> Response:
+        tab = visit.request.path_params.get("tab", "conversation")
+        if tab not in ("conversation", "commits", "checks", "files"):
+            raise not_found()
+        pull, state = visit.pull, visit.state
+        checks = views.checks(state, pull)
+        return self._page(
+            visit,
+            "pull.html",
+            repo=pull.repo,
+            pull=pull,
+            tab=tab,
+            checks=checks,
+            checks_light=views.light(checks),
+            commits=state.pulls.commits(pull),
+            files=views.diffs(state, pull, checks),
+            box=views.merge_box(state, pull),
+            may=views.may(state, pull, visit.user),
+        )
+
+    # What is done.
+
+    def _switch(self, visit: Visit, form: Mapping[str, str]) -> str:
+        visit.user = visit.state.user(form.get("login", ""))
+        if visit.user.app is not None:
+            raise not_found()
+        back = form.get("back", "/")
+        return back if back.startswith("/") and not back.startswith(("//", "/\\")) else "/"
+
+    def _act(self, visit: Visit, form: Mapping[str, str]) -> str:
+        pull, user, state = visit.pull, visit.user, visit.state
+        allowed = views.may(state, pull, user)
+        action = visit.request.path_params["tab"]
+        here = f"/{pull.repo.full_name}/pull/{pull.number}"
+        needed = _NEEDED.get(action)
+        if needed is None or user is None:
+            raise not_found()
+        if not getattr(allowed, needed):
+            raise RefusedError(403, f"{user.login} may not do this here.")
+        body = form.get("body", "").replace("\r\n", "\n").strip()
+        match action:
+            case "comment":
+                made = state.talk.comment(pull, user, body)
+                return f"{here}#issuecomment-{made.id}"
+            case "review":
+                state.pulls.review(pull, user, form.get("event", ""), body)
+            case "ready" | "draft":
+                state.pulls.set_draft(pull, user, action == "draft")
+            case "close" | "reopen":
+                state.pulls.edit(pull, user, state="closed" if action == "close" else "open")
+            case "merge":
+                state.pulls.merge(pull, user, sha=form.get("head"))
+            case "rerun":
+                run = state.checks.find(pull.repo, _number(form.get("run", "")))
+                state.checks.rerequest(run, user)
+                return f"{here}/checks"
+        return here
+
+    # How a page is made.
+
+    def _shows(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
+        def make(request: Request) -> Response:
+            with self._state.lock:
+                visit = Visit(request, self._state)
+                try:
+                    return self._sealed(visit, page(visit))
+                except RefusedError as refused:
+                    return self._sealed(visit, self._refusal(visit, refused))
+                except GitError as error:
+                    broken = RefusedError(500, f"git could not read this: {error}")
+                    return self._sealed(visit, self._refusal(visit, broken))
+
+        async def endpoint(request: Request) -> Response:
+            return await run_in_threadpool(make, request)
+
+        return endpoint
+
+    def _takes(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
+        def make(request: Request, fields: Mapping[str, str]) -> Response:
+            with self._state.lock:
+                visit = Visit(request, self._state)
+                try:
+                    self._check_token(visit, fields)
+                    address = form(visit, fields)
+                except RefusedError as refused:
+                    return self._sealed(visit, self._refusal(visit, refused))
+                return self._sealed(visit, RedirectResponse(address, status_code=303))
+
+        async def endpoint(request: Request) -> Response:
+            return await run_in_threadpool(make, request, await _fields(request))
+
+        return endpoint
+
+    async def _style(self, _request: Request) -> Response:
+        loader = self._templates.loader
+        if loader is None:
+            raise not_found()
+        text, _, _ = loader.get_source(self._templates, "style.css")
+        return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=60"})
+
+    async def _missing(self, request: Request, _error: Exception) -> Response:
+        def make() -> Response:
+            with self._state.lock:
+                visit = Visit(request, self._state)
+                return self._sealed(visit, self._refusal(visit, not_found()))
+
+        return await run_in_threadpool(make)
+
+    def _refusal(self, visit: Visit, refused: RefusedError) -> Response:
+        page = self._page(visit, "error.html", status=refused.status, told=_told(refused))
+        page.status_code = refused.status
+        return page
+
+    def _page(self, visit: Visit, template: str, **values: Any) -> Response:
+        html = self._templates.get_template(template).render(
+            values
+            | {
+                "viewer": visit.user,
+                "people": visit.people,
+                "token": self._token(visit.seed),
+                "here": visit.request.url.path,
+                "now": visit.state.now(),
+            }
+        )
+        return HTMLResponse(html)
+
+    def _sealed(self, visit: Visit, response: Response) -> Response:
+        """Add what every answer has: the rules for browsers, and the cookie."""
+        for name, value in _SECURITY.items():
+            response.headers[name] = value
+        login = visit.user.login if visit.user else ""
+        response.set_cookie(
+            COOKIE, f"{login}.{visit.seed}", httponly=True, samesite="lax", path="/"
+        )
+        return response
+
+    def _token(self, seed: str) -> str:
+        return hmac.new(self._key, seed.encode(), hashlib.sha256).hexdigest()
+
+    def _check_token(self, visit: Visit, fields: Mapping[str, str]) -> None:
+        given = fields.get("token", "").encode()
+        if not hmac.compare_digest(given, self._token(visit.seed).encode()):
+            raise RefusedError(403, "This form is too old. Go back, reload the page, try again.")
+
+
+_NEEDED = {
+    "comment": "comment",
+    "review": "review",
+    "ready": "change",
+    "draft": "change",
+    "close": "change",
+    "reopen": "change",
+    "merge": "merge",
+    "rerun": "rerun",
+}
+"""What a form does, and the field of `May` that it takes."""
+
+
+def _environment(state: State) -> Environment:
+    """Return the templates with what they call."""
+    made = Environment(
+        loader=PackageLoader("bot.sandbox.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["markdown"] = markup.markdown
+    made.filters["segment"] = lambda text: quote(text, safe="/")
+    made.filters["light_of"] = views.Light
+    made.tests["comment"] = lambda one: isinstance(one, Comment)
+    made.tests["review"] = lambda one: isinstance(one, Review)
+    made.globals |= {
+        "names": views.names,
+        "timeline": views.timeline,
+        "reactions": views.reactions,
+        "pull_word": views.pull_word,
+        "ago": ago,
+        "tint": lambda user: zlib.crc32(user.login.encode()) % _TINTS,
+        "account": lambda commit: views.author(state, commit),
+        "role": lambda repo, user: state.role(repo, user).word,
+        "checks_light": lambda pull: views.light(views.checks(state, pull)),
+    }
+    return made
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """Say how long ago something was, in one unit."""
+    seconds = max(0, int((now - then).total_seconds()))
+    for unit, size in _UNITS:
+        count = seconds // size
+        if count:
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"
+
+
+def _told(refused: RefusedError) -> list[str]:
+    """What a refusal says, as lines."""
+    lines = [refused.message]
+    for error in refused.errors or ():
+        lines.append(error if isinstance(error, str) else str(error.get("message", dict(error))))
+    return lines
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise not_found()
+    return int(text)
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    """Read a form; the first value of each field counts."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_FORM_BYTES:
+            return {}
+    found = parse_qs(body.decode("utf-8", errors="replace"), keep_blank_values=True)
+    return {name: values[0] for name, values in found.items()}

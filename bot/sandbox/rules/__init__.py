@@ -1,0 +1,1 @@
+"""What the forge remembers and refuses, in its own words: `state`, and a module a subject."""

@@ -1,0 +1,92 @@
+"""How pull requests follow branches: new heads, merges by a push, branches that go or come back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.sandbox.git import bare as gitlib
+from bot.sandbox.model import Pull, RefChange, Repository, User
+from bot.sandbox.rules import merging
+
+if TYPE_CHECKING:
+    from bot.sandbox.rules.state import State
+
+
+class Following:
+    """Lets pull requests follow what happens to branches; the caller holds `State.lock`."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def branch_moved(self, repo: Repository, change: RefChange, actor: User) -> None:
+        """Follow a branch that moved or went: heads, then bases."""
+        branch = change.ref.removeprefix("refs/heads/")
+        for target in list(self._state.data.repositories.values()):
+            for pull in list(target.pulls.values()):
+                if pull.state != "open":
+                    self._head_of_closed_moved(pull, repo, change, actor)
+                elif pull.head_repo is repo and pull.head_ref == branch:
+                    self._head_moved(pull, change, actor)
+                elif target is repo and pull.base_ref == branch:
+                    self._base_moved(pull, change, actor)
+
+    def _head_of_closed_moved(
+        self, pull: Pull, repo: Repository, change: RefChange, actor: User
+    ) -> None:
+        if pull.head_repo is not repo or change.ref != f"refs/heads/{pull.head_ref}":
+            return
+        if gitlib.deleted(change):
+            self._state.pulls.note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
+        elif gitlib.created(change) and change.after == pull.head_sha:
+            self._state.pulls.note(pull, actor, "head_ref_restored", f"restored {pull.head_ref}")
+
+    def _head_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
+        if gitlib.deleted(change):
+            self._state.pulls.note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
+            self._state.pulls.close(pull, actor)
+            return
+        if pull.head_repo is not None:
+            self._state.pulls.bring(pull.repo, pull.head_repo, change.after)
+        pull.head_sha, pull.updated_at = change.after, self._state.now()
+        self._state.pulls.publish_head(pull)
+        base = pull.repo.branch(pull.base_ref)
+        pull.base_sha = base or pull.base_sha
+        forced = pull.head_repo is not None and self._state.forced(pull.head_repo, change)
+        kind = "head_ref_force_pushed" if forced else "pushed"
+        words = f"pushed {change.after[:7]}"
+        self._state.pulls.note(pull, actor, kind, words, before=change.before, after=change.after)
+        self._state.emit(
+            "pull_request",
+            "synchronize",
+            pull.repo,
+            actor,
+            pull=pull,
+            before=change.before,
+            after=change.after,
+        )
+        self._dismiss_stale(pull, actor)
+        if base and gitlib.contains(self._state.git(pull.repo), base, change.after):
+            self._state.pulls.close(pull, actor)  # nothing of its own is left
+
+    def _base_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
+        if gitlib.deleted(change):
+            self._state.pulls.close(pull, actor)
+            return
+        git = self._state.git(pull.repo)
+        if self._state.forced(pull.repo, change):
+            words = f"pushed {change.after[:7]} to {pull.base_ref} by force"
+            detail = {"before": change.before, "after": change.after}
+            self._state.pulls.note(pull, actor, "base_ref_force_pushed", words, **detail)
+        if gitlib.contains(git, change.after, pull.head_sha):
+            landed = merging.landing(git, change.after, pull.head_sha)
+            self._state.pulls.merged(pull, actor, landed, change.before)
+
+    def _dismiss_stale(self, pull: Pull, actor: User) -> None:
+        if not self._state.rules.dismisses_stale(pull.repo, pull.base_ref):
+            return
+        for review in pull.reviews:
+            if review.state == "APPROVED":
+                review.state, review.updated_at = "DISMISSED", self._state.now()
+                self._state.emit(
+                    "pull_request_review", "dismissed", pull.repo, actor, review=review
+                )

@@ -1,0 +1,75 @@
+"""The forge's rules of organizations: members, teams, and the roles that both give."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bot.sandbox.errors import not_found
+from bot.sandbox.model import Organization, Repository, Role, Team, User
+
+if TYPE_CHECKING:
+    from bot.sandbox.rules.state import State
+
+
+class Organizations:
+    """Organizations of a forge; set-up takes the forge's lock itself."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def add(
+        self, login: str, *, admins: tuple[str, ...] = (), members: tuple[str, ...] = ()
+    ) -> User:
+        """Make an organization; it owns repositories as people do."""
+        with self._state.lock:
+            account = self._state.add_user(login)
+            account.kind = "Organization"
+            made = Organization(account=account)
+            for who in (*admins, *members):
+                made.members[self._state.user(who).login] = "admin" if who in admins else "member"
+            self._state.data.organizations[login.lower()] = made
+            return account
+
+    def add_team(self, login: str, name: str, members: tuple[str, ...] = ()) -> Team:
+        """Make a team of members."""
+        with self._state.lock:
+            made = Team(
+                id=self._state.next_id(),
+                name=name,
+                slug=re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"),
+                created_at=self._state.now(),
+                members=[self._state.user(who) for who in members],
+            )
+            self.find(login).teams[made.slug] = made
+            return made
+
+    def grant(self, team: Team, repo: Repository, role: Role) -> None:
+        """Give a team a role in a repository."""
+        with self._state.lock:
+            team.roles[repo.id] = role
+
+    def find(self, login: str) -> Organization:
+        """An organization by its login, in any case; 404 when there is none."""
+        found = self._state.data.organizations.get(login.lower())
+        if found is None:
+            raise not_found()
+        return found
+
+    def team(self, login: str, slug: str) -> Team:
+        """A team by its slug; 404 when there is none."""
+        found = self.find(login).teams.get(slug)
+        if found is None:
+            raise not_found()
+        return found
+
+    def role(self, repo: Repository, user: User) -> Role:
+        """What an organization lets a user do in its repository."""
+        owner = self._state.data.organizations.get(repo.owner.login.lower())
+        if owner is None:
+            return Role.NONE
+        if owner.members.get(user.login) == "admin":
+            return Role.ADMIN
+        roles = [t.roles.get(repo.id, Role.NONE) for t in owner.teams.values() if user in t.members]
+        member = Role.READ if user.login in owner.members else Role.NONE
+        return max([member, *roles])
