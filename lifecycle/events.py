@@ -1,5 +1,8 @@
 """What was once decided about a proposal: a log of events, each a fact that stays true.
 
+Longer than 400 lines: each kind of event is written, read and replayed, and the three belong
+together.
+
 The log is kept twice, in the hidden records of the bot's own comments and in the database, and the
 two copies are united before each decision (docs/design.md, "Records and events"). Nothing in it is
 a state, so an old copy can neither undo what came later nor take anything away:

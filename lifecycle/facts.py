@@ -1,5 +1,7 @@
 """All that a decision may know, read from forge and git before each decision.
 
+Longer than 400 lines: the values name each other, and a proposal is read as one.
+
 Facts are frozen values. What follows from facts is a property, never a stored field; a stage is
 worked out, never kept. Nothing here says why we were woken.
 """

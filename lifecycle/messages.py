@@ -1,5 +1,8 @@
 """Everything the bot says to people, in one place.
 
+Longer than 400 lines: everything that is said stands in one place, so that it is read and changed
+as one voice.
+
 Same problem, same text: no time stamps, no counters of attempts, lists sorted; so a comment can be
 edited in place, and nothing is sent when nothing changed. Text that comes from packages or people
 goes through `code` or `quote`, so that it neither mentions, links, closes issues nor breaks out of

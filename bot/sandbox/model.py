@@ -1,5 +1,7 @@
 """What the forge remembers: users, repositories, pull requests, reviews, comments, checks.
 
+Longer than 400 lines: the records name each other.
+
 These records change in place, under the forge's one lock (`State.lock`); everything else about
 the forge is a rule in `state`, `pulls`, `talk` or `checks`. They hold no open file and no git
 process, so that the whole memory can be copied to answer with facts of earlier.

@@ -1,5 +1,7 @@
 """Commands: what each comment asks for, whether it may have it now, and the answer.
 
+Longer than 400 lines: each command has its function, and all are given one `_Scene`.
+
 `STAGES` is the one table of which command fits which stage; the refusals, the help text and a
 completeness test read it. A command is answered once: by a comment of its own where there is
 something to say, by the memory in the summary comment otherwise.

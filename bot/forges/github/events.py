@@ -1,5 +1,7 @@
 """GitHub's webhooks: bytes in, one verified value out: which keys to look at again. Pure.
 
+Longer than 400 lines: one function for each event, by the table below.
+
 The signature is checked on the raw body before anything in it is parsed, and only fields in use are
 read. What an event says is used for two things: which keys it wakes, and what it says exists (the
 hint), so that a look that sees less is known to be too early. Nothing is decided here. What we caused

@@ -1,5 +1,7 @@
 """GitHub as a forge: builds requests, sends them with PyGithub, turns answers and errors into ours.
 
+Longer than 400 lines: one class answers one protocol, with a method for each of its operations.
+
 Only fields in use are read. How requests are sent, and what their errors mean, is
 `bot.forges.github.http`'s.
 """

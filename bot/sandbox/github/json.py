@@ -1,5 +1,7 @@
 """GitHub's JSON for people, Apps, repositories, commits and refs: one function for each schema.
 
+Longer than 400 lines: a function for each schema, which use each other.
+
 Each function names the schema of GitHub's description that it fills.
 """
 

@@ -1,5 +1,7 @@
 """Who calls: personal tokens, App JWTs, installation tokens; and what each may do.
 
+Longer than 400 lines: a table of permissions, a row for each operation.
+
 `NEEDS` is the one table of permissions: what an installation must be granted and what role a
 user must have for each operation. Source: docs/design.md, "GitHub: permissions and events"; header
 `x-accepted-github-permissions` uses the same spelling (`;` alternatives, `,` all of).

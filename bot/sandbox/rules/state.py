@@ -1,5 +1,7 @@
 """The forge's rules: users, repositories, roles, forks, refs and what a change of a ref brings.
 
+Longer than 400 lines: one lock is held around all of it.
+
 Rules of this module:
 - one lock (`lock`) is held around every reading and every change; methods of `State`, `Pulls`,
   `Talk` and `Checks` expect their caller to hold it (set-up methods take it themselves);
