@@ -32,7 +32,7 @@ from bot.git.process import GitBusyError, MissingObjectError, TooLargeError
 from bot.git.refs import BRANCHES, Scope
 from bot.look.assemble import Head, Looked, Looker, of_head
 from bot.look.patience import WAITS
-from bot.loop import trouble
+from bot.loop import audited, trouble
 from bot.loop.discovery import Discovery
 from bot.loop.merged import MergedList
 from bot.loop.work import LONGEST, Failed, LookAgain, Result, Settled, Work
@@ -405,7 +405,17 @@ class Controller:
                 slot = _slot(action)
                 if slot:
                     room.done[slot[0]] = slot[1]
-            await self._store.audit.add(key, [type(a).__name__ for a in actions])
+        facts = await asyncio.to_thread(audited.digest, looked.facts)
+        await self._store.audit.add(
+            key,
+            [
+                (
+                    type(a).__name__,
+                    {"values": audited.values(a), "facts": facts, "outcome": outcome.name},
+                )
+                for a in actions
+            ],
+        )
         return outcome
 
     def _is_stale(self, room: _Room, actions: Iterable[Action]) -> bool:

@@ -1,10 +1,9 @@
 """The table of what happened: entries are added, and never changed or deleted."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-
-from psycopg.types.json import Jsonb
 
 from bot.store.database import Database
 
@@ -22,16 +21,21 @@ class PostgresAudit:
     async def add(
         self,
         key: str,
-        actions: Sequence[str],
+        actions: Sequence[tuple[str, Mapping[str, Any]]],
         *,
         actor: str = "bot",
-        detail: Mapping[str, Any] | None = None,
     ) -> None:
         await self._database.ask(
             "INSERT INTO audit (key, actor, action, detail)"
-            " SELECT %(key)s, %(actor)s, action, %(detail)s FROM unnest(%(actions)s::text[])"
-            " WITH ORDINALITY AS given(action, place) ORDER BY place",
-            {"key": key, "actor": actor, "detail": Jsonb(detail or {}), "actions": list(actions)},
+            " SELECT %(key)s, %(actor)s, action, detail"
+            " FROM unnest(%(actions)s::text[], %(details)s::jsonb[])"
+            " WITH ORDINALITY AS given(action, detail, place) ORDER BY place",
+            {
+                "key": key,
+                "actor": actor,
+                "actions": [name for name, _ in actions],
+                "details": [json.dumps(detail) for _, detail in actions],
+            },
         )
 
     async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:

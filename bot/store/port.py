@@ -344,12 +344,11 @@ class Audit(Protocol):
     async def add(
         self,
         key: str,
-        actions: Sequence[str],
+        actions: Sequence[tuple[str, Mapping[str, Any]]],
         *,
         actor: str = "bot",
-        detail: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add entries, one for each action; none is ever changed or deleted."""
+        """Add entries, one for each action with its detail; none is ever changed or deleted."""
 
     async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
         """The entries of a key, oldest first: when, who, what, detail."""

@@ -425,11 +425,12 @@ async def test_a_refusal_counts_for_its_head_and_base_only(store: PostgresStore)
 
 async def test_the_audit_trail_only_grows(store: PostgresStore, database_url: str) -> None:
     """The short-cut trusts the code: anything with the password could then rewrite the past."""
-    await store.audit.add("key", ["Merge", "Tag"], actor="approver", detail={"head": "aaa"})
+    done = [("Merge", {"head": "aaa"}), ("Tag", {"head": "bbb"})]
+    await store.audit.add("key", done, actor="approver")
     await store.audit.add("key", [])
 
     found = [entry[1:] for entry in await store.audit.entries("key")]
-    assert found == [("approver", "Merge", {"head": "aaa"}), ("approver", "Tag", {"head": "aaa"})]
+    assert found == [("approver", "Merge", {"head": "aaa"}), ("approver", "Tag", {"head": "bbb"})]
     for query in ("DELETE FROM audit", "UPDATE audit SET actor = 'x'", "TRUNCATE audit"):
         with pytest.raises(psycopg.errors.RaiseException, match="entries are only ever added"):
             await _rows(database_url, query)

@@ -1,0 +1,37 @@
+"""What is kept of actions: enough to know what happened, and nobody's secret."""
+
+import json
+
+from bot.loop.audited import digest, values
+from lifecycle.actions import PushRender, Reply
+from lifecycle.names import Sha
+
+
+def test_names_are_kept_and_words_are_not() -> None:
+    """Fails when actions are kept whole: rendered Secrets and bodies would stay for ever."""
+    made = PushRender(
+        head_ref="change",
+        head=Sha("a" * 40),
+        changes={"secret.yaml": b"hunter2"},
+        message="hunter2",
+        asked=7,
+        asker="ann",
+    )
+
+    kept = values(made)
+
+    assert {n: kept[n] for n in ("head_ref", "head", "asked", "asker")} == {
+        "head_ref": "change",
+        "head": "a" * 40,
+        "asked": 7,
+        "asker": "ann",
+    }
+    assert "hunter2" not in json.dumps(kept)
+    assert kept["message"] != values(Reply(number=1, body="other", record={}))["body"]
+
+
+def test_a_digest_is_the_same_in_any_order() -> None:
+    """Fails when sets are taken as they come: each process has an order of its own."""
+    assert digest({frozenset("ab"): 1}) == digest({frozenset("ba"): 1})
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    assert digest(b"a") != digest(b"b")
