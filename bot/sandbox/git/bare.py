@@ -1,5 +1,7 @@
 """Git over bare repositories, and what the rules ask of history and trees.
 
+Longer than 400 lines: reading and writing share the processes and caches of one repository.
+
 Objects are read through one `git cat-file --batch` process a repository, refs are written
 through one `git update-ref --stdin`, and commits, trees, blobs and tags are written as loose
 objects by this module. Only merging with content, diffing and fetching start a process.

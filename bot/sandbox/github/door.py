@@ -1,5 +1,7 @@
 """GitHub's dialect: the REST and GraphQL door of the forge, as an ASGI app.
 
+Longer than 400 lines: every answer goes one way through it, from caller to log.
+
 What every answer has in common lives here: who asks, permissions, faults, headers, ETag,
 errors in GitHub's shapes, the log of calls. The operations are in the modules beside it.
 """
