@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -60,7 +61,8 @@ def test_a_long_function_is_told_line_by_line(tmp_path: Path) -> None:
 
     text = said(tmp_path, "fn", "eval", "p", "--exec", str(script))
 
-    lines = text.splitlines()
+    # On a busy machine the timer may tick before there is anything to tell.
+    lines = [line for line in text.splitlines() if not re.fullmatch(r"\.\.\. \d+ s", line)]
     told = f'... running "{script}" on 1 resources, '
     assert [line for line in lines if line.startswith(told)]
     assert lines[0] == f'[RUNNING] "{script}"'

@@ -59,6 +59,7 @@ class Person:
         client = github.Github(
             auth=Token(self.token),
             base_url=self.api_url,
+            timeout=int(PATIENCE),
             seconds_between_requests=0,
             seconds_between_writes=0,
             retry=None,
