@@ -79,7 +79,7 @@ def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
         return [render, *actions, *_remember(facts, judged)]
     for one in judged:
         # Before the checks: how a check stood tells what is news.
-        actions += notices(facts, one.proposal)
+        actions += notices(facts, one.proposal, one.memory)
     actions += _show_checks(facts, shared)
     for one in judged:
         actions += _advance(facts, one, publishing=publishing)

@@ -688,6 +688,16 @@ def went_out_of_date(touched: Sequence[Touched], base_ref: str) -> str:
     )
 
 
+def rules_merged(standing: "Standing", base_ref: str) -> str:
+    """Rules were merged past their approvals; they judge what comes now."""
+    return (
+        f"the rules of {code(base_ref)} were changed by this merge without the approvals that a"
+        f" change of the rules needs: {approvals(standing)}. They are in force now. To take them"
+        " back, revert this pull request; to keep such merges out, require `porchbot/publish` for"
+        f" {code(base_ref)}."
+    )
+
+
 def fails_after_push(proposal: Proposal, errors: int) -> str:
     """Somebody who does not own the proposal pushed what fails."""
     return (

@@ -2,7 +2,8 @@
 
 Forges notify about comments and mentions, not about check runs, nor about a summary that was
 edited. So a comment is written where somebody other than the author changed how the proposal
-stands: it went out of date, or its checks fail after somebody else's push or change of the rules.
+stands: it went out of date, or its checks fail after somebody else's push or change of the rules;
+and where a change of the rules came into force without the approvals that it needed.
 A hidden record in each comment names the occasion, so that none is told twice.
 """
 
@@ -10,12 +11,13 @@ from collections.abc import Iterator
 
 from lifecycle import memory, messages, summary
 from lifecycle.actions import Reply
-from lifecycle.approvals import UNPUBLISHED
+from lifecycle.approvals import UNPUBLISHED, standing
 from lifecycle.facts import VALIDATE, Conclusion, Facts, Proposal, Stage
-from lifecycle.policy import Policy
+from lifecycle.memory import Memory
+from lifecycle.policy import Policy, configuring
 
 
-def notices(facts: Facts, proposal: Proposal) -> list[Reply]:
+def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]:
     """The comments that are still to be written."""
     told = memory.noticed(proposal, facts.repository_id)
     return [
@@ -24,7 +26,7 @@ def notices(facts: Facts, proposal: Proposal) -> list[Reply]:
             messages.notice(owners(proposal), text),
             memory.notice_record(occasion, proposal, facts.repository_id),
         )
-        for occasion, text in _occasions(facts, proposal)
+        for occasion, text in _occasions(facts, proposal, remembered)
         if occasion not in told
     ]
 
@@ -36,10 +38,17 @@ def owners(proposal: Proposal) -> frozenset[str]:
     return frozenset() if proposal.author.bot else frozenset({proposal.author.login})
 
 
-def _occasions(facts: Facts, proposal: Proposal) -> Iterator[tuple[str, str]]:
+def _occasions(
+    facts: Facts, proposal: Proposal, remembered: Memory
+) -> Iterator[tuple[str, str]]:
     """What happened, as a key that stays the same while it is so, and what to say of it."""
     if proposal.unpublished and proposal.stage in {Stage.PROPOSED, Stage.MERGED}:
         yield f"{UNPUBLISHED} {proposal.unpublished}", summary.unpublished(proposal)
+    if proposal.merged and proposal.configures:
+        approvals = standing(proposal, configuring(proposal.policy), remembered)
+        if approvals.missing:
+            occasion = f"rules {proposal.merge_commit}"
+            yield occasion, messages.rules_merged(approvals, proposal.base_ref)
     if proposal.stage not in {Stage.DRAFT, Stage.PROPOSED} or not proposal.touched:
         return
     outdated = [t for t in proposal.touched if t.outdated]

@@ -47,6 +47,10 @@ def test_a_change_of_the_rules_waits_for_approval_under_the_rules_of_the_base(
     play.rests()
     assert not play.author.pull(number).merged
 
+    play.owner.pull(number).merge()
+    play.rests()
+    assert not any("were changed by this merge" in text for text in play.author.answers(number))
+
 
 def test_a_push_after_the_approval_of_rules_takes_it_back(play: World) -> None:
     """Fails when an approval of rules binds to the proposal and not to what it says."""
@@ -60,6 +64,14 @@ def test_a_push_after_the_approval_of_rules_takes_it_back(play: World) -> None:
     play.author.waits_for_summary(number, "what is merged beside the package changed since")
     play.rests()
     assert publish(play, number) is None
+
+    play.author.pull(number).merge()  # nothing requires the check here
+    play.rests()
+    told = [text for text in play.author.answers(number) if "were changed by this merge" in text]
+    assert ["not counted: `approver`: what is merged beside" in text for text in told] == [True]
+    play.sweep()
+    play.rests()
+    assert sum("were changed by this merge" in text for text in play.author.answers(number)) == 1
 
 
 def test_a_package_beside_a_change_of_the_rules_needs_both(play: World) -> None:
