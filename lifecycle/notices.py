@@ -38,9 +38,7 @@ def owners(proposal: Proposal) -> frozenset[str]:
     return frozenset() if proposal.author.bot else frozenset({proposal.author.login})
 
 
-def _occasions(
-    facts: Facts, proposal: Proposal, remembered: Memory
-) -> Iterator[tuple[str, str]]:
+def _occasions(facts: Facts, proposal: Proposal, remembered: Memory) -> Iterator[tuple[str, str]]:
     """What happened, as a key that stays the same while it is so, and what to say of it."""
     if proposal.unpublished and proposal.stage in {Stage.PROPOSED, Stage.MERGED}:
         yield f"{UNPUBLISHED} {proposal.unpublished}", summary.unpublished(proposal)
