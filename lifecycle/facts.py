@@ -245,6 +245,23 @@ class ReviewState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewText:
+    """What somebody wrote in a native review.
+
+    Attributes:
+        id: The review's number.
+        author: Who wrote it.
+        body: As written.
+        at: When it was submitted.
+    """
+
+    id: int
+    author: Person
+    body: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """One native review.
 
@@ -364,6 +381,7 @@ class Proposal:
         comments: Without our own, oldest first.
         answers: Our own comments, oldest first.
         reviews: Oldest first.
+        review_texts: What reviews say that hold commands, oldest first.
         roles: Login to role, for everybody whose word matters here.
         authors: Logins of everybody who wrote or pushed a part of it.
         authors_known: False when a commit's author or pusher is unknown to the forge.
@@ -414,6 +432,7 @@ class Proposal:
     comments: tuple[Comment, ...] = ()
     answers: tuple[Comment, ...] = ()
     reviews: tuple[Review, ...] = ()
+    review_texts: tuple[ReviewText, ...] = ()
     roles: Mapping[str, Role] = field(default_factory=dict)
     authors: frozenset[str] = frozenset()
     authors_known: bool = True

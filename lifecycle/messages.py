@@ -698,6 +698,16 @@ def rules_merged(standing: "Standing", base_ref: str) -> str:
     )
 
 
+def command_in_review(body: str) -> str:
+    """Commands stand in a review, where they are not obeyed."""
+    found = dict.fromkeys(type(each).__name__.lower() for each in commands.parse(body).commands)
+    words = " and ".join(code(f"/{word}") for word in found)
+    return (
+        f"{words} in a review was not obeyed: commands are"
+        " read in comments of the conversation. Write it there, at the start of a line of its own."
+    )
+
+
 def fails_after_push(proposal: Proposal, errors: int) -> str:
     """Somebody who does not own the proposal pushed what fails."""
     return (

@@ -20,15 +20,28 @@ from lifecycle.policy import Policy, configuring
 def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]:
     """The comments that are still to be written."""
     told = memory.noticed(proposal, facts.repository_id)
-    return [
-        Reply(
-            proposal.number,
-            messages.notice(owners(proposal), text),
-            memory.notice_record(occasion, proposal, facts.repository_id),
-        )
+    found = {
+        occasion: messages.notice(owners(proposal), text)
         for occasion, text in _occasions(facts, proposal, remembered)
+    }
+    return [
+        Reply(proposal.number, text, memory.notice_record(occasion, proposal, facts.repository_id))
+        for occasion, text in {**found, **_in_reviews(proposal)}.items()
         if occasion not in told
     ]
+
+
+def _in_reviews(proposal: Proposal) -> dict[str, str]:
+    """Who wrote a command where none is read: told once for each person."""
+    if proposal.closed:
+        return {}
+    return {
+        f"review {text.author.id}": messages.notice(
+            [text.author.login], messages.command_in_review(text.body)
+        )
+        for text in proposal.review_texts
+        if text.at >= proposal.installed_at
+    }
 
 
 def owners(proposal: Proposal) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import Protocol
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, SetCheck
 from lifecycle.authors import MadeBy
-from lifecycle.facts import CheckRun, Comment, ReviewState
+from lifecycle.facts import CheckRun, Comment, ReviewState, ReviewText
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -120,6 +120,7 @@ class Conversation:
         opened_at: When the proposal was opened.
         comments: Oldest first; bodies as written, records not yet read.
         reviews: Those with a verdict, oldest first.
+        review_texts: What was written in reviews, with a verdict or without, oldest first.
         base_at: When its base branch was last exchanged for another; None when it never was.
         changes: The newest changes of the head branch, at most 100, oldest first; None when the
             forge does not tell.
@@ -129,6 +130,7 @@ class Conversation:
     opened_at: datetime
     comments: tuple[Comment, ...]
     reviews: tuple[NativeReview, ...]
+    review_texts: tuple[ReviewText, ...]
     base_at: datetime | None
     changes: tuple[HeadChange, ...] | None
 

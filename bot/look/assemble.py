@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from time import monotonic
 
 from bot import metrics
-from bot.forges.port import Forge, PullRequest, Repository, RequiredCheck
+from bot.forges.port import Conversation, Forge, PullRequest, Repository, RequiredCheck
 from bot.git.mirror import Mirror
 from bot.git.objects import Snapshot
 from bot.git.refs import Scope
@@ -79,6 +79,14 @@ class Looked:
     late: frozenset[int]
     news: frozenset[ProposalKey] = frozenset()
     again: float | None = None
+
+
+def _with_commands(said: Conversation) -> Conversation:
+    """Of what reviews say keep what holds commands; for a thread, like that of comments."""
+    found = tuple(
+        t for t in said.review_texts if not t.author.bot and commands.parse(t.body).commands
+    )
+    return replace(said, review_texts=found)
 
 
 def of_head(pulls: Iterable[PullRequest], head: Head) -> tuple[PullRequest, ...]:
@@ -273,6 +281,7 @@ class Looker:
             self.store.proposals.remembered(self.repository.id, pull.number),
         )
         comments = await asyncio.to_thread(self._read_comments, said.comments)
+        said = await asyncio.to_thread(_with_commands, said)
         return Talk(said, comments, required, queued, kept, written)
 
     async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
@@ -443,6 +452,7 @@ class Looker:
             comments=tuple(c for c in talk.comments if not c.ours),
             answers=tuple(c for c in talk.comments if c.ours),
             reviews=reviews,
+            review_texts=talk.said.review_texts,
             authors=frozenset({pull.author.login} - {self._login}),
             installed_at=self.repository.installed_at,
             queued=talk.queued,

@@ -74,3 +74,18 @@ def test_proposals_of_one_package_name_each_other(play: World) -> None:
         return "also changed" not in play.author.summary(first) or None
 
     wait_for("the first to stand alone again", gone)
+
+
+def test_a_command_in_a_review_is_answered_once(play: World) -> None:
+    """Fails when only reviews with a verdict are read: somebody's hold would be passed over."""
+    number = play.proposes("drafts/net/core/w", package("net/core"))
+    for _ in range(2):
+        play.approver.pull(number).create_review(body="/hold wait for me", event="COMMENT")
+    play.author.pull(number).create_review(body="A hold? I `/hold` nothing.", event="COMMENT")
+
+    play.author.waits_for_answer(number, "@approver `/hold` in a review was not obeyed")
+    play.sweep()
+    play.rests()
+
+    said = [text for text in play.author.answers(number) if "in a review" in text]
+    assert len(said) == 1

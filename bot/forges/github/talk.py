@@ -11,7 +11,7 @@ from typing import Any
 from bot.forges.github.http import Clients, JSONObject, graphql
 from bot.forges.port import Conversation, ForgeMissingError, HeadChange, NativeReview
 from lifecycle.access import Person
-from lifecycle.facts import Comment, ReviewState
+from lifecycle.facts import Comment, ReviewState, ReviewText
 from lifecycle.names import Sha
 
 QUERY = """
@@ -26,7 +26,7 @@ query Conversation($id: ID!, $comments: String, $reviews: String) {
       }
       reviews(first: 100, after: $reviews) {
         pageInfo { hasNextPage endCursor }
-        nodes { fullDatabaseId state submittedAt commit { oid } author { ...who } }
+        nodes { fullDatabaseId state body submittedAt commit { oid } author { ...who } }
       }
       bases: timelineItems(
         last: 1
@@ -80,6 +80,7 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
     last = found[-1]
     comments = {c.id: c for page in found for c in _comments(page["comments"]["nodes"], login)}
     reviews = {r.id: r for page in found for r in _reviews(page["reviews"]["nodes"])}
+    texts = {t.id: t for page in found for t in _texts(page["reviews"]["nodes"])}
     events = [event for event in last["timelineItems"]["nodes"] if event]
     heads = {str(page["headRefOid"]) for page in found}
     return Conversation(
@@ -87,6 +88,7 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
         opened_at=_time(last["createdAt"]),
         comments=tuple(comments[number] for number in sorted(comments)),
         reviews=tuple(sorted(reviews.values(), key=lambda r: (r.at, r.id))),
+        review_texts=tuple(texts[number] for number in sorted(texts)),
         # Asked for apart: closing and reopening a hundred times pushes it out of one list.
         base_at=max((_time(e["createdAt"]) for e in last["bases"]["nodes"] if e), default=None),
         changes=tuple(
@@ -139,6 +141,17 @@ def _reviews(nodes: Iterable[JSONObject | None]) -> Iterator[NativeReview]:
             head=_oid(data["commit"]) or Sha(""),
             at=_time(data["submittedAt"]),
         )
+
+
+def _texts(nodes: Iterable[JSONObject | None]) -> Iterator[ReviewText]:
+    for data in nodes:
+        if data is not None and data["body"] and data["submittedAt"]:
+            yield ReviewText(
+                id=int(data["fullDatabaseId"]),
+                author=_person(data["author"]),
+                body=str(data["body"]),
+                at=_time(data["submittedAt"]),
+            )
 
 
 def _person(data: JSONObject | None) -> Person:

@@ -48,6 +48,7 @@ def review(number: int, **values: Any) -> dict[str, Any]:
     return {
         "fullDatabaseId": str(number),
         "state": "APPROVED",
+        "body": "",
         "submittedAt": at(2),
         "commit": {"oid": HEAD},
         "author": ANN,
@@ -142,15 +143,17 @@ def test_reviews_without_a_verdict_are_left_out(wire: Wire) -> None:
             reviews=[
                 review(5, state="DISMISSED", author=None, commit=None),
                 review(4, submittedAt=at(9)),
-                review(6, state="PENDING", submittedAt=None),
-                review(7, state="COMMENTED"),
+                review(6, state="PENDING", submittedAt=None, body="not said yet"),
+                review(7, state="COMMENTED", body="/hold"),
                 None,
             ]
         ),
     )
 
-    found = read(wire.pool, "PR_1", ME).reviews
+    conversation = read(wire.pool, "PR_1", ME)
 
+    found = conversation.reviews
+    assert [(t.id, t.body) for t in conversation.review_texts] == [(7, "/hold")]
     assert [(r.id, r.state, r.head, r.at) for r in found] == [
         (5, ReviewState.DISMISSED, Sha(""), when(2)),
         (4, ReviewState.APPROVED, Sha(HEAD), when(9)),
