@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -32,6 +33,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that it does not run alone at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _policy_engines_end() -> Iterator[None]:
+    """A policy engine may be dropped by the thread that made it alone; a collection is in any."""
+    yield
+    if "regorus" in sys.modules:
+        gc.collect()
 
 
 def pytest_collection_finish() -> None:

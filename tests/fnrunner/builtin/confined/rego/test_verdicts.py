@@ -1,8 +1,6 @@
 """The answers of policies, in both versions of the language."""
 
-import gc
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,13 +13,6 @@ from fnrunner.builtin.confined.rego_engine import CompiledPolicy, PolicyError
 from tests.fnrunner.builtin.confined.rego.verdicts import CHAINS, INPUT, VERDICTS, Verdict
 
 ASKING = {"file": "asking", "text": "package asking\nviolation contains x if x = data.p.answer"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _engines_end() -> Iterator[None]:
-    """An engine may only be dropped by the thread that made it; a collection may be in any."""
-    yield
-    gc.collect()
 
 
 def policy(text: str, *, v1: bool) -> tuple[CompiledPolicy, Any]:
