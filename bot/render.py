@@ -9,13 +9,13 @@ import hashlib
 import json
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from time import monotonic
 
 import structlog
 
 from bot import metrics, verdicts
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.git.objects import Snapshot
 from bot.kept import Kept
 from cadlib.diff import secrets
@@ -61,7 +61,8 @@ class Judge:
     Args:
         runner: Runs functions.
         limits: For packages.
-        clock: Seconds that only grow.
+        clock: Until when what an image means counts.
+        offload: Where parsing, rendering and editing are done.
         bulk: Reads and edits files; keeps some of what it read by default (ADR 10).
     """
 
@@ -69,10 +70,12 @@ class Judge:
         self,
         runner: Runner,
         limits: Limits = DEFAULT,
-        clock: Callable[[], float] = monotonic,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
         bulk: Bulk | None = None,
     ) -> None:
         self._clock = clock
+        self._offload = offload
         self._runner = runner
         self._limits = limits
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
@@ -94,7 +97,7 @@ class Judge:
         """
         key = _digest(package, tree, origin, policy)
         kept = self._kept.get(key)
-        if kept is not None and self._clock() < kept.until:
+        if kept is not None and self._clock.monotonic() < kept.until:
             self._kept.move_to_end(key)
             return kept.verdict
         task = self._busy.get(key)
@@ -105,7 +108,9 @@ class Judge:
         verdict = await asyncio.shield(task)
         if not verdict.broken:  # trouble of ours passes; it is asked again at the next look
             moves = any(version.moves for version in verdict.versions.values())
-            self._kept[key] = _Kept(verdict, self._clock() + MOVED_AFTER if moves else math.inf)
+            self._kept[key] = _Kept(
+                verdict, self._clock.monotonic() + MOVED_AFTER if moves else math.inf
+            )
             if len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
         return verdict
@@ -122,7 +127,7 @@ class Judge:
         """
         if (before, after) not in self._changes:
             try:
-                found = await asyncio.to_thread(self._compare, git, before, after)
+                found = await self._offload(self._compare, git, before, after)
             except PackageError:
                 found = ()
             if len(self._changes) >= MOST_KEPT:
@@ -145,17 +150,15 @@ class Judge:
     ) -> Verdict:
         CALL.set(Call(package))  # so that the runner shares fairly between packages
         try:
-            files, before = await asyncio.to_thread(self._read, git, tree, origin)
+            files, before = await self._offload(self._read, git, tree, origin)
         except PackageError as error:
             return verdicts.unreadable(package, error)
         steps = verdicts.begin(files, policy, self._limits, self._bulk)
-        secret = await asyncio.to_thread(verdicts.secret_values, files.values())
+        secret = await self._offload(verdicts.secret_values, files.values())
         rendered, broken = await self._drive(steps, secret)
         if rendered is None:
             return Verdict(package=package, broken=broken)
-        return await asyncio.to_thread(
-            verdicts.of, package, files, before, rendered, policy, secret
-        )
+        return await self._offload(verdicts.of, package, files, before, rendered, policy, secret)
 
     def _read(self, git: Snapshot, tree: str, origin: str) -> tuple[Files, Files]:
         return git.files(tree, self._limits), git.files(origin, self._limits) if origin else {}
@@ -175,14 +178,14 @@ class Judge:
         outcome: render.CallOutcome | None = None
         while True:
             with metrics.STEP_SECONDS.labels("render").time():
-                step = await asyncio.to_thread(_advance, steps, outcome)
+                step = await self._offload(_advance, steps, outcome)
             if isinstance(step, render.Rendered):
                 return step, ""
             try:
                 with metrics.STEP_SECONDS.labels("function").time():
                     ran = await self._runner.run(step.image, step.resources)
                 if step.step.startswith("mutators"):
-                    secret |= await asyncio.to_thread(
+                    secret |= await self._offload(
                         secrets.added, ran.resources, step.resources, STREAM
                     )
                 outcome = render.CallOutcome(

@@ -6,16 +6,15 @@ be sure.
 """
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from time import monotonic
 
 import structlog
 
 from bot import metrics
+from bot.clock import SYSTEM, Clock
 from bot.keys import Key, parse
 from bot.store.port import Store
 from bot.store.values import LEASE, Hint, StoreError, Taken
@@ -99,6 +98,7 @@ class Worker:
         name: Of this process, unlike any other's.
         lease: Seconds that a key is ours without renewing.
         grace: Seconds that looks may take to end when we are stopped.
+        clock: When leases are renewed, and how long to wait after a failure.
     """
 
     def __init__(
@@ -109,12 +109,14 @@ class Worker:
         *,
         lease: float = LEASE,
         grace: float = GRACE,
+        clock: Clock = SYSTEM,
     ) -> None:
         self._store = store
         self._handler = handler
         self._name = name
         self._lease = lease
         self._grace = grace
+        self._clock = clock
         self._numbers = count(1)
         self._looks: dict[str, asyncio.Task[None]] = {}
 
@@ -172,7 +174,7 @@ class Worker:
             raise
 
     async def _look(self, taken: Taken) -> None:
-        begun = monotonic()
+        begun = self._clock.monotonic()
         try:
             result = await self._handle(taken)
         except asyncio.CancelledError:
@@ -190,7 +192,7 @@ class Worker:
             key=taken.key,
             reason=result.reason if isinstance(result, Failed) else None,
             again_in=result.after,
-            seconds=round(monotonic() - begun, 3),
+            seconds=round(self._clock.monotonic() - begun, 3),
             lease="kept" if kept else "lost",
         )
 
@@ -209,13 +211,13 @@ class Worker:
             case LookAgain(after):
                 return await self._store.queue.again(taken, after)
             case Failed(reason, after):
-                wait = backoff(taken.tries) if after is None else after
+                wait = backoff(taken.tries, self._clock.random()) if after is None else after
                 return await self._store.queue.failed(taken, reason, wait, hold=after is not None)
 
     async def _renew_all(self) -> None:
         """Keep the leases of looks going on; end the looks whose lease somebody else has."""
         while True:
-            await asyncio.sleep(self._lease * RENEW / LEASE)
+            await self._clock.sleep(self._lease * RENEW / LEASE)
             looks = dict(self._looks)
             if not looks:
                 continue
@@ -236,9 +238,12 @@ class Worker:
         await end([renewing, *looks])
 
 
-def backoff(tries: int) -> float:
+def backoff(tries: int, drawn: float) -> float:
     """Seconds to wait after a failure that came after `tries` others: 1, 2, 4 … up to 15 minutes.
 
-    Up to a tenth is added, so that keys that failed together are not tried together.
+    Args:
+        tries: How many failed before.
+        drawn: At random, from 0 to 1: up to a tenth is added, so that keys that failed together are
+            not tried together.
     """
-    return min(LONGEST, 2.0 ** min(tries, 20)) * (1 + random.random() / 10)  # noqa: S311 (spreads load, guards nothing)
+    return min(LONGEST, 2.0 ** min(tries, 20)) * (1 + drawn / 10)

@@ -17,6 +17,7 @@ from cadlib.yaml import Stream
 from fnrunner.contract.run import Outcome
 from lifecycle.facts import Version
 from lifecycle.policy import GuardrailFunction, Policy
+from tests.memory.clock import ManualClock
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: core}\n"
 IMAGE = "registry.example/judge:v1"
@@ -41,7 +42,7 @@ class Bench:
     tree: str
     functions: Functions
     judge: Judge
-    now: list[float]
+    clock: ManualClock
 
     async def versions(self) -> dict[str, Version]:
         verdict = await self.judge.verdict(self.git, "", self.tree, "", POLICY)
@@ -62,10 +63,10 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     (tmp_path / "Kptfile").write_text(KPTFILE)
     git("add", "--all")
     git("commit", "--quiet", "--message", "one")
-    functions, now = Functions(), [0.0]
-    judge = Judge(functions, clock=lambda: now[0])
+    functions, clock = Functions(), ManualClock()
+    judge = Judge(functions, clock=clock)
     with Mirror(tmp_path / ".git", "").open() as opened:
-        yield Bench(opened, git("rev-parse", "HEAD^{tree}"), functions, judge, now)
+        yield Bench(opened, git("rev-parse", "HEAD^{tree}"), functions, judge, clock)
 
 
 async def test_what_ran_is_told_by_digest(bench: Bench) -> None:
@@ -77,10 +78,10 @@ async def test_a_tag_that_moved_is_noticed(bench: Bench) -> None:
     """Fails when a verdict counts for as long as the process lives."""
     await bench.versions()
     bench.functions.digest = "sha256:two"
-    bench.now[0] = MOVED_AFTER - 1
+    bench.clock.seconds = MOVED_AFTER - 1
     assert (await bench.versions())[IMAGE].digest == "sha256:one"
 
-    bench.now[0] = MOVED_AFTER
+    bench.clock.seconds = MOVED_AFTER
 
     assert (await bench.versions())[IMAGE].digest == "sha256:two"
     assert len(bench.functions.asked) == 2
@@ -89,7 +90,7 @@ async def test_a_tag_that_moved_is_noticed(bench: Bench) -> None:
 async def test_a_builtin_function_stays_what_it_is(bench: Bench) -> None:
     bench.functions.digest = "builtin:judge/1@0.1.0+abc"
     await bench.versions()
-    bench.now[0] = 1e9
+    bench.clock.seconds = 1e9
     await bench.versions()
 
     assert len(bench.functions.asked) == 1

@@ -388,7 +388,8 @@ async def test_a_busy_key_does_not_starve_the_others(store: PostgresStore) -> No
 
 @pytest.mark.parametrize(("tries", "least"), [(0, 1), (1, 2), (5, 32), (10, 900), (1000, 900)])
 def test_backoff_doubles_up_to_fifteen_minutes(tries: int, least: float) -> None:
-    assert least <= backoff(tries) <= least * 1.1
+    assert backoff(tries, 0.0) == least
+    assert least < backoff(tries, 0.5) <= least * 1.1
 
 
 async def test_looks_a_second_and_the_time_from_wake_to_look(store: PostgresStore) -> None:
