@@ -313,8 +313,8 @@ class CheckRun:
         conclusion: As the forge spells it; "" until completed.
         external_id: What we stored with it: a digest of what it shows.
         completed_at: When it ended, by the forge's clock.
-        ours: Made by our App.
-        app_id: The App that made it.
+        ours: Made by us.
+        source: Number, at the forge, of the program that made it.
     """
 
     id: int
@@ -324,7 +324,7 @@ class CheckRun:
     external_id: str = ""
     completed_at: datetime | None = None
     ours: bool = True
-    app_id: int = 0
+    source: int = 0
 
 
 @dataclass(frozen=True, slots=True)

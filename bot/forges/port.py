@@ -1,14 +1,16 @@
-"""The forge as the bot needs it: a protocol in our words, its values, and its two kinds of error.
+"""The forge as the bot needs it: its protocols in our words, their values and errors.
 
 Adding a method needs a reason. Every method may be called twice with the same effect as once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from bot.keys import Key
+from bot.store.values import Hint
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, SetCheck
 from lifecycle.authors import MadeBy
@@ -141,11 +143,13 @@ class RequiredCheck:
 
     Attributes:
         name: Its context.
-        app_id: The App that it must come from; None for anybody.
+        source: Number, at the forge, of the program that it must come from; None for anybody.
+        ours: We may report it, as far as the source goes.
     """
 
     name: str
-    app_id: int | None
+    source: int | None
+    ours: bool
 
 
 class MergeOutcome(StrEnum):
@@ -311,19 +315,24 @@ class Forge(Protocol):
         """Merge only while the head is `head`."""
 
 
-class Forges(Protocol):
-    """All repositories that the App is installed on."""
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the bot is at a forge.
 
-    async def repositories(self) -> Sequence["Repository"]:
-        """Every repository of every installation."""
+    Attributes:
+        login: What its comments are signed with, such as "porchbot[bot]".
+        address: The mail address that the forge links its commits by.
+    """
 
-    def repository(self, repository: "Repository") -> Forge:
-        """The forge for one of them."""
+    login: str
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """One installation of the App.
+    """A place at a forge where the bot was let in, with the repositories of that place.
+
+    Of an App it is one installation; where there are no Apps, a group or project that gave a token.
 
     Attributes:
         number: The forge's.
@@ -336,15 +345,15 @@ class Installation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """A repository that the App is installed on.
+    """A repository that the bot was let into.
 
     Attributes:
         id: Forge and number, which stay through renames.
         full_name: Such as "acme/blueprints".
         default_branch: Such as "main".
         clone_url: For git over HTTP, without a token.
-        installation: Number of the App's installation.
-        installed_at: When the App was installed.
+        installation: Number of the installation that it belongs to.
+        installed_at: When the bot was let in.
     """
 
     id: RepositoryId
@@ -357,4 +366,54 @@ class Repository:
     @property
     def owner(self) -> str:
         """The account that owns it."""
-        return self.full_name.split("/", 1)[0]
+        return self.full_name.rpartition("/")[0]
+
+
+class Forges(Protocol):
+    """One instance of a forge: who the bot is there, and all that it was let into.
+
+    Every method that asks raises ForgeBusyError when trying again may help, and ForgeRefusedError
+    when an operator must change a setting first.
+    """
+
+    @property
+    def name(self) -> str:
+        """Which forge: the first part of each `RepositoryId` of it."""
+
+    async def identity(self) -> Identity:
+        """Who the bot is there; asked for once."""
+
+    async def check(self) -> None:
+        """Ask the forge who we are, every time, at no installation's cost: whether it answers."""
+
+    async def installations(self) -> Sequence[Installation]:
+        """Every installation, suspended ones too; may lack one for once."""
+
+    async def installation(self, number: int) -> Installation | None:
+        """One installation; None when there is none of this number."""
+
+    async def is_installed(self, repository_id: RepositoryId) -> bool:
+        """Whether any installation has a repository."""
+
+    async def repositories_of(self, installation: int) -> Sequence[Repository]:
+        """Every repository of one installation; may lack one for once.
+
+        Raises:
+            ForgeMissingError: There is no such installation.
+        """
+
+    async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
+        """One repository, as it is named now.
+
+        Raises:
+            ForgeMissingError: It is not there, or not in this installation.
+        """
+
+    def of(self, repository: Repository) -> Forge:
+        """The forge for one repository."""
+
+    def wakes_of(self, headers: Mapping[str, str], body: bytes) -> Mapping[Key, Hint]:
+        """What a delivery asks to look at again that was verified when it was stored.
+
+        Empty for one that cannot be read any more.
+        """

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from bot import logs, metrics
 from bot.forges.github.events import Delivery, Signature, WebhookError, read_headers, read_verified
-from bot.forges.port import ForgeBusyError, ForgeRefusedError
+from bot.forges.port import ForgeBusyError, ForgeRefusedError, Identity
 from bot.http.ready import OK, Readiness
 from bot.settings import Settings
 from bot.store.port import Store
@@ -59,8 +59,6 @@ LINGER = 0.3
 BUFFERED = 64 * 1024
 """Bytes that the server reads in any case."""
 
-Identity = Callable[[], Awaitable[tuple[str, int]]]
-
 
 class Door:
     """Takes requests.
@@ -78,7 +76,7 @@ class Door:
         settings: Settings,
         store: Store,
         readiness: Readiness,
-        identity: Identity,
+        identity: Callable[[], Awaitable[Identity]],
         limits: Limits = DEFAULT,
     ) -> None:
         self._secrets = settings.webhook_secrets
@@ -156,7 +154,7 @@ class Door:
 
     async def _ask_login(self) -> None:
         try:
-            self._login, _ = await self._identity()
+            self._login = (await self._identity()).login
         except (ForgeBusyError, ForgeRefusedError) as error:
             log.warning("own login not known", reason=str(error))
 
@@ -281,7 +279,7 @@ def app(
     settings: Settings,
     store: Store,
     readiness: Readiness,
-    identity: Identity,
+    identity: Callable[[], Awaitable[Identity]],
     limits: Limits = DEFAULT,
 ) -> Starlette:
     """The ASGI application."""

@@ -107,7 +107,6 @@ class Looker:
         store: The index, for shortcuts only.
         record_keys: Keys that hidden records may be made with, newest first.
         login: Our own login, such as "porchbot[bot]".
-        app_id: The forge's number of our App.
         instance: Name of this bot in its markers: the summary of another one is not ours.
     """
 
@@ -120,7 +119,6 @@ class Looker:
         store: Store,
         record_keys: Sequence[bytes],
         login: str,
-        app_id: int,
         instance: str,
     ) -> None:
         self.repository = repository
@@ -130,7 +128,6 @@ class Looker:
         self.store = store
         self._keys = record_keys
         self._login = login
-        self._app_id = app_id
         self._instance = instance
         self._people = People(repository.id, forge, login)
         self._bases = Bases(repository.id, forge, store.revisions)
@@ -457,9 +454,7 @@ class Looker:
             installed_at=self.repository.installed_at,
             queued=talk.queued,
             enforced=(
-                None
-                if pull.draft or pull.state != "open"
-                else required.enforces(talk.required, self._app_id)
+                None if pull.draft or pull.state != "open" else required.enforces(talk.required)
             ),
             assigned=pull.assigned,
             effect=read.effect,
@@ -529,7 +524,7 @@ class Looker:
             return Stand(refusal=tags.reason if tags else "")
         if pull.state != "open":
             return Stand()
-        others = required.of_others(talk.required, self._app_id)
+        others = required.of_others(talk.required)
         refusal = await self.store.proposals.refusal(me, number, pull.head, ground.base or "")
         statuses = told.statuses
         if statuses is None and (refusal or required.needs_statuses(others, told.checks)):

@@ -12,30 +12,20 @@ OURS = frozenset({RENDER, VALIDATE, PUBLISH})
 _WORST = ("failure", "pending", "success")
 
 
-def of_others(required: Iterable[RequiredCheck], app_id: int) -> tuple[RequiredCheck, ...]:
-    """The required checks that we cannot report ourselves.
-
-    Args:
-        required: What the base branch requires.
-        app_id: Our App. One of our names that is pinned to another App is never ours to report.
-    """
-    return tuple(c for c in required if c.name not in OURS or c.app_id not in (None, app_id))
+def of_others(required: Iterable[RequiredCheck]) -> tuple[RequiredCheck, ...]:
+    """The required checks that we cannot report: one of our names may be another's to report."""
+    return tuple(c for c in required if c.name not in OURS or not c.ours)
 
 
-def enforces(required: Iterable[RequiredCheck], app_id: int) -> bool:
-    """Whether nothing can be merged without our verdict.
-
-    Args:
-        required: What the base branch requires.
-        app_id: Our App. A name of ours that another App must report binds nobody to us.
-    """
-    return any(c.name == PUBLISH and c.app_id in (None, app_id) for c in required)
+def enforces(required: Iterable[RequiredCheck]) -> bool:
+    """Whether nothing can be merged without our verdict."""
+    return any(c.name == PUBLISH and c.ours for c in required)
 
 
 def needs_statuses(required: Iterable[RequiredCheck], runs: Iterable[CheckRun]) -> bool:
     """Whether a commit status could still answer what no check run answers."""
     reported = {run.name for run in runs}
-    return any(c.app_id is None and c.name not in reported for c in required)
+    return any(c.source is None and c.name not in reported for c in required)
 
 
 def stand(
@@ -43,16 +33,16 @@ def stand(
 ) -> tuple[Required, ...]:
     """How each required check stands; of several runs of one name the worst counts, as on GitHub.
 
-    A status has no App, so it answers only a check that may come from anybody.
+    Who set a status is not told, so it answers only a check that may come from anybody.
     """
     found = []
     for check in required:
         states = [
             _state(run)
             for run in runs
-            if run.name == check.name and check.app_id in (None, run.app_id)
+            if run.name == check.name and check.source in (None, run.source)
         ]
-        if check.app_id is None and check.name in statuses:
+        if check.source is None and check.name in statuses:
             states.append(statuses[check.name])
         state = next((s for s in _WORST if s in states), "missing")
         found.append(Required(check.name, state))

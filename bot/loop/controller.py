@@ -16,13 +16,12 @@ from weakref import WeakValueDictionary
 import structlog
 
 from bot import config, keys, metrics
-from bot.forges.github.events import WebhookError, read_verified
-from bot.forges.github.forge import GitHubApp
 from bot.forges.port import (
     Forge,
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
+    Forges,
     PullRequest,
     Repository,
 )
@@ -60,7 +59,7 @@ from lifecycle.actions import (
 )
 from lifecycle.decide import decide
 from lifecycle.facts import Facts, Proposal, Stage
-from lifecycle.identity import GITHUB, RepositoryId
+from lifecycle.identity import RepositoryId
 from lifecycle.merges import Doubt
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
@@ -178,7 +177,7 @@ class Controller:
     """Handles keys.
 
     Args:
-        app: The GitHub App.
+        forges: The forge that is served.
         mirrors: All mirrors.
         judge: Renders and validates.
         store: The database.
@@ -188,20 +187,20 @@ class Controller:
 
     def __init__(
         self,
-        app: GitHubApp,
+        forges: Forges,
         mirrors: Mirrors,
         judge: Judge,
         store: Store,
         record_keys: Sequence[bytes],
         instance: str,
     ) -> None:
-        self._app = app
+        self._forges = forges
         self._mirrors = mirrors
         self._judge = judge
         self._store = store
         self._keys = record_keys
         self._instance = instance
-        self._discovery = Discovery(app, store)
+        self._discovery = Discovery(forges, store)
         self._runner_returns = 0
         # Keys of what waits for functions that could not be run, and how often it was looked at;
         # not with the room, which is forgotten whenever something in its repository fails.
@@ -650,7 +649,9 @@ class Controller:
             NotServedError: It is out of our reach and was before, or of a forge that is not served.
             ForgeMissingError: It is out of our reach; discovery is asked to find it.
         """
-        if repository_id.forge != GITHUB:  # the number would name another's repository at ours
+        if (
+            repository_id.forge != self._forges.name
+        ):  # the number would name another's repository at ours
             raise NotServedError(
                 f"repository {repository_id} is of a forge that is not served here"
             )
@@ -661,7 +662,7 @@ class Controller:
             installations |= {adoption.installation}
         for number in sorted(installations, reverse=True):  # a later one has a higher number
             with suppress(ForgeMissingError):
-                return await self._enter(await self._app.repository_by_id(repository_id, number))
+                return await self._enter(await self._forges.repository_by_id(repository_id, number))
         self._rooms.pop(repository_id, None)
         await self._store.queue.wake(keys.InstallationsKey())
         raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
@@ -672,9 +673,8 @@ class Controller:
         for headers, body in await self._store.deliveries.since(
             repository.id, repository.installed_at
         ):
-            with suppress(WebhookError):
-                for key, hint in read_verified(headers, body).wakes.items():
-                    wakes[key] = united(wakes.get(key, {}), hint)
+            for key, hint in self._forges.wakes_of(headers, body).items():
+                wakes[key] = united(wakes.get(key, {}), hint)
         await self._store.queue.wake_all(wakes)
 
     async def _enter(self, repository: Repository) -> _Room:
@@ -683,16 +683,15 @@ class Controller:
             known = self._rooms.get(repository.id)
             if known is not None and known.repository == repository:
                 return known
-            forge = self._app.repository(repository)
+            forge = self._forges.of(repository)
             mirror = self._mirrors.of(repository.id, repository.clone_url)
             adoption = await self._store.repositories.adoption(repository.id)
             if adoption is not None:
                 await self._store.repositories.rename(repository)
             else:
                 adoption = await self._adopt(repository, forge, mirror)
-            login, app_id = await self._app.identity()
-            name = login.removesuffix("[bot]")
-            who = Signature(login, f"{name}[bot]@users.noreply.github.com")
+            me = await self._forges.identity()
+            who = Signature(me.login, me.address)
             room = _Room(
                 repository,
                 adoption,
@@ -705,8 +704,7 @@ class Controller:
                     self._judge,
                     self._store,
                     self._keys,
-                    login,
-                    app_id,
+                    me.login,
                     self._instance,
                 ),
                 Performer(

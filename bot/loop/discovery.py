@@ -6,74 +6,57 @@ may lack things for once: what was served and is not listed is asked for by its 
 believed to be gone.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
-
 import structlog
 
 from bot import keys
-from bot.forges.port import ForgeMissingError, Installation, Repository
+from bot.forges.port import ForgeMissingError, Forges
 from bot.store.port import Store
-from lifecycle.identity import GITHUB, RepositoryId
 
 log = structlog.get_logger()
-
-
-class App(Protocol):
-    """The App at its forge, as far as discovery asks."""
-
-    async def installations(self) -> Sequence[Installation]:
-        """Every installation."""
-
-    async def installation(self, number: int) -> Installation | None:
-        """One installation; None when there is none of this number."""
-
-    async def repositories_of(self, installation: int) -> Sequence[Repository]:
-        """Every repository of one installation."""
-
-    async def is_installed(self, repository_id: RepositoryId) -> bool:
-        """Whether any installation has a repository."""
 
 
 class Discovery:
     """Keeps the index of what is served, and wakes it.
 
     Args:
-        app: The App.
+        forges: The forge that is served.
         store: The index and the work.
     """
 
-    def __init__(self, app: App, store: Store) -> None:
-        self._app = app
+    def __init__(self, forges: Forges, store: Store) -> None:
+        self._forges = forges
         self._store = store
 
     async def installations(self) -> None:
         """Wake every installation; what belongs to none that works is not served any more."""
-        listed = list(await self._app.installations())
+        listed = list(await self._forges.installations())
         for number in sorted(
-            await self._store.repositories.installations(GITHUB) - {each.number for each in listed}
+            await self._store.repositories.installations(self._forges.name)
+            - {each.number for each in listed}
         ):
-            one = await self._app.installation(number)
+            one = await self._forges.installation(number)
             listed += [] if one is None else [one]
         working = [each.number for each in listed if not each.suspended]
-        for name in await self._store.repositories.only_installations(GITHUB, working):
+        for name in await self._store.repositories.only_installations(self._forges.name, working):
             log.warning("not served any more: no installation that works", repository=name)
         await self._store.queue.wake_all({keys.InstallationKey(number): {} for number in working})
 
     async def repositories(self, installation: int) -> None:
         """Wake every repository of an installation; what it has lost is not served any more."""
         try:
-            found = await self._app.repositories_of(installation)
+            found = await self._forges.repositories_of(installation)
         except ForgeMissingError:
             found = ()  # gone meanwhile; its repositories may be in another
         for repository in found:
             await self._store.repositories.rename(repository)
         ids = [r.id for r in found]
         for number in sorted(
-            await self._store.repositories.repositories(GITHUB, installation) - set(ids)
+            await self._store.repositories.repositories(self._forges.name, installation) - set(ids)
         ):
-            ids += [number] if await self._app.is_installed(number) else []
-        for name in await self._store.repositories.only_repositories(GITHUB, installation, ids):
+            ids += [number] if await self._forges.is_installed(number) else []
+        for name in await self._store.repositories.only_repositories(
+            self._forges.name, installation, ids
+        ):
             log.warning("not served any more: not in its installation", repository=name)
         hint = {"installation": [installation]}
         await self._store.queue.wake_all({keys.RepositoryKey(number): hint for number in ids})

@@ -8,7 +8,7 @@ Only fields in use are read. How requests are sent, and what their errors mean, 
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -19,6 +19,7 @@ import jwt
 from github.Auth import AppAuth, Token
 
 from bot.forges.github import people, talk
+from bot.forges.github.events import WebhookError, read_verified
 from bot.forges.github.http import Answer, Clients, JSONObject, ask, failure, graphql, pages, send
 from bot.forges.port import (
     AnnotatedTag,
@@ -26,6 +27,7 @@ from bot.forges.port import (
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
+    Identity,
     Installation,
     Merged,
     MergeOutcome,
@@ -35,6 +37,8 @@ from bot.forges.port import (
     Tagged,
     TagOutcome,
 )
+from bot.keys import Key
+from bot.store.values import Hint
 from lifecycle import messages
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, SetCheck
@@ -69,7 +73,15 @@ def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
 
 
 class GitHubApp:
-    """The App: its installations, their repositories and tokens."""
+    """The App: its installations, their repositories and tokens; implements `Forges` of the port.
+
+    Args:
+        api_url: Where GitHub's REST API answers.
+        app_id: The App's number or client id.
+        private_key: The App's, in PEM.
+    """
+
+    name = GITHUB
 
     def __init__(self, api_url: str, app_id: str, private_key: str) -> None:
         self._api_url = api_url
@@ -77,15 +89,22 @@ class GitHubApp:
         self._tokens: dict[int, tuple[str, datetime]] = {}
         self._lock = threading.Lock()
         self._pools: dict[int, Clients] = {}
-        self._slug = ""
-        self._app_id = 0
+        self._about: JSONObject = {}
 
-    async def identity(self) -> tuple[str, int]:
-        """The login our comments carry, such as "porchbot[bot]", and the App's number."""
-        if not self._slug:
-            data = await self._call(self._app, "read the App", "GET", "/app")
-            self._slug, self._app_id = str(data["slug"]), int(data["id"])
-        return f"{self._slug}[bot]", self._app_id
+    async def identity(self) -> Identity:
+        """The login that an App's comments carry, and the address of its commits."""
+        login = f"{(await self.about())['slug']}[bot]"
+        return Identity(login, f"{login}@users.noreply.github.com")
+
+    async def number(self) -> int:
+        """The App's number, by which its checks are known."""
+        return int((await self.about())["id"])
+
+    async def about(self) -> JSONObject:
+        """What GitHub says of the App, asked once."""
+        if not self._about:
+            self._about = await self._call(self._app, "read the App", "GET", "/app")
+        return self._about
 
     async def check(self) -> None:
         """Ask the forge for the App, which counts towards no installation's limit."""
@@ -133,9 +152,15 @@ class GitHubApp:
         about = await self._call(self._app, "read the installation", "GET", path)
         return _repository(data, installation, _time(about["created_at"]))
 
-    def repository(self, repository: Repository) -> "GitHub":
+    def of(self, repository: Repository) -> "GitHub":
         """The forge for one repository."""
         return GitHub(self, repository, self._installation(repository.installation))
+
+    def wakes_of(self, headers: Mapping[str, str], body: bytes) -> Mapping[Key, Hint]:
+        """What a stored delivery asks to look at again; empty for one that cannot be read."""
+        with suppress(WebhookError):
+            return read_verified(headers, body).wakes
+        return {}
 
     def installation_token(self, installation: int) -> str:
         """A token of an installation, renewed before it ends; for threads."""
@@ -241,12 +266,12 @@ class GitHub:
 
     async def conversation(self, node: str) -> Conversation:
         """Comments, reviews and changes of the branches."""
-        login, _ = await self._app.identity()
-        return await asyncio.to_thread(talk.read, self._pool, node, login)
+        me = await self._app.identity()
+        return await asyncio.to_thread(talk.read, self._pool, node, me.login)
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest check run of each name and App."""
-        _, app_id = await self._app.identity()
+        app_id = await self._app.number()
         path = f"{self._path}/commits/{head}/check-runs"
         listed = pages(self._pool, "read the check runs", path, key="check_runs", filter="latest")
         return tuple([_check(data, app_id) async for data in listed])
@@ -266,23 +291,28 @@ class GitHub:
         Both answers are readable with what every App may read
         (docs/design.md, "GitHub: checks and statuses").
         """
-        by_rules, by_protection = await asyncio.gather(
-            self._required_by_rules(branch), self._required_by_protection(branch)
+        app_id, by_rules, by_protection = await asyncio.gather(
+            self._app.number(),
+            self._required_by_rules(branch),
+            self._required_by_protection(branch),
         )
-        return tuple(sorted(by_rules | by_protection))
+        # Rulesets write -1, or nothing, where it may come from any App.
+        found = {(name, app if app and app > 0 else None) for name, app in by_rules | by_protection}
+        checks = [RequiredCheck(name, app, app in (None, app_id)) for name, app in found]
+        return tuple(sorted(checks, key=lambda check: (check.name, check.source or 0)))
 
-    async def _required_by_rules(self, branch: str) -> set[RequiredCheck]:
+    async def _required_by_rules(self, branch: str) -> set[tuple[str, int | None]]:
         path = f"{self._path}/rules/branches/{quote(branch, safe='')}"
-        found: set[RequiredCheck] = set()
+        found: set[tuple[str, int | None]] = set()
         async for rule in pages(self._pool, "read the branch rules", path):
             if rule["type"] == "required_status_checks":
                 found |= {
-                    RequiredCheck(str(check["context"]), _pinned(check.get("integration_id")))
+                    (str(check["context"]), check.get("integration_id"))
                     for check in rule["parameters"]["required_status_checks"]
                 }
         return found
 
-    async def _required_by_protection(self, branch: str) -> set[RequiredCheck]:
+    async def _required_by_protection(self, branch: str) -> set[tuple[str, int | None]]:
         try:
             data = await self._get("read the base branch", f"/branches/{quote(branch, safe='')}")
         except ForgeMissingError:
@@ -294,8 +324,8 @@ class GitHub:
         named = {str(check["context"]) for check in checks}
         # Older servers tell `contexts` only.
         more = {str(context) for context in required.get("contexts") or []} - named
-        return {RequiredCheck(context, None) for context in more} | {
-            RequiredCheck(str(check["context"]), _pinned(check.get("app_id"))) for check in checks
+        return {(context, None) for context in more} | {
+            (str(check["context"]), check.get("app_id")) for check in checks
         }
 
     async def role(self, login: str, account: int) -> Role:
@@ -516,11 +546,6 @@ def _merge_failure(answer: Answer) -> Merged | None:
     return None
 
 
-def _pinned(app: object) -> int | None:
-    """The App that a required check must come from; GitHub writes -1 or nothing for any."""
-    return app if isinstance(app, int) and app > 0 else None
-
-
 def _time(text: object) -> datetime:
     return datetime.fromisoformat(str(text).replace("Z", "+00:00"))
 
@@ -596,7 +621,7 @@ def _check(data: JSONObject, app_id: int) -> CheckRun:
         external_id=str(data["external_id"] or ""),
         completed_at=_time(data["completed_at"]) if data["completed_at"] else None,
         ours=made_by == app_id,
-        app_id=made_by,
+        source=made_by,
     )
 
 

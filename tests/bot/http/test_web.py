@@ -15,7 +15,7 @@ import httpx
 import psycopg
 import pytest
 
-from bot.forges.port import ForgeBusyError
+from bot.forges.port import ForgeBusyError, Identity
 from bot.http import web
 from bot.http.ready import Check, MissingError, Readiness
 from bot.keys import PullKey
@@ -73,13 +73,13 @@ class _Forge:
                 await asyncio.sleep(0.005)
         await asyncio.sleep(0.02)
 
-    async def identity(self) -> tuple[str, int]:
+    async def identity(self) -> Identity:
         self.asked += 1
         await self.says.wait()
         self.answered += 1
         if self.away:
             raise ForgeBusyError("read the App", "it is away")
-        return "porchbot[bot]", 1
+        return Identity("porchbot[bot]", "")
 
 
 @pytest.fixture

@@ -9,6 +9,10 @@ from lifecycle.facts import CheckRun, Required
 US, CI = 1, 2
 
 
+def required_of(name: str, app: int | None) -> RequiredCheck:
+    return RequiredCheck(name, app, app in (None, US))
+
+
 def run(name: str, conclusion: str = "", *, app: int = CI, number: int = 1) -> CheckRun:
     return CheckRun(
         id=number,
@@ -16,7 +20,7 @@ def run(name: str, conclusion: str = "", *, app: int = CI, number: int = 1) -> C
         status="completed" if conclusion else "in_progress",
         conclusion=conclusion,
         ours=app == US,
-        app_id=app,
+        source=app,
     )
 
 
@@ -49,35 +53,33 @@ def test_how_a_required_check_stands(
     app: int | None, runs: list[CheckRun], statuses: dict[str, str], state: str
 ) -> None:
     """Fails when names alone are matched: anybody could then report another App's check."""
-    assert required.stand([RequiredCheck("scan", app)], runs, statuses) == (
-        Required("scan", state),
-    )
+    assert required.stand([required_of("scan", app)], runs, statuses) == (Required("scan", state),)
 
 
 def test_one_of_our_names_that_another_app_must_report_is_not_ours() -> None:
     """Fails when our names are left out whoever must report them: it is waited for, in words."""
     checks = [
-        RequiredCheck("porchbot/publish", None),
-        RequiredCheck("porchbot/publish", US),
-        RequiredCheck("porchbot/publish", CI),
-        RequiredCheck("scan", None),
+        required_of("porchbot/publish", None),
+        required_of("porchbot/publish", US),
+        required_of("porchbot/publish", CI),
+        required_of("scan", None),
     ]
 
-    assert required.of_others(checks, US) == (checks[2], checks[3])
+    assert required.of_others(checks) == (checks[2], checks[3])
 
 
 def test_merges_are_bound_only_where_our_own_verdict_is_required() -> None:
     """Fails when names alone are matched: another App's green check would then do."""
     name = "porchbot/publish"
 
-    assert required.enforces([RequiredCheck(name, US)], US)
-    assert required.enforces([RequiredCheck("scan", None), RequiredCheck(name, None)], US)
-    assert not required.enforces([RequiredCheck(name, CI)], US)
-    assert not required.enforces([RequiredCheck("porchbot/validate", US)], US)
+    assert required.enforces([required_of(name, US)])
+    assert required.enforces([required_of("scan", None), required_of(name, None)])
+    assert not required.enforces([required_of(name, CI)])
+    assert not required.enforces([required_of("porchbot/validate", US)])
 
 
 def test_statuses_are_asked_for_only_where_they_could_answer() -> None:
-    pinned, anybody = RequiredCheck("scan", CI), RequiredCheck("lint", None)
+    pinned, anybody = required_of("scan", CI), required_of("lint", None)
 
     assert not required.needs_statuses([pinned, anybody], [run("lint", "success")])
     assert required.needs_statuses([pinned, anybody], [run("scan", "success")])

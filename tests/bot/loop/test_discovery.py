@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.forges.github.forge import GitHubApp
-from bot.forges.port import ForgeMissingError, ForgeRefusedError, Installation, Repository
+from bot.forges.port import ForgeMissingError, ForgeRefusedError, Forges, Installation, Repository
 from bot.git.mirror import Mirrors
 from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
 from bot.loop.controller import GONE_TRIES, Controller
@@ -17,7 +16,7 @@ from bot.loop.work import Failed, Settled, Work
 from bot.render import Judge
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
-from lifecycle.identity import RepositoryId
+from lifecycle.identity import GITHUB, RepositoryId
 from tests.ids import on_github
 
 SINCE = datetime(2026, 11, 1, tzinfo=UTC)
@@ -26,6 +25,8 @@ ALLOW_LIST = "403: the IP allow list of acme does not permit this"
 
 class _App:
     """A forge with installations, each with repositories; some of them fail."""
+
+    name = GITHUB
 
     def __init__(self, has: dict[int, Sequence[int]]) -> None:
         self.has = has
@@ -83,7 +84,7 @@ async def store(database_url: str) -> AsyncIterator[PostgresStore]:
 def _controller(app: _App, store: PostgresStore, folder: Path) -> Controller:
     # Discovery fetches nothing and judges nothing.
     return Controller(
-        cast(GitHubApp, app), Mirrors(folder), cast(Judge, None), store, [b"key"], "porchbot"
+        cast(Forges, app), Mirrors(folder), cast(Judge, None), store, [b"key"], "porchbot"
     )
 
 
