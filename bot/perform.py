@@ -19,7 +19,7 @@ from bot.forges.port import AnnotatedTag, Forge, MergeOutcome, TagOutcome
 from bot.git.mirror import GitRefusedError, Mirror, Pushed, RefUpdate
 from bot.git.objects import Signature, Snapshot
 from bot.look.assemble import Looked
-from bot.render import Judge
+from bot.render.port import Renderer
 from bot.store.port import Store
 from bot.store.values import TAGS, Refusal, Revision
 from lifecycle import names, records
@@ -68,7 +68,7 @@ class Performer:
         repository_id: RepositoryId,
         forge: Forge,
         mirror: Mirror,
-        judge: Judge,
+        renderer: Renderer,
         store: Store,
         key: bytes,
         who: Signature,
@@ -77,7 +77,7 @@ class Performer:
         self._repository_id = repository_id
         self._forge = forge
         self._mirror = mirror
-        self._judge = judge
+        self._renderer = renderer
         self._store = store
         self._key = key
         self._who = who
@@ -129,7 +129,7 @@ class Performer:
             case PushRender():
                 return await self._push_render(action)
             case Forget(number, trees):
-                self._judge.forget(trees)
+                self._renderer.forget(trees)
                 await self._store.proposals.forget_refusal(self._repository_id, number)
                 await self._store.proposals.forget_push_refusals(
                     self._repository_id, f"refs/heads/{looked.facts.head_ref}"

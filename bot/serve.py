@@ -21,7 +21,7 @@ from bot.http.server import listening
 from bot.loop.controller import Controller
 from bot.loop.work import Worker
 from bot.own_runner import own_runner
-from bot.render import Judge
+from bot.render.renderer import PipelineRenderer
 from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
 from bot.store.embedded.place import PostgresError
@@ -139,7 +139,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
         controller = Controller(
             app,
             mirrors,
-            Judge(runner),
+            PipelineRenderer(runner),
             store,
             [records.derive_key(key.encode()) for key in settings.private_keys],
             settings.instance,

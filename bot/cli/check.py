@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from bot import verdicts
 from bot.cli import colour, progress
 from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.fn import options
 from bot.cli.fn.runner import Functions
 from bot.cli.worktree import Base, WorkingTree
 from bot.look import rules
+from bot.render import verdicts
 from cadlib.diff import secrets
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity

@@ -26,7 +26,7 @@ from bot.look.patience import Patience
 from bot.look.people import People
 from bot.look.tags import Tags
 from bot.look.told import Stand, Talk, Told, mark, missed
-from bot.render import Judge
+from bot.render.port import Renderer
 from bot.store.port import Store
 from bot.store.values import TAGS, Adoption
 from lifecycle import memory, records
@@ -103,7 +103,7 @@ class Looker:
         repository: Which one.
         forge: Its forge.
         mirror: Its mirror.
-        judge: Renders and validates.
+        renderer: Renders and validates.
         store: The index, for shortcuts only.
         record_keys: Keys that hidden records may be made with, newest first.
         login: Our own login, such as "porchbot[bot]".
@@ -115,7 +115,7 @@ class Looker:
         repository: Repository,
         forge: Forge,
         mirror: Mirror,
-        judge: Judge,
+        renderer: Renderer,
         store: Store,
         record_keys: Sequence[bytes],
         login: str,
@@ -124,7 +124,7 @@ class Looker:
         self.repository = repository
         self.forge = forge
         self.mirror = mirror
-        self.judge = judge
+        self.renderer = renderer
         self.store = store
         self._keys = record_keys
         self._login = login
@@ -497,7 +497,7 @@ class Looker:
         for t in p.touched:
             there = t.unpublished
             if there is not None and not there.adopted:
-                changes = await self.judge.changes(git, there.published, there.base)
+                changes = await self.renderer.changes(git, there.published, there.base)
                 t = replace(t, unpublished=replace(there, changes=changes))
             touched.append(t)
         return replace(p, touched=tuple(touched))
@@ -586,12 +586,12 @@ class Looker:
             again: Whatever is kept of earlier renderings is dropped first.
         """
         if again:
-            self.judge.forget(t.tree for t in read.touched)
+            self.renderer.forget(t.tree for t in read.touched)
         if all(t.done for t in read.touched) or isinstance(read.policy, BrokenPolicy):
             return ()
         verdicts = await asyncio.gather(
             *(
-                self.judge.verdict(git, t.package, t.tree, t.origin, read.policy)
+                self.renderer.verdict(git, t.package, t.tree, t.origin, read.policy)
                 for t in read.touched
                 if t.tree
             )

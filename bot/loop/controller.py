@@ -36,7 +36,7 @@ from bot.loop.discovery import Discovery
 from bot.loop.merged import MergedList
 from bot.loop.work import LONGEST, Failed, LookAgain, Result, Settled, Work
 from bot.perform import Outcome, Performer
-from bot.render import Judge
+from bot.render.port import Renderer
 from bot.store.port import Store
 from bot.store.values import Adoption, Revision, StoreError
 from bot.store.wakes import united
@@ -179,7 +179,7 @@ class Controller:
     Args:
         forges: The forge that is served.
         mirrors: All mirrors.
-        judge: Renders and validates.
+        renderer: Renders and validates.
         store: The database.
         record_keys: For hidden records, newest first.
         instance: Name of this bot in its markers.
@@ -189,14 +189,14 @@ class Controller:
         self,
         forges: Forges,
         mirrors: Mirrors,
-        judge: Judge,
+        renderer: Renderer,
         store: Store,
         record_keys: Sequence[bytes],
         instance: str,
     ) -> None:
         self._forges = forges
         self._mirrors = mirrors
-        self._judge = judge
+        self._renderer = renderer
         self._store = store
         self._keys = record_keys
         self._instance = instance
@@ -701,7 +701,7 @@ class Controller:
                     repository,
                     forge,
                     mirror,
-                    self._judge,
+                    self._renderer,
                     self._store,
                     self._keys,
                     me.login,
@@ -711,7 +711,7 @@ class Controller:
                     repository.id,
                     forge,
                     mirror,
-                    self._judge,
+                    self._renderer,
                     self._store,
                     self._keys[0],
                     who,

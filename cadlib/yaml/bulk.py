@@ -1,7 +1,7 @@
 """Reading and editing many files: here one after another; a caller may spread them out.
 
 Both are pure and each file is for itself, so a command line may use every core
-(`bot.cli.parallel`) and a process that lives on may keep what it did before (`bot.kept`).
+(`bot.cli.parallel`) and a process that lives on may keep what it did before (`bot.render.kept`).
 """
 
 from collections.abc import Mapping, Sequence

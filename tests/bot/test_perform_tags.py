@@ -11,13 +11,13 @@ from bot.forges.port import AnnotatedTag, Forge, Tagged, TagOutcome
 from bot.git.mirror import Mirror
 from bot.git.objects import Signature
 from bot.perform import FEW_TAGS, Outcome, Performer
-from bot.render import Judge
 from bot.store.port import Store
 from bot.store.values import Refusal, Revision
 from lifecycle.actions import Tag
 from lifecycle.names import Ref, Sha
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.ids import on_github
+from tests.memory.renderer import MemoryRenderer
 
 
 @dataclass
@@ -71,7 +71,7 @@ def performer(ends: Ends, folder: Path) -> tuple[Performer, Mirror]:
     who = Signature("porchbot[bot]", "bot@forge.example")
     forge, store = cast(Forge, ends), cast(Store, ends)
     return Performer(
-        on_github(1), forge, mirror, cast(Judge, None), store, b"k" * 32, who, "x"
+        on_github(1), forge, mirror, MemoryRenderer(), store, b"k" * 32, who, "x"
     ), mirror
 
 

@@ -13,11 +13,11 @@ from bot.git.mirror import Mirrors
 from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
 from bot.loop.controller import GONE_TRIES, Controller
 from bot.loop.work import Failed, Settled, Work
-from bot.render import Judge
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.ids import on_github
+from tests.memory.renderer import MemoryRenderer
 
 SINCE = datetime(2026, 11, 1, tzinfo=UTC)
 ALLOW_LIST = "403: the IP allow list of acme does not permit this"
@@ -84,7 +84,7 @@ async def store(database_url: str) -> AsyncIterator[PostgresStore]:
 def _controller(app: _App, store: PostgresStore, folder: Path) -> Controller:
     # Discovery fetches nothing and judges nothing.
     return Controller(
-        cast(Forges, app), Mirrors(folder), cast(Judge, None), store, [b"key"], "porchbot"
+        cast(Forges, app), Mirrors(folder), MemoryRenderer(), store, [b"key"], "porchbot"
     )
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from bot.git.mirror import Mirror
 from bot.git.objects import Snapshot
-from bot.kept import Kept
-from bot.render import MOVED_AFTER, Judge
+from bot.render.kept import Kept
+from bot.render.renderer import MOVED_AFTER, PipelineRenderer
 from cadlib.errors import PackageError
 from cadlib.limits import Limits
 from cadlib.yaml import Stream
@@ -41,11 +41,11 @@ class Bench:
     git: Snapshot
     tree: str
     functions: Functions
-    judge: Judge
+    renderer: PipelineRenderer
     clock: ManualClock
 
     async def versions(self) -> dict[str, Version]:
-        verdict = await self.judge.verdict(self.git, "", self.tree, "", POLICY)
+        verdict = await self.renderer.verdict(self.git, "", self.tree, "", POLICY)
         assert not verdict.broken
         return dict(verdict.versions)
 
@@ -64,9 +64,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     git("add", "--all")
     git("commit", "--quiet", "--message", "one")
     functions, clock = Functions(), ManualClock()
-    judge = Judge(functions, clock=clock)
+    renderer = PipelineRenderer(functions, clock=clock)
     with Mirror(tmp_path / ".git", "").open() as opened:
-        yield Bench(opened, git("rev-parse", "HEAD^{tree}"), functions, judge, clock)
+        yield Bench(opened, git("rev-parse", "HEAD^{tree}"), functions, renderer, clock)
 
 
 async def test_what_ran_is_told_by_digest(bench: Bench) -> None:
@@ -108,10 +108,10 @@ async def test_files_of_a_tree_that_was_seen_are_not_read_again(bench: Bench) ->
             read.extend(found)
             return found
 
-    judge = Judge(bench.functions, bulk=Watched())
-    await judge.verdict(bench.git, "", bench.tree, "", POLICY)
-    judge.forget([bench.tree])
-    await judge.verdict(bench.git, "", bench.tree, "", POLICY)
+    renderer = PipelineRenderer(bench.functions, bulk=Watched())
+    await renderer.verdict(bench.git, "", bench.tree, "", POLICY)
+    renderer.forget([bench.tree])
+    await renderer.verdict(bench.git, "", bench.tree, "", POLICY)
 
     assert len(read) == 2
     assert read[0] is read[1]
@@ -120,7 +120,7 @@ async def test_files_of_a_tree_that_was_seen_are_not_read_again(bench: Bench) ->
 async def test_what_is_forgotten_is_run_again(bench: Bench) -> None:
     """Fails when Re-run shows the same verdict once more, without running anything."""
     await bench.versions()
-    bench.judge.forget([bench.tree])
+    bench.renderer.forget([bench.tree])
     await bench.versions()
 
     assert len(bench.functions.asked) == 2
@@ -162,6 +162,6 @@ async def test_no_function_says_a_secret(tmp_path: Path) -> None:
         text=True,
     ).stdout.strip()
     with Mirror(tmp_path / ".git", "").open() as opened:
-        verdict = await Judge(Talker()).verdict(opened, "", tree, "", POLICY)
+        verdict = await PipelineRenderer(Talker()).verdict(opened, "", tree, "", POLICY)
 
     assert [f.message for f in verdict.findings] == ["bad password [secret value]"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.kept import Kept
+from bot.render.kept import Kept
 from cadlib.kptfile.reader import Function
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files

@@ -1,4 +1,4 @@
-"""Renders and validates one package tree: drives `cadlib.render.pipeline` and keeps verdicts.
+"""The renderer of the bot: drives `cadlib.render.pipeline`, calls functions and keeps verdicts.
 
 A verdict follows from the tree, the rules that judge it and the functions that answered; so it is
 kept in memory by a digest of these, and a tree seen before costs nothing.
@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot import metrics, verdicts
+from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.git.objects import Snapshot
-from bot.kept import Kept
+from bot.render import verdicts
+from bot.render.kept import Kept
+from bot.render.port import Trees
 from cadlib.diff import secrets
 from cadlib.diff.changes import Change, changes
 from cadlib.errors import PackageError
@@ -42,7 +43,6 @@ log = structlog.get_logger()
 MOST_KEPT = 2_000
 """Verdicts kept in memory; one is a few kilobytes."""
 
-
 MOVED_AFTER = 60.0
 """Seconds for which it counts what the tag of an image means; as long as a person's role."""
 
@@ -55,8 +55,8 @@ class _Kept:
     until: float
 
 
-class Judge:
-    """Renders and validates packages through a function runner.
+class PipelineRenderer:
+    """Implements `Renderer`: renders and validates packages through a function runner.
 
     Args:
         runner: Runs functions.
@@ -84,17 +84,9 @@ class Judge:
         self._busy: dict[str, asyncio.Task[Verdict]] = {}
 
     async def verdict(
-        self, git: Snapshot, package: str, tree: str, origin: str, policy: Policy
+        self, trees: Trees, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
-        """Judge one package at one tree.
-
-        Args:
-            git: Where the trees are.
-            package: Its path in the repository.
-            tree: Its tree id.
-            origin: Its tree id at the merge base, for what changed; "" when it is new.
-            policy: The rules of the base branch.
-        """
+        """As `Renderer` has it; it is kept until what an image means may have changed."""
         key = _digest(package, tree, origin, policy)
         kept = self._kept.get(key)
         if kept is not None and self._clock.monotonic() < kept.until:
@@ -102,7 +94,7 @@ class Judge:
             return kept.verdict
         task = self._busy.get(key)
         if task is None:
-            task = asyncio.create_task(self._judge(git, package, tree, origin, policy))
+            task = asyncio.create_task(self._render(trees, package, tree, origin, policy))
             self._busy[key] = task
             task.add_done_callback(lambda _: self._busy.pop(key, None))
         verdict = await asyncio.shield(task)
@@ -115,19 +107,11 @@ class Judge:
                 self._kept.popitem(last=False)
         return verdict
 
-    async def changes(self, git: Snapshot, before: str, after: str) -> tuple[Change, ...]:
-        """What changed between two trees of a package, by resource and field.
-
-        Nothing where one of them cannot be read: the verdict on the package says that.
-
-        Args:
-            git: Where the trees are.
-            before: The tree id; "" for nothing at all.
-            after: The tree id.
-        """
+    async def changes(self, trees: Trees, before: str, after: str) -> tuple[Change, ...]:
+        """As `Renderer` has it; kept."""
         if (before, after) not in self._changes:
             try:
-                found = await self._offload(self._compare, git, before, after)
+                found = await self._offload(self._compare, trees, before, after)
             except PackageError:
                 found = ()
             if len(self._changes) >= MOST_KEPT:
@@ -135,22 +119,22 @@ class Judge:
             self._changes[before, after] = found
         return self._changes[before, after]
 
-    def _compare(self, git: Snapshot, before: str, after: str) -> tuple[Change, ...]:
-        files, old = self._read(git, after, before)
+    def _compare(self, trees: Trees, before: str, after: str) -> tuple[Change, ...]:
+        files, old = self._read(trees, after, before)
         return tuple(changes(old, files))
 
     def forget(self, trees: Iterable[str]) -> None:
-        """Drop the verdicts of these trees."""
+        """As `Renderer` has it."""
         gone = set(trees)
         for key in [k for k in self._kept if k.split(":", 1)[0] in gone]:
             del self._kept[key]
 
-    async def _judge(
-        self, git: Snapshot, package: str, tree: str, origin: str, policy: Policy
+    async def _render(
+        self, trees: Trees, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
         CALL.set(Call(package))  # so that the runner shares fairly between packages
         try:
-            files, before = await self._offload(self._read, git, tree, origin)
+            files, before = await self._offload(self._read, trees, tree, origin)
         except PackageError as error:
             return verdicts.unreadable(package, error)
         steps = verdicts.begin(files, policy, self._limits, self._bulk)
@@ -160,8 +144,8 @@ class Judge:
             return Verdict(package=package, broken=broken)
         return await self._offload(verdicts.of, package, files, before, rendered, policy, secret)
 
-    def _read(self, git: Snapshot, tree: str, origin: str) -> tuple[Files, Files]:
-        return git.files(tree, self._limits), git.files(origin, self._limits) if origin else {}
+    def _read(self, trees: Trees, tree: str, origin: str) -> tuple[Files, Files]:
+        return trees.files(tree, self._limits), trees.files(origin, self._limits) if origin else {}
 
     async def _drive(
         self, steps: render.Steps, secret: set[str]

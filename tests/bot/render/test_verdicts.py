@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot import verdicts
+from bot.render import verdicts
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
 from cadlib.render import pipeline as render

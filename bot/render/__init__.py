@@ -1,0 +1,1 @@
+"""Rendering: packages rendered and validated, and the verdicts on them."""

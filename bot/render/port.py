@@ -1,0 +1,65 @@
+"""The port of the renderer: how the bot asks for verdicts on packages, and for what changed.
+
+Its values are `lifecycle.facts.Verdict` and `cadlib.diff.changes.Change`. It has no errors of its
+own: what is wrong with a package or with its functions stands in the verdict, and what `Trees`
+raise passes through, `PackageError` excepted.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from cadlib.diff.changes import Change
+from cadlib.limits import Limits
+from cadlib.package.files import Files
+from lifecycle.facts import Verdict
+from lifecycle.policy import Policy
+
+
+class Trees(Protocol):
+    """Where the files of packages are; it may be read in other threads than the one that asks."""
+
+    def files(self, tree: str, limits: Limits) -> Files:
+        """Every file under a tree, by path relative to it.
+
+        Args:
+            tree: Its id, which names its content.
+            limits: For the package.
+
+        Raises:
+            PackageError: There is more than the limits allow; nothing of it was read.
+        """
+
+
+class Renderer(Protocol):
+    """Renders and validates packages; what it answered before it may answer again unasked."""
+
+    async def verdict(
+        self, trees: Trees, package: str, tree: str, origin: str, policy: Policy
+    ) -> Verdict:
+        """Render and validate one package at one tree.
+
+        Once the changes of a verdict that is complete were made, the next one has none. Calls that
+        ask the same at the same time share one rendering. A verdict that is `broken` is not kept:
+        the functions are asked again at the next call.
+
+        Args:
+            trees: Where the files are.
+            package: Its path in the repository.
+            tree: Its tree id.
+            origin: Its tree id at the merge base, for what changed; "" when it is new.
+            policy: The rules of the base branch.
+        """
+
+    async def changes(self, trees: Trees, before: str, after: str) -> tuple[Change, ...]:
+        """What changed between two trees of a package, by resource and field.
+
+        Nothing where one of them cannot be read: the verdict on the package says that.
+
+        Args:
+            trees: Where the files are.
+            before: The tree id; "" for nothing at all.
+            after: The tree id.
+        """
+
+    def forget(self, trees: Iterable[str]) -> None:
+        """Drop what is kept of these trees, so that the functions are asked again."""
