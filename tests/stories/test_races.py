@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.loop import controller
+from bot.loop import unjudged
 from tests.contract.watch import watched
 from tests.stories.people import Person, wait_for
 from tests.stories.world import CONFIG, CONFIGMAP, World, package, resized, world
@@ -308,7 +308,7 @@ def test_a_merge_that_finds_no_runner_is_published_when_there_is_one(
     play: World, tmp_path: Path, runner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fails when only open proposals are judged again: a crash after the merge would lose a tag."""
-    monkeypatch.setattr(controller, "RUNNER_WAIT", 1.0)
+    monkeypatch.setattr(unjudged, "RUNNER_WAIT", 1.0)
     author, approver = play.author, play.approver
     number = play.proposes("drafts/net/core/w", package("net/core"))
     author.says(number, "/hold")

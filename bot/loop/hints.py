@@ -1,0 +1,50 @@
+"""What the events that woke a key said exists, read from the work table and written back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What the events that woke a key said exists.
+
+    Attributes:
+        heads: Commits.
+        comments: Comment numbers.
+        reviews: Review numbers.
+        numbers: Pull requests to look at even if they are closed.
+        rerun: Somebody pressed Re-run.
+        installations: Where discovery found a repository.
+    """
+
+    heads: frozenset[str] = frozenset()
+    comments: frozenset[int] = frozenset()
+    reviews: frozenset[int] = frozenset()
+    numbers: frozenset[int] = frozenset()
+    rerun: bool = False
+    installations: frozenset[int] = frozenset()
+
+
+def decode(hint: Mapping[str, Sequence[Any]]) -> Hint:
+    """Read a hint as the work table keeps it."""
+    return Hint(
+        heads=frozenset(map(str, hint.get("head", ()))),
+        comments=frozenset(map(int, hint.get("comment", ()))),
+        reviews=frozenset(map(int, hint.get("review", ()))),
+        numbers=frozenset(map(int, hint.get("number", ()))),
+        rerun=bool(hint.get("rerun")),
+        installations=frozenset(map(int, hint.get("installation", ()))),
+    )
+
+
+def encode(hint: Hint) -> dict[str, Any]:
+    """Write a hint as the work table keeps it."""
+    encoded: dict[str, Any] = {
+        "head": sorted(hint.heads),
+        "comment": sorted(hint.comments),
+        "review": sorted(hint.reviews),
+        "number": sorted(hint.numbers),
+        "rerun": [True] if hint.rerun else [],
+    }
+    return {name: value for name, value in encoded.items() if value}

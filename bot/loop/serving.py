@@ -1,0 +1,182 @@
+"""Which repositories this process serves: found again by number, adopted the first time."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from bot import keys
+from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
+from bot.git.mirror import Mirror, Mirrors
+from bot.git.objects import Signature
+from bot.git.refs import BRANCHES
+from bot.look.assemble import Looker
+from bot.loop import branches
+from bot.loop.merged import MergedList
+from bot.loop.repository import ServedRepository
+from bot.perform import Performer
+from bot.render.port import Renderer
+from bot.store.port import Store
+from bot.store.values import Adoption
+from bot.store.wakes import united
+from lifecycle import names
+from lifecycle.identity import RepositoryId
+
+log = structlog.get_logger()
+
+
+class NotServedError(Exception):
+    """A repository is in no installation of ours: there is nothing to do until it is again."""
+
+
+class Serving:
+    """Makes ready for repositories, and remembers those that are.
+
+    Args:
+        forges: The forge that is served.
+        mirrors: All mirrors.
+        renderer: Renders and validates.
+        store: The database.
+        record_keys: For hidden records, newest first.
+        instance: Name of this bot in its markers.
+    """
+
+    def __init__(
+        self,
+        forges: Forges,
+        mirrors: Mirrors,
+        renderer: Renderer,
+        store: Store,
+        record_keys: Sequence[bytes],
+        instance: str,
+    ) -> None:
+        self._forges = forges
+        self._mirrors = mirrors
+        self._renderer = renderer
+        self._store = store
+        self._keys = record_keys
+        self._instance = instance
+        self._served: dict[RepositoryId, ServedRepository] = {}
+        self._entering: dict[RepositoryId, asyncio.Lock] = {}
+
+    def forget(self, repository_id: RepositoryId) -> None:
+        """Ask anew where a repository is, before the next look at anything in it."""
+        self._served.pop(repository_id, None)
+
+    async def of(self, repository_id: RepositoryId) -> ServedRepository:
+        """A repository that is served, asked for once."""
+        return self._served.get(repository_id) or await self.renewed(repository_id)
+
+    async def renewed(
+        self, repository_id: RepositoryId, installations: frozenset[int] = frozenset()
+    ) -> ServedRepository:
+        """A repository, as the forge names the repository now: names and installations change.
+
+        Args:
+            repository_id: Which.
+            installations: Where discovery found it.
+
+        Raises:
+            NotServedError: It is out of our reach and was before, or of a forge that is not served.
+            ForgeMissingError: It is out of our reach; discovery is asked to find it.
+        """
+        # The number would name another's repository at ours.
+        if repository_id.forge != self._forges.name:
+            raise NotServedError(
+                f"repository {repository_id} is of a forge that is not served here"
+            )
+        adoption = await self._store.repositories.adoption(repository_id)
+        if adoption is not None:
+            if adoption.gone is not None:
+                raise NotServedError(f"repository {repository_id} is in no installation of ours")
+            installations |= {adoption.installation}
+        for number in sorted(installations, reverse=True):  # a later one has a higher number
+            with suppress(ForgeMissingError):
+                return await self._enter(await self._forges.repository_by_id(repository_id, number))
+        self._served.pop(repository_id, None)
+        await self._store.queue.wake(keys.InstallationsKey())
+        raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
+
+    async def _hear(self, repository: Repository) -> None:
+        """Wake what was told about a repository before it was adopted, which woke nothing then."""
+        wakes: dict[keys.Key, Mapping[str, Sequence[Any]]] = {}
+        for headers, body in await self._store.deliveries.since(
+            repository.id, repository.installed_at
+        ):
+            for key, hint in self._forges.wakes_of(headers, body).items():
+                wakes[key] = united(wakes.get(key, {}), hint)
+        await self._store.queue.wake_all(wakes)
+
+    async def _enter(self, repository: Repository) -> ServedRepository:
+        """Make ready for a repository; the first time, take its state as the baseline."""
+        async with self._entering.setdefault(repository.id, asyncio.Lock()):
+            known = self._served.get(repository.id)
+            if known is not None and known.repository == repository:
+                return known
+            forge = self._forges.of(repository)
+            mirror = self._mirrors.of(repository.id, repository.clone_url)
+            adoption = await self._store.repositories.adoption(repository.id)
+            if adoption is not None:
+                await self._store.repositories.rename(repository)
+            else:
+                adoption = await self._adopt(repository, forge, mirror)
+            me = await self._forges.identity()
+            who = Signature(me.login, me.address)
+            served = ServedRepository(
+                repository,
+                adoption,
+                forge,
+                mirror,
+                Looker(
+                    repository,
+                    forge,
+                    mirror,
+                    self._renderer,
+                    self._store,
+                    self._keys,
+                    me.login,
+                    self._instance,
+                ),
+                Performer(
+                    repository.id,
+                    forge,
+                    mirror,
+                    self._renderer,
+                    self._store,
+                    self._keys[0],
+                    who,
+                    self._instance,
+                ),
+                MergedList(repository.id, repository.installed_at, forge, self._store.proposals),
+            )
+            self._served[repository.id] = served
+            return served
+
+    async def _adopt(self, repository: Repository, forge: Forge, mirror: Mirror) -> Adoption:
+        """Take what a repository is now as its baseline."""
+        # In this order: what is opened or merged meanwhile counts as done after the baseline, or
+        # as part of it, and never as both or neither.
+        highest = await forge.highest_number()
+        open_numbers = sorted(p.number for p in await forge.open_proposals())
+        token = await forge.token()
+        await asyncio.to_thread(mirror.fetch, token, None, BRANCHES)
+        drafts = await asyncio.to_thread(branches.drafts, mirror)
+        there = await asyncio.to_thread(mirror.tags, token)
+        tags = [ref for ref in there if names.parse_tag(ref)]
+        adoption = await self._store.repositories.adopt(
+            repository,
+            datetime.now(UTC),
+            drafts,
+            tags,
+            highest=highest,
+            open_numbers=open_numbers,
+            heads=await asyncio.to_thread(
+                branches.publish_heads, mirror, repository.default_branch
+            ),
+        )
+        log.info("adopted", repository=repository.full_name, drafts=len(drafts), highest=highest)
+        await self._hear(repository)
+        return adoption
