@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cadlib.findings import Finding, Severity
-from lifecycle import messages, summary
 from lifecycle.actions import SetCheck
 from lifecycle.facts import (
     PUBLISH,
@@ -26,6 +25,11 @@ from lifecycle.facts import (
     Verdict,
 )
 from lifecycle.gates import Judgement
+from lifecycle.messages import checks as texts
+from lifecycle.messages import findings as finding_texts
+from lifecycle.messages import gates as gate_texts
+from lifecycle.messages import summary
+from lifecycle.messages.markdown import MOST_TEXT
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
@@ -94,14 +98,14 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
 
 def ready(facts: Facts, proposal: Proposal) -> list[SetCheck]:
     """`porchbot/publish` as it must stand right before the merge."""
-    shown = _passed(messages.publishing(proposal), messages.PUBLISHING_SUMMARY)
+    shown = _passed(texts.publishing(proposal), texts.PUBLISHING_SUMMARY)
     check = _send(facts, PUBLISH, shown, force=False)
     return [check] if check else []
 
 
 def published(proposal: Proposal, run: int) -> SetCheck:
     """`porchbot/publish` of a published head that was still in progress."""
-    shown = _passed(messages.published(proposal), messages.PUBLISHING_SUMMARY)
+    shown = _passed(texts.published(proposal), texts.PUBLISHING_SUMMARY)
     return _action(str(proposal.head), PUBLISH, shown, run, shown.digest)
 
 
@@ -125,8 +129,8 @@ def trouble(
     shown = Shown(
         status=Status.IN_PROGRESS,
         conclusion=None,
-        title=messages.NOT_LOOKED_AT,
-        summary=messages.not_looked_at(incident, since, said),
+        title=texts.NOT_LOOKED_AT,
+        summary=texts.not_looked_at(incident, since, said),
     )
     return _action(str(head), PUBLISH, shown, None if run is None else _again(run), external)
 
@@ -136,7 +140,7 @@ def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> lis
     run = facts.checks.get(PUBLISH)
     if run is None or not run.external_id.startswith(_TROUBLE) or facts.open or facts.others:
         return []
-    shown = _failed(messages.MERGED_NOT_PUBLISHED, summary.gates(judgement))
+    shown = _failed(texts.MERGED_NOT_PUBLISHED, summary.gate_list(judgement))
     return [_action(str(proposal.head), PUBLISH, shown, _again(run), shown.digest)]
 
 
@@ -158,8 +162,8 @@ def _crowded() -> Shown:
     return Shown(
         status=Status.IN_PROGRESS,
         conclusion=None,
-        title=messages.CROWDED,
-        summary=messages.CROWDED_SUMMARY,
+        title=gate_texts.CROWDED,
+        summary=texts.CROWDED_SUMMARY,
     )
 
 
@@ -169,32 +173,32 @@ def _rules(proposal: Proposal, judgement: Judgement) -> Shown:
         status=Status.COMPLETED if judgement.holds else Status.IN_PROGRESS,
         conclusion=Conclusion.SUCCESS if judgement.holds else None,
         title=(
-            messages.RULES_APPROVED
+            texts.RULES_APPROVED
             if judgement.holds
-            else messages.waiting(proposal, [summary.short(gate) for gate in judgement.open])
+            else texts.waiting(proposal, [summary.short(gate) for gate in judgement.open])
         ),
-        summary=summary.gates(judgement),
+        summary=summary.gate_list(judgement),
     )
 
 
 def broken_base(policy: BrokenPolicy) -> Shown:
     """What is shown where the configuration of the base branch cannot be read."""
-    return _failed(messages.CONFIGURATION_BROKEN, messages.configuration_problems(policy))
+    return _failed(texts.CONFIGURATION_BROKEN, texts.configuration_problems(policy))
 
 
 def _untouched(proposal: Proposal) -> Shown:
     """No package is touched: passed, unless it would break the configuration or a package."""
     if proposal.effect.hides and not proposal.configuration:
-        said = messages.merge_effect(proposal.effect, proposal.base_ref)
-        title = messages.MERGE_UNKNOWN if proposal.effect.unknown else messages.MORE_THAN_SHOWN
-        return _failed(title, messages.mend_merge(said, proposal.base_ref))
+        said = gate_texts.merge_effect(proposal.effect, proposal.base_ref)
+        title = texts.MERGE_UNKNOWN if proposal.effect.unknown else texts.MORE_THAN_SHOWN
+        return _failed(title, texts.mend_merge(said, proposal.base_ref))
     if proposal.elsewhere and not proposal.configuration:
         # Neutral and skipped would pass as well, on every branch that requires the check (ADR 17).
         return Shown(
             status=Status.IN_PROGRESS,
             conclusion=None,
-            title=messages.published_elsewhere(proposal),
-            summary=messages.propose_elsewhere(proposal),
+            title=texts.published_elsewhere(proposal),
+            summary=texts.propose_elsewhere(proposal),
         )
     return nothing_touched(proposal.configuration)
 
@@ -202,9 +206,9 @@ def _untouched(proposal: Proposal) -> Shown:
 def nothing_touched(configuration: tuple[Finding, ...]) -> Shown:
     """What is shown of a change that touches no package: passed, unless it breaks the rules."""
     if configuration:
-        text = messages.findings(configuration)
-        return _failed(messages.BREAKS_CONFIGURATION, text, configuration)
-    return _passed(messages.NO_PACKAGE, messages.NO_PACKAGE_SUMMARY)
+        text = finding_texts.findings(configuration)
+        return _failed(texts.BREAKS_CONFIGURATION, text, configuration)
+    return _passed(texts.NO_PACKAGE, texts.NO_PACKAGE_SUMMARY)
 
 
 def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> Shown:
@@ -220,15 +224,15 @@ def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> 
     unrenderable = [v for v in verdicts if not v.complete]
     unrendered = [v for v in verdicts if v.changes]
     if broken:
-        title, text = messages.RUNNER_BROKEN, messages.runner_broken(broken)
+        title, text = texts.RUNNER_BROKEN, gate_texts.runner_broken(broken)
     elif unrenderable:
-        title = messages.unrenderable(unrenderable)
-        text = messages.unrenderable_summary(unrenderable)
+        title = gate_texts.unrenderable(unrenderable)
+        text = texts.unrenderable_summary(unrenderable)
     elif unrendered:
-        title = messages.not_rendered(unrendered)
-        text = messages.render_summary(unrendered, policy, settles=settles)
+        title = gate_texts.not_rendered(unrendered)
+        text = texts.render_summary(unrendered, policy, settles=settles)
     else:
-        return _passed(messages.IS_RENDERED, messages.functions_run(verdicts))
+        return _passed(gate_texts.IS_RENDERED, texts.functions_run(verdicts))
     return _failed(title, text)
 
 
@@ -244,13 +248,13 @@ def validation(verdicts: Sequence[Verdict], configuration: Sequence[Finding]) ->
     bad = [f for f in findings if f.severity is Severity.ERROR]
     unjudged = [v for v in verdicts if v.broken]
     if unjudged and not bad:
-        return _failed(messages.NOT_VALIDATED, messages.runner_broken(unjudged), findings)
+        return _failed(texts.NOT_VALIDATED, gate_texts.runner_broken(unjudged), findings)
     # What a function did is in the text; at the lines stands what people should look at.
     shown = tuple(f for f in findings if f.severity is not Severity.INFO)
-    text = messages.findings(sorted(findings, key=summary.severity_first))
+    text = finding_texts.findings(sorted(findings, key=finding_texts.severity_first))
     if bad:
-        return _failed(messages.blocking_findings(len(bad)), text, shown)
-    return _passed(messages.IS_VALID, text, shown)
+        return _failed(gate_texts.blocking_findings(len(bad)), text, shown)
+    return _passed(gate_texts.IS_VALID, text, shown)
 
 
 def _passed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> Shown:
@@ -275,9 +279,9 @@ def _completed(
 
 def _publish(proposal: Proposal, judgement: Judgement) -> Shown:
     if judgement.holds:
-        title = messages.publishing(proposal)
+        title = texts.publishing(proposal)
     else:
-        title = messages.waiting(proposal, [summary.short(gate) for gate in judgement.open])
+        title = texts.waiting(proposal, [summary.short(gate) for gate in judgement.open])
     unjudged = any(v.broken for v in proposal.verdicts)
     return Shown(
         status=Status.COMPLETED if unjudged else Status.IN_PROGRESS,
@@ -322,7 +326,7 @@ def _action(head: str, name: str, shown: Shown, run: int | None, external: str) 
         status=shown.status,
         conclusion=shown.conclusion,
         title=shown.title,
-        summary=shown.summary[: messages.MOST_TEXT],
+        summary=shown.summary[:MOST_TEXT],
         annotations=shown.annotations,
         external_id=external,
         run=run,

@@ -18,7 +18,7 @@ Rules, in the order of the code:
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from lifecycle import checks, memory, messages, names, summary, upkeep
+from lifecycle import checks, memory, names, upkeep
 from lifecycle.actions import (
     Action,
     AskPublish,
@@ -37,6 +37,9 @@ from lifecycle.events import Seen, Tagged
 from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict, Version
 from lifecycle.gates import Gate, GateState, Judgement, judge
 from lifecycle.memory import Memory
+from lifecycle.messages import commits, summary
+from lifecycle.messages import gates as gate_texts
+from lifecycle.messages import notices as notice_texts
 from lifecycle.notices import notices
 from lifecycle.policy import MergeMethod, Policy, RenderMode
 from lifecycle.records import trailer
@@ -97,8 +100,8 @@ def _open(facts: Facts) -> list[Action]:
     proposal = OpenProposal(
         head_ref=facts.head_ref,
         base_ref=facts.default_ref,
-        title=messages.proposal_title(facts.draft_subjects, packages, facts.head_ref),
-        body=messages.proposal_body(packages, facts.draft_pusher),
+        title=commits.proposal_title(facts.draft_subjects, packages, facts.head_ref),
+        body=commits.proposal_body(packages, facts.draft_pusher),
         assignee=facts.draft_pusher,
     )
     return [proposal] if push is None else [push, proposal]
@@ -225,9 +228,9 @@ def _record_full() -> Gate:
     return Gate(
         name="record",
         state=GateState.BLOCKED,
-        actual=messages.RECORD_FULL,
-        wanted=messages.RECORD_FULL_WANTED,
-        who=messages.RECORD_FULL_WHO,
+        actual=gate_texts.RECORD_FULL,
+        wanted=gate_texts.RECORD_FULL_WANTED,
+        who=gate_texts.RECORD_FULL_WHO,
     )
 
 
@@ -246,9 +249,9 @@ def _share_head(judged: list[_Judged]) -> list[_Judged]:
         gate = Gate(
             name="same head",
             state=GateState.WAITS,
-            actual=messages.same_head(others),
-            wanted=messages.SAME_HEAD_WANTED,
-            who=messages.SAME_HEAD_WHO,
+            actual=gate_texts.same_head(others),
+            wanted=gate_texts.SAME_HEAD_WANTED,
+            who=gate_texts.SAME_HEAD_WHO,
         )
         judgement = replace(one.judgement, gates=(*one.judgement.gates, gate))
         shared.append(replace(one, judgement=judgement))
@@ -262,9 +265,9 @@ def _crowded(one: _Judged) -> _Judged:
     gate = Gate(
         name="same head",
         state=GateState.WAITS,
-        actual=messages.CROWDED,
-        wanted=messages.CROWDED_WANTED,
-        who=messages.CROWDED_WHO,
+        actual=gate_texts.CROWDED,
+        wanted=gate_texts.CROWDED_WANTED,
+        who=gate_texts.CROWDED_WHO,
     )
     return replace(one, judgement=replace(one.judgement, gates=(*one.judgement.gates, gate)))
 
@@ -322,7 +325,7 @@ def _push(
         head_ref=facts.head_ref,
         head=facts.head,
         changes=changes,
-        message=messages.render_commit([v.package for v in verdicts if v.changes], trailers),
+        message=commits.render_commit([v.package for v in verdicts if v.changes], trailers),
         asked=asked,
     )
 
@@ -379,8 +382,8 @@ def _merge(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
         head=p.head,
         base=p.base,
         method=method,
-        title=messages.merge_title(p),
-        message=messages.merge_message(p, _approvers(one), trailers),
+        title=commits.merge_title(p),
+        message=commits.merge_message(p, _approvers(one), trailers),
     )
     return [*checks.ready(facts, p), merge]
 
@@ -397,7 +400,7 @@ def _tag(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
             target=p.merge_commit,
             tree=t.tree,
             number=p.number,
-            message=messages.tag_message(
+            message=commits.tag_message(
                 facts.repository, p, t, _approvers(one), _versions(p.verdicts, t.package)
             ),
         )
@@ -421,7 +424,7 @@ def _report(facts: Facts, one: _Judged) -> list[Action]:
     lifted = checks.not_published(facts, p, one.judgement)
     if str(p.merge_commit) in one.memory.reported:
         return [*lifted]
-    body = summary.merged_not_published(p, one.judgement)
+    body = notice_texts.merged_not_published(p, one.judgement)
     return [*lifted, Reply(p.number, body, memory.report_record(p, facts.repository_id))]
 
 

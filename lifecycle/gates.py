@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from cadlib.findings import Severity
-from lifecycle import messages, names
+from lifecycle import names
 from lifecycle.approvals import Standing, standing
 from lifecycle.facts import Proposal, PushRefusal
 from lifecycle.memory import Memory
+from lifecycle.messages import gates as texts
+from lifecycle.messages.markdown import people
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 
 
@@ -86,9 +88,9 @@ def judge(
         gate = Gate(
             name="configuration",
             state=GateState.BLOCKED,
-            actual=messages.configuration_broken(proposal.policy),
-            wanted=messages.CONFIGURATION_WANTED,
-            who=messages.CONFIGURATION_WHO,
+            actual=texts.configuration_broken(proposal.policy),
+            wanted=texts.CONFIGURATION_WANTED,
+            who=texts.CONFIGURATION_WHO,
         )
         return Judgement((gate,), None)
     if proposal.once_published:
@@ -136,7 +138,7 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
         return []
     rules = configuring(proposal.policy)
     approvals = standing(proposal, rules, remembered)
-    actual = messages.approvals(approvals)
+    actual = texts.approvals(approvals)
     if not approvals.missing:
         return [Gate(name="rules approved", state=GateState.HOLDS, actual=actual)]
     return [
@@ -144,8 +146,8 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
             name="rules approved",
             state=GateState.WAITS,
             actual=actual,
-            wanted=messages.rules_wanted(approvals, authors_known=proposal.authors_known),
-            who=messages.approvals_who(rules, proposal.authors),
+            wanted=texts.rules_wanted(approvals, authors_known=proposal.authors_known),
+            who=texts.approvals_who(rules, proposal.authors),
         )
     ]
 
@@ -155,11 +157,11 @@ def _proposed(proposal: Proposal) -> Gate:
         return Gate(
             name="proposed",
             state=GateState.WAITS,
-            actual=messages.IS_DRAFT,
-            wanted=messages.PROPOSE_WANTED,
-            who=messages.PROPOSE_WHO,
+            actual=texts.IS_DRAFT,
+            wanted=texts.PROPOSE_WANTED,
+            who=texts.PROPOSE_WHO,
         )
-    return Gate(name="proposed", state=GateState.HOLDS, actual=messages.IS_PROPOSED)
+    return Gate(name="proposed", state=GateState.HOLDS, actual=texts.IS_PROPOSED)
 
 
 def _rendered(proposal: Proposal, *, bot_pushes: bool, push_refused: PushRefusal | None) -> Gate:
@@ -168,35 +170,35 @@ def _rendered(proposal: Proposal, *, bot_pushes: bool, push_refused: PushRefusal
         return Gate(
             name="rendered",
             state=GateState.BLOCKED,
-            actual=messages.runner_broken(broken),
-            wanted=messages.RUNNER_WANTED,
-            who=messages.RUNNER_WHO,
+            actual=texts.runner_broken(broken),
+            wanted=texts.RUNNER_WANTED,
+            who=texts.RUNNER_WHO,
         )
     if proposal.unrenderable:
         return Gate(
             name="rendered",
             state=GateState.BLOCKED,
-            actual=messages.unrenderable(proposal.unrenderable),
-            wanted=messages.UNRENDERABLE_WANTED,
-            who=messages.RENDER_WHO,
+            actual=texts.unrenderable(proposal.unrenderable),
+            wanted=texts.UNRENDERABLE_WANTED,
+            who=texts.RENDER_WHO,
         )
     if proposal.unrendered and push_refused:
         return Gate(
             name="rendered",
             state=GateState.BLOCKED,
-            actual=messages.not_rendered(proposal.unrendered, push_refused),
-            wanted=messages.PUSH_WANTED,
-            who=messages.PUSH_WHO,
+            actual=texts.not_rendered(proposal.unrendered, push_refused),
+            wanted=texts.PUSH_WANTED,
+            who=texts.PUSH_WHO,
         )
     if proposal.unrendered:
         return Gate(
             name="rendered",
             state=GateState.BLOCKED,
-            actual=messages.not_rendered(proposal.unrendered),
-            wanted=messages.render_wanted(bot_pushes=bot_pushes),
-            who=messages.RENDER_WHO,
+            actual=texts.not_rendered(proposal.unrendered),
+            wanted=texts.render_wanted(bot_pushes=bot_pushes),
+            who=texts.RENDER_WHO,
         )
-    return Gate(name="rendered", state=GateState.HOLDS, actual=messages.IS_RENDERED)
+    return Gate(name="rendered", state=GateState.HOLDS, actual=texts.IS_RENDERED)
 
 
 def _validated(proposal: Proposal) -> Gate:
@@ -208,11 +210,11 @@ def _validated(proposal: Proposal) -> Gate:
         return Gate(
             name="valid",
             state=GateState.BLOCKED,
-            actual=messages.blocking_findings(len(findings)),
-            wanted=messages.FINDINGS_WANTED,
-            who=messages.FINDINGS_WHO,
+            actual=texts.blocking_findings(len(findings)),
+            wanted=texts.FINDINGS_WANTED,
+            who=texts.FINDINGS_WHO,
         )
-    return Gate(name="valid", state=GateState.HOLDS, actual=messages.IS_VALID)
+    return Gate(name="valid", state=GateState.HOLDS, actual=texts.IS_VALID)
 
 
 def _up_to_date(proposal: Proposal) -> Gate:
@@ -221,12 +223,12 @@ def _up_to_date(proposal: Proposal) -> Gate:
         return Gate(
             name="up to date",
             state=GateState.BLOCKED,
-            actual=messages.outdated(outdated, proposal.base_ref),
-            wanted=messages.merge_base_wanted(proposal.base_ref),
-            who=messages.UP_TO_DATE_WHO,
+            actual=texts.outdated(outdated, proposal.base_ref),
+            wanted=texts.merge_base_wanted(proposal.base_ref),
+            who=texts.UP_TO_DATE_WHO,
         )
     return Gate(
-        name="up to date", state=GateState.HOLDS, actual=messages.is_up_to_date(proposal.base_ref)
+        name="up to date", state=GateState.HOLDS, actual=texts.is_up_to_date(proposal.base_ref)
     )
 
 
@@ -238,24 +240,24 @@ def _merges_as_shown(proposal: Proposal) -> list[Gate]:
         Gate(
             name="merge result",
             state=GateState.BLOCKED,
-            actual=messages.merge_effect(proposal.effect, proposal.base_ref),
-            wanted=messages.merge_base_wanted(proposal.base_ref),
-            who=messages.UP_TO_DATE_WHO,
+            actual=texts.merge_effect(proposal.effect, proposal.base_ref),
+            wanted=texts.merge_base_wanted(proposal.base_ref),
+            who=texts.UP_TO_DATE_WHO,
         )
     ]
 
 
 def _approved(proposal: Proposal, approvals: Standing, policy: Policy) -> Gate:
-    actual = messages.approvals(approvals)
+    actual = texts.approvals(approvals)
     if approvals.missing:
         return Gate(
             name="approved",
             state=GateState.WAITS,
             actual=actual,
-            wanted=messages.approvals_wanted(
+            wanted=texts.approvals_wanted(
                 approvals, merged=proposal.merged, authors_known=proposal.authors_known
             ),
-            who=messages.approvals_who(policy, proposal.authors),
+            who=texts.approvals_who(policy, proposal.authors),
         )
     return Gate(name="approved", state=GateState.HOLDS, actual=actual)
 
@@ -268,9 +270,9 @@ def _fresh(approvals: Standing, remembered: Memory) -> list[Gate]:
         Gate(
             name="fresh approval",
             state=GateState.WAITS,
-            actual=messages.not_fresh(remembered.tampered),
-            wanted=messages.FRESH_WANTED,
-            who=messages.FRESH_WHO,
+            actual=texts.not_fresh(remembered.tampered),
+            wanted=texts.FRESH_WANTED,
+            who=texts.FRESH_WHO,
         )
     ]
 
@@ -280,11 +282,11 @@ def _unopposed(approvals: Standing) -> Gate:
         return Gate(
             name="no objection",
             state=GateState.BLOCKED,
-            actual=messages.objections(approvals.objections),
-            wanted=messages.OBJECTION_WANTED,
-            who=messages.people(approvals.objections),
+            actual=texts.objections(approvals.objections),
+            wanted=texts.OBJECTION_WANTED,
+            who=people(approvals.objections),
         )
-    return Gate(name="no objection", state=GateState.HOLDS, actual=messages.NO_OBJECTION)
+    return Gate(name="no objection", state=GateState.HOLDS, actual=texts.NO_OBJECTION)
 
 
 def _not_held(remembered: Memory) -> Gate:
@@ -292,11 +294,11 @@ def _not_held(remembered: Memory) -> Gate:
         return Gate(
             name="no hold",
             state=GateState.BLOCKED,
-            actual="; ".join(messages.held(hold.person, hold.reason) for hold in remembered.holds),
-            wanted=messages.HOLD_WANTED,
-            who=messages.HOLD_WHO,
+            actual="; ".join(texts.held(hold.person, hold.reason) for hold in remembered.holds),
+            wanted=texts.HOLD_WANTED,
+            who=texts.HOLD_WHO,
         )
-    return Gate(name="no hold", state=GateState.HOLDS, actual=messages.NO_HOLD)
+    return Gate(name="no hold", state=GateState.HOLDS, actual=texts.NO_HOLD)
 
 
 def _others(proposal: Proposal) -> list[Gate]:
@@ -304,14 +306,14 @@ def _others(proposal: Proposal) -> list[Gate]:
     if proposal.merged:
         return []
     return [
-        Gate(name=f"check {check.name}", state=GateState.HOLDS, actual=messages.CHECK_PASSED)
+        Gate(name=f"check {check.name}", state=GateState.HOLDS, actual=texts.CHECK_PASSED)
         if check.state == "success"
         else Gate(
             name=f"check {check.name}",
             state=GateState.BLOCKED if check.state == "failure" else GateState.WAITS,
-            actual=messages.check_state(check.state),
-            wanted=messages.CHECK_WANTED,
-            who=messages.check_who(check.name),
+            actual=texts.check_state(check.state),
+            wanted=texts.CHECK_WANTED,
+            who=texts.check_who(check.name),
         )
         for check in proposal.required
     ]
@@ -324,9 +326,9 @@ def _mergeable(proposal: Proposal) -> list[Gate]:
         Gate(
             name="mergeable",
             state=GateState.BLOCKED,
-            actual=messages.merge_refused(proposal.refusal),
-            wanted=messages.MERGE_WANTED,
-            who=messages.MERGE_WHO,
+            actual=texts.merge_refused(proposal.refusal),
+            wanted=texts.MERGE_WANTED,
+            who=texts.MERGE_WHO,
         )
     ]
 
@@ -338,11 +340,9 @@ def _taggable(proposal: Proposal) -> list[Gate]:
         Gate(
             name=f"tag {names.spelled(t.package, t.revision)}",
             state=GateState.BLOCKED,
-            actual=messages.tag_lost(t) if t.tagging.lost else messages.tag_clash(t),
-            wanted=(
-                messages.tag_restored(t) if t.tagging.lost else messages.room_for_tag(t.tagging)
-            ),
-            who=messages.TAG_WHO,
+            actual=texts.tag_lost(t) if t.tagging.lost else texts.tag_clash(t),
+            wanted=(texts.tag_restored(t) if t.tagging.lost else texts.room_for_tag(t.tagging)),
+            who=texts.TAG_WHO,
         )
         for t in remaining
         if t.tagging.lost or t.tagging.clash
@@ -352,9 +352,9 @@ def _taggable(proposal: Proposal) -> list[Gate]:
             Gate(
                 name="tag",
                 state=GateState.BLOCKED,
-                actual=messages.tag_refused(proposal.refusal),
-                wanted=messages.TAG_ALLOWED,
-                who=messages.MERGE_WHO,
+                actual=texts.tag_refused(proposal.refusal),
+                wanted=texts.TAG_ALLOWED,
+                who=texts.MERGE_WHO,
             )
         )
     return gates

@@ -9,11 +9,13 @@ A hidden record in each comment names the occasion, so that none is told twice.
 
 from collections.abc import Iterator
 
-from lifecycle import memory, messages, summary
+from lifecycle import memory
 from lifecycle.actions import Reply
 from lifecycle.approvals import UNPUBLISHED, standing
 from lifecycle.facts import VALIDATE, Conclusion, Facts, Proposal, Stage
 from lifecycle.memory import Memory
+from lifecycle.messages import notices as texts
+from lifecycle.messages import summary
 from lifecycle.policy import Policy, configuring
 
 
@@ -21,7 +23,7 @@ def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]
     """The comments that are still to be written."""
     told = memory.noticed(proposal, facts.repository_id)
     found = {
-        occasion: messages.notice(owners(proposal), text)
+        occasion: texts.notice(owners(proposal), text)
         for occasion, text in _occasions(facts, proposal, remembered)
     }
     return [
@@ -36,8 +38,8 @@ def _in_reviews(proposal: Proposal) -> dict[str, str]:
     if proposal.closed:
         return {}
     return {
-        f"review {text.author.id}": messages.notice(
-            [text.author.login], messages.command_in_review(text.body)
+        f"review {text.author.id}": texts.notice(
+            [text.author.login], texts.command_in_review(text.body)
         )
         for text in proposal.review_texts
         if text.at >= proposal.installed_at
@@ -59,13 +61,13 @@ def _occasions(facts: Facts, proposal: Proposal, remembered: Memory) -> Iterator
         approvals = standing(proposal, configuring(proposal.policy), remembered)
         if approvals.missing:
             occasion = f"rules {proposal.merge_commit}"
-            yield occasion, messages.rules_merged(approvals, proposal.base_ref)
+            yield occasion, texts.rules_merged(approvals, proposal.base_ref)
     if proposal.stage not in {Stage.DRAFT, Stage.PROPOSED} or not proposal.touched:
         return
     outdated = [t for t in proposal.touched if t.outdated]
     if outdated and not proposal.draft:
         left = ",".join(sorted(f"{t.package}@{t.origin[:10]}" for t in outdated))
-        yield f"outdated {left}", messages.went_out_of_date(outdated, proposal.base_ref)
+        yield f"outdated {left}", texts.went_out_of_date(outdated, proposal.base_ref)
     if errors := sum(len(v.blocking) for v in proposal.verdicts):
         yield from _failures(facts, proposal, errors)
 
@@ -75,6 +77,6 @@ def _failures(facts: Facts, proposal: Proposal, errors: int) -> Iterator[tuple[s
     passed = run is not None and run.ours and run.conclusion == Conclusion.SUCCESS
     if passed and isinstance(proposal.policy, Policy):
         occasion = f"failed {proposal.head[:10]} {proposal.digest[:10]}"
-        yield occasion, messages.fails_now(proposal, errors)
+        yield occasion, texts.fails_now(proposal, errors)
     elif owners(proposal) and proposal.pushed_by not in owners(proposal) | {""}:
-        yield f"failed {proposal.head[:10]}", messages.fails_after_push(proposal, errors)
+        yield f"failed {proposal.head[:10]}", texts.fails_after_push(proposal, errors)

@@ -8,12 +8,13 @@ crashed in between, the next look finds the comment still missing, or still edit
 from collections.abc import Mapping
 from datetime import datetime
 
-from lifecycle import memory, messages, records
+from lifecycle import memory, records
 from lifecycle.actions import Action, Keep, Reply, Restore
 from lifecycle.events import Event, Lost, Tampered
 from lifecycle.facts import Comment, Proposal, Written
 from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
+from lifecycle.messages.answers import ALTERED_ANSWER
 from lifecycle.records import JSON
 
 MOST_COMMENT = 65_000
@@ -112,4 +113,4 @@ def _unknown(answer: Comment, proposal: Proposal, repository_id: RepositoryId) -
         if answer.records
         else memory.answer_record(None, proposal, repository_id)
     )
-    return Written(messages.ALTERED_ANSWER, record)
+    return Written(ALTERED_ANSWER, record)

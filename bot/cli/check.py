@@ -28,9 +28,12 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from lifecycle import checks, messages, names, spelling
+from lifecycle import checks, names, spelling
 from lifecycle.checks import Shown
 from lifecycle.facts import PUBLISH, RENDER, VALIDATE, Conclusion, Verdict
+from lifecycle.messages.checks import BOT_RENDERS, render_commands
+from lifecycle.messages.findings import annotation
+from lifecycle.messages.markdown import number, plain
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
 
 _DRAFTS = "drafts/"
@@ -167,7 +170,7 @@ def _listed(trees: dict[str, tuple[str, str]]) -> str:
         (package or "root package") + ("" if trees[package][1] else " (removed)")
         for package in trees
     ]
-    return _clean(f"{messages.number(len(shown), 'package')} changed: {', '.join(shown)}")
+    return _clean(f"{number(len(shown), 'package')} changed: {', '.join(shown)}")
 
 
 def _tell_broken(policy: BrokenPolicy) -> bool:
@@ -203,10 +206,10 @@ def _unrendered(unrendered: Sequence[Verdict], policy: Policy, *, pushed: bool) 
     paths = [path for v in unrendered for path in sorted(v.changes)]
     yield from (f"  {_clean(line)}" for line in lines or paths)
     if pushed:
-        yield messages.BOT_RENDERS
+        yield BOT_RENDERS
         return
     yield "Render and commit:"
-    yield from (f"  {line}" for line in messages.render_commands(unrendered, policy, "porchbot"))
+    yield from (f"  {line}" for line in render_commands(unrendered, policy, "porchbot"))
 
 
 def _tell(name: str, shown: Shown, *, blocks: bool) -> bool:
@@ -217,7 +220,7 @@ def _tell(name: str, shown: Shown, *, blocks: bool) -> bool:
     word = colour.out("passed", "green") if passed else colour.out("failed", "red")
     if not passed and not blocks:
         word = colour.out("waits", "yellow")
-    click.echo(f"{name}: {word}: {_clean(messages.plain(shown.title))}")
+    click.echo(f"{name}: {word}: {_clean(plain(shown.title))}")
     return passed or not blocks
 
 
@@ -226,7 +229,7 @@ def _line(finding: Finding) -> str:
     line = f":{finding.place.line}" if finding.place.line else ""
     severity = colour.out(str(finding.severity), _COLOURS[finding.severity])
     by = f" ({finding.function})" if finding.function else ""
-    said = _clean(f"{messages.annotation(finding)}{by}")
+    said = _clean(f"{annotation(finding)}{by}")
     return f"{_clean(finding.place.path)}{line}: {severity}: {said}"
 
 

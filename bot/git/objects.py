@@ -37,7 +37,7 @@ from bot.git.refs import HEADS, TAGS, Refs
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package.files import Entry, Files, is_resource_file
-from lifecycle import messages
+from lifecycle.messages.checks import large_commit, large_folder
 from lifecycle.names import Sha
 
 _NEAR = 8
@@ -385,7 +385,7 @@ class Snapshot:
         if kind != "commit":
             raise MissingObjectError(f"object {sha} is no commit")
         if b"\n\n" not in data and size > MOST_TEXT:
-            raise TooLargeError(messages.large_commit(sha, MOST_TEXT))
+            raise TooLargeError(large_commit(sha, MOST_TEXT))
         return parse(Sha(sha), data, cut=size > MOST_TEXT)
 
     def _object(self, sha: str, most: int) -> tuple[str, bytes, int]:
@@ -436,7 +436,7 @@ class Snapshot:
             raise
         found = git_merge.parse_tree(data) if size <= MOST_TREE else ()
         if size > MOST_TREE or len(found) > MOST_ENTRIES:
-            raise TooLargeError(messages.large_folder(sha, MOST_ENTRIES))
+            raise TooLargeError(large_folder(sha, MOST_ENTRIES))
         return found
 
     def count(self, tree: str) -> int:

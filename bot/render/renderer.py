@@ -34,8 +34,8 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from fnrunner.contract.run import CALL, Call, Runner
-from lifecycle import messages
 from lifecycle.facts import Verdict
+from lifecycle.messages.checks import ask_operator
 from lifecycle.policy import Policy
 
 log = structlog.get_logger()
@@ -190,7 +190,7 @@ class PipelineRenderer:
 def _refused(error: FunctionError) -> render.CallOutcome:
     """Why a function cannot be run, and what its author can do about that."""
     if isinstance(error, FunctionRefusedError):
-        return render.CallOutcome(error=error.reason, fix=messages.ask_operator(error.fix))
+        return render.CallOutcome(error=error.reason, fix=ask_operator(error.fix))
     if isinstance(error, FunctionUnavailableError):
         return render.CallOutcome(error=error.reason, fix=error.fix)
     return render.CallOutcome(error=str(error))

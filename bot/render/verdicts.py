@@ -19,8 +19,8 @@ from cadlib.package import hidden
 from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
 from cadlib.yaml.bulk import Bulk
-from lifecycle import messages
 from lifecycle.facts import Verdict, Version
+from lifecycle.messages import findings as finding_texts
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
 REFUSED = "it refused"
@@ -86,10 +86,10 @@ def _hidden(package: str, files: Files, before: Files) -> list[Finding]:
     """A warning for each `.krmignore` by which the change keeps resources from every guardrail."""
     return [
         Finding(
-            message=messages.hidden(found.resources, [join(package, p) for p in found.paths]),
+            message=finding_texts.hidden(found.resources, [join(package, p) for p in found.paths]),
             severity=Severity.WARNING,
             place=Place(path),
-            fix=messages.HIDDEN_FIX,
+            fix=finding_texts.HIDDEN_FIX,
         )
         for path, found in hidden.hidden(files, before, DEFAULT).items()
     ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import assert_never
 
-from lifecycle import access, events, memory, messages, notices, summary
+from lifecycle import access, events, memory, notices
 from lifecycle.access import Allowed, Person, Refused, Role, authorise
 from lifecycle.actions import Action, Forget, React, Reaction, Reply, SetDraft
 from lifecycle.approvals import (
@@ -30,6 +30,8 @@ from lifecycle.facts import Comment, Facts, Proposal, Stage
 from lifecycle.gates import judge
 from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
+from lifecycle.messages import answers as texts
+from lifecycle.messages import summary
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
 
 _OPEN = frozenset({Stage.DRAFT, Stage.PROPOSED})
@@ -183,12 +185,12 @@ def _answer_one(facts: Facts, state: Outcome, comment: Comment, parsed: c.Parsed
     scene = _Scene(facts, comment, state.proposal)
     turn = _Turn(state.proposal, state.memory)
     if comment.edited:
-        turn = replace(turn.say(messages.EDITED), confused=True)
+        turn = replace(turn.say(texts.EDITED), confused=True)
     else:
         for command in parsed.commands:
             turn = _obey(scene, turn, command)
         for problem in parsed.problems:
-            turn = replace(turn.say(messages.not_understood(problem)), confused=True)
+            turn = replace(turn.say(texts.not_understood(problem)), confused=True)
     return _finish(facts, state, comment, turn)
 
 
@@ -205,7 +207,7 @@ def _finish(facts: Facts, state: Outcome, comment: Comment, turn: _Turn) -> Outc
         record = memory.answer_record(
             comment.id, turn.proposal, facts.repository_id, about=turn.caused
         )
-        body = messages.answer(comment.author.login, (*_approved(facts, turn), *turn.texts))
+        body = texts.answer(comment.author.login, (*_approved(facts, turn), *turn.texts))
         actions.append(Reply(turn.proposal.number, body, record))
     actions.append(React(comment.id, _reaction(turn)))
     return Outcome(
@@ -224,7 +226,7 @@ def _approved(facts: Facts, turn: _Turn) -> tuple[str, ...]:
     judgement = judge(p, turn.memory, draft_branch=facts.is_draft_branch)
     merged = turn.approval.head == p.merge_commit
     blocked = summary.blocked(judgement)
-    return (messages.approved(turn.approval, p, merged=merged, blocked=blocked),)
+    return (texts.approved(turn.approval, p, merged=merged, blocked=blocked),)
 
 
 def _reaction(turn: _Turn) -> str:
@@ -236,7 +238,7 @@ def _reaction(turn: _Turn) -> str:
 def _obey(scene: _Scene, turn: _Turn, command: c.Command) -> _Turn:
     stage = turn.proposal.stage
     if stage not in STAGES[type(command)]:
-        return turn.refuse(messages.wrong_stage(command, stage))
+        return turn.refuse(texts.wrong_stage(command, stage))
     refusal = _access(scene, turn, command)
     if refusal:
         return turn.refuse(refusal)
@@ -262,7 +264,7 @@ def _obey(scene: _Scene, turn: _Turn, command: c.Command) -> _Turn:
         case c.Why(about):
             return turn.say(_why(scene, turn, about))
         case c.Help():
-            return turn.say(messages.help_text(_help(scene, turn)))
+            return turn.say(texts.help_text(_help(scene, turn)))
         case _:
             assert_never(command)
 
@@ -285,7 +287,7 @@ def _help(scene: _Scene, turn: _Turn) -> list[tuple[str, str, str]]:
             policy=p.policy if isinstance(p.policy, Policy) else Policy(),
         )
         usage = f"{word} {entry.arguments}".rstrip()
-        rows.append((usage, entry.help, messages.lacking(verdict, p)))
+        rows.append((usage, entry.help, texts.lacking(verdict, p)))
     return rows
 
 
@@ -298,7 +300,7 @@ def _access(scene: _Scene, turn: _Turn, command: c.Command) -> str:
         return ""
     if isinstance(policy, BrokenPolicy):
         if isinstance(command, c.Approve) and not proposal.configures:
-            return messages.approve_unjudged(policy)
+            return texts.approve_unjudged(policy)
         policy = Policy()
     if isinstance(command, c.Approve) and not proposal.touched:
         policy = configuring(proposal.policy)
@@ -313,7 +315,7 @@ def _access(scene: _Scene, turn: _Turn, command: c.Command) -> str:
         policy=policy,
     )
     if isinstance(verdict, Refused):
-        return messages.access_refused(command, verdict, turn.proposal)
+        return texts.access_refused(command, verdict, turn.proposal)
     return ""
 
 
@@ -340,11 +342,11 @@ def _unhold(scene: _Scene, turn: _Turn) -> _Turn:
     comment = scene.comment
     who = comment.author.login
     if turn.proposal.stage is Stage.PUBLISHED and not turn.memory.holds:
-        return turn.say(messages.nothing_held())
+        return turn.say(texts.nothing_held())
     every = turn.proposal.roles.get(who, Role.NONE) >= Role.WRITE
     turn = turn.cause(Unheld(person=who, at=comment.at, comment=comment.id, every=every))
     left = turn.memory.holds
-    return turn.say(messages.still_held([hold.person for hold in left])) if left else turn
+    return turn.say(texts.still_held([hold.person for hold in left])) if left else turn
 
 
 def _set_draft(turn: _Turn, *, draft: bool) -> _Turn:
@@ -362,9 +364,9 @@ def _reject(scene: _Scene, turn: _Turn, reason: str) -> _Turn:
     comment = scene.comment
     who = comment.author.login
     turn = turn.cause(Rejected(person=who, at=comment.at, comment=comment.id, reason=reason))
-    turn = turn.say(messages.rejected_notice(notices.owners(turn.proposal), who, reason))
+    turn = turn.say(texts.rejected_notice(notices.owners(turn.proposal), who, reason))
     if turn.approval:
-        turn = turn.without(turn.approval).say(messages.APPROVED_AND_REJECTED)
+        turn = turn.without(turn.approval).say(texts.APPROVED_AND_REJECTED)
     if _approves(scene, turn):
         turn = _take_back(scene, turn)
     return _set_draft(turn, draft=True)
@@ -376,19 +378,19 @@ def _approve(scene: _Scene, turn: _Turn) -> _Turn:
     after_merge = _after_merge(p, comment, scene.facts.repository_id)
     early = too_early(p, turn.memory, at=comment.at, comment=comment.id)
     if early is not None:
-        return turn.refuse(messages.approved_too_early(early))
+        return turn.refuse(texts.approved_too_early(early))
     if p.unjudged:
-        return turn.refuse(messages.APPROVE_UNJUDGED)
+        return turn.refuse(texts.APPROVE_UNJUDGED)
     shown = memory.shown_rules_before(p, comment.id, scene.facts.repository_id)
     if rules_moved(p, at=comment.at, shown=shown):
-        return turn.refuse(messages.approved_too_early(Fallen.CONFIGURATION))
+        return turn.refuse(texts.approved_too_early(Fallen.CONFIGURATION))
     if not shown_unpublished(p, turn.memory, at=comment.at, comment=comment.id):
-        return turn.refuse(messages.approved_too_early(Fallen.UNPUBLISHED))
+        return turn.refuse(texts.approved_too_early(Fallen.UNPUBLISHED))
     if not after_merge:
         if _will_be_rendered(scene.facts, p):
-            return turn.refuse(messages.approve_after_render(p.head))
+            return turn.refuse(texts.approve_after_render(p.head))
         if not _saw_head(scene, turn):
-            return turn.refuse(messages.head_moved(p.head))
+            return turn.refuse(texts.head_moved(p.head))
     approval = Approval(
         person=comment.author.login,
         account=comment.author.id,
@@ -446,7 +448,7 @@ def _saw_head(scene: _Scene, turn: _Turn) -> bool:
 
 def _unapprove(scene: _Scene, turn: _Turn) -> _Turn:
     if not _approves(scene, turn):
-        return turn.refuse(messages.NOTHING_TO_UNAPPROVE)
+        return turn.refuse(texts.NOTHING_TO_UNAPPROVE)
     return _take_back(scene, turn)
 
 
@@ -469,10 +471,10 @@ def _take_back(scene: _Scene, turn: _Turn) -> _Turn:
 
 def _render(scene: _Scene, turn: _Turn) -> _Turn:
     if not scene.facts.same_repository:
-        return turn.refuse(messages.RENDER_OF_FORK)
+        return turn.refuse(texts.RENDER_OF_FORK)
     refused, asked = scene.facts.push_refused, scene.comment.id
     if refused and refused.asked >= asked:
-        return turn.refuse(messages.render_refused(refused))
+        return turn.refuse(texts.render_refused(refused))
     return _look_again(replace(turn, render_asked=asked))
 
 
@@ -494,4 +496,4 @@ def _why(scene: _Scene, turn: _Turn, about: str) -> str:
         draft_branch=scene.facts.is_draft_branch,
         push_refused=scene.facts.push_refused,
     )
-    return summary.why(turn.proposal, judgement, about)
+    return texts.why(turn.proposal, judgement, about)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from lifecycle import messages
+from lifecycle.messages.checks import BOT_RENDERS, CONFIGURATION_BROKEN
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: core\n"
 LABELS = KPTFILE + (
@@ -137,7 +137,7 @@ def test_a_draft_is_rendered_by_the_bot(top: Path, render: str, code: int) -> No
     result = check(top)
 
     assert result.exit_code == code
-    assert (messages.BOT_RENDERS in result.stdout) is (code == 0)
+    assert (BOT_RENDERS in result.stdout) is (code == 0)
 
 
 def test_other_packages_are_left_alone(top: Path) -> None:
@@ -170,7 +170,7 @@ def test_rules_that_would_break_and_rules_that_are_broken(top: Path) -> None:
     write(top, {".porchbot.yaml": GUARDED})
     result = check(top, "--base", "topic")
     assert result.exit_code == 1
-    assert messages.CONFIGURATION_BROKEN in result.stdout
+    assert CONFIGURATION_BROKEN in result.stdout
 
 
 def test_the_base(top: Path, tmp_path: Path) -> None:

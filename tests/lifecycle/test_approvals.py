@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from lifecycle import memory, messages
+from lifecycle import memory
 from lifecycle.access import Person, Role
 from lifecycle.actions import Say
 from lifecycle.approvals import Fallen, Standing, standing
@@ -14,6 +14,7 @@ from lifecycle.decide import decide
 from lifecycle.events import Approval, Fell, TakenBack, content, words
 from lifecycle.facts import VALIDATE, Facts, Proposal, Review, ReviewState, Unpublished
 from lifecycle.gates import judge
+from lifecycle.messages import answers as texts
 from lifecycle.names import Sha
 from lifecycle.policy import ApproveRule, Policy
 from tests.lifecycle.samples import (
@@ -522,7 +523,7 @@ def test_an_edited_comment_is_no_command(words: str) -> None:
     rested = settled(facts(replace(PROPOSAL, draft=words == "/propose", comments=(comment,))))
 
     (answer,) = (c.body for c in rested.proposals[0].answers if not c.summary)
-    assert messages.EDITED in answer
+    assert texts.EDITED in answer
     assert why(rested) == "none was given"
 
 
@@ -627,7 +628,7 @@ def test_who_may_lift_a_hold(lines: list[tuple[Person, str]], holding: list[str]
 
 def test_every_reason_is_told_with_what_to_do() -> None:
     for reason in Fallen:
-        assert "approve again" in messages.approved_too_early(reason)
+        assert "approve again" in texts.approved_too_early(reason)
 
 
 # --- the rules when it was given ------------------------------------------------------------------

@@ -10,9 +10,9 @@ from markdown_it import MarkdownIt
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle import actions as a
-from lifecycle import messages
 from lifecycle.decide import decide
 from lifecycle.facts import Facts, Proposal, Required, Stage, Verdict
+from lifecycle.messages import commits
 from tests.lifecycle.samples import CORE, PROPOSAL, approved_by, facts
 
 HOSTILE = {
@@ -104,8 +104,8 @@ def test_no_commit_of_ours_closes_or_claims_anything(text: str) -> None:
     )
     own = 'kpt:{"package":"own"}'
     written = [
-        f"{messages.merge_title(proposal)}\n\n{messages.merge_message(proposal, [], [own])}",
-        messages.render_commit([text], [own]),
+        f"{commits.merge_title(proposal)}\n\n{commits.merge_message(proposal, [], [own])}",
+        commits.render_commit([text], [own]),
     ]
 
     for message in written:
@@ -120,7 +120,7 @@ def test_a_name_of_several_lines_adds_none_to_a_tag() -> None:
     """Fails when a path goes into the message as it is: a tag's lines are read by machines."""
     odd = replace(CORE, package="net\nTree: 0000")
 
-    message = messages.tag_message("acme/blueprints", PROPOSAL, odd, [], {})
+    message = commits.tag_message("acme/blueprints", PROPOSAL, odd, [], {})
 
     assert len([line for line in message.split("\n") if line.startswith("Tree:")]) == 1
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from lifecycle import messages
 from lifecycle.actions import OpenProposal, Reply
 from lifecycle.decide import decide
 from lifecycle.facts import VALIDATE, Facts, Proposal, Verdict
+from lifecycle.messages import commits
 from lifecycle.policy import Policy
 from tests.lifecycle.samples import (
     APPROVER,
@@ -161,4 +161,4 @@ TITLES = {
 
 @pytest.mark.parametrize(("subjects", "title"), TITLES.values(), ids=TITLES)
 def test_titles(subjects: list[str], title: str) -> None:
-    assert messages.proposal_title(subjects, ["net/core"], "drafts/net/core/w1") == title
+    assert commits.proposal_title(subjects, ["net/core"], "drafts/net/core/w1") == title

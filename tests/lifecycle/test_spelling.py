@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from cadlib.findings import Severity
-from lifecycle import messages, names, spelling
+from lifecycle import names, spelling
+from lifecycle.messages import commits, findings, markdown
 
 FINE = {
     "ASCII": "net/core_2.x-Y",
@@ -71,23 +72,23 @@ def test_no_message_holds_it_raw(name: str, code: str) -> None:
     """The short-cut escapes in one place: names are in code, prose, titles and findings."""
     (found,) = names.problems([name])
     said = [
-        messages.name(name),
-        messages.quote(name),
-        messages.committed(name),
-        messages.findings([found]),
-        messages.annotation(replace(found, message=f"about {name}")),
-        messages.proposal_title([], [name], f"drafts/{name}"),
+        markdown.name(name),
+        markdown.quote(name),
+        markdown.committed(name),
+        findings.findings([found]),
+        findings.annotation(replace(found, message=f"about {name}")),
+        commits.proposal_title([], [name], f"drafts/{name}"),
     ]
 
     assert not [text for text in said if spelling.unseen(text.replace("\n", " "))]
     if "".join(name.split()) == name:  # blanks of all widths are one
-        assert all(f"<{code}>" in messages.plain(text) for text in said[:3])
+        assert all(f"<{code}>" in markdown.plain(text) for text in said[:3])
 
 
 def test_what_people_write_stays_as_it_is() -> None:
     text = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f4bb \xe9"
 
-    assert messages.quote(text) == text
+    assert markdown.quote(text) == text
 
 
 LIKES = {

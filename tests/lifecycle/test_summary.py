@@ -7,13 +7,14 @@ import pytest
 
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
-from lifecycle import memory, messages, summary
+from lifecycle import memory
 from lifecycle.access import Person, Role, RoleSource
 from lifecycle.actions import Reply, Say, SetCheck, Tag
 from lifecycle.commands.parse import COMMANDS
 from lifecycle.decide import decide
 from lifecycle.facts import PUBLISH, Proposal, Required, Unpublished, Verdict
 from lifecycle.gates import judge
+from lifecycle.messages import findings, markdown, summary
 from lifecycle.policy import ApproveRule, Policy
 from lifecycle.tags import Tagging
 from tests.lifecycle.samples import (
@@ -168,7 +169,7 @@ HARMLESS = {
 @pytest.mark.parametrize("text", HARMLESS)
 def test_text_of_others_is_harmless_and_can_be_copied(text: str) -> None:
     """The short-cut is a character that nobody sees, and that is then in the copied command."""
-    shown = messages.quote(text)
+    shown = markdown.quote(text)
 
     assert shown == HARMLESS[text]
     assert shown.isprintable()
@@ -184,7 +185,7 @@ def test_no_message_holds_a_character_that_cannot_be_seen() -> None:
     )
     proposal = replace(PROPOSAL, verdicts=(Verdict(package="net/core", findings=(odd,)),))
     judgement = judge(proposal, memory.Memory(), draft_branch=True)
-    texts = [_said(proposal), summary.gates(judgement), messages.annotation(odd)]
+    texts = [_said(proposal), summary.gate_list(judgement), findings.annotation(odd)]
 
     assert all(char.isprintable() or char == "\n" for text in texts for char in text)
 
@@ -201,7 +202,7 @@ def test_every_package_that_is_approved_is_named() -> None:
 
     assert len(shown) == 3
     for text in shown:
-        assert len(text) <= messages.MOST_TEXT
+        assert len(text) <= markdown.MOST_TEXT
     for text in shown[:2]:
         assert [t.package for t in many if f"`{t.package}`" not in text] == []
     assert "`net/p301` v5" in shown[2]

@@ -39,13 +39,14 @@ from bot.forges.port import (
 )
 from bot.keys import Key
 from bot.store.values import Hint
-from lifecycle import messages
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, SetCheck
 from lifecycle.authors import MadeBy
 from lifecycle.facts import CheckRun, Status
 from lifecycle.identity import GITHUB, RepositoryId
 from lifecycle.merges import Move
+from lifecycle.messages.findings import annotation
+from lifecycle.messages.markdown import CUT
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
 
@@ -640,7 +641,7 @@ def _annotation(finding: Any) -> JSONObject:
         "start_line": line,
         "end_line": line,
         "annotation_level": _LEVEL[finding.severity.value],
-        "message": _cut(messages.annotation(finding), MESSAGE_BYTES),
+        "message": _cut(annotation(finding), MESSAGE_BYTES),
         "title": _cut(finding.function or "porchbot", TITLE_BYTES),
     }
 
@@ -650,5 +651,5 @@ def _cut(text: str, most: int) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= most:
         return data.decode()
-    kept = data[: most - len(messages.CUT.encode())].decode("utf-8", "ignore")
-    return kept + messages.CUT
+    kept = data[: most - len(CUT.encode())].decode("utf-8", "ignore")
+    return kept + CUT

@@ -8,8 +8,8 @@ from bot.render import verdicts
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
 from cadlib.render import pipeline as render
-from lifecycle import messages
 from lifecycle.facts import Verdict
+from lifecycle.messages.findings import findings
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
 IMAGE = "registry.example/judge:v1"
@@ -149,7 +149,7 @@ def test_the_names_of_hidden_files_are_escaped() -> None:
     odd = {".krmignore": "*.yaml\n", "@all <b>#1.yaml": SECRET}
     found = judged(Policy(), before={}, more=odd)
 
-    text = messages.findings(found.findings)
+    text = findings(found.findings)
     assert "@all" not in text
     assert "<b>" not in text
 

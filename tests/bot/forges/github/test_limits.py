@@ -5,9 +5,9 @@ import pytest
 from bot.forges.github.forge import MESSAGE_BYTES, SUMMARY_BYTES, TITLE_BYTES, _annotation, _output
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
-from lifecycle import messages
 from lifecycle.actions import SetCheck
 from lifecycle.facts import Conclusion, Status
+from lifecycle.messages.markdown import CUT
 from lifecycle.names import Sha
 
 
@@ -42,7 +42,7 @@ def test_texts_of_a_check_are_cut_by_bytes(letter: str) -> None:
     ):
         size = len(text.encode())
         assert most - 8 < size <= most
-        assert text.endswith(messages.CUT)
+        assert text.endswith(CUT)
 
 
 def test_what_fits_is_sent_as_it_is() -> None:

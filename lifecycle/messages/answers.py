@@ -1,0 +1,227 @@
+"""Answers to commands."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from lifecycle import access
+from lifecycle.commands import parse as commands
+from lifecycle.facts import Proposal, PushRefusal, Stage, Touched
+from lifecycle.messages import checks, gates, summary
+from lifecycle.messages.findings import findings, severity_first
+from lifecycle.messages.markdown import (
+    MOST_TEXT,
+    change_lines,
+    change_list,
+    code,
+    every,
+    number,
+    people,
+    quote,
+    revisions,
+)
+from lifecycle.policy import BrokenPolicy, Policy
+
+if TYPE_CHECKING:
+    from lifecycle.access import Allowed, Refused
+    from lifecycle.approvals import Fallen
+    from lifecycle.events import Approval
+    from lifecycle.gates import Judgement
+
+ALTERED_ANSWER = "this answer was edited by somebody else, and what it said is not known any more."
+APPROVED_AND_REJECTED = "The same comment sends it back, so the approval does not count."
+NOTHING_TO_UNAPPROVE = "You have no approval here that counts, so there is nothing to take back."
+RENDER_OF_FORK = (
+    "`/render` refused: the branch is in a fork, and the bot pushes to this repository only. The"
+    " check `porchbot/render` shows what differs and the commands that render it."
+)
+EDITED = "Edits are not commands: nobody could tell afterwards what was asked. Write a new comment."
+APPROVE_UNJUDGED = (
+    "`/approve` refused: a function could not be run, so nobody knows yet what would be approved."
+    " Approve again when `porchbot/validate` shows a result."
+)
+
+
+def approve_unjudged(policy: BrokenPolicy) -> str:
+    """The answer to `/approve` while nothing can be judged."""
+    return (
+        f"`/approve` refused: {gates.configuration_broken(policy)}. Mend it there, as the summary"
+        " says, and approve again."
+    )
+
+
+def render_refused(refused: PushRefusal) -> str:
+    """The answer to `/render` where a rule of the forge forbids the push."""
+    return (
+        f"`/render` refused: {gates.push_refused(refused)}. Commit the rendering yourself (the"
+        " check `porchbot/render` shows the commands), or let an administrator allow the bot to"
+        " push to this branch, then comment `/render` again."
+    )
+
+
+def still_held(logins: Iterable[str]) -> str:
+    """The answer to `/unhold` where holds of others stay."""
+    return f"your hold is lifted; {people(logins)} still holds this, which takes write access."
+
+
+def answer(login: str, texts: Sequence[str]) -> str:
+    """One answer to one comment."""
+    return (f"@{login} " + "\n\n".join(texts))[:MOST_TEXT]
+
+
+def approved(approval: "Approval", proposal: Proposal, *, merged: bool, blocked: str) -> str:
+    """The answer to an accepted `/approve`.
+
+    Args:
+        approval: What was approved.
+        proposal: The proposal.
+        merged: The merge result was approved, not the head.
+        blocked: What is still missing; "" when nothing is.
+    """
+    of = "the merge result" if merged else "head"
+    still = f" Still blocked: {blocked}." if blocked else ""
+    what = f"{of} {code(approval.head[:10])}: {quote(revisions(proposal))}"
+    return f"Approved.{still}\n\nYou approved {what}.{_all(proposal.touched)}"
+
+
+def _all(touched: Sequence[Touched]) -> str:
+    """Every package by its name, folded, where the line before names only the first."""
+    if len(touched) <= 3:
+        return ""
+    names_all = every(touched, MOST_TEXT // 2)
+    return (
+        f"\n\n<details><summary>All {len(touched)} packages</summary>\n\n{names_all}\n\n</details>"
+    )
+
+
+def approve_after_render(head: str) -> str:
+    """An approval that the coming render commit would void."""
+    return (
+        f"{code(head[:10])} is about to be replaced by a render commit, and an approval does not"
+        " carry over. Look at the new head and approve that."
+    )
+
+
+def head_moved(head: str) -> str:
+    """An approval whose writer may not have seen the head."""
+    return (
+        f"the head moved to {code(head[:10])} after you wrote, or at the same moment. Look at it"
+        " and approve again."
+    )
+
+
+def rejected_notice(owners: Iterable[str], login: str, reason: str) -> str:
+    """The answer to `/reject`, which is written for whoever has to go on."""
+    others = " ".join(f"@{owner}" for owner in sorted(owners) if owner != login)
+    said = summary.rejected(login, reason)
+    text = f"{said}. It is a draft again: push the changes, then `/propose`."
+    return f"{others}: {text}" if others else text
+
+
+def approved_too_early(why: "Fallen") -> str:
+    """An approval given before what stands here now."""
+    return f"`/approve` refused: {why}. Look at it as it is now and approve again."
+
+
+def wrong_stage(command: commands.Command, stage: Stage) -> str:
+    """A command that means nothing at this stage."""
+    word = code(f"/{commands.name(command)}")
+    match stage:
+        case Stage.DRAFT:
+            return f"{word} is for proposals; this is a draft. `/propose` it first."
+        case Stage.PROPOSED:
+            return f"{word} is not for a proposal that is still open."
+        case Stage.MERGED:
+            return (
+                f"{word} is for open proposals; this one is merged. `/why` tells what it waits for."
+            )
+        case Stage.PUBLISHED:
+            return f"{word} comes too late: this is published. Open a new proposal."
+        case Stage.CLOSED:
+            return f"{word} is for open proposals; this one is closed. Reopen it first."
+
+
+def nothing_held() -> str:
+    """`/unhold` of what is published and was not held any more."""
+    return "Nothing is held: this is published."
+
+
+def access_refused(command: commands.Command, refused: "Refused", proposal: Proposal) -> str:
+    """Somebody without the right, and who has it."""
+    word = code(f"/{commands.name(command)}")
+    if refused.is_author and isinstance(proposal.policy, Policy):
+        who = gates.approvals_who(proposal.policy, proposal.authors)
+        return (
+            f"{word} refused: you wrote, pushed or asked for a part of this, and authors do not"
+            f" approve their own work here. Ask {who}."
+        )
+    return f"{word} refused: it takes {refused.needed}, and you have {refused.actual}."
+
+
+def lacking(verdict: "Allowed | Refused", proposal: Proposal) -> str:
+    """What a command takes that somebody lacks; "" where they may use it."""
+    if not isinstance(verdict, access.Refused):
+        return ""
+    if verdict.is_author and isinstance(proposal.policy, Policy):
+        return gates.approvals_who(proposal.policy, proposal.authors)
+    return verdict.needed
+
+
+def not_understood(problem: commands.Problem) -> str:
+    """A word that is nearly a command, or a command with arguments it does not take."""
+    text = problem.text()
+    end = "" if text.endswith("?") else "."
+    return f"not understood: {text}{end} `/help` lists the commands."
+
+
+def help_text(rows: Sequence[tuple[str, str, str]]) -> str:
+    """What this person can ask for here, and what takes somebody else.
+
+    Args:
+        rows: How each command is written, what it does, and what it takes that this person
+            lacks; "" where they may.
+    """
+    may = [f"- `/{usage}`: {what}" for usage, what, lacks in rows if not lacks]
+    others = [f"- `/{usage}`: {what} (takes {lacks})" for usage, what, lacks in rows if lacks]
+    return "\n".join(
+        ["you can ask for this here, at the start of a line:", "", *may]
+        + (["", "This takes somebody else:", "", *others] if others else [])
+    )
+
+
+def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
+    """The answer to `/why`: all gates, or what is said about one field."""
+    if about:
+        return _about(proposal, about)
+    if proposal.stage is Stage.PUBLISHED:
+        return f"{quote(revisions(proposal))} is published."
+    if not proposal.touched:
+        return (
+            checks.propose_elsewhere(proposal) if proposal.elsewhere else checks.NO_PACKAGE_SUMMARY
+        )
+    if not judgement.open:
+        return f"{quote(revisions(proposal))}: every gate holds.\n\n{summary.gate_list(judgement)}"
+    count = number(len(judgement.open), "gate")
+    return f"{quote(revisions(proposal))} waits for {count}.\n\n{summary.gate_list(judgement)}"
+
+
+def _about(proposal: Proposal, about: str) -> str:
+    """What findings and changes say about a field, however much of its name was given."""
+    found = [
+        each
+        for v in proposal.verdicts
+        for each in v.findings
+        if about in each.place.field or about in each.place.path
+    ]
+    changed = [(v.package, tuple(c for c in v.diff if about in str(c))) for v in proposal.verdicts]
+    lines = change_lines(changed)
+    if not found and not lines:
+        return (
+            f"nothing is said about {code(about)}, and this does not change it. `/why` alone"
+            " lists what is missing."
+        )
+    parts = [f"about {code(about)}:"]
+    if found:
+        parts.append("**Findings**\n\n" + findings(sorted(found, key=severity_first)))
+    if lines:
+        parts.append("**Changes**\n\n" + "\n".join(change_list(lines)))
+    return "\n\n".join(parts)

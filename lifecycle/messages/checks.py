@@ -1,0 +1,185 @@
+"""Titles and summaries of the check runs."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from lifecycle.facts import MOST_SHARED, Proposal, Verdict
+from lifecycle.messages import gates
+from lifecycle.messages.findings import findings
+from lifecycle.messages.markdown import (
+    MOST_LISTED,
+    change_lines,
+    change_list,
+    code,
+    names,
+    number,
+    one_line,
+    plain,
+    plain_line,
+    revisions,
+    some,
+)
+from lifecycle.policy import BrokenPolicy, GuardrailFunction, Policy
+
+CONFIGURATION_BROKEN = "The configuration of the base branch cannot be read"
+BREAKS_CONFIGURATION = "This would break the configuration"
+RUNNER_BROKEN = "A function could not be run"
+NOT_VALIDATED = "Not validated: a function could not be run"
+BOT_RENDERS = "On a branch below `drafts/`, the bot commits this."
+MORE_THAN_SHOWN = "The merge would change packages that are not shown here"
+MERGE_UNKNOWN = "Git cannot tell what the merge would change"
+CROWDED_SUMMARY = (
+    "A check belongs to a commit, so it passes when every open pull request of the commit is ready,"
+    f" and the bot looks at no more than {MOST_SHARED} others. Push another commit to the branch"
+    " (`git commit --allow-empty`), or close the pull requests that are not needed; the checks"
+    " are shown again by themselves."
+)
+RULES_APPROVED = "The change of the rules is approved"
+NO_PACKAGE = "No package is touched"
+NO_PACKAGE_SUMMARY = "Nothing here for porchbot: this changes no package, so nothing is published."
+PUBLISHING_SUMMARY = "Every gate holds."
+NOT_LOOKED_AT = "The bot could not look at this proposal"
+MERGED_NOT_PUBLISHED = "Merged, not published"
+
+
+def large_folder(tree: str, most: int) -> str:
+    """Why a look ends at a folder."""
+    return (
+        f"A folder holds more than {most} entries (tree {tree}), which is more than the bot reads."
+        " Distribute them over several folders, also in what this is to be merged into."
+    )
+
+
+def large_commit(sha: str, most: int) -> str:
+    """Why a look ends at a commit."""
+    return (
+        f"Commit {sha} has more than {most} bytes before its message, which is more than the bot"
+        " reads. Make the change anew as another commit."
+    )
+
+
+def not_looked_at(incident: str, since: datetime, said: str = "") -> str:
+    """What is shown while looks fail; `said` is why, where it is not for an operator to find."""
+    if said:
+        return f"{said}\n\nThe bot tries again by itself, and this goes when it succeeds."
+    return (
+        f"Since {since:%Y-%m-%d %H:%M} UTC the bot fails when it looks at this proposal. It tries"
+        " again by itself, and this goes when it succeeds. If it stays, ask whoever operates the"
+        f" bot, and name `{incident}`: it is in the bot's log."
+    )
+
+
+def configuration_problems(policy: BrokenPolicy) -> str:
+    """Every problem of the configuration, with what to do."""
+    lines = [f"- {code(str(p.place))}: {p.problem}. {p.fix}." for p in policy.problems]
+    return "Nothing is published until this is mended.\n\n" + "\n".join(lines)
+
+
+def ask_operator(fix: str) -> str:
+    """What an author can do about a function that only an operator can allow.
+
+    Args:
+        fix: What the operator is to do, a sentence.
+    """
+    return (
+        "Use a function that runs here (`porchbot fn list`), or ask the administrators of this"
+        f" repository, or whoever operates the bot, for this: {fix[:1].lower()}{fix[1:]}"
+    )
+
+
+def unrenderable_summary(verdicts: Iterable[Verdict]) -> str:
+    """Why packages could not be rendered; each has a finding that says what to do."""
+    return findings([found for v in verdicts for found in v.blocking])
+
+
+def mend_merge(said: str, base_ref: str) -> str:
+    """What is wrong with a merge, and how to mend it, as sentences."""
+    return f"{said[:1].upper()}{said[1:]}. To mend it, {gates.merge_base_wanted(base_ref)}."
+
+
+def publishing(proposal: Proposal) -> str:
+    """Title of `porchbot/publish` when every gate holds."""
+    return f"Publishing {revisions(proposal)}"
+
+
+def published_elsewhere(proposal: Proposal) -> str:
+    """Title of `porchbot/publish` where nothing is published from the base branch."""
+    base, there = plain_line(proposal.base_ref), plain_line(" or ".join(proposal.elsewhere))
+    return f"Not judged: nothing is published from {base}, but from {there}"[:200]
+
+
+def propose_elsewhere(proposal: Proposal) -> str:
+    """Why the check stays unfinished there, and what to do."""
+    base, there = code(proposal.base_ref), some(map(code, proposal.elsewhere))
+    return (
+        f"Nothing is published from {base}, so nothing is judged here. Proposed to {there}, this"
+        " commit would need approval. A check belongs to a commit, whatever it is proposed to: if"
+        f" this one passed, the commit could be merged into {there} without approval.\n\n"
+        f"- To publish it, change the base branch of this pull request to {there}.\n"
+        f"- To merge it into {base}, this check is not needed. If a rule of {base} requires it, an"
+        f" administrator can take {base} out of that rule: *Settings → Rules → Rulesets*."
+    )
+
+
+def published(proposal: Proposal) -> str:
+    """Title of `porchbot/publish` after publishing."""
+    return f"Published {revisions(proposal)}"
+
+
+def waiting(proposal: Proposal, missing: Sequence[str]) -> str:
+    """Title of `porchbot/publish` while something is missing, each in a few words."""
+    more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+    return f"{revisions(proposal)} waits: {plain(missing[0])}{more}"[:200]
+
+
+def functions_run(verdicts: Sequence[Verdict]) -> str:
+    """Which functions were run."""
+    count = sum(v.functions for v in verdicts)
+    rows = sorted({f"- {code(i)} ({n.asked})" for v in verdicts for i, n in v.versions.items()})
+    return f"{number(count, 'function')} run on {names(v.package for v in verdicts)}." + (
+        "\n\n" + "\n".join(rows) if rows else ""
+    )
+
+
+def render_summary(unrendered: Sequence[Verdict], policy: Policy, *, settles: bool) -> str:
+    """Which files differ from their rendering, and how to mend it."""
+    paths = [path for v in unrendered for path in sorted(v.changes)]
+    shown = [f"- {code(path)}" for path in paths[:MOST_LISTED]]
+    if len(paths) > MOST_LISTED:
+        shown.append(f"- and {len(paths) - MOST_LISTED} more")
+    lines = change_lines([(v.package, v.rendering) for v in unrendered])
+    shown += ["", *change_list(lines)] if lines else []
+    if settles:
+        commands_ = "\n".join(render_commands(unrendered, policy))
+        mend = (
+            "Render and commit, or comment `/render` where the bot may push to the branch:"
+            f"\n\n```\n{commands_}\n```"
+        )
+    else:
+        mend = (
+            "The bot rendered once and rendering again changes these files again. Where the rules"
+            " changed since, comment `/render`. Otherwise a function never settles: make it give"
+            " the same result for its own output."
+        )
+    return "These files differ from their rendering:\n\n" + "\n".join(shown) + "\n\n" + mend
+
+
+def render_commands(
+    unrendered: Sequence[Verdict], policy: Policy, program: str = "kpt"
+) -> list[str]:
+    """What makes the rendering by hand: the pipelines, then what the repository adds to them."""
+    return [
+        one_line(f"{program} fn {command}")
+        for v in unrendered
+        for command in (
+            f"render {shlex.quote(v.package or '.')}",
+            *(_eval_command(v.package or ".", function) for function in policy.mutators),
+        )
+    ]
+
+
+def _eval_command(package: str, function: GuardrailFunction) -> str:
+    given = [shlex.quote(f"{key}={value}") for key, value in (function.config_map or {}).items()]
+    words = ["eval", shlex.quote(package), "--image", shlex.quote(function.image)]
+    return " ".join([*words, *(["--", *given] if given else [])])

@@ -1,0 +1,91 @@
+"""Titles and bodies of pull requests, messages of commits and tags."""
+
+from collections.abc import Mapping, Sequence
+
+from lifecycle.facts import Proposal, Touched, Version
+from lifecycle.messages.markdown import (
+    committed,
+    names,
+    number,
+    one_line,
+    plain_line,
+)
+
+
+def proposal_title(subjects: Sequence[str], packages: Sequence[str], head_ref: str) -> str:
+    """Title of the pull request that the bot opens for a draft: what its commits say they do.
+
+    Args:
+        subjects: First lines of its commits, oldest first.
+        packages: What it changes.
+        head_ref: Its branch.
+    """
+    said = [title for subject in subjects if (title := plain_line(subject))]
+    if said:
+        more = f" (and {number(len(said) - 1, 'more commit')})" if len(said) > 1 else ""
+        return said[0][: 200 - len(more)] + more
+    workspace = head_ref.rsplit("/", 1)[-1]
+    shown = ", ".join(one_line(p) or "root package" for p in packages[:3])
+    rest = f" and {len(packages) - 3} more" if len(packages) > 3 else ""
+    return plain_line(f"{shown}{rest}: {workspace}")[:200]
+
+
+def proposal_body(packages: Sequence[str], pusher: str) -> str:
+    """Text of the pull request that the bot opens for a draft."""
+    by = f", pushed by @{pusher}" if pusher else ""
+    return (
+        f"Draft of {names(packages)}{by}.\n\n"
+        "Push to this branch until it is as you want it, then comment `/propose` or press"
+        " *Ready for review*. `/help` lists what else can be asked."
+    )
+
+
+def render_commit(packages: Sequence[str], trailers: Sequence[str]) -> str:
+    """Message of a render commit."""
+    shown = ", ".join(committed(p) or "root package" for p in packages)
+    return f"Render {shown}"[:200] + "\n\n" + "\n".join(trailers)
+
+
+def merge_title(proposal: Proposal) -> str:
+    """First line of the merge commit."""
+    shown = ", ".join(
+        f"{committed(t.package) or 'root package'} v{t.revision}"
+        for t in proposal.touched
+        if not t.removed
+    )
+    return f"Publish {shown} (#{proposal.number})" if shown else f"Merge #{proposal.number}"
+
+
+def merge_message(proposal: Proposal, approvers: Sequence[str], trailers: Sequence[str]) -> str:
+    """The rest of the merge commit's message, with a trailer for each package."""
+    approved = f"Approved by: {', '.join(approvers)}\n" if approvers else ""
+    # With words of ours before it: alone on its line a title could be a trailer.
+    title = f"Title: {committed(proposal.title)}"
+    return f"{title}\n{approved}\n" + "\n".join(trailers)
+
+
+def tag_message(
+    repository: str,
+    proposal: Proposal,
+    touched: Touched,
+    approvers: Sequence[str],
+    versions: Mapping[str, Version],
+) -> str:
+    """Message of a release tag: what stands behind this revision.
+
+    Source: docs/design.md, "Release tags".
+    """
+    lines = [
+        f"{committed(touched.package) or repository} v{touched.revision}",
+        "",
+        f"Package: {one_line(touched.package) or '.'}",
+        f"Revision: v{touched.revision}",
+        f"Proposal: {repository}#{proposal.number}",
+        f"Approved-by: {', '.join(approvers) or 'nobody needed to'}",
+        f"Tree: {touched.tree}",
+        *(
+            one_line(f"Function: {image} ({ran.asked}) {ran.digest}")
+            for image, ran in sorted(versions.items())
+        ),
+    ]
+    return "\n".join(lines) + "\n"

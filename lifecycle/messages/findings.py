@@ -1,0 +1,64 @@
+"""Findings as list items and as annotations of a check run."""
+
+from collections.abc import Sequence
+
+from cadlib.findings import Finding, Severity
+from lifecycle import spelling
+from lifecycle.messages.markdown import (
+    MOST_LISTED,
+    code,
+    number,
+    quote,
+)
+
+
+def findings(found: Sequence[Finding]) -> str:
+    """Findings as a list: where, what, what to do."""
+    if not found:
+        return "No findings."
+    lines = [finding(one) for one in found[:MOST_LISTED]]
+    if len(found) > MOST_LISTED:
+        lines.append(f"- and {len(found) - MOST_LISTED} more: see the annotations of the check")
+    return "\n".join(lines)
+
+
+HIDDEN_FIX = "Look at them, or take them out of .krmignore; other tools apply them all the same"
+
+
+def hidden(resources: int, paths: Sequence[str]) -> str:
+    """Files that no function sees, as plain text."""
+    shown = ", ".join(paths[:MOST_LISTED])
+    more = f" and {len(paths) - MOST_LISTED} more" if len(paths) > MOST_LISTED else ""
+    return (
+        f"no function and no guardrail sees {number(resources, 'resource')} in"
+        f" {number(len(paths), 'file')} that this excludes: {shown}{more}"
+    )
+
+
+def finding(found: Finding) -> str:
+    """One finding as a list item."""
+    by = f" ({code(found.function)})" if found.function else ""
+    said = quote(f"{_open_end(found)}{_mend(found)}")
+    return f"- **{found.severity}** {code(str(found.place))}: {said}{by}"
+
+
+def annotation(found: Finding) -> str:
+    """One finding as a check annotation, which is plain text."""
+    field = f"{found.place.field}: " if found.place.field else ""
+    proposed = f" Proposed: {found.proposed}" if found.proposed else ""
+    return spelling.shown(f"{field}{_open_end(found)}{_mend(found)}{proposed}")
+
+
+def _open_end(found: Finding) -> str:
+    """What is wrong, without its full stop where more follows: functions write it or not."""
+    return found.message.rstrip().removesuffix(".") if found.fix else found.message
+
+
+def _mend(found: Finding) -> str:
+    return f". {found.fix}." if found.fix else ""
+
+
+def severity_first(found: Finding) -> tuple[int, str, int, str]:
+    """Sort key of findings for people: what blocks first, then by place."""
+    order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+    return (order[found.severity], found.place.path, found.place.line or 0, found.message)

@@ -1,0 +1,260 @@
+"""Texts of the gates: what is so, what is needed, and who can supply it."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from lifecycle import access
+from lifecycle import names as names_
+from lifecycle.facts import MOST_SHARED, PushRefusal, Touched, Verdict
+from lifecycle.merges import Effect
+from lifecycle.messages.markdown import (
+    code,
+    name,
+    names,
+    number,
+    people,
+    person,
+    quote,
+    some,
+)
+from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.tags import Tagging
+
+if TYPE_CHECKING:
+    from lifecycle.approvals import Standing
+    from lifecycle.events import Tampered
+
+CONFIGURATION_WANTED = "a `.porchbot.yaml` that can be read"
+CONFIGURATION_WHO = "somebody who may change `.porchbot.yaml` on the base branch"
+IS_DRAFT = "it is a draft"
+IS_PROPOSED = "it is proposed"
+PROPOSE_WANTED = "`/propose`, or *Ready for review*"
+PROPOSE_WHO = "the author, or somebody with write access"
+RUNNER_WANTED = "a function runner that answers, and functions that it has"
+RUNNER_WHO = "an operator of the bot; then comment `/check`"
+UNRENDERABLE_WANTED = "a rendering that completes: fix the errors below"
+PUSH_WANTED = (
+    "the rendering committed by hand (the check `porchbot/render` shows the commands), or a rule"
+    " that lets the bot push to this branch, then `/render`"
+)
+PUSH_WHO = "the author; for the rule, an administrator of the repository"
+IS_RENDERED = "Rendered output is up to date"
+RENDER_WHO = "the author"
+FINDINGS_WANTED = "no errors: fix them at their lines and push"
+FINDINGS_WHO = "the author"
+IS_VALID = "No errors"
+UP_TO_DATE_WHO = "the author"
+OBJECTION_WANTED = "their approval, or a dismissal of the review"
+NO_OBJECTION = "nobody asked for changes"
+HOLD_WANTED = "`/unhold`"
+HOLD_WHO = "whoever holds it, or somebody with write access"
+NO_HOLD = "nobody holds it"
+FRESH_WANTED = "one approval from now on: `/approve`"
+FRESH_WHO = "anybody who may approve here"
+RECORD_FULL = "too much was asked here for the bot to keep a record of in its comment"
+RECORD_FULL_WANTED = "a new pull request from this branch"
+RECORD_FULL_WHO = "the author"
+CHECK_PASSED = "passed"
+CHECK_WANTED = "success"
+MERGE_WANTED = "a change of what the forge objects to; then comment `/check`"
+MERGE_WHO = "somebody who may change the branch rules, or the author"
+TAG_WHO = "somebody who may push and delete tags"
+TAG_ALLOWED = "a rule for tags that lets the bot make them; then comment `/check`"
+SAME_HEAD_WANTED = "all of them ready: a check belongs to the commit they share"
+SAME_HEAD_WHO = "the author"
+CROWDED = f"More than {MOST_SHARED} other proposals share this commit"
+CROWDED_WANTED = "a commit of its own, or the others closed"
+CROWDED_WHO = "the author, or who may close pull requests"
+
+
+def configuration_broken(policy: BrokenPolicy) -> str:
+    """Why nothing can be judged."""
+    count = len(policy.problems)
+    return f"`.porchbot.yaml` on the base branch has {number(count, 'problem')}"
+
+
+def runner_broken(verdicts: Iterable[Verdict]) -> str:
+    """Which functions could not be run."""
+    return "; ".join(f"{name(v.package)}: {v.broken}" for v in verdicts)
+
+
+def not_rendered(verdicts: Sequence[Verdict], refused: PushRefusal | None = None) -> str:
+    """How many files differ from their rendering, and why the bot could not push it."""
+    files = sum(len(v.changes) for v in verdicts)
+    text = f"{number(files, 'file')} of {names(v.package for v in verdicts)} not rendered"
+    return f"{text}; {push_refused(refused)}" if refused else text
+
+
+def push_refused(refused: PushRefusal) -> str:
+    """Why the bot could not push to the branch, in the forge's own words."""
+    return f"the forge refused the bot's push: {quote(refused.reason)}"
+
+
+def unrenderable(verdicts: Iterable[Verdict]) -> str:
+    """Which packages could not be rendered to the end."""
+    return f"{names(v.package for v in verdicts)} could not be rendered"
+
+
+def render_wanted(*, bot_pushes: bool) -> str:
+    """How the proposal gets rendered."""
+    if bot_pushes:
+        return "a function that settles; or `/render`, where the rules changed since the rendering"
+    return "the rendering committed: `kpt fn render`, or `/render` where the bot may push"
+
+
+def blocking_findings(count: int) -> str:
+    """How many findings of severity error there are."""
+    return number(count, "error")
+
+
+def outdated(touched: Iterable[Touched], base_ref: str) -> str:
+    """Which packages the base branch changed meanwhile."""
+    return "; ".join(
+        f"{name(t.package)} changed in {code(base_ref)} since"
+        + (f" ({', '.join(t.changed_by)})" if t.changed_by else "")
+        for t in touched
+    )
+
+
+def merge_base_wanted(base_ref: str) -> str:
+    """How to bring a proposal up to date."""
+    return f"merge {code(base_ref)} into this branch, so that both changes are in it"
+
+
+def merge_effect(effect: Effect, base_ref: str) -> str:
+    """What a merge would do that the proposal does not show."""
+    if effect.unknown:
+        return (
+            f"git takes too long to work out the merge into {code(base_ref)}, so nobody knows what"
+            " it would change"
+        )
+    if effect.unrelated:
+        return f"it has no history in common with {code(base_ref)}"
+    if effect.conflicts:
+        return f"it conflicts with {code(base_ref)} in {some(map(code, effect.conflicts))}"
+    parts = [f"leave {names(effect.packages)} other than shown here"] if effect.packages else []
+    parts += [f"change {some(map(code, effect.files))}"] if effect.files else []
+    return f"the merge would {' and '.join(parts)}, which the changes shown here leave out"
+
+
+def is_up_to_date(base_ref: str) -> str:
+    """The base has nothing newer."""
+    return f"{code(base_ref)} has no newer change of these packages"
+
+
+def approvals(standing: "Standing") -> str:
+    """How many approvals count, and whose do not."""
+    text = f"{len(standing.counted)} of {standing.needed}"
+    if standing.counted:
+        text += f" ({people(a.person for a in standing.counted)})"
+    fallen = [f"{person(who)}: {why}" for who, why in sorted(standing.fallen.items())]
+    return text + ("; not counted: " + ", ".join(fallen) if fallen else "")
+
+
+def approvals_wanted(standing: "Standing", *, merged: bool, authors_known: bool) -> str:
+    """What is missing."""
+    of = " of the merge result" if merged else " of this content"
+    text = f"{number(standing.missing, 'more approval')}{of}: `/approve`"
+    if not authors_known:
+        text += "; one more than usual, because who wrote or pushed a commit is unknown"
+    return text
+
+
+def rules_wanted(standing: "Standing", *, authors_known: bool) -> str:
+    """What is missing for a change of the rules, and the way out where nobody else is there."""
+    text = f"{number(standing.missing, 'more approval')} of the changed rules: `/approve`"
+    if not authors_known:
+        text += "; one more than usual, because who wrote or pushed a commit is unknown"
+    return (
+        f"{text}. Authors never approve a change of the rules: where nobody else is there to do"
+        " it, an administrator can merge past this check, by the bypass list of the branch's"
+        " ruleset or *Do not allow bypassing* left off in its protection"
+    )
+
+
+def approvals_who(policy: Policy, authors: Iterable[str]) -> str:
+    """Who may approve."""
+    may = " or ".join(sorted(str(source) for source in policy.approve.sources))
+    text = f"somebody with {may}" if may else access.NOBODY
+    but = sorted(authors)
+    if but and not policy.approve.self_allowed:
+        text += f", not {people(but)} (who wrote it)"
+    return text
+
+
+def objections(logins: Iterable[str]) -> str:
+    """Who asked for changes."""
+    return f"{people(logins)} asked for changes"
+
+
+def held(by: str, reason: str) -> str:
+    """Who holds it and why."""
+    return f"{person(by)} holds it" + (f": {quote(reason)}" if reason else "")
+
+
+def not_fresh(tampered: Sequence["Tampered"]) -> str:
+    """Why approvals of before are not enough: what was done to our comments."""
+    if not tampered:
+        return "this was open before the bot kept a record of it"
+    deleted = sum(1 for one in tampered if one.what == "deleted")
+    done = [
+        f"{number(count, 'comment')} of the bot {'was' if count == 1 else 'were'} {what}"
+        for count, what in ((deleted, "deleted"), (len(tampered) - deleted, "edited"))
+        if count
+    ]
+    return " and ".join(done) + " by somebody else"
+
+
+def check_state(state: str) -> str:
+    """How a required check stands."""
+    return {"missing": "not reported yet", "pending": "still running"}.get(state, state)
+
+
+def check_who(check: str) -> str:
+    """Who can make a required check pass."""
+    return f"whatever reports {code(check)}"
+
+
+def merge_refused(reason: str) -> str:
+    """The forge's own reason, word for word."""
+    return f"the forge refused to merge: {quote(reason)}"
+
+
+def tag_refused(reason: str) -> str:
+    """The forge's own reason, word for word."""
+    return f"the forge refused the tag: {quote(reason)}"
+
+
+def tag_clash(touched: Touched) -> str:
+    """A tag that keeps git from holding ours."""
+    tag = names_.spelled(touched.package, touched.revision)
+    return f"git cannot hold the tag {code(tag)} beside the tag {_tag(touched.tagging.clash)}"
+
+
+def room_for_tag(tagging: Tagging) -> str:
+    """How to make room for a tag."""
+    return f"no tag {_tag(tagging.clash)}: {code(f'git push origin :{tagging.clash}')}"
+
+
+def tag_lost(touched: Touched) -> str:
+    """What became of a tag that we made."""
+    tag = names_.spelled(touched.package, touched.revision)
+    return f"{code(tag)} was published, and its tag is {touched.tagging.lost}"
+
+
+def tag_restored(touched: Touched) -> str:
+    """How to bring a tag back, or to say that it is gone for good."""
+    ref = f"refs/tags/{names_.spelled(touched.package, touched.revision)}"
+    made = touched.tagging.tag
+    again = f": {code(f'git push --force origin {made}:{ref}')}" if made else ""
+    return f"the tag as it was{again}; or the revision withdrawn in `.porchbot/ledger.yaml`"
+
+
+def _tag(ref: str) -> str:
+    return code(ref.removeprefix("refs/tags/"))
+
+
+def same_head(numbers: Iterable[int]) -> str:
+    """Other proposals of the same commit that are not ready."""
+    others = ", ".join(f"#{n}" for n in sorted(numbers))
+    return f"the same commit is proposed in {others}, which is not ready"

@@ -1,0 +1,168 @@
+"""Pieces of Markdown: text of packages and people made harmless, names, counts and limited lists.
+
+Text that comes from packages or people goes through `code` or `quote`, so that it neither mentions,
+links, closes issues nor breaks out of its place (threat 22).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from cadlib.diff.changes import Change
+from lifecycle import spelling
+from lifecycle.facts import Proposal, Touched
+
+MOST_LISTED = 30
+"""Rows of one list in a comment or check; the rest is counted. Keeps a summary far below the
+65,535 characters that GitHub accepts (docs/design.md, "GitHub: checks and statuses")."""
+
+MOST_TEXT = 60_000
+"""Characters of one text; some are left for the hidden record of the summary comment."""
+
+CUT = " […]"
+"""Ends a text that had to be cut."""
+
+
+def change_lines(changes: Sequence[tuple[str, Iterable[Change]]]) -> list[str]:
+    """Changes as lines; with several packages each names its own, as most have files alike."""
+    several = len(changes) > 1
+    return [
+        f"{package}/{change}" if several and package else str(change)
+        for package, found in changes
+        for change in found
+    ]
+
+
+def every(touched: Iterable[Touched], most: int) -> str:
+    """The names of packages with their revisions, in Markdown.
+
+    Args:
+        touched: The packages.
+        most: Characters; what has no room is counted.
+    """
+    names_left = [
+        f"{name(t.package)} {'removed' if t.removed else f'v{t.revision}'}" for t in touched
+    ]
+    shown: list[str] = []
+    room = most
+    for each in names_left:
+        room -= len(each) + 2
+        if room < 0:
+            break
+        shown.append(each)
+    more = len(names_left) - len(shown)
+    return ", ".join(shown) + (f", and {number(more, 'package')} without room here" if more else "")
+
+
+def some_lines(lines: Sequence[str]) -> list[str]:
+    """Lines as a list of limited length."""
+    shown = [f"- {line}" for line in lines[:MOST_LISTED]]
+    return shown + ([f"- and {len(lines) - MOST_LISTED} more"] if len(lines) > MOST_LISTED else [])
+
+
+def change_list(lines: Sequence[str]) -> list[str]:
+    """Changes as a list of limited length."""
+    shown = [f"- {code(line)}" for line in lines[:MOST_LISTED]]
+    return shown + ([f"- and {len(lines) - MOST_LISTED} more"] if len(lines) > MOST_LISTED else [])
+
+
+def revisions(proposal: Proposal) -> str:
+    """What a proposal publishes, such as "net/core v5, net/edge v2"; plain text."""
+    shown = [
+        f"{one_line(t.package) or 'root package'} " + ("removed" if t.removed else f"v{t.revision}")
+        for t in proposal.touched
+    ]
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    rules = "a change of the rules" if proposal.configures else "nothing"
+    return ", ".join(shown[:3]) + more or rules
+
+
+def name(package: str) -> str:
+    """A package's name in Markdown."""
+    return code(package) if package else "the root package"
+
+
+def names(packages: Iterable[str]) -> str:
+    """Several packages in Markdown, sorted."""
+    return some(name(p) for p in sorted(packages))
+
+
+def some(items: Iterable[str]) -> str:
+    """The first five of a list; the rest is counted."""
+    shown = list(items)
+    more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+    return ", ".join(shown[:5]) + more
+
+
+def label(gate: str) -> str:
+    """A gate's name in Markdown; those of checks and tags are somebody else's text."""
+    kind, _, rest = gate.partition(" ")
+    return f"{kind} {code(rest)}" if kind in {"check", "tag"} and rest else gate
+
+
+def person(login: str) -> str:
+    """A person, without notifying them."""
+    return code(login)
+
+
+def people(logins: Iterable[str]) -> str:
+    """Several people, sorted, without notifying them."""
+    return ", ".join(person(login) for login in sorted(logins))
+
+
+def code(text: str) -> str:
+    """Any text as a code span that it cannot break out of."""
+    line = one_line(text)
+    longest = max((len(run) for run in re.findall(r"`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line}{pad}{fence}" if line else "``` ```"
+
+
+def quote(text: str) -> str:
+    """Text of others on one line, with all that Markdown or a forge acts on made harmless.
+
+    It is never put at the start of a line, where a "/" would make it a command to other bots.
+    """
+    line = one_line(text)[:1000]
+    line = re.sub(r"([\\`*_{}\[\]<>|~&])", r"\\\1", line)
+    # An empty comment stops mentions and issue links, and leaves nothing in what people copy.
+    return re.sub(r"(@|#|\bGH-)(?=\w)", r"\1<!-- -->", line, flags=re.IGNORECASE)
+
+
+def committed(text: str) -> str:
+    """Text of others for the message of a commit or tag: on one line, and without effect there.
+
+    Forges close issues that a commit on the default branch names behind a word like "fixes", and
+    link people and issues; a space between keeps it readable and ends that.
+    """
+    line = re.sub(r"https?://", "", one_line(text), flags=re.IGNORECASE)
+    return re.sub(r"([@#!]|\bGH-)(?=\w)", r"\1 ", line, flags=re.IGNORECASE)
+
+
+def one_line(text: str) -> str:
+    """Text of others on one line, what cannot be seen in it spelled out."""
+    return spelling.shown(_joined(text))
+
+
+def _joined(text: str) -> str:
+    # Names of files need not be UTF-8; what stands for their bytes can be sent nowhere.
+    return " ".join(text.encode("utf-8", "replace").decode().split())
+
+
+def plain_line(text: str) -> str:
+    """Text of others as a title: one line, without what cannot be seen, and mentioning nobody.
+
+    A title is no Markdown: nothing in it can be escaped.
+    """
+    line = spelling.shown("".join(char for char in _joined(text) if char.isprintable()))
+    return re.sub(r"(?<!\w)@(?=\w)", "", line).removeprefix("kpt:").strip()
+
+
+def plain(markdown: str) -> str:
+    """Titles of check runs are plain text."""
+    return markdown.replace("<!-- -->", "").replace("`", "").replace("\\", "")
+
+
+def number(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")

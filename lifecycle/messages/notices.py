@@ -1,0 +1,117 @@
+"""Comments that tell people of what happened to their proposal."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from lifecycle.commands import parse as commands
+from lifecycle.facts import Proposal, Touched
+from lifecycle.merges import Doubt
+from lifecycle.messages import gates
+from lifecycle.messages.markdown import (
+    MOST_TEXT,
+    code,
+    name,
+    names,
+    number,
+    person,
+)
+
+if TYPE_CHECKING:
+    from lifecycle.approvals import Standing
+    from lifecycle.gates import Judgement
+
+
+def notice(owners: Iterable[str], text: str) -> str:
+    """A comment that tells people of their proposal; they are mentioned."""
+    return " ".join([*(f"@{login}" for login in sorted(owners)), text])[:MOST_TEXT]
+
+
+def went_out_of_date(touched: Sequence[Touched], base_ref: str) -> str:
+    """The base branch changed a package after the proposal left it."""
+    return (
+        f"this proposal is out of date: {gates.outdated(touched, base_ref)}. To go on,"
+        f" {gates.merge_base_wanted(base_ref)}."
+    )
+
+
+def rules_merged(standing: "Standing", base_ref: str) -> str:
+    """Rules were merged past their approvals; they judge what comes now."""
+    return (
+        f"the rules of {code(base_ref)} were changed by this merge without the approvals that a"
+        f" change of the rules needs: {gates.approvals(standing)}. They are in force now. To take"
+        " them back, revert this pull request; to keep such merges out, require `porchbot/publish`"
+        f" for {code(base_ref)}."
+    )
+
+
+def command_in_review(body: str) -> str:
+    """Commands stand in a review, where they are not obeyed."""
+    found = dict.fromkeys(type(each).__name__.lower() for each in commands.parse(body).commands)
+    words = " and ".join(code(f"/{word}") for word in found)
+    return (
+        f"{words} in a review was not obeyed: commands are"
+        " read in comments of the conversation. Write it there, at the start of a line of its own."
+    )
+
+
+def fails_after_push(proposal: Proposal, errors: int) -> str:
+    """Somebody who does not own the proposal pushed what fails."""
+    return (
+        f"`porchbot/validate` fails with {number(errors, 'error')} after a push by"
+        f" {person(proposal.pushed_by)}, at {code(proposal.head[:10])}. The check shows each at its"
+        " line."
+    )
+
+
+def fails_now(proposal: Proposal, errors: int) -> str:
+    """The same head passed before: the rules changed, or a function that they name."""
+    return (
+        f"`porchbot/validate` passed at {code(proposal.head[:10])} and now fails there with"
+        f" {number(errors, 'error')}: nobody pushed, so the rules on {code(proposal.base_ref)} or a"
+        " function changed. The check shows each at its line."
+    )
+
+
+def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
+    """The report on a merge whose result is not what was approved, or whose tag is lost."""
+    if proposal.once_published:
+        lost = [
+            f"- {gates.tag_lost(t)}. It takes {gates.tag_restored(t)}."
+            for t in proposal.touched
+            if t.tagging.lost
+        ]
+        return "**Published, and not tagged any more**\n\n" + "\n".join(lost)
+    changed = [
+        f"- {name(t.package)} differs from the proposal"
+        + (f", because {', '.join(t.changed_by)} changed it in between" if t.changed_by else "")
+        for t in proposal.touched
+        if t.tree != t.head_tree and not t.outside
+    ]
+    changed += [
+        f"- the merge also changed {name(t.package)}, which the proposal does not show"
+        for t in proposal.touched
+        if t.outside
+    ]
+    if proposal.doubt is not None:
+        changed.append(
+            f"- the bot {proposal.doubt}" if proposal.doubt is Doubt.BASE else f"- {proposal.doubt}"
+        )
+    what, why = (
+        (
+            "**Merged, not approved**: the removal of",
+            "A removal is approved like any change. `/approve` here approves it as it is; to take"
+            " it back, press *Revert*.",
+        )
+        if proposal.removal
+        else (
+            "**Merged, not published**:",
+            "Nothing is tagged that was not approved at exactly this content. `/approve` here"
+            " approves the merge result, and publishes it when the other gates hold.",
+        )
+    )
+    return (
+        f"{what} {names(t.package for t in proposal.touched)} at"
+        f" {code(str(proposal.merge_commit)[:10])}.\n\n"
+        + "\n".join([*changed, *(f"- {gate.name}: {gate.actual}" for gate in judgement.open)])
+        + f"\n\n{why}"
+    )
