@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -81,3 +82,37 @@ class Status:
     target_url: str | None
     creator: User
     created_at: datetime
+
+
+class Suites:
+    """The check suites of a repository, found by number, by commit and by their runs' numbers."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, CheckSuite] = {}
+        self._by_commit: dict[str, list[CheckSuite]] = {}
+        self._runs: dict[int, CheckRun] = {}
+
+    def __iter__(self) -> Iterator[CheckSuite]:
+        return iter(self._by_id.values())
+
+    def add(self, suite: CheckSuite) -> None:
+        """Remember a suite that has no runs yet."""
+        self._by_id[suite.id] = suite
+        self._by_commit.setdefault(suite.head_sha, []).append(suite)
+
+    def add_run(self, run: CheckRun) -> None:
+        """Remember a check run, in its suite too."""
+        run.suite.runs.append(run)
+        self._runs[run.id] = run
+
+    def get(self, suite_id: int) -> CheckSuite | None:
+        """A suite by its number."""
+        return self._by_id.get(suite_id)
+
+    def run(self, run_id: int) -> CheckRun | None:
+        """A check run by its number."""
+        return self._runs.get(run_id)
+
+    def on(self, sha: str) -> list[CheckSuite]:
+        """Suites of a commit, the oldest first."""
+        return self._by_commit.get(sha, [])

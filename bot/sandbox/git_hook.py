@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from bot.sandbox.errors import GitError
-from bot.sandbox.model import RefChange
+from bot.sandbox.records.refs import RefChange
 
 _SCRIPT = """\
 #!/bin/sh
@@ -96,10 +96,12 @@ class HookServer:
     """Answers the hook while one push runs; an asynchronous context.
 
     Attributes:
+        asked: Refs that git asked about: no other one can have moved.
         refused: Ref to git's short reason, for those that were refused.
     """
 
     def __init__(self, hooks: Path, judge: Judge) -> None:
+        self.asked: set[str] = set()
         self.refused: dict[str, str] = {}
         self._hooks = hooks
         self._judge = judge
@@ -147,6 +149,7 @@ class HookServer:
                 line, _, text = text.partition(b"\n")
                 ref, before, after, objects = _text(line).split("\t")
                 change = RefChange(ref=ref, before=before, after=after)
+                self.asked.add(ref)
                 verdict = Verdict(["error: the forge could not judge this push."], "failed")
                 try:
                     verdict = await asyncio.to_thread(self._judge, change, objects)

@@ -18,8 +18,9 @@ from bot.sandbox import git_hook
 from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path, respond
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import Call, Faults, Plan
-from bot.sandbox.git.bare import BareStore, created, deleted
-from bot.sandbox.model import RefChange, Repository, Role
+from bot.sandbox.git.bare import BareStore
+from bot.sandbox.model import Repository, Role
+from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules import refs, workflows
 from bot.sandbox.rules.accounts import Accounts, Caller, granted
 from bot.sandbox.rules.protection import Incoming, told
@@ -208,18 +209,18 @@ class GitHttp:
             with contextlib.suppress(asyncio.CancelledError):
                 await feeding
             if asked.writes and asked.rest == "git-receive-pack":
-                await asyncio.to_thread(self._notice, asked, repo)
+                await asyncio.to_thread(self._notice, asked, repo, hook.asked if hook else None)
         if hook is not None and hook.refused:
             last = git_hook.with_reasons(last, hook.refused)
         for callback in plan.after:
             await asyncio.to_thread(callback)
         await send({"type": "http.response.body", "body": last})
 
-    def _notice(self, asked: _Asked, repo: Repository) -> None:
+    def _notice(self, asked: _Asked, repo: Repository, moved: set[str] | None) -> None:
         if asked.caller.user is None:
             return
         with self._state.lock:
-            self._state.sync_refs(repo, asked.caller.user)
+            self._state.sync_refs(repo, asked.caller.user, moved)
             self._faults.remember()
 
     def _environment(self, asked: _Asked, repo: Repository, scope: Scope) -> dict[str, str]:
@@ -260,7 +261,7 @@ class PushJudge:
 
     def __call__(self, change: RefChange, objects: str) -> git_hook.Verdict:
         """Judge one ref with the objects that git has received."""
-        refused = refs.refused_name(change.ref) if created(change) else ""
+        refused = refs.refused_name(change.ref) if change.creates else ""
         if refused:
             name = change.ref.split("/", 2)[2]
             lines = [
@@ -271,7 +272,7 @@ class PushJudge:
         path = self._store.path(self._repo.id)
         received = git_hook.Received(path, objects, self._store.environment)
         with self._state.lock:
-            if not deleted(change) and not workflows.free(self._caller):
+            if not change.deletes and not workflows.free(self._caller):
                 start = workflows.start_of(self._repo, change)
                 for file in received.changed(start, change.after, workflows.FOLDER):
                     return git_hook.Verdict([], workflows.refusal(file))

@@ -15,11 +15,9 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
-from bot.sandbox.check_records import CheckSuite, Status
+from bot.sandbox.check_records import Status, Suites
 from bot.sandbox.protection import Protection, Ruleset
-
-ZERO = "0" * 40
-"""How git and GitHub write "no object" in a change of a ref."""
+from bot.sandbox.records.refs import Refs
 
 
 class Role(IntEnum):
@@ -353,6 +351,17 @@ class Repository:
 
     `refs` mirrors the bare repository's refs (full name to object id, a tag object's own id for
     annotated tags); `State` keeps the two equal, so that reading a ref starts no process.
+
+    The rules keep these beside what they index, so that no request reads everything:
+
+    Attributes:
+        statuses: Commit statuses by commit, the oldest first.
+        open_pulls: Those of `pulls` that are open.
+        pulls_by_head: Pull requests by the name of their head branch, whatever its repository.
+        comments: Comments of all conversations, by number.
+        activity_by_ref: Those of `activity` that are about one ref.
+        contributors: Numbers of the accounts that had a pull request merged.
+        last_number: The newest number of an issue or pull request.
     """
 
     id: int
@@ -367,17 +376,23 @@ class Repository:
     archived: bool = False
     parent: Repository | None = None
     members: dict[str, Role] = field(default_factory=dict)
-    refs: dict[str, str] = field(default_factory=dict)
+    refs: Refs = field(default_factory=Refs)
     pulls: dict[int, Pull] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
     labels: dict[str, Label] = field(default_factory=dict)
-    suites: list[CheckSuite] = field(default_factory=list)
-    statuses: list[Status] = field(default_factory=list)
+    suites: Suites = field(default_factory=Suites)
+    statuses: dict[str, list[Status]] = field(default_factory=dict)
     protections: dict[str, Protection] = field(default_factory=dict)
     rulesets: dict[int, Ruleset] = field(default_factory=dict)
     hooks: dict[int, RepoHook] = field(default_factory=dict)
     releases: dict[int, Release] = field(default_factory=dict)
     activity: list[Activity] = field(default_factory=list)
+    open_pulls: dict[int, Pull] = field(default_factory=dict)
+    pulls_by_head: dict[str, list[Pull]] = field(default_factory=dict)
+    comments: dict[int, Comment] = field(default_factory=dict)
+    activity_by_ref: dict[str, list[Activity]] = field(default_factory=dict)
+    contributors: set[int] = field(default_factory=set)
+    last_number: int = 0
 
     @property
     def full_name(self) -> str:
@@ -390,10 +405,10 @@ class Repository:
         both: list[Thread] = [*self.issues.values(), *self.pulls.values()]
         return sorted(both, key=lambda thread: thread.number)
 
-    @property
     def next_number(self) -> int:
-        """The number of the next issue or pull request."""
-        return max((*self.issues, *self.pulls), default=0) + 1
+        """Take the number of a new issue or pull request."""
+        self.last_number += 1
+        return self.last_number
 
     def branch(self, name: str) -> str | None:
         """Tip of a branch, or None."""
@@ -414,15 +429,6 @@ class Data:
     user_tokens: dict[str, User] = field(default_factory=dict)
     installation_tokens: dict[str, InstallationToken] = field(default_factory=dict)
     last_id: int = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefChange:
-    """A ref that moved: full name, old and new object id (ZERO for none)."""
-
-    ref: str
-    before: str
-    after: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

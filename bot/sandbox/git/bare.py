@@ -13,17 +13,16 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bot.sandbox.errors import GitError
 from bot.sandbox.git import objects
 from bot.sandbox.git.diffs import FileDiff, parse
 from bot.sandbox.git.disk_refs import DiskRefs
-from bot.sandbox.git.objects import Commit, Person, Tag, TreeEntry
+from bot.sandbox.git.objects import Commit, Tag, TreeEntry
 from bot.sandbox.git.protocol import Git, NewCommit
-from bot.sandbox.model import ZERO, RefChange
+from bot.sandbox.records.refs import RefChange
 
 _CONFIG = """\
 # Settings of the sandbox forge's git; nothing of the machine's own is read.
@@ -151,6 +150,7 @@ class BareGit:
         self._writer: subprocess.Popen[bytes] | None = None
         self._commits: dict[str, Commit] = {}
         self._trees: dict[str, tuple[TreeEntry, ...]] = {}
+        self._generations: dict[str, int] = {}
         self._merges: dict[tuple[str, str], str | None] = {}
         self._diffs: dict[tuple[str | None, str], tuple[FileDiff, ...]] = {}
 
@@ -165,9 +165,11 @@ class BareGit:
         """All refs but those of pull requests."""
         return self._disk.all()
 
-    def changes(self, known: Mapping[str, str]) -> list[RefChange]:
-        """How the refs on disk differ from what the forge knows."""
-        return self._disk.changes(known)
+    def changes(
+        self, known: Mapping[str, str], moved: Iterable[str] | None = None
+    ) -> list[RefChange]:
+        """How the refs on disk differ from what the forge knows; see `Git`."""
+        return self._disk.changes(known, moved)
 
     def default_branch(self) -> str:
         """The branch that HEAD names."""
@@ -218,6 +220,18 @@ class BareGit:
         if sha not in self._commits:
             self._commits[sha] = objects.read_commit(sha, self._content(sha, "commit"))
         return self._commits[sha]
+
+    def generation(self, sha: str) -> int:
+        """How many commits the longest line of ancestors holds; see `Git`."""
+        known = self._generations
+        waiting = [] if sha in known else [sha]
+        while waiting:
+            parents = self.commit(waiting[-1]).parents
+            missing = [parent for parent in parents if parent not in known]
+            if not missing:
+                known[waiting.pop()] = 1 + max((known[parent] for parent in parents), default=0)
+            waiting += missing
+        return known[sha]
 
     def tag(self, sha: str) -> Tag:
         """Read an annotated tag."""
@@ -317,124 +331,6 @@ class BareGit:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-
-
-def ancestors(git: Git, tip: str, stop: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Commits reachable from `tip`, itself first, newest date first; not those in `stop`."""
-    seen: set[str] = set(stop)
-    waiting = [tip]
-    while waiting:
-        sha = max(waiting, key=lambda s: git.commit(s).committer.when.timestamp())
-        waiting.remove(sha)
-        if sha in seen:
-            continue
-        seen.add(sha)
-        yield sha
-        waiting += [p for p in git.commit(sha).parents if p not in seen]
-
-
-def reachable(git: Git, tip: str) -> frozenset[str]:
-    """All commits reachable from a tip, itself included."""
-    seen: set[str] = set()
-    waiting = [tip]
-    while waiting:
-        sha = waiting.pop()
-        if sha not in seen:
-            seen.add(sha)
-            waiting += git.commit(sha).parents
-    return frozenset(seen)
-
-
-def contains(git: Git, tip: str, sha: str) -> bool:
-    """Whether `sha` is `tip` or an ancestor of it."""
-    seen: set[str] = set()
-    waiting = [tip]
-    while waiting:
-        found = waiting.pop()
-        if found == sha:
-            return True
-        if found not in seen:
-            seen.add(found)
-            waiting += git.commit(found).parents
-    return False
-
-
-def merge_base(git: Git, one: str, other: str) -> str | None:
-    """Newest commit that both hold, or None for unrelated histories."""
-    shared = reachable(git, one)
-    return next((sha for sha in ancestors(git, other) if sha in shared), None)
-
-
-def commits_between(git: Git, base: str, head: str) -> list[str]:
-    """Commits that `head` has and `base` has not, oldest first (parents before children)."""
-    known = reachable(git, base)
-    fresh = list(ancestors(git, head, known))
-    return _parents_first(git, fresh)
-
-
-def _parents_first(git: Git, shas: Sequence[str]) -> list[str]:
-    wanted, done, order = set(shas), set[str](), list[str]()
-    for start in reversed(shas):
-        stack = [start]
-        while stack:
-            sha = stack[-1]
-            open_parents = [p for p in git.commit(sha).parents if p in wanted and p not in done]
-            if sha in done or not open_parents:
-                stack.pop()
-                if sha not in done:
-                    done.add(sha)
-                    order.append(sha)
-            else:
-                stack += open_parents
-    return order
-
-
-def entry_at(git: Git, commit: str, path: str) -> TreeEntry | None:
-    """What stands at a path in a commit; the root tree for "". None where nothing does."""
-    entry = TreeEntry(mode="40000", name="", sha=git.commit(commit).tree)
-    for part in [p for p in path.split("/") if p]:
-        if entry.kind != "tree":
-            return None
-        found = next((e for e in git.tree(entry.sha) if e.name == part), None)
-        if found is None:
-            return None
-        entry = found
-    return entry
-
-
-def put(git: Git, tree: str | None, path: str, entry: tuple[str, str] | None) -> str | None:
-    """A new tree with one path set to (mode, object) or, for None, taken out.
-
-    Returns:
-        The tree's id; None when nothing is left in it.
-    """
-    name, _, rest = path.partition("/")
-    entries = {e.name: e for e in git.tree(tree)} if tree else {}
-    if rest:
-        below = entries.get(name)
-        inner = below.sha if below and below.kind == "tree" else None
-        made = put(git, inner, rest, entry)
-        entry = ("40000", made) if made else None
-    if entry is None:
-        entries.pop(name, None)
-    else:
-        entries[name] = TreeEntry(mode=entry[0], name=name, sha=entry[1])
-    return git.write_tree(entries.values()) if entries else None
-
-
-def person(name: str, email: str, when: datetime) -> Person:
-    """An author, committer or tagger of now."""
-    return Person(name=name, email=email, when=when)
-
-
-def created(change: RefChange) -> bool:
-    """Whether the change made the ref."""
-    return change.before == ZERO
-
-
-def deleted(change: RefChange) -> bool:
-    """Whether the change took the ref away."""
-    return change.after == ZERO
 
 
 def _is_folder(source: Path) -> bool:

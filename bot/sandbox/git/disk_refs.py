@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from bot.sandbox.model import ZERO, RefChange
+from bot.sandbox.records.refs import ZERO, RefChange
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _PLACES = ("refs/heads", "refs/tags")
@@ -43,20 +43,37 @@ class DiskRefs:
         if self._known is not None:
             self._known.update(refs)
 
-    def changes(self, known: Mapping[str, str]) -> list[RefChange]:
+    def changes(
+        self, known: Mapping[str, str], moved: Iterable[str] | None = None
+    ) -> list[RefChange]:
         """How the refs differ from what somebody knows, who was told of all changes before.
 
         Args:
             known: Full name to object.
+            moved: The only refs that can have changed, whose files alone are read; None where
+                any may: then every ref is looked for that is a file of its own.
         """
-        loose = dict(self._loose())
+        asked = None if moved is None else set(moved)
+        # Before the packed ones: what is packed meanwhile is found there.
+        loose = dict(self._loose() if asked is None else self._read(asked))
         before = self._known
         looked: Iterable[str]
         if self._read_packed() or before is None:
+            if asked is not None:
+                loose = dict(self._loose())
             looked = {*known, *self._packed, *loose}
+            self._known = set(loose)
+        elif asked is not None:
+            looked = asked
+            before.update(loose)
         else:
             looked = before | loose.keys()
-        self._known = set(loose)
+            self._known = set(loose)
+        return self._differing(known, looked, loose)
+
+    def _differing(
+        self, known: Mapping[str, str], looked: Iterable[str], loose: Mapping[str, str]
+    ) -> list[RefChange]:
         now = ((ref, loose.get(ref) or self._packed.get(ref, ZERO)) for ref in sorted(looked))
         return [
             RefChange(ref=ref, before=known.get(ref, ZERO), after=sha)
@@ -82,17 +99,22 @@ class DiskRefs:
         return True
 
     def _loose(self) -> Iterator[tuple[str, str]]:
-        for place in _PLACES:
-            for folder, _, files in os.walk(self._path / place):
-                for file in files:
-                    path = Path(folder, file)
-                    sha = "" if file.endswith(".lock") else _text(path)
-                    if _SHA.fullmatch(sha):
-                        yield path.relative_to(self._path).as_posix(), sha
+        """Every ref that is a file of its own."""
+        listed = (
+            Path(folder, file).relative_to(self._path).as_posix()
+            for place in _PLACES
+            for folder, _, files in os.walk(self._path / place)
+            for file in files
+            if not file.endswith(".lock")
+        )
+        return self._read(listed)
 
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except FileNotFoundError:
-        return ""  # gone since it was listed
+    def _read(self, refs: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Those of some refs that are files of their own."""
+        for ref in refs:
+            try:
+                sha = (self._path / ref).read_text().strip()
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                continue  # packed or deleted; a folder of refs may stand there, or a ref above it
+            if _SHA.fullmatch(sha):
+                yield ref, sha

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from bot.sandbox.git.diffs import FileDiff
 from bot.sandbox.git.objects import Commit, Person, Tag, TreeEntry
-from bot.sandbox.model import RefChange
+from bot.sandbox.records.refs import RefChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +34,14 @@ class Git(Protocol):
         """All refs as they stand now: full name to object id."""
         ...
 
-    def changes(self, known: Mapping[str, str]) -> list[RefChange]:
+    def changes(
+        self, known: Mapping[str, str], moved: Iterable[str] | None = None
+    ) -> list[RefChange]:
         """How the refs differ from those that the forge knows, by name.
 
         Args:
             known: Full name to object, as they were at the last call and changed by `move` since.
+            moved: The only refs that can have changed; None where any may.
         """
         ...
 
@@ -60,6 +63,10 @@ class Git(Protocol):
 
     def commit(self, sha: str) -> Commit:
         """Read a commit."""
+        ...
+
+    def generation(self, sha: str) -> int:
+        """How many commits the longest line of ancestors of a commit holds, itself counted."""
         ...
 
     def tag(self, sha: str) -> Tag:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from datetime import datetime, timedelta
 
 from bot.sandbox.errors import plain
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import Answer, Request, cursor_page, route
 from bot.sandbox.model import Activity, ActivityKind
+from bot.sandbox.records.view import View
 from bot.sandbox.rules.state import node_id
 
 _PERIODS = {"day": 1, "week": 7, "month": 30, "quarter": 90, "year": 365}
@@ -19,14 +21,17 @@ def list_activity(request: Request) -> Answer:
     """Changes of branches, newest first, page by page with cursors."""
     repo, query = request.repo, request.query
     _check(request)
-    found = [
-        a
-        for a in reversed(repo.activity)
-        if _wanted(a, request) and request.state.activity_shown(a)
-    ]
-    if query.get("direction") == "asc":
-        found.reverse()
-    listed = cursor_page(request, found, lambda a: a.id)
+    ref = query.get("ref")
+    whole = ref if not ref or ref.startswith("refs/") else f"refs/heads/{ref}"
+    known = repo.activity_by_ref.get(whole, []) if whole else repo.activity
+    start = bisect_left(known, _since(request), key=lambda a: a.timestamp)
+    found = View(known, range(start, len(known)))
+
+    def wanted(activity: Activity) -> bool:
+        return _wanted(activity, request) and request.state.activity_shown(activity)
+
+    ordered = found if query.get("direction") == "asc" else found.backwards()
+    listed = cursor_page(request, ordered, lambda a: a.id, wanted)
     return Answer(body=[_activity(request, a) for a in listed.body], headers=listed.headers)
 
 
@@ -43,14 +48,9 @@ def _check(request: Request) -> None:
 
 
 def _wanted(activity: Activity, request: Request) -> bool:
-    query = request.query
-    ref, actor, kind = query.get("ref"), query.get("actor"), query.get("activity_type")
-    whole = ref if not ref or ref.startswith("refs/") else f"refs/heads/{ref}"
-    return (
-        (not whole or activity.ref == whole)
-        and (not actor or activity.actor.login.lower() == actor.lower())
-        and (not kind or activity.kind.value == kind)
-        and activity.timestamp >= _since(request)
+    actor, kind = request.query.get("actor"), request.query.get("activity_type")
+    return (not actor or activity.actor.login.lower() == actor.lower()) and (
+        not kind or activity.kind.value == kind
     )
 
 

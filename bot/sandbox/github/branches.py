@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -69,26 +70,24 @@ def list_branches(request: Request) -> Answer:
     """Branches, by name."""
     repo = request.repo
     only = request.query.get("protected")
-    names = [
-        r.removeprefix("refs/heads/") for r in sorted(repo.refs) if r.startswith("refs/heads/")
-    ]
-    if only in ("true", "false"):
-        names = [n for n in names if (n in repo.protections) == (only == "true")]
+    refs: Sequence[str] = repo.refs.below("refs/heads/")
+    if only == "true":
+        refs = [
+            ref for name in sorted(repo.protections) if (ref := f"refs/heads/{name}") in repo.refs
+        ]
+    elif only == "false":
+        refs = [ref for ref in refs if ref.removeprefix("refs/heads/") not in repo.protections]
+    found = page(request, refs)
     url = basic.repo_url(request.links, repo)
-    return page(
-        request,
-        [
-            {
-                "name": name,
-                "commit": {
-                    "sha": repo.branch(name),
-                    "url": f"{url}/commits/{repo.branch(name)}",
-                },
-                "protected": name in repo.protections,
-            }
-            for name in names
-        ],
-    )
+    body = [
+        {
+            "name": ref.removeprefix("refs/heads/"),
+            "commit": {"sha": repo.refs[ref], "url": f"{url}/commits/{repo.refs[ref]}"},
+            "protected": ref.removeprefix("refs/heads/") in repo.protections,
+        }
+        for ref in found.body
+    ]
+    return Answer(body=body, headers=found.headers)
 
 
 @route("GET", f"{_REPO}/branches/{{branch}}")
@@ -128,8 +127,7 @@ def list_tags(request: Request) -> Answer:
     """Tags, newest name first, each with the commit behind it."""
     repo = request.repo
     url, html = basic.repo_url(request.links, repo), basic.repo_html(request.links, repo)
-    refs = [r for r in sorted(repo.refs, reverse=True) if r.startswith("refs/tags/")]
-    found = page(request, refs)
+    found = page(request, repo.refs.below("refs/tags/").backwards())
     body = []
     for ref in found.body:
         name = ref.removeprefix("refs/tags/")

@@ -39,8 +39,8 @@ def list_check_suites(request: Request) -> Answer:
     app = query.get("app_id")
     found = [
         more.check_suite(request.state, request.links, suite)
-        for suite in repo.suites
-        if suite.head_sha == sha and (not app or str(suite.app.id) == app)
+        for suite in repo.suites.on(sha)
+        if not app or str(suite.app.id) == app
     ]
     return page(request, found, lambda part: {"total_count": len(found), "check_suites": part})
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bot.sandbox.git import bare as gitlib
+from bot.sandbox.git import history
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.json import Json, Links
-from bot.sandbox.model import Happening, Installation, RefChange, Repository
+from bot.sandbox.model import Happening, Installation, Repository
+from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules.state import State, node_id
 
 _MOST_COMMITS = 2048  # GitHub lists no more commits in one push
@@ -37,7 +38,7 @@ def _push(state: State, links: Links, happening: Happening) -> Json:
     repo, change = _repo(happening), happening.extra["change"]
     git, html = state.git(repo), basic.repo_html(links, repo)
     before, after = change.before[:12], change.after[:12]
-    head = None if gitlib.deleted(change) else git.commit(state.peel(repo, change.after))
+    head = None if change.deletes else git.commit(state.peel(repo, change.after))
     shas = _pushed(state, repo, change)
     return {
         "ref": change.ref,
@@ -45,8 +46,8 @@ def _push(state: State, links: Links, happening: Happening) -> Json:
         "after": change.after,
         "repository": basic.push_repository(links, repo),
         "pusher": {"name": happening.sender.login, "email": happening.sender.email},
-        "created": gitlib.created(change),
-        "deleted": gitlib.deleted(change),
+        "created": change.creates,
+        "deleted": change.deletes,
         "forced": state.forced(repo, change),
         "base_ref": None,
         "compare": f"{html}/compare/{before}...{after}",
@@ -59,16 +60,16 @@ def _push(state: State, links: Links, happening: Happening) -> Json:
 
 
 def _pushed(state: State, repo: Repository, change: RefChange) -> list[str]:
-    if gitlib.deleted(change) or not change.ref.startswith("refs/heads/"):
+    if change.deletes or not change.ref.startswith("refs/heads/"):
         return []
     git = state.git(repo)
     base = change.before
-    if gitlib.created(change):
+    if change.creates:
         # A new branch brings what the default branch lacks.
         base = repo.branch(repo.default_branch) or change.after
     if git.kind(base) != "commit":
         return [change.after]
-    return gitlib.commits_between(git, base, change.after)
+    return history.commits_between(git, base, change.after)
 
 
 def _ref(_state: State, _links: Links, happening: Happening) -> Json:
@@ -160,14 +161,14 @@ def _check_suite(state: State, links: Links, happening: Happening) -> Json:
 def _status(state: State, links: Links, happening: Happening) -> Json:
     repo, status = _repo(happening), happening.extra["status"]
     commit = state.git(repo).commit(status.sha)
+    url = f"{basic.repo_url(links, repo)}/commits/{status.sha}"
     branches = [
         {
-            "name": ref.removeprefix("refs/heads/"),
-            "commit": {"sha": tip, "url": f"{basic.repo_url(links, repo)}/commits/{tip}"},
-            "protected": ref.removeprefix("refs/heads/") in repo.protections,
+            "name": name,
+            "commit": {"sha": status.sha, "url": url},
+            "protected": name in repo.protections,
         }
-        for ref, tip in repo.refs.items()
-        if tip == status.sha and ref.startswith("refs/heads/")
+        for name in repo.refs.branches_at(status.sha)
     ]
     return {
         "id": status.id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.sandbox.errors import RefusedError, not_found, plain
-from bot.sandbox.git import bare as gitlib
+from bot.sandbox.git import history
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import Answer, Request, page, route
@@ -58,9 +58,9 @@ def sync_fork(request: Request) -> Answer:
     git = state.git(repo)
     git.fetch(state.git(parent), theirs)
     kind, after = "none", tip
-    if not gitlib.contains(git, tip, theirs):
+    if not history.contains(git, tip, theirs):
         kind, after = "fast-forward", theirs
-        if not gitlib.contains(git, theirs, tip):
+        if not history.contains(git, theirs, tip):
             tree = git.merge_tree(tip, theirs)
             if tree is None:
                 raise RefusedError(409, "There are merge conflicts")

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.fields import Fields
-from bot.sandbox.git import bare as gitlib
+from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import TreeEntry
 from bot.sandbox.git.protocol import Git, NewCommit
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.repos import person
 from bot.sandbox.github.routing import Answer, Request, route
-from bot.sandbox.model import RefChange
+from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules import limits, refs, workflows
 
 _GIT = "/repos/{owner}/{repo}/git"
@@ -135,7 +135,7 @@ def create_tree(request: Request) -> Answer:
         raise plain("Invalid tree info")
     tree: str | None = base
     for entry in entries:
-        tree = gitlib.put(git, tree, *_wanted(git, entry))
+        tree = trees.put(git, tree, *_wanted(git, entry))
     body = _tree(request, tree or git.write_tree(()), deep=False)
     return Answer(status=201, body=body, headers={"Location": body["url"]})
 
@@ -188,7 +188,7 @@ def merge(request: Request) -> Answer:
     tip, other = repo.branch(base), state.resolve(repo, head)
     if tip is None or other is None:
         raise RefusedError(404, f"{'Base' if tip is None else 'Head'} does not exist")
-    if gitlib.contains(git, tip, other):
+    if history.contains(git, tip, other):
         return Answer(status=204)
     tree = git.merge_tree(tip, other)
     if tree is None:

@@ -34,12 +34,7 @@ def _since(request: Request) -> datetime:
 def list_repo_comments(request: Request) -> Answer:
     """Comments of all conversations, by id or by the time they changed."""
     since, query = _since(request), request.query
-    found = [
-        comment
-        for thread in request.repo.threads
-        for comment in thread.comments
-        if comment.updated_at >= since
-    ]
+    found = [comment for comment in request.repo.comments.values() if comment.updated_at >= since]
     if query.get("sort") == "updated":
         descending = query.get("direction", "desc") == "desc"
         found.sort(key=lambda c: (c.updated_at, c.id), reverse=descending)

@@ -233,7 +233,7 @@ def repository(links: Links, repo: Repository) -> Json:
     """Schema `repository` (and `repository-webhooks`)."""
     html = repo_html(links, repo)
     host = links.web.partition("://")[2]
-    pulls = sum(pull.state == "open" for pull in repo.pulls.values())
+    pulls = len(repo.open_pulls)
     return {
         **simple_repository(links, repo),
         "git_url": f"git://{host}/{repo.full_name}.git",

@@ -38,8 +38,7 @@ def association(repo: Repository, who: User) -> str:
         return "OWNER"
     if repo.members.get(who.login, Role.NONE) > Role.READ:
         return "COLLABORATOR"
-    merged = any(p.merged and p.user is who for p in repo.pulls.values())
-    return "CONTRIBUTOR" if merged else "NONE"
+    return "CONTRIBUTOR" if who.id in repo.contributors else "NONE"
 
 
 def label(links: Links, repo: Repository, made: Label) -> Json:

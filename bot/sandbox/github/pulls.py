@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bot.sandbox.errors import invalid, not_found, plain
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
@@ -27,12 +29,15 @@ def list_pulls(request: Request) -> Answer:
     if state not in ("open", "closed", "all"):
         raise invalid("PullRequest", "state")
     owner, colon, branch = head.partition(":")
+    known: Iterable[Pull] = (repo.open_pulls if state == "open" else repo.pulls).values()
+    if colon:
+        known = repo.pulls_by_head.get(branch, ())
     found = [
         pull
-        for pull in repo.pulls.values()
+        for pull in known
         if state in ("all", pull.state)
         and (not base or pull.base_ref == base)
-        and (not colon or (pull.head_owner.lower(), pull.head_ref) == (owner.lower(), branch))
+        and (not colon or pull.head_owner.lower() == owner.lower())
     ]
     updated = query.get("sort") == "updated"
     descending = query.get("direction", "asc" if "sort" in query else "desc") == "desc"

@@ -7,13 +7,14 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from bot.sandbox.errors import RefusedError, invalid, not_found, plain
-from bot.sandbox.git import bare as gitlib
+from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import Person, Tag, TreeEntry
 from bot.sandbox.git.protocol import Git
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import ZERO, RefChange, Repository, Role
+from bot.sandbox.model import Repository, Role
+from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.rules import limits, refs, workflows
 from bot.sandbox.rules.state import FileChange
 
@@ -41,7 +42,7 @@ def get_contents(request: Request) -> Answer:
     if sha is None:
         raise RefusedError(404, f"No commit found for the ref {ref}")
     git = request.state.git(repo)
-    entry = gitlib.entry_at(git, sha, path)
+    entry = trees.entry_at(git, sha, path)
     if entry is None:
         raise not_found()
     if entry.kind == "tree":
@@ -115,7 +116,7 @@ def _change_file(request: Request, change: FileChange) -> Answer:
     tip = repo.branch(branch)
     if tip is None and repo.refs:
         raise RefusedError(404, f"Branch {branch} not found")
-    old = gitlib.entry_at(state.git(repo), tip, change.path) if tip else None
+    old = trees.entry_at(state.git(repo), tip, change.path) if tip else None
     _check_old(request, change, old)
     workflows.check_file(request.caller, change.path)
     moved = RefChange(ref=f"refs/heads/{branch}", before=tip or ZERO, after=_UNMADE)
@@ -133,7 +134,7 @@ def _change_file(request: Request, change: FileChange) -> Answer:
         "commit": basic.git_commit(request.links, repo, commit),
         "content": None,
     }
-    entry = gitlib.entry_at(state.git(repo), commit.sha, change.path)
+    entry = trees.entry_at(state.git(repo), commit.sha, change.path)
     if entry is not None:
         body["content"] = _content(request, branch, change.path, entry)
     return Answer(status=201 if old is None else 200, body=body)
@@ -174,8 +175,10 @@ def get_ref(request: Request) -> Answer:
 def list_matching_refs(request: Request) -> Answer:
     """Refs that begin with a text; an empty list when none does."""
     prefix = f"refs/{request.params['ref']}"
-    found = [(r, sha) for r, sha in sorted(request.repo.refs.items()) if r.startswith(prefix)]
-    return page(request, [_ref(request, r, sha) for r, sha in found])
+    known = request.repo.refs
+    found = page(request, known.below(prefix))
+    body = [_ref(request, ref, known[ref]) for ref in found.body]
+    return Answer(body=body, headers=found.headers)
 
 
 @route("POST", f"{_REPO}/git/refs")
@@ -281,7 +284,7 @@ def list_commits(request: Request) -> Answer:
         raise RefusedError(409, "Git Repository is empty.") if not repo.refs else not_found()
     git = state.git(repo)
     path = request.query.get("path")
-    shas = list(gitlib.ancestors(git, start))
+    shas = list(history.ancestors(git, start))
     if path:
         shas = [sha for sha in shas if _touches(git, sha, path)]
     author = request.query.get("author")
@@ -293,11 +296,11 @@ def list_commits(request: Request) -> Answer:
 
 
 def _touches(git: Git, sha: str, path: str) -> bool:
-    here = gitlib.entry_at(git, sha, path)
+    here = trees.entry_at(git, sha, path)
     parents = git.commit(sha).parents
     if not parents:
         return here is not None
-    return all(gitlib.entry_at(git, parent, path) != here for parent in parents)
+    return all(trees.entry_at(git, parent, path) != here for parent in parents)
 
 
 def _by(request: Request, email: str, author: str) -> bool:
@@ -330,10 +333,13 @@ def compare(request: Request) -> Answer:
     if not dots or base is None or head is None:
         raise not_found()
     git = state.git(repo)
-    fork_point = gitlib.merge_base(git, base, head)
+    fork_point = history.merge_base(git, base, head)
     if fork_point is None:
         raise not_found()
-    ahead, behind = gitlib.commits_between(git, base, head), gitlib.commits_between(git, head, base)
+    ahead, behind = (
+        history.commits_between(git, base, head),
+        history.commits_between(git, head, base),
+    )
     status = {(0, 0): "identical", (1, 0): "ahead", (0, 1): "behind"}.get(
         (min(1, len(ahead)), min(1, len(behind))), "diverged"
     )
@@ -366,8 +372,8 @@ def compare(request: Request) -> Answer:
 def _resolve(request: Request, name: str) -> str | None:
     owner, colon, branch = name.partition(":")
     if colon:
-        for pull in request.repo.pulls.values():
-            if pull.head_owner.lower() == owner.lower() and pull.head_ref == branch:
+        for pull in request.repo.pulls_by_head.get(branch, ()):
+            if pull.head_owner.lower() == owner.lower():
                 return pull.head_sha
     return request.state.resolve(request.repo, branch if colon else name)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
@@ -198,38 +200,49 @@ def page(
     return Answer(body=wrap(part) if wrap is not None else part, headers=headers)
 
 
-def cursor_page(request: Request, items: Sequence[Any], key: Callable[[Any], int]) -> Answer:
+def cursor_page(
+    request: Request,
+    items: Sequence[Any],
+    key: Callable[[Any], int],
+    wanted: Callable[[Any], bool] = lambda _item: True,
+) -> Answer:
     """One page of a list that is read by cursors: `after` or `before` an item, and `per_page`.
 
     Args:
         request: Its `after`, `before` and `per_page` count.
-        items: The whole list, in order.
+        items: The whole list, its keys rising or falling; only what the page needs is read.
         key: The number of an item, which its cursor hides.
+        wanted: Whether an item is part of the list; asked once for each that is read.
 
     Raises:
-        RefusedError: 422 for a cursor that names no item of any list.
+        RefusedError: 422 for a cursor that is none.
     """
     size = min(_number(request.query.get("per_page"), _PER_PAGE), _MOST_PER_PAGE)
-    keys = [key(item) for item in items]
-    first, last = 0, len(items)
-    if request.query.get("after"):
-        first = _place(keys, request.query["after"]) + 1
-        last = first + size
-    elif request.query.get("before"):
-        last = _place(keys, request.query["before"])
-        first = max(0, last - size)
+    kept = lru_cache(None)(lambda at: wanted(items[at]))
+    after, before = request.query.get("after"), request.query.get("before")
+    if before and not after:
+        found = _take(range(_place(items, key, before))[::-1], kept, size + 1)
+        part, older = found[:size][::-1], len(found) > size
+        last = part[-1] + 1 if part else len(items)
+        newer = bool(_take(range(last, len(items)), kept, 1))
     else:
-        last = size
-    part = list(items[first:last])
+        first = _place(items, key, after, past=True) if after else 0
+        found = _take(range(first, len(items)), kept, size + 1)
+        part, newer = found[:size], len(found) > size
+        older = bool(part) and bool(_take(range(part[0])[::-1], kept, 1))
     links = []
-    kept = replace(
-        request, query={k: v for k, v in request.query.items() if k not in ("after", "before")}
-    )
-    if part and last < len(items):
-        links.append(f'<{list_url(kept, after=_cursor(key(part[-1])))}>; rel="next"')
-    if part and first > 0:
-        links.append(f'<{list_url(kept, before=_cursor(key(part[0])))}>; rel="prev"')
-    return Answer(body=part, headers={"Link": ", ".join(links)} if links else {})
+    others = {k: v for k, v in request.query.items() if k not in ("after", "before")}
+    bare = replace(request, query=others)
+    if part and newer:
+        links.append(f'<{list_url(bare, after=_cursor(key(items[part[-1]])))}>; rel="next"')
+    if part and older:
+        links.append(f'<{list_url(bare, before=_cursor(key(items[part[0]])))}>; rel="prev"')
+    body = [items[at] for at in part]
+    return Answer(body=body, headers={"Link": ", ".join(links)} if links else {})
+
+
+def _take(places: range, kept: Callable[[int], bool], most: int) -> list[int]:
+    return list(islice(filter(kept, places), most))
 
 
 def pages_of(
@@ -250,14 +263,18 @@ def _cursor(number: int) -> str:
     return base64.urlsafe_b64encode(f"cursor:{number}".encode()).decode().rstrip("=")
 
 
-def _place(keys: Sequence[int], cursor: str) -> int:
+def _place(
+    items: Sequence[Any], key: Callable[[Any], int], cursor: str, *, past: bool = False
+) -> int:
+    """Where the item of a cursor stands, or the one after it; one that is gone left its place."""
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         number = int(text.removeprefix("cursor:"))
     except ValueError:
         raise plain("Invalid request.\n\nThe cursor is not valid.") from None
-    # An item that is gone since leaves its place: the first one that is not newer.
-    return keys.index(number) if number in keys else len(keys)
+    sign = -1 if items and key(items[0]) > key(items[-1]) else 1
+    search = bisect_right if past else bisect_left
+    return search(items, sign * number, key=lambda item: sign * key(item))
 
 
 def _links(request: Request, number: int, last: int) -> str:

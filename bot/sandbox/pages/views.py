@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from bot.sandbox.check_records import CheckRun
 from bot.sandbox.errors import not_found
-from bot.sandbox.git import bare as gitlib
+from bot.sandbox.git import trees
 from bot.sandbox.git.objects import Commit, TreeEntry
 from bot.sandbox.model import Comment, Pull, Reaction, Repository, Review, Role, TimelineEvent, User
 from bot.sandbox.pages.markup import Note, ShownDiff, shown_diff
@@ -162,8 +162,7 @@ def visible(state: State, viewer: User | None) -> list[Repository]:
 def names(repo: Repository, kind: str) -> list[str]:
     """Branches (`heads`) or tags (`tags`), sorted so that v10 comes after v9."""
     prefix = f"refs/{kind}/"
-    found = [ref.removeprefix(prefix) for ref in repo.refs if ref.startswith(prefix)]
-    return sorted(found, key=_natural)
+    return sorted((ref.removeprefix(prefix) for ref in repo.refs.below(prefix)), key=_natural)
 
 
 def place(state: State, repo: Repository, address: str) -> Place:
@@ -340,7 +339,7 @@ def release(state: State, repo: Repository, tag: str) -> tuple[str, str]:
 
 def _at(state: State, repo: Repository, ref: str, sha: str, path: str) -> Place:
     git = state.git(repo)
-    entry = gitlib.entry_at(git, sha, path)
+    entry = trees.entry_at(git, sha, path)
     if entry is None or entry.kind == "commit":
         raise not_found()
     if entry.kind == "blob":

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bot.sandbox.check_records import Annotation, CheckRun, CheckSuite, Status
 from bot.sandbox.errors import RefusedError, custom, not_found, plain
-from bot.sandbox.git import bare as gitlib
-from bot.sandbox.model import App, Pull, RefChange, Repository, User
+from bot.sandbox.model import App, Pull, Repository, User
+from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules import limits
 
 if TYPE_CHECKING:
@@ -61,13 +61,12 @@ class Checks:
 
     def suite(self, repo: Repository, app: App, sha: str) -> tuple[CheckSuite, bool]:
         """The App's suite for a commit, made if it is missing; and whether it was made."""
-        for old in repo.suites:
-            if old.app is app and old.head_sha == sha:
+        for old in repo.suites.on(sha):
+            if old.app is app:
                 return old, False
         if self._state.git(repo).kind(sha) != "commit":
             raise plain(f"No commit found for SHA: {sha}")
-        names = [ref for ref, tip in repo.refs.items() if tip == sha]
-        branch = next((n.removeprefix("refs/heads/") for n in names if "/heads/" in n), None)
+        branch = next(iter(repo.refs.branches_at(sha)), None)
         now = self._state.now()
         made = CheckSuite(
             id=self._state.next_id(),
@@ -79,7 +78,7 @@ class Checks:
             created_at=now,
             updated_at=now,
         )
-        repo.suites.append(made)
+        repo.suites.add(made)
         return made, True
 
     def create(self, repo: Repository, app: App, sha: str, wish: Wish) -> CheckRun:
@@ -103,7 +102,7 @@ class Checks:
             details_url=f"https://{app.slug}.sandbox.example",
             external_id="",
         )
-        suite.runs.append(run)
+        repo.suites.add_run(run)
         self._apply(run, wish)
         self._tell(run, "created")
         if run.status == "completed":
@@ -126,15 +125,14 @@ class Checks:
 
     def find(self, repo: Repository, run_id: int) -> CheckRun:
         """A check run by its id; 404 when there is none."""
-        for suite in repo.suites:
-            for run in suite.runs:
-                if run.id == run_id:
-                    return run
-        raise not_found()
+        found = repo.suites.run(run_id)
+        if found is None:
+            raise not_found()
+        return found
 
     def find_suite(self, repo: Repository, suite_id: int) -> CheckSuite:
         """A check suite by its id; 404 when there is none."""
-        found = next((s for s in repo.suites if s.id == suite_id), None)
+        found = repo.suites.get(suite_id)
         if found is None:
             raise not_found()
         return found
@@ -156,7 +154,7 @@ class Checks:
 
     def pushed(self, repo: Repository, change: RefChange, actor: User) -> None:
         """Make and request a suite for each App that writes checks, once for each commit."""
-        if gitlib.deleted(change):
+        if change.deletes:
             return
         for installation in list(self._state.data.installations.values()):
             app = installation.app
@@ -173,15 +171,13 @@ class Checks:
         """Open pull requests of the same repository at the suite's commit; none for forks."""
         return [
             pull
-            for pull in suite.repo.pulls.values()
-            if pull.state == "open"
-            and pull.head_sha == suite.head_sha
-            and pull.head_repo is suite.repo
+            for pull in suite.repo.open_pulls.values()
+            if pull.head_sha == suite.head_sha and pull.head_repo is suite.repo
         ]
 
     def runs_on(self, repo: Repository, sha: str, *, latest: bool = True) -> list[CheckRun]:
         """Check runs on a commit, newest first; `latest` keeps one of a name in each suite."""
-        runs = [run for s in repo.suites if s.head_sha == sha for run in s.runs]
+        runs = [run for suite in repo.suites.on(sha) for run in suite.runs]
         runs.sort(key=lambda run: -run.id)
         if not latest:
             return runs
@@ -212,7 +208,7 @@ class Checks:
             )
         if self._state.git(repo).kind(sha) != "commit":
             raise plain(f"No commit found for SHA: {sha}")
-        same = [s for s in repo.statuses if s.sha == sha and s.context == context]
+        same = [s for s in repo.statuses.get(sha, ()) if s.context == context]
         if len(same) >= _MOST_STATUSES:
             raise custom(
                 "Status", "This SHA and context has reached the maximum number of statuses."
@@ -227,13 +223,13 @@ class Checks:
             creator=user,
             created_at=self._state.now(),
         )
-        repo.statuses.append(made)
+        repo.statuses.setdefault(sha, []).append(made)
         self._state.emit("status", None, repo, user, status=made)
         return made
 
     def statuses_on(self, repo: Repository, sha: str, *, latest: bool) -> list[Status]:
         """Statuses of a commit, newest first; `latest` keeps one of a context."""
-        found = [s for s in reversed(repo.statuses) if s.sha == sha]
+        found = repo.statuses.get(sha, [])[::-1]
         if not latest:
             return found
         newest: dict[str, Status] = {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.sandbox.git import bare as gitlib
-from bot.sandbox.model import Pull, RefChange, Repository, User
+from bot.sandbox.git import history
+from bot.sandbox.model import Pull, Repository, User
+from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules import merging
 
 if TYPE_CHECKING:
@@ -21,27 +22,27 @@ class Following:
     def branch_moved(self, repo: Repository, change: RefChange, actor: User) -> None:
         """Follow a branch that moved or went: heads, then bases."""
         branch = change.ref.removeprefix("refs/heads/")
+        bases = [pull for pull in repo.open_pulls.values() if pull.base_ref == branch]
+        forced = bool(bases) and self._state.forced(repo, change)
         for target in list(self._state.data.repositories.values()):
-            for pull in list(target.pulls.values()):
-                if pull.state != "open":
-                    self._head_of_closed_moved(pull, repo, change, actor)
-                elif pull.head_repo is repo and pull.head_ref == branch:
+            heads = [p for p in target.pulls_by_head.get(branch, ()) if p.head_repo is repo]
+            here = bases if target is repo else []
+            for pull in sorted({*heads, *here}, key=lambda pull: pull.number):
+                if pull in heads and pull.state != "open":
+                    self._head_of_closed_moved(pull, change, actor)
+                elif pull in heads:
                     self._head_moved(pull, change, actor)
-                elif target is repo and pull.base_ref == branch:
-                    self._base_moved(pull, change, actor)
+                elif pull.state == "open":
+                    self._base_moved(pull, change, actor, forced=forced)
 
-    def _head_of_closed_moved(
-        self, pull: Pull, repo: Repository, change: RefChange, actor: User
-    ) -> None:
-        if pull.head_repo is not repo or change.ref != f"refs/heads/{pull.head_ref}":
-            return
-        if gitlib.deleted(change):
+    def _head_of_closed_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
+        if change.deletes:
             self._state.pulls.note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
-        elif gitlib.created(change) and change.after == pull.head_sha:
+        elif change.creates and change.after == pull.head_sha:
             self._state.pulls.note(pull, actor, "head_ref_restored", f"restored {pull.head_ref}")
 
     def _head_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
-        if gitlib.deleted(change):
+        if change.deletes:
             self._state.pulls.note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
             self._state.pulls.close(pull, actor)
             return
@@ -65,19 +66,19 @@ class Following:
             after=change.after,
         )
         self._dismiss_stale(pull, actor)
-        if base and gitlib.contains(self._state.git(pull.repo), base, change.after):
+        if base and history.contains(self._state.git(pull.repo), base, change.after):
             self._state.pulls.close(pull, actor)  # nothing of its own is left
 
-    def _base_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
-        if gitlib.deleted(change):
+    def _base_moved(self, pull: Pull, change: RefChange, actor: User, *, forced: bool) -> None:
+        if change.deletes:
             self._state.pulls.close(pull, actor)
             return
         git = self._state.git(pull.repo)
-        if self._state.forced(pull.repo, change):
+        if forced:
             words = f"pushed {change.after[:7]} to {pull.base_ref} by force"
             detail = {"before": change.before, "after": change.after}
             self._state.pulls.note(pull, actor, "base_ref_force_pushed", words, **detail)
-        if gitlib.contains(git, change.after, pull.head_sha):
+        if history.contains(git, change.after, pull.head_sha):
             landed = merging.landing(git, change.after, pull.head_sha)
             self._state.pulls.merged(pull, actor, landed, change.before)
 

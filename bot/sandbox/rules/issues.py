@@ -36,7 +36,7 @@ class Issues:
         now = self._state.now()
         made = Issue(
             id=self._state.next_id(),
-            number=repo.next_number,
+            number=repo.next_number(),
             repo=repo,
             user=user,
             title=title,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.sandbox.errors import GitError, RefusedError
-from bot.sandbox.git import bare as gitlib
+from bot.sandbox.git import history
 from bot.sandbox.git.protocol import Git, NewCommit
 from bot.sandbox.model import Pull, User
 
@@ -111,7 +111,7 @@ def landing(git: Git, tip: str, sha: str) -> str:
     landed = tip
     while landed != sha:
         parents = git.commit(landed).parents
-        if not parents or not gitlib.contains(git, parents[0], sha):
+        if not parents or not history.contains(git, parents[0], sha):
             break
         landed = parents[0]
     return landed

@@ -14,16 +14,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bot.sandbox.errors import RefusedError, plain
-from bot.sandbox.git import bare as gitlib
-from bot.sandbox.model import (
-    App,
-    Pull,
-    RefChange,
-    Repository,
-    Role,
-    User,
-)
+from bot.sandbox.git import history
+from bot.sandbox.model import App, Pull, Repository, Role, User
 from bot.sandbox.protection import Bypass, Protection, Ruleset
+from bot.sandbox.records.refs import RefChange
 
 if TYPE_CHECKING:
     from bot.sandbox.rules.state import State
@@ -177,7 +171,7 @@ class Rules:
     def _of_ruleset(
         self, repo: Repository, ruleset: Ruleset, change: RefChange, incoming: Incoming
     ) -> list[Refusal]:
-        made, gone = gitlib.created(change), gitlib.deleted(change)
+        made, gone = change.creates, change.deletes
         if gone:
             return [Refusal(False, "Cannot delete this branch")] if ruleset.deletion else []
         found = []
@@ -227,7 +221,7 @@ class Rules:
             )
         reasons += self._lacking(pull.repo, pull.head_sha, rules.required_checks)
         git = self._state.git(pull.repo)
-        if rules.strict and not gitlib.contains(git, pull.head_sha, base):
+        if rules.strict and not history.contains(git, pull.head_sha, base):
             reasons.append("The head branch is not up to date with the base branch.")
         if isinstance(rules, Ruleset) and rules.update:
             reasons.append("Cannot update this protected ref.")
@@ -273,12 +267,12 @@ class Rules:
         git = self._state.git(repo)
 
         def unsigned() -> list[str]:
-            known = [tip for ref, tip in repo.refs.items() if ref.startswith("refs/heads/")]
+            known = [repo.refs[ref] for ref in repo.refs.below("refs/heads/")]
             start = self._state.peel(repo, change.after)
             if git.kind(start) != "commit":
                 return []
-            seen = frozenset().union(*(gitlib.reachable(git, tip) for tip in known))
-            fresh = gitlib.ancestors(git, start, seen)
+            seen = frozenset().union(*(history.reachable(git, tip) for tip in known))
+            fresh = history.ancestors(git, start, seen)
             return [sha for sha in fresh if not self.verified(repo, sha)]
 
         return Incoming(lambda: self._state.forced(repo, change), unsigned)
@@ -329,9 +323,9 @@ def _violations(found: Sequence[Refusal]) -> str:
 
 
 def _classic(rules: Protection, change: RefChange, incoming: Incoming) -> list[str]:
-    if gitlib.created(change):
+    if change.creates:
         return []
-    if gitlib.deleted(change):
+    if change.deletes:
         return ["Cannot delete a protected branch"]
     if not rules.allow_direct_push:
         return [BY_PULL_REQUEST]

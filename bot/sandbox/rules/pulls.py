@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found, plain, unprocessable
-from bot.sandbox.git import bare as gitlib
+from bot.sandbox.git import history
 from bot.sandbox.git.diffs import FileDiff
 from bot.sandbox.git.objects import Commit
 from bot.sandbox.git.protocol import NewCommit
@@ -14,13 +14,13 @@ from bot.sandbox.model import (
     ActivityKind,
     Edit,
     Pull,
-    RefChange,
     Repository,
     Review,
     Role,
     TimelineEvent,
     User,
 )
+from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules import limits, merging
 
 if TYPE_CHECKING:
@@ -87,12 +87,12 @@ class Pulls:
             raise RefusedError(403, "Must have push access to the head repository.")
         self._refuse_double(repo, head_repo, head_ref, base)
         self.bring(repo, head_repo, head_sha)
-        if gitlib.contains(self._state.git(repo), base_sha, head_sha):
+        if history.contains(self._state.git(repo), base_sha, head_sha):
             raise custom("PullRequest", f"No commits between {base} and {head}")
         now = self._state.now()
         pull = Pull(
             id=self._state.next_id(),
-            number=repo.next_number,
+            number=repo.next_number(),
             repo=repo,
             user=user,
             title=title,
@@ -107,7 +107,8 @@ class Pulls:
             updated_at=now,
             maintainer_can_modify=maintainer_can_modify and head_repo is not repo,
         )
-        repo.pulls[pull.number] = pull
+        repo.pulls[pull.number] = repo.open_pulls[pull.number] = pull
+        repo.pulls_by_head.setdefault(head_ref, []).append(pull)
         self.publish_head(pull)
         self.note(pull, user, "opened", "opened this pull request")
         self._state.emit("pull_request", "opened", repo, user, pull=pull)
@@ -159,6 +160,7 @@ class Pulls:
     def close(self, pull: Pull, user: User) -> None:
         """Close without merging."""
         pull.state, pull.closed_at = "closed", self._state.now()
+        pull.repo.open_pulls.pop(pull.number, None)
         pull.updated_at = pull.closed_at
         self.note(pull, user, "closed", "closed this pull request")
         self._state.emit("pull_request", "closed", pull.repo, user, pull=pull)
@@ -314,7 +316,7 @@ class Pulls:
         if base is None or head_repo is None or pull.state != "open":
             raise not_found()
         git = self._state.git(pull.repo)
-        if gitlib.contains(git, pull.head_sha, base):
+        if history.contains(git, pull.head_sha, base):
             raise plain("There are no new commits on the base branch.")
         tree = git.merge_tree(pull.head_sha, base)
         if tree is None:
@@ -380,20 +382,22 @@ class Pulls:
         """Commits of the pull request, oldest first."""
         git = self._state.git(pull.repo)
         base = pull.base_sha if pull.merged else pull.repo.branch(pull.base_ref) or pull.base_sha
-        return [git.commit(sha) for sha in gitlib.commits_between(git, base, pull.head_sha)]
+        return [git.commit(sha) for sha in history.commits_between(git, base, pull.head_sha)]
 
     def merge_base(self, pull: Pull) -> str | None:
         """The commit where the head left the base; for a merged one, as it was at the merge."""
         if pull.merged:
             return pull.merge_base
         base = pull.repo.branch(pull.base_ref) or pull.base_sha
-        return gitlib.merge_base(self._state.git(pull.repo), base, pull.head_sha)
+        return history.merge_base(self._state.git(pull.repo), base, pull.head_sha)
 
     def merged(self, pull: Pull, user: User, commit: str, base: str) -> None:
         """Take note of a merge as `commit`, into a base that stood at `base`."""
-        pull.merge_base = gitlib.merge_base(self._state.git(pull.repo), base, pull.head_sha)
+        pull.merge_base = history.merge_base(self._state.git(pull.repo), base, pull.head_sha)
         pull.base_sha = base
         pull.state, pull.merge_commit_sha = "closed", commit
+        pull.repo.open_pulls.pop(pull.number, None)
+        pull.repo.contributors.add(pull.user.id)
         pull.merged_at = pull.closed_at = pull.updated_at = self._state.now()
         pull.merged_by = user
         words = f"merged commit {commit[:7]} into {pull.base_ref}"
@@ -428,12 +432,13 @@ class Pulls:
             raise custom("PullRequest", f"state cannot be changed. {words}", "state")
         if pull.head_repo is not None:
             self.bring(pull.repo, pull.head_repo, tip)
-        if not gitlib.contains(self._state.git(pull.repo), tip, pull.head_sha):
+        if not history.contains(self._state.git(pull.repo), tip, pull.head_sha):
             words = f"The {pull.head_ref} branch was force-pushed or recreated."
             raise custom("PullRequest", f"state cannot be changed. {words}", "state")
         if pull.head_repo is not None:
             self._refuse_double(pull.repo, pull.head_repo, pull.head_ref, pull.base_ref)
         pull.state, pull.closed_at, pull.head_sha = "open", None, tip
+        pull.repo.open_pulls[pull.number] = pull
         pull.updated_at = self._state.now()
         self.note(pull, user, "reopened", "reopened this pull request")
         self._state.emit("pull_request", "reopened", pull.repo, user, pull=pull)
@@ -470,8 +475,8 @@ class Pulls:
     def _refuse_double(
         self, repo: Repository, head_repo: Repository, head_ref: str, base: str
     ) -> None:
-        for other in repo.pulls.values():
-            same = other.head_repo is head_repo and other.head_ref == head_ref
+        for other in repo.pulls_by_head.get(head_ref, ()):
+            same = other.head_repo is head_repo
             if same and other.base_ref == base and other.state == "open":
                 raise custom(
                     "PullRequest",

@@ -6,8 +6,9 @@ import re
 from pathlib import PurePosixPath
 
 from bot.sandbox.errors import RefusedError, invalid, plain
-from bot.sandbox.git import bare as gitlib
-from bot.sandbox.model import ZERO, RefChange, Repository, User
+from bot.sandbox.git import history
+from bot.sandbox.model import Repository, User
+from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.rules import workflows
 from bot.sandbox.rules.accounts import Caller
 from bot.sandbox.rules.state import State
@@ -38,7 +39,7 @@ def create(state: State, repo: Repository, ref: str, sha: str, caller: Caller) -
     try:
         state.update_ref(repo, ref, sha, acting(caller))
     except RefusedError:
-        if any(r.startswith(ref + "/") for r in repo.refs):
+        if repo.refs.below(ref + "/"):
             raise plain("Reference already exists") from None
         raise
 
@@ -52,7 +53,7 @@ def move(
     git = state.git(repo)
     if git.kind(sha) is None:
         raise plain("Object does not exist")
-    if not force and not gitlib.contains(git, state.peel(repo, sha), repo.refs[ref]):
+    if not force and not history.contains(git, state.peel(repo, sha), repo.refs[ref]):
         raise plain("Update is not a fast forward")
     _check(state, repo, RefChange(ref=ref, before=repo.refs[ref], after=sha), caller)
     state.update_ref(repo, ref, sha, acting(caller))

@@ -25,23 +25,22 @@ from pathlib import Path
 from typing import Any
 
 from bot.sandbox.errors import RefusedError, not_found
-from bot.sandbox.git import bare as gitlib
+from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import Commit, Person
 from bot.sandbox.git.protocol import Git, GitStore, NewCommit
 from bot.sandbox.model import (
-    ZERO,
     Activity,
     ActivityKind,
     App,
     Data,
     Happening,
     Installation,
-    RefChange,
     Repository,
     Role,
     User,
 )
 from bot.sandbox.protection import Protection
+from bot.sandbox.records.refs import ZERO, RefChange, Refs
 from bot.sandbox.rules.administration import Administration
 from bot.sandbox.rules.checks import Checks
 from bot.sandbox.rules.following import Following
@@ -166,7 +165,7 @@ class State:
         with self.lock:
             repo = self._new_repository(self.user(owner), name, private)
             git = self.store.create(repo.id, source, default_branch)
-            repo.refs, repo.default_branch = git.refs(), git.default_branch()
+            repo.refs, repo.default_branch = Refs(git.refs()), git.default_branch()
             return repo
 
     def delete_repository(self, repo: Repository) -> None:
@@ -195,7 +194,7 @@ class State:
             made = self._new_repository(self.user(login), name or repo.name, repo.private)
             made.parent = repo
             git = self.store.fork(made.id, repo.id)
-            made.refs, made.default_branch = git.refs(), git.default_branch()
+            made.refs, made.default_branch = Refs(git.refs()), git.default_branch()
             return made
 
     def protect(
@@ -403,9 +402,17 @@ class State:
             raise RefusedError(409, f"{ref} was modified. Review and try again.")
         self.refs_changed(repo, [change], actor, kind)
 
-    def sync_refs(self, repo: Repository, actor: User) -> list[RefChange]:
-        """Take notice of what a push changed on disk, as the deed of `actor`."""
-        changes = self.git(repo).changes(repo.refs)
+    def sync_refs(
+        self, repo: Repository, actor: User, moved: Iterable[str] | None = None
+    ) -> list[RefChange]:
+        """Take notice of what a push changed on disk, as the deed of `actor`.
+
+        Args:
+            repo: Where it was pushed to.
+            actor: Who pushed.
+            moved: The refs that the push may have changed; None for any.
+        """
+        changes = self.git(repo).changes(repo.refs, moved)
         self.refs_changed(repo, changes, actor)
         return changes
 
@@ -422,10 +429,7 @@ class State:
         request concerned its new head, its end, or its merge, then a check suite for each App.
         """
         for change in changes:
-            if gitlib.deleted(change):
-                repo.refs.pop(change.ref, None)
-            else:
-                repo.refs[change.ref] = change.after
+            repo.refs.move(change.ref, change.after)
             self._log(repo, change, actor, kind)
         repo.pushed_at = repo.updated_at = self.now()
         tags = [c for c in changes if c.ref.startswith("refs/tags/")]
@@ -460,7 +464,7 @@ class State:
         for change in changes:
             content = change.content
             entry = None if content is None else (change.mode, git.write_blob(content))
-            tree = gitlib.put(git, tree, change.path, entry)
+            tree = trees.put(git, tree, change.path, entry)
         who = author or self.person(actor)
         new = NewCommit(
             tree=tree or git.write_tree(()),
@@ -475,11 +479,11 @@ class State:
 
     def person(self, user: User) -> Person:
         """A user as author of a commit that the forge makes now."""
-        return gitlib.person(user.name, user.email, self.now())
+        return Person(user.name, user.email, self.now())
 
     def web_flow(self) -> Person:
         """The forge itself as committer, as GitHub signs commits of its web pages."""
-        return gitlib.person("GitHub", "noreply@sandbox.example", self.now())
+        return Person("GitHub", "noreply@sandbox.example", self.now())
 
     def _new_repository(self, owner: User, name: str, private: bool) -> Repository:
         now = self.now()
@@ -503,40 +507,40 @@ class State:
         if not change.ref.startswith("refs/heads/"):
             return
         if kind is None:
-            if gitlib.created(change):
+            if change.creates:
                 kind = ActivityKind.BRANCH_CREATION
-            elif gitlib.deleted(change):
+            elif change.deletes:
                 kind = ActivityKind.BRANCH_DELETION
             elif self.forced(repo, change):
                 kind = ActivityKind.FORCE_PUSH
             else:
                 kind = ActivityKind.PUSH
-        repo.activity.append(
-            Activity(
-                id=self.next_id(),
-                before=change.before,
-                after=change.after,
-                ref=change.ref,
-                timestamp=self.now(),
-                kind=kind,
-                actor=actor,
-            )
+        entry = Activity(
+            id=self.next_id(),
+            before=change.before,
+            after=change.after,
+            ref=change.ref,
+            timestamp=self.now(),
+            kind=kind,
+            actor=actor,
         )
+        repo.activity.append(entry)
+        repo.activity_by_ref.setdefault(change.ref, []).append(entry)
 
     def forced(self, repo: Repository, change: RefChange) -> bool:
         """Whether a change of a branch left its old tip behind."""
-        if gitlib.created(change) or gitlib.deleted(change):
+        if change.creates or change.deletes:
             return False
         git = self.git(repo)
         if git.kind(change.before) != "commit" or git.kind(change.after) != "commit":
             return False
-        return not gitlib.contains(git, change.after, change.before)
+        return not history.contains(git, change.after, change.before)
 
     def _announce(self, repo: Repository, change: RefChange, actor: User) -> None:
-        if gitlib.created(change):
+        if change.creates:
             self.emit("create", None, repo, actor, change=change)
         self.emit("push", None, repo, actor, change=change)
-        if gitlib.deleted(change):
+        if change.deletes:
             self.emit("delete", None, repo, actor, change=change)
 
 

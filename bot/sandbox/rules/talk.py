@@ -40,6 +40,7 @@ class Talk:
             updated_at=now,
         )
         thread.comments.append(made)
+        thread.repo.comments[made.id] = made
         thread.updated_at = now
         self._state.emit("issue_comment", "created", thread.repo, user, comment=made)
         return made
@@ -60,15 +61,15 @@ class Talk:
         """Take a comment away; its author may, and who may write."""
         self._own(comment, user)
         comment.thread.comments.remove(comment)
+        del comment.thread.repo.comments[comment.id]
         self._state.emit("issue_comment", "deleted", comment.thread.repo, user, comment=comment)
 
     def find(self, repo: Repository, comment_id: int) -> Comment:
         """A comment of a repository by its id; 404 when there is none."""
-        for thread in repo.threads:
-            for comment in thread.comments:
-                if comment.id == comment_id:
-                    return comment
-        raise not_found()
+        found = repo.comments.get(comment_id)
+        if found is None:
+            raise not_found()
+        return found
 
     def react(self, on: Comment | Thread, user: User, content: str) -> tuple[Reaction, bool]:
         """React; the same reaction again is the one that is there.

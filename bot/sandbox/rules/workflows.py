@@ -7,8 +7,8 @@ commit is refused too where workflows changed since.
 from __future__ import annotations
 
 from bot.sandbox.errors import GitError, RefusedError
-from bot.sandbox.git.bare import created, deleted
-from bot.sandbox.model import Pull, RefChange, Repository
+from bot.sandbox.model import Pull, Repository
+from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules.accounts import Caller, granted
 from bot.sandbox.rules.state import State
 
@@ -30,7 +30,7 @@ def refusal(path: str) -> str:
 
 def start_of(repo: Repository, change: RefChange) -> str | None:
     """What a changed ref is compared with: its old tip, or the default branch's for a new one."""
-    return repo.branch(repo.default_branch) if created(change) else change.before
+    return repo.branch(repo.default_branch) if change.creates else change.before
 
 
 def check_file(caller: Caller, path: str) -> None:
@@ -41,7 +41,7 @@ def check_file(caller: Caller, path: str) -> None:
 
 def check_ref(state: State, repo: Repository, change: RefChange, caller: Caller) -> None:
     """Refuse a change of a ref by the API that brings other workflows; 403."""
-    if free(caller) or deleted(change):
+    if free(caller) or change.deletes:
         return
     old, git = start_of(repo, change), state.git(repo)
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.sandbox.git.disk_refs import DiskRefs
-from bot.sandbox.model import ZERO
+from bot.sandbox.records.refs import ZERO
 
 
 def git(folder: Path, *arguments: str, given: str = "") -> str:
@@ -79,3 +79,34 @@ def test_packed_refs_are_read_once(bare: Path, monkeypatch: pytest.MonkeyPatch) 
     git(bare, "update-ref", "refs/tags/q/v1", sha)
     assert list(told(refs, known)) == ["refs/tags/q/v1"]
     assert read == [Path("refs/tags/q/v1")]
+
+
+def test_a_push_reads_the_files_of_its_own_refs(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short-cut reads every ref that is a file: what a push costs grows with earlier pushes."""
+    sha, other = (git(bare, "hash-object", "-w", "--stdin", given=text) for text in ("1", "2"))
+    for number in range(5):
+        git(bare, "update-ref", f"refs/tags/p/v{number}", sha)
+    refs, known = DiskRefs(bare), dict[str, str]()
+    told(refs, known)
+    read: list[Path] = []
+    plain = Path.read_text
+
+    def counted(self: Path, *arguments: str) -> str:
+        read.append(self.relative_to(bare))
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Path, "read_text", counted)
+    moved = ["refs/tags/p/v1", "refs/tags/p/v2", "refs/tags/p/v2/below", "refs/tags/q"]
+    git(bare, "update-ref", moved[0], other)
+    git(bare, "update-ref", "-d", moved[1])
+
+    found = {change.ref: change.after for change in refs.changes(known, moved)}
+    assert found == {moved[0]: other, moved[1]: ZERO}
+    assert sorted(read) == sorted(map(Path, moved))
+    # What was packed meanwhile is no change.
+    git(bare, "pack-refs", "--all", "--prune")
+    known |= {moved[0]: other}
+    del known[moved[1]]
+    assert refs.changes(known, moved) == []

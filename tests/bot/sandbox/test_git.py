@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.sandbox.errors import GitError
-from bot.sandbox.git import bare as gitlib
-from bot.sandbox.git import objects
+from bot.sandbox.git import history, objects, trees
 from bot.sandbox.git.bare import BareGit, BareStore
 from bot.sandbox.git.objects import Person, Tag, TreeEntry
 from bot.sandbox.git.protocol import NewCommit
-from bot.sandbox.model import ZERO, RefChange
+from bot.sandbox.records.refs import ZERO, RefChange
 from tests.bot.sandbox.world import Git
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -36,7 +35,7 @@ def commit(git: BareGit, files: dict[str, bytes], *parents: str, day: int = 0) -
     """Write a commit with these files."""
     tree: str | None = None
     for path, content in files.items():
-        tree = gitlib.put(git, tree, path, ("100644", git.write_blob(content)))
+        tree = trees.put(git, tree, path, ("100644", git.write_blob(content)))
     who = Person("Ann", "ann@x.example", NOW + timedelta(days=day))
     return git.write_commit(
         NewCommit(
@@ -71,11 +70,11 @@ def test_git_finds_what_was_written_sound(bare: BareGit, tmp_path: Path) -> None
         "-C", str(bare.path), "-c", "core.quotePath=off", "ls-tree", "-r", "--name-only", first
     )
     assert set(names.splitlines()) == set(files)
-    entry = gitlib.entry_at(bare, first, "a/b/c")
+    entry = trees.entry_at(bare, first, "a/b/c")
     assert entry is not None
     assert bare.blob(entry.sha) == b"1"
-    assert gitlib.entry_at(bare, first, "a/b/c/d") is None
-    emptied = gitlib.put(bare, bare.commit(first).tree, "a/b/c", None)
+    assert trees.entry_at(bare, first, "a/b/c/d") is None
+    emptied = trees.put(bare, bare.commit(first).tree, "a/b/c", None)
     assert emptied is not None
     assert "a" not in [e.name for e in bare.tree(emptied)]
 
@@ -107,12 +106,12 @@ def test_merging_and_history(bare: BareGit) -> None:
     merged = {e.name: bare.blob(e.sha) for e in bare.tree(tree)}
     assert merged == {"a": b"2\n", "b": b"2\n"}
     assert bare.merge_tree(ours, clash) is None
-    assert gitlib.merge_base(bare, ours, theirs) == base
-    assert gitlib.merge_base(bare, ours, commit(bare, {"z": b"1"})) is None
+    assert history.merge_base(bare, ours, theirs) == base
+    assert history.merge_base(bare, ours, commit(bare, {"z": b"1"})) is None
     both = commit(bare, {"a": b"2\n", "b": b"2\n"}, ours, theirs, day=4)
-    assert gitlib.commits_between(bare, base, both) == [ours, theirs, both]
-    assert gitlib.contains(bare, both, theirs)
-    assert not gitlib.contains(bare, ours, both)
+    assert history.commits_between(bare, base, both) == [ours, theirs, both]
+    assert history.contains(bare, both, theirs)
+    assert not history.contains(bare, ours, both)
     with pytest.raises(GitError, match="is not a commit"):
         bare.commit("1" * 40)
 
@@ -123,7 +122,7 @@ def test_parents_come_before_children_whatever_their_clocks_say(bare: BareGit) -
     first = commit(bare, {"a": b"1"}, base, day=8)
     second = commit(bare, {"a": b"2"}, first, day=2)
     third = commit(bare, {"a": b"3"}, second, day=5)
-    assert gitlib.commits_between(bare, base, third) == [first, second, third]
+    assert history.commits_between(bare, base, third) == [first, second, third]
 
 
 def test_differences(bare: BareGit) -> None:

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from bot.sandbox.git.bare import BareGit
-from bot.sandbox.model import ZERO
+from bot.sandbox.records.refs import ZERO
 from tests.bot.sandbox.world import World
 
 

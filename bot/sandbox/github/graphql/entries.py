@@ -148,7 +148,7 @@ def _things(repo: Repository, prefix: str) -> Sequence[Thread | Comment | Review
     if prefix == "I":
         return list(repo.issues.values())
     if prefix == "IC":
-        return [comment for thread in repo.threads for comment in thread.comments]
+        return list(repo.comments.values())
     if prefix == "PRR":
         return [review for pull in repo.pulls.values() for review in pull.reviews]
     return []

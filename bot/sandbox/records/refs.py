@@ -1,0 +1,94 @@
+"""Refs of a repository by name and by commit, and what a change of one is."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bot.sandbox.records.view import View
+
+ZERO = "0" * 40
+"""How git and GitHub write "no object" in a change of a ref."""
+
+_HEADS = "refs/heads/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefChange:
+    """A ref that moved: full name, old and new object id (ZERO for none)."""
+
+    ref: str
+    before: str
+    after: str
+
+    @property
+    def creates(self) -> bool:
+        """Whether the change made the ref."""
+        return self.before == ZERO
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the change took the ref away."""
+        return self.after == ZERO
+
+
+class Refs(Mapping[str, str]):
+    """Full name to object id (a tag object's own id for annotated tags), indexed.
+
+    A name, the names below a prefix and the branches at a commit are found without reading the
+    other refs.
+    """
+
+    def __init__(self, refs: Mapping[str, str] | None = None) -> None:
+        self._by_name = dict(refs or {})
+        self._sorted = sorted(self._by_name)
+        self._branches: dict[str, dict[str, None]] = {}
+        for name, sha in self._by_name.items():
+            self._remember(name, sha)
+
+    def __getitem__(self, name: str) -> str:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[str]:
+        yield from iter(self._sorted)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def move(self, name: str, sha: str) -> None:
+        """Point a ref at an object; ZERO takes the ref away."""
+        before = self._by_name.get(name)
+        if before is not None:
+            self._forget(name, before)
+        if sha != ZERO:
+            self._by_name[name] = sha
+            self._remember(name, sha)
+        if before is None and sha != ZERO:
+            insort(self._sorted, name)
+        elif before is not None and sha == ZERO:
+            del self._by_name[name]
+            del self._sorted[bisect_left(self._sorted, name)]
+
+    def below(self, prefix: str) -> View[str]:
+        """Full names that begin with a text, sorted."""
+        start = bisect_left(self._sorted, prefix)
+        # No name holds the greatest character: the names that begin with the prefix end before it.
+        return View(self._sorted, range(start, bisect_left(self._sorted, prefix + "\U0010ffff")))
+
+    def branches_at(self, sha: str) -> list[str]:
+        """View[str] of branches (without `refs/heads/`) whose tip is a commit."""
+        return list(self._branches.get(sha, ()))
+
+    def _remember(self, name: str, sha: str) -> None:
+        if name.startswith(_HEADS):
+            self._branches.setdefault(sha, {})[name.removeprefix(_HEADS)] = None
+
+    def _forget(self, name: str, sha: str) -> None:
+        if name.startswith(_HEADS):
+            del self._branches[sha][name.removeprefix(_HEADS)]
+            if not self._branches[sha]:
+                del self._branches[sha]
