@@ -16,8 +16,7 @@ import structlog
 
 from bot import keys, metrics
 from bot.forges.port import AnnotatedTag, Forge, MergeOutcome, TagOutcome
-from bot.git.mirror import GitRefusedError, Mirror, Pushed, RefUpdate
-from bot.git.objects import Signature, Snapshot
+from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Signature
 from bot.look.assemble import Looked
 from bot.render.port import Renderer
 from bot.store.port import Store
@@ -258,11 +257,11 @@ class Performer:
         with self._mirror.open() as git:
             return [self._write_tag(git, tag) for tag in tags]
 
-    def _write_tag(self, git: Snapshot, tag: Tag) -> AnnotatedTag:
+    def _write_tag(self, git: History, tag: Tag) -> AnnotatedTag:
         # The time of the merge, not that of this try: what was written before is found again.
         name, at, text = (
             tag.ref.removeprefix("refs/tags/"),
-            git.committed(tag.target),
+            git.commit(tag.target).time,
             self._marked(tag),
         )
         return AnnotatedTag(

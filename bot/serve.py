@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot import keys, logs, tasks
 from bot.forges.github.forge import GitHubApp
-from bot.git.mirror import Mirrors
+from bot.git.mirror import DiskMirrors
 from bot.git.process import check_version
 from bot.http import web
 from bot.http.ready import Check, Readiness
@@ -135,7 +135,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
         runner = WatchedRunner(client)
         app = GitHubApp(settings.github_api_url, settings.github_app_id, settings.private_key)
         stack.callback(app.close)
-        mirrors = Mirrors(settings.state / "mirrors")
+        mirrors = DiskMirrors(settings.state / "mirrors")
         controller = Controller(
             app,
             mirrors,
@@ -182,7 +182,7 @@ def _back(controller: Controller) -> Callable[[], Awaitable[bool]]:
     return wake
 
 
-async def _sweep(store: PostgresStore, mirrors: Mirrors, settings: Settings) -> None:
+async def _sweep(store: PostgresStore, mirrors: DiskMirrors, settings: Settings) -> None:
     """Wake everything, at the start and then from time to time: what no webhook told is found."""
     while True:
         try:

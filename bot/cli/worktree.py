@@ -21,7 +21,8 @@ from bot.cli.dropin import Failure
 from bot.cli.git_objects import Objects
 from bot.cli.git_source import environment
 from bot.git import alike
-from bot.git.difference import Difference, differ
+from bot.git.difference import differ
+from bot.git.port import Difference
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry
 

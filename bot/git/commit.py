@@ -1,36 +1,13 @@
 """A commit, read from its object."""
 
 import re
-from dataclasses import dataclass
 from itertools import takewhile
 
+from bot.git.port import Commit
 from lifecycle.names import Sha
 
 _COMMITTED = re.compile(r"committer .*> ([0-9]{1,11}) [+-][0-9]{4}$")
 # Eleven digits reach the year 5138: no more is a time.
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One commit.
-
-    Attributes:
-        sha: Its id.
-        tree: Id of its root tree.
-        parents: In order.
-        message: Whole text.
-        author: Name, address and time, as they stand in the object.
-        committed: When it was made, in seconds since 1970; 0 where it says nothing that is a time.
-        cut: Its text goes on: only the beginning was read.
-    """
-
-    sha: Sha
-    tree: str
-    parents: tuple[Sha, ...]
-    message: str
-    author: str = ""
-    committed: int = 0
-    cut: bool = False
 
 
 def parse(sha: Sha, data: bytes, *, cut: bool) -> Commit:

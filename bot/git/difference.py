@@ -4,30 +4,13 @@ They are compared from the top: equal ones are passed over by their id, so that 
 what differs and not what the repository holds.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+
+from bot.git.port import MOST_DEEP, Difference
 
 KPTFILE, TREE = "Kptfile", 0o040000
-MOST_DEEP = 100
-"""Folders within folders: the deepest real package has 9, and Python's stack ends at 1000."""
-
 Entries = tuple[tuple[str, int, str], ...]
 """The entries of one tree: id, mode, name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What differs between two trees.
-
-    Attributes:
-        files: Path to mode and id in the second; "" for one that is gone.
-        packages: Folder with a `Kptfile` in either to its tree in the first and in the second; ""
-            where there is no package. Those that do not differ, but lie in a folder that is no
-            package any more, are among them: nothing may be around them now.
-    """
-
-    files: Mapping[str, str] = field(default_factory=dict)
-    packages: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def differ(entries: Callable[[str], Entries], one: str, other: str) -> Difference:

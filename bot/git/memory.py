@@ -7,9 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from bot.git.commit import Commit
-from bot.git.difference import Difference, Entries
-from bot.git.merge import Merged
+from bot.git.difference import Entries
+from bot.git.port import Commit, Difference, Merged
 
 T = TypeVar("T")
 

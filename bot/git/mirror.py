@@ -18,14 +18,23 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from bot.git import refs as git_refs
 from bot.git.memory import Kept
-from bot.git.objects import Snapshot
-from bot.git.process import GitBusyError, authorised, reason, refusal, run
-from bot.git.refs import EVERYTHING, HEADS, TAGS, Refs, Scope
+from bot.git.objects import DiskHistory
+from bot.git.port import (
+    EVERYTHING,
+    HEADS,
+    TAGS,
+    GitBusyError,
+    GitRefusedError,
+    Pushed,
+    Refs,
+    RefUpdate,
+    Scope,
+)
+from bot.git.process import authorised, reason, refusal, run
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref, Sha
 
@@ -44,32 +53,6 @@ MOST_PLACES = 500
 _NONE = "0" * 40  # how git writes that a ref is not there
 
 
-class GitRefusedError(Exception):
-    """The forge refused a push until somebody changes a rule."""
-
-
-class Pushed(StrEnum):
-    """How a push ended."""
-
-    DONE = "done"
-    MOVED = "moved"
-
-
-@dataclass(frozen=True, slots=True)
-class RefUpdate:
-    """Move one ref, only while it is at `expected`.
-
-    Attributes:
-        ref: Full name.
-        expected: Commit it must be at; "" when it must not exist.
-        wanted: Where to move it; "" to delete it.
-    """
-
-    ref: Ref
-    expected: str
-    wanted: str
-
-
 @dataclass(frozen=True, slots=True)
 class _Fetched:
     """What a fetch saw at one place.
@@ -83,7 +66,7 @@ class _Fetched:
     refs: Refs
 
 
-class Mirror:
+class DiskMirror:
     """The bare mirror of one repository.
 
     Args:
@@ -115,7 +98,7 @@ class Mirror:
         Raises:
             GitBusyError: The forge could not be reached.
         """
-        self._bring(token, scope.places, time.monotonic() if since is None else since)
+        self._bring(token, git_refs.places(scope), time.monotonic() if since is None else since)
 
     def _bring(self, token: str, asked: Sequence[str], since: float) -> None:
         if self._has_all(asked, since):
@@ -140,15 +123,14 @@ class Mirror:
                 self._fetch_refs(token, places)
             refs = git_refs.listed(self.folder, places)
             self._keep({p: _Fetched(begun, git_refs.at(refs, [p])) for p in places})
-            os.utime(self.folder)  # last used now, for `Mirrors.trim`
+            os.utime(self.folder)  # last used now, for `DiskMirrors.trim`
 
-    def fetch_proposal(self, token: str, number: int) -> None:
-        """Fetch a pull request's head: of a fork, or of a branch that is gone.
+    def fetch_proposal(self, token: str, ref: Ref) -> None:
+        """Fetch the head of a proposal from a fork, or of a branch that is gone.
 
         Raises:
             GitBusyError: The forge could not be reached, or has no such ref.
         """
-        ref = f"refs/pull/{number}/head"
         with self._locked():
             self._fetch(token, ["--", self.url, f"+{ref}:{ref}"])
 
@@ -175,7 +157,7 @@ class Mirror:
         lines = (line.split("\t") for line in done.stdout.split("\n") if line)
         return {ref: Sha(sha) for sha, ref in lines}
 
-    def open(self, token: str = "", since: float | None = None) -> Snapshot:
+    def open(self, token: str = "", since: float | None = None) -> DiskHistory:
         """Open the mirror for reading; close it after use.
 
         Args:
@@ -190,7 +172,7 @@ class Mirror:
                 self._bring(token, [place], since)
             return self._known(place)
 
-        return Snapshot(self.folder, self._kept, self._found_broken, fresh)
+        return DiskHistory(self.folder, self._kept, self._found_broken, fresh)
 
     def _known(self, place: str) -> Refs | None:
         """The refs at a place when they were fetched last; None when that was not, or long ago."""
@@ -337,7 +319,7 @@ _MOVED = (
 """What git and its remote end say when a ref is not where the lease says."""
 
 
-class Mirrors:
+class DiskMirrors:
     """All mirrors, in one folder with a size bound.
 
     Args:
@@ -349,13 +331,13 @@ class Mirrors:
     def __init__(self, folder: Path, most_bytes: int = 20 * 1024**3) -> None:
         self._folder = folder
         self._most = most_bytes
-        self._mirrors: dict[RepositoryId, Mirror] = {}
+        self._mirrors: dict[RepositoryId, DiskMirror] = {}
 
-    def of(self, repository_id: RepositoryId, url: str) -> Mirror:
+    def of(self, repository_id: RepositoryId, url: str) -> DiskMirror:
         """The mirror of one repository."""
         mirror = self._mirrors.get(repository_id)
         if mirror is None or mirror.url != url:
-            mirror = Mirror(self._folder / f"{_name(repository_id)}.git", url)
+            mirror = DiskMirror(self._folder / f"{_name(repository_id)}.git", url)
             self._mirrors[repository_id] = mirror
         return mirror
 

@@ -7,8 +7,7 @@ one `git cat-file` process and is not safe between threads: each look opens its 
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -21,19 +20,27 @@ from gitdb.exc import BadName, BadObject, ODBError
 from bot.git import alike
 from bot.git import merge as git_merge
 from bot.git import refs as git_refs
-from bot.git.commit import Commit, parse
-from bot.git.difference import MOST_DEEP, TREE, Difference, differ, is_package
+from bot.git.commit import parse
+from bot.git.difference import TREE, differ, is_package
 from bot.git.memory import BLOBS, ENTRIES, Kept
-from bot.git.merge import Merged
-from bot.git.process import (
+from bot.git.port import (
+    HEADS,
+    MOST_DEEP,
+    MOST_ENTRIES,
+    MOST_LISTED,
+    MOST_TEXT,
+    MOST_TREE,
+    TAGS,
+    Commit,
+    Difference,
     GitBusyError,
-    GitSlowError,
+    Merged,
     MissingObjectError,
+    Refs,
+    Signature,
     TooLargeError,
-    reason,
-    run,
 )
-from bot.git.refs import HEADS, TAGS, Refs
+from bot.git.process import GitSlowError, reason, run
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package.files import Entry, Files, is_resource_file
@@ -45,29 +52,8 @@ _NEAR = 8
 
 _SUBMODULE = 0o160000
 
-MOST_LISTED = 2_000
-"""Commits of a proposal that are looked at to find one with too much text."""
 
-MOST_TEXT = 64 * 1024
-"""Bytes of a commit or tag that are read: what stands further down is left out."""
-
-MOST_ENTRIES, MOST_TREE = 50_000, 8 * 1024**2
-"""Entries of one folder, and bytes of them; a folder of more is not read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """Who, for commits and tags that we write."""
-
-    name: str
-    email: str
-
-    def at(self, when: datetime) -> str:
-        """As it stands in an object."""
-        return f"{self.name} <{self.email}> {int(when.timestamp())} +0000"
-
-
-class Snapshot:
+class DiskHistory:
     """The mirror, opened for one look.
 
     The one `git cat-file` process behind it is used under a lock: read from several threads at once
@@ -98,7 +84,7 @@ class Snapshot:
         self._merge_seconds = merge_seconds
         self._refs: Mapping[str, Refs] = {}  # by place; replaced, never changed, for threads
 
-    def __enter__(self) -> "Snapshot":
+    def __enter__(self) -> "DiskHistory":
         return self
 
     def __exit__(
@@ -157,14 +143,6 @@ class Snapshot:
         """
         return self._kept.commits.get_or(sha, lambda: self._read_commit(sha))
 
-    def committed(self, sha: str) -> datetime:
-        """When a commit was made.
-
-        Raises:
-            MissingObjectError: It is not in the mirror.
-        """
-        return datetime.fromtimestamp(self.commit(sha).committed, UTC)
-
     def merge_base(self, one: str, other: str) -> Sha | None:
         """The best common ancestor; None when the histories have nothing in common.
 
@@ -194,11 +172,6 @@ class Snapshot:
                 return False
             sha = parents[0]
         return sha == ancestor
-
-    def is_ancestor(self, ancestor: str, of: str) -> bool:
-        """Whether `of` contains `ancestor`."""
-        done = run(self._folder, ["merge-base", "--is-ancestor", ancestor, of])
-        return done.returncode == 0
 
     def first_parents(self, tip: str, after: str, limit: int = 1000) -> tuple[Commit, ...]:
         """Commits on the first-parent line from `after` (left out) to `tip`, oldest first."""
@@ -371,7 +344,10 @@ class Snapshot:
 
     def contains(self, tip: str, sha: str) -> bool:
         """Whether a commit is in the history of a tip; a tip that is gone holds nothing."""
-        return self.has(tip) and self.is_ancestor(sha, tip)
+        if not self.has(tip):
+            return False
+        done = run(self._folder, ["merge-base", "--is-ancestor", sha, tip])
+        return done.returncode == 0
 
     def tag_message(self, sha: str, target: str) -> str | None:
         """Text of an annotated tag of exactly this commit; None for any other object."""

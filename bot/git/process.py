@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from bot.git.port import GitBusyError
+
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The tree without entries, which git knows whether it is stored or not."""
 
@@ -48,20 +50,8 @@ SAFE: Mapping[str, str] = {
 }
 
 
-class GitBusyError(Exception):
-    """Git could not reach the forge, or was refused for a reason that may pass."""
-
-
 class GitSlowError(GitBusyError):
     """Git was ended because it took too long."""
-
-
-class MissingObjectError(Exception):
-    """A commit or tree is not in the mirror."""
-
-
-class TooLargeError(Exception):
-    """An object of git is too large to be read: whoever pushed it must push something else."""
 
 
 class GitVersionError(OSError):

@@ -1,39 +1,18 @@
 """Refs of a mirror: which a look asks for, and listing those on disk."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from bot.git.process import GitBusyError, reason, run
+from bot.git.port import HEADS, TAGS, GitBusyError, Refs, Scope
+from bot.git.process import reason, run
 from lifecycle.names import Sha
 
-HEADS, TAGS = "refs/heads", "refs/tags"
 
-Refs = Mapping[str, tuple[Sha, Sha]]
-"""Full name to the object that a ref names, and the commit behind that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a look is about.
-
-    Attributes:
-        branches: Names of branches; "" for all of them.
-        packages: Paths whose tags count, those of packages inside them too; "" for all tags.
-    """
-
-    branches: frozenset[str] = frozenset()
-    packages: frozenset[str] = frozenset()
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """Refs and folders of refs, such as "refs/tags/net/core"; none lies inside another."""
-        wanted = {f"{HEADS}/{b}" if b else HEADS for b in self.branches}
-        wanted |= {f"{TAGS}/{p}" if p else TAGS for p in self.packages}
-        return outermost(wanted)
-
-    def __or__(self, other: "Scope") -> "Scope":
-        return Scope(self.branches | other.branches, self.packages | other.packages)
+def places(scope: Scope) -> tuple[str, ...]:
+    """Refs and folders of refs, such as "refs/tags/net/core"; none lies inside another."""
+    wanted = {f"{HEADS}/{b}" if b else HEADS for b in scope.branches}
+    wanted |= {f"{TAGS}/{p}" if p else TAGS for p in scope.packages}
+    return outermost(wanted)
 
 
 def outermost(places: Collection[str]) -> tuple[str, ...]:
@@ -44,10 +23,6 @@ def outermost(places: Collection[str]) -> tuple[str, ...]:
         if not any("/".join(parts[:length]) in known for length in range(2, len(parts))):
             found.append(place)
     return tuple(found)
-
-
-BRANCHES = Scope(frozenset({""}))
-EVERYTHING = Scope(frozenset({""}), frozenset({""}))
 
 
 def inside(ref: str, place: str) -> bool:

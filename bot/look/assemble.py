@@ -14,9 +14,7 @@ from time import monotonic
 
 from bot import metrics
 from bot.forges.port import Conversation, Forge, PullRequest, Repository, RequiredCheck
-from bot.git.mirror import Mirror
-from bot.git.objects import Snapshot
-from bot.git.refs import Scope
+from bot.git.port import History, Mirror, Scope
 from bot.keys import ProposalKey
 from bot.look import required
 from bot.look.base import Bases, Late
@@ -42,7 +40,7 @@ from lifecycle.facts import (
     Verdict,
     rules_digest,
 )
-from lifecycle.names import Sha
+from lifecycle.names import Ref, Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
 
@@ -489,7 +487,7 @@ class Looker:
             proposal = replace(proposal, pushed_by=await self._people.pusher_of(pull))
         return proposal, stand.ended
 
-    async def _compare(self, git: Snapshot, p: Proposal) -> Proposal:
+    async def _compare(self, git: History, p: Proposal) -> Proposal:
         """What stands in the base and was never published, by resource and field."""
         if p.once_published or not p.unpublished:
             return p
@@ -536,11 +534,12 @@ class Looker:
         stands = refusal is not None and refusal.ended == ended
         return Stand(stand, refusal.reason if refusal and stands else "", ended)
 
-    async def _need(self, git: Snapshot, pull: PullRequest) -> None:
+    async def _need(self, git: History, pull: PullRequest) -> None:
         """The head of a fork, or of a branch that is gone, is fetched by its number."""
         if not await asyncio.to_thread(git.has, pull.head):
             token = await self.forge.token()
-            await asyncio.to_thread(self.mirror.fetch_proposal, token, pull.number)
+            ref = Ref(f"refs/pull/{pull.number}/head")
+            await asyncio.to_thread(self.mirror.fetch_proposal, token, ref)
 
     async def _statuses(self, head: Sha | None) -> Mapping[str, str] | None:
         return await self.forge.statuses(head) if head else None
@@ -576,7 +575,7 @@ class Looker:
         )
 
     async def _verdicts(
-        self, git: Snapshot, read: Read, *, again: bool = False
+        self, git: History, read: Read, *, again: bool = False
     ) -> tuple[Verdict, ...]:
         """Render and validate every package that is there, at what would be tagged.
 

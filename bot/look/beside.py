@@ -4,12 +4,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 
-from bot.git.objects import Snapshot
+from bot.git.port import History
 from lifecycle.facts import Touched
 from lifecycle.names import Sha
 
 
-def digest(git: Snapshot, origin: Sha, head: Sha, touched: Iterable[Touched]) -> str:
+def digest(git: History, origin: Sha, head: Sha, touched: Iterable[Touched]) -> str:
     """Digest of what is changed outside of the packages to publish; "" when nothing is.
 
     It is merged with them: rules, workflows, packages that are not released.
@@ -18,7 +18,7 @@ def digest(git: Snapshot, origin: Sha, head: Sha, touched: Iterable[Touched]) ->
     return hashlib.sha256(json.dumps(list(rest.items())).encode()).hexdigest() if rest else ""
 
 
-def whole(git: Snapshot, head: Sha, touched: Iterable[Touched]) -> list[str]:
+def whole(git: History, head: Sha, touched: Iterable[Touched]) -> list[str]:
     """Packages whose tree tells all that is below their folder: they are there, or it is gone.
 
     The files of a folder that is no package any more are merged like any others.

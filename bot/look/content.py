@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, replace
 from bot import config
 from bot.config import CONFIG
 from bot.forges.port import NativeReview, PullRequest
-from bot.git.difference import Difference
-from bot.git.objects import Snapshot
-from bot.git.process import MissingObjectError
+from bot.git.port import Difference, History, MissingObjectError
 from bot.look import beside, rules
 from bot.look.rules import Rules
 from bot.look.tags import Tags
@@ -89,7 +87,7 @@ class Reader:
         baseline: Branches that packages are published from to what they were when the bot came.
     """
 
-    git: Snapshot
+    git: History
     repository_id: RepositoryId
     default_branch: str
     keys: Sequence[bytes]
@@ -426,7 +424,7 @@ def _is_rule(path: str) -> bool:
 
 
 def _with_trees(
-    git: Snapshot, native: Sequence[NativeReview], touched: Sequence[Touched], base: Sha | None
+    git: History, native: Sequence[NativeReview], touched: Sequence[Touched], base: Sha | None
 ) -> tuple[Review, ...]:
     """Reviews with what was looked at."""
     seen = {r.id for r in native if r.head and git.has(r.head)}
@@ -458,7 +456,7 @@ def _with_trees(
 
 
 def _changed_by(
-    git: Snapshot, package: str, origin: str, base: Sha, limit: int = 1000
+    git: History, package: str, origin: str, base: Sha, limit: int = 1000
 ) -> tuple[str, ...]:
     """What changed a package in the base branch since a commit, among the last so many."""
     found: list[str] = []

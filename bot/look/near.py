@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterable
 
 from bot import metrics
 from bot.forges.port import Forge, Repository
-from bot.git.mirror import Mirror
-from bot.git.refs import Scope
+from bot.git.port import Mirror, Scope
 from bot.look.content import Ground, Reader
 from bot.look.tags import Tags
 from bot.store.port import Revisions

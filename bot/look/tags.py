@@ -6,8 +6,7 @@ Only a tag with our signed record counts as published by us; every integer tag u
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bot.git.objects import Snapshot
-from bot.git.refs import Refs
+from bot.git.port import History, Refs
 from bot.store.values import Revision
 from lifecycle import names, records
 from lifecycle.identity import RepositoryId
@@ -31,7 +30,7 @@ class Tags:
         packages: Those whose tags were fetched, with those of packages inside them.
     """
 
-    git: Snapshot
+    git: History
     repository_id: RepositoryId
     keys: Sequence[bytes]
     used: Mapping[str, Mapping[int, Revision]]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from bot import config
-from bot.git.mirror import Mirror
+from bot.git.port import Mirror
 from lifecycle.policy import Policy
 
 

@@ -12,8 +12,7 @@ import structlog
 
 from bot import keys, metrics
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges
-from bot.git.mirror import GitRefusedError, Mirrors
-from bot.git.process import GitBusyError, MissingObjectError, TooLargeError
+from bot.git.port import GitBusyError, GitRefusedError, Mirrors, MissingObjectError, TooLargeError
 from bot.look.assemble import of_head
 from bot.loop import proposal, trouble
 from bot.loop.discovery import Discovery

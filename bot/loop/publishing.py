@@ -9,7 +9,7 @@ import structlog
 
 from bot import keys
 from bot.forges.port import ForgeBusyError, ForgeMissingError, PullRequest
-from bot.git.refs import Scope
+from bot.git.port import Scope
 from bot.loop import branches
 from bot.loop.hints import Hint, encode
 from bot.loop.repository import ServedRepository, head_of

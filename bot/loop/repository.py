@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from bot import keys
 from bot.forges.port import Forge, PullRequest, Repository
-from bot.git.mirror import Mirror
+from bot.git.port import Mirror
 from bot.look.assemble import Head, Looker
 from bot.loop.echoes import Echoes
 from bot.loop.merged import MergedList

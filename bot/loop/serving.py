@@ -10,9 +10,7 @@ import structlog
 
 from bot import keys
 from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
-from bot.git.mirror import Mirror, Mirrors
-from bot.git.objects import Signature
-from bot.git.refs import BRANCHES
+from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
 from bot.look.assemble import Looker
 from bot.loop import branches
 from bot.loop.merged import MergedList

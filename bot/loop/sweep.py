@@ -7,7 +7,7 @@ from time import monotonic
 import structlog
 
 from bot import keys
-from bot.git.refs import BRANCHES
+from bot.git.port import BRANCHES
 from bot.loop import branches
 from bot.loop.repository import ServedRepository
 from bot.store.port import Store

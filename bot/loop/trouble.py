@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bot.forges.port import Forge, ForgeBusyError, PullRequest
-from bot.git.process import GitBusyError, MissingObjectError
+from bot.git.port import GitBusyError, MissingObjectError
 from bot.keys import Key
 from lifecycle import checks
 from lifecycle.facts import PUBLISH

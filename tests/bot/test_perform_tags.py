@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from bot.forges.port import AnnotatedTag, Forge, Tagged, TagOutcome
-from bot.git.mirror import Mirror
-from bot.git.objects import Signature
+from bot.git.mirror import DiskMirror
+from bot.git.port import Signature
 from bot.perform import FEW_TAGS, Outcome, Performer
 from bot.store.port import Store
 from bot.store.values import Refusal, Revision
@@ -65,8 +65,8 @@ def remote(tmp_path: Path) -> Iterator[Remote]:
         yield served
 
 
-def performer(ends: Ends, folder: Path) -> tuple[Performer, Mirror]:
-    mirror = Mirror(folder / "mirrors" / "1.git", ends.remote.url)
+def performer(ends: Ends, folder: Path) -> tuple[Performer, DiskMirror]:
+    mirror = DiskMirror(folder / "mirrors" / "1.git", ends.remote.url)
     mirror.fetch(TOKEN)
     who = Signature("porchbot[bot]", "bot@forge.example")
     forge, store = cast(Forge, ends), cast(Store, ends)

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from bot.git import process as git_process
-from bot.git.difference import Difference, Entries, differ
+from bot.git.difference import Entries, differ
 from bot.git.memory import Kept
-from bot.git.mirror import Mirror
-from bot.git.objects import Snapshot
+from bot.git.mirror import DiskMirror
+from bot.git.objects import DiskHistory
+from bot.git.port import Difference, MissingObjectError
 from tests.bot.git.server import Remote
 
 Files = dict[str, bytes | str]
@@ -25,9 +26,9 @@ def remote(tmp_path: Path) -> Remote:
 
 
 @pytest.fixture
-def mirror(remote: Remote) -> Mirror:
+def mirror(remote: Remote) -> DiskMirror:
     """The repository itself as its own mirror."""
-    return Mirror(remote.folder, "")
+    return DiskMirror(remote.folder, "")
 
 
 def criss_cross(remote: Remote) -> tuple[str, str, str]:
@@ -46,7 +47,7 @@ def criss_cross(remote: Remote) -> tuple[str, str, str]:
 
 
 def test_a_merge_shows_what_a_diff_against_one_merge_base_hides(
-    remote: Remote, mirror: Mirror
+    remote: Remote, mirror: DiskMirror
 ) -> None:
     """The short-cut compares the head with one merge base: net/edge is taken back unseen."""
     base, head, chosen = criss_cross(remote)
@@ -63,7 +64,7 @@ def test_a_merge_shows_what_a_diff_against_one_merge_base_hides(
         assert set(found.difference.files) == {"net/core/a.yaml", "net/edge/a.yaml"}
 
 
-def test_a_merge_without_a_conflict(remote: Remote, mirror: Mirror) -> None:
+def test_a_merge_without_a_conflict(remote: Remote, mirror: DiskMirror) -> None:
     root = remote.commit({**EDGE, **CORE})
     base = remote.commit({**EDGE, **CORE, **NEWER}, root)
     head = remote.commit({**EDGE, **CORE, "net/core/a.yaml": b"a: 3\n"}, root)
@@ -81,7 +82,7 @@ def test_a_merge_without_a_conflict(remote: Remote, mirror: Mirror) -> None:
     assert sum(1 for _ in remote.folder.glob("objects/??/*")) == before
 
 
-def test_a_merge_with_conflicts_names_them(remote: Remote, mirror: Mirror) -> None:
+def test_a_merge_with_conflicts_names_them(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut reads the first line of the answer: it is a tree, with markers in its files."""
     root = remote.commit({**EDGE, **CORE})
     base = remote.commit({**EDGE, **CORE, **NEWER}, root)
@@ -93,12 +94,12 @@ def test_a_merge_with_conflicts_names_them(remote: Remote, mirror: Mirror) -> No
         assert (found.tree, found.conflicts) == ("", ("net/edge/a.yaml",))
         assert found.difference == Difference()
         assert git.merged(base, alien).unrelated
-        with pytest.raises(git_process.MissingObjectError):
+        with pytest.raises(MissingObjectError):
             git.merged(base, "0" * 39 + "1")
 
 
 def test_a_repository_does_not_choose_how_its_files_are_merged(
-    remote: Remote, mirror: Mirror
+    remote: Remote, mirror: DiskMirror
 ) -> None:
     """The short-cut lets git read attributes where it finds them: union merges never conflict."""
     rule: Files = {".gitattributes": b"* merge=union\n"}
@@ -200,7 +201,7 @@ def test_versions(said: str, good: bool) -> None:
     assert good or problem.endswith("Install git 2.38 or newer.")
 
 
-def test_a_merge_that_takes_too_long_is_not_tried_again(remote: Remote, mirror: Mirror) -> None:
+def test_a_merge_that_takes_too_long_is_not_tried_again(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut tries at each look: a worker and a core are busy with it for good.
 
     Nor does it help to wait until somebody moves the base; merging the base in does.
@@ -212,11 +213,11 @@ def test_a_merge_that_takes_too_long_is_not_tried_again(remote: Remote, mirror: 
     mended = remote.commit({**EDGE, **CORE, **NEWER, "z": b"2"}, head, moved)
     kept = Kept()
 
-    with Snapshot(mirror.folder, kept, lambda: None, lambda _: None, merge_seconds=0) as git:
+    with DiskHistory(mirror.folder, kept, lambda: None, lambda _: None, merge_seconds=0) as git:
         found = git.merged(base, head)
         assert (found.too_slow, found.tree) == (True, "")
 
-    with Snapshot(mirror.folder, kept, lambda: None, lambda _: None) as git:
+    with DiskHistory(mirror.folder, kept, lambda: None, lambda _: None) as git:
         assert git.merged(base, head).too_slow
         assert git.merged(moved, head).too_slow
         assert git.merged(moved, mended).tree == git.commit(mended).tree
@@ -224,7 +225,7 @@ def test_a_merge_that_takes_too_long_is_not_tried_again(remote: Remote, mirror: 
 
 @pytest.mark.parametrize(("count", "followed"), [(3, True), (51, False)])
 def test_only_a_few_changed_files_are_followed_where_they_went(
-    remote: Remote, mirror: Mirror, count: int, followed: bool
+    remote: Remote, mirror: DiskMirror, count: int, followed: bool
 ) -> None:
     """The short-cut leaves a limit of 1,000: a million pairs of files are compared for minutes."""
     texts = ["".join(f"{n} {line}\n" for line in range(30)) for n in range(count)]

@@ -8,9 +8,9 @@ import pytest
 
 from bot.git import mirror as mirrors
 from bot.git import refs as git_refs
-from bot.git.mirror import Mirror, RefUpdate
-from bot.git.process import GitBusyError, run
-from bot.git.refs import BRANCHES, Scope
+from bot.git.mirror import DiskMirror
+from bot.git.port import BRANCHES, GitBusyError, RefUpdate, Scope
+from bot.git.process import run
 from lifecycle.names import Ref
 from tests.bot.git.server import TOKEN, Remote, serve
 
@@ -26,16 +26,16 @@ def remote(tmp_path: Path) -> Iterator[Remote]:
 
 
 @pytest.fixture
-def mirror(remote: Remote, tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "mirrors" / "1.git", remote.url)
+def mirror(remote: Remote, tmp_path: Path) -> DiskMirror:
+    return DiskMirror(tmp_path / "mirrors" / "1.git", remote.url)
 
 
-def refs(mirror: Mirror, *places: str) -> dict[str, str]:
+def refs(mirror: DiskMirror, *places: str) -> dict[str, str]:
     with mirror.open() as git:
         return {ref: sha for ref, (_, sha) in git.refs(*places).items()}
 
 
-def on_disk(mirror: Mirror, place: str) -> list[str]:
+def on_disk(mirror: DiskMirror, place: str) -> list[str]:
     return run(mirror.folder, ["for-each-ref", "--format=%(refname)", place]).stdout.split()
 
 
@@ -47,7 +47,7 @@ def many(remote: Remote, sha: str, folders: int) -> None:
     remote.git("update-ref", "--stdin", data=script.encode())
 
 
-def test_a_look_is_told_of_its_own_refs_only(remote: Remote, mirror: Mirror) -> None:
+def test_a_look_is_told_of_its_own_refs_only(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut asks for everything and chooses then: what is told grows with the others."""
     sha = remote.commit(FILES, ref=MAIN)
     wanted = {
@@ -61,7 +61,7 @@ def test_a_look_is_told_of_its_own_refs_only(remote: Remote, mirror: Mirror) -> 
     many(remote, sha, 300)
 
     mirror.fetch(TOKEN, None, MINE)
-    assert refs(mirror, *MINE.places) == wanted
+    assert refs(mirror, *git_refs.places(MINE)) == wanted
     assert sorted(remote.told) == sorted(wanted)
     remote.told.clear()
     mirror.fetch(TOKEN, None, MINE)
@@ -70,7 +70,7 @@ def test_a_look_is_told_of_its_own_refs_only(remote: Remote, mirror: Mirror) -> 
 
 
 def test_what_vanished_is_seen_without_asking_for_everything(
-    remote: Remote, mirror: Mirror
+    remote: Remote, mirror: DiskMirror
 ) -> None:
     """The short-cut asks for exact names: one that is gone fails the fetch, or stays for ever."""
     sha = remote.commit(FILES, ref=MAIN)
@@ -85,7 +85,7 @@ def test_what_vanished_is_seen_without_asking_for_everything(
     mirror.fetch(TOKEN, None, MINE)
 
     left = {"refs/heads/main": sha, "refs/tags/net/core/v2": sha}
-    assert refs(mirror, *MINE.places) == left
+    assert refs(mirror, *git_refs.places(MINE)) == left
     assert sorted(remote.told) == sorted(left)
 
 
@@ -100,7 +100,7 @@ def test_what_vanished_is_seen_without_asking_for_everything(
     ],
 )
 def test_a_name_becomes_a_folder_or_the_other_way(
-    remote: Remote, mirror: Mirror, before: str, after: str, scope: Scope
+    remote: Remote, mirror: DiskMirror, before: str, after: str, scope: Scope
 ) -> None:
     """The short-cut leaves what nobody asked for alone: git can then hold the new ref never."""
     sha = remote.commit(FILES, ref=MAIN)
@@ -111,11 +111,11 @@ def test_a_name_becomes_a_folder_or_the_other_way(
 
     mirror.fetch(TOKEN, None, scope)
 
-    assert refs(mirror, *scope.places) == {after: sha}
+    assert refs(mirror, *git_refs.places(scope)) == {after: sha}
 
 
 def test_a_fetch_serves_later_looks_where_it_saw_what_they_ask(
-    remote: Remote, mirror: Mirror
+    remote: Remote, mirror: DiskMirror
 ) -> None:
     """The short-cut notes when it fetched and not what: a wider look then sees no tags at all."""
     sha = remote.commit(FILES, ref=MAIN)
@@ -128,7 +128,7 @@ def test_a_fetch_serves_later_looks_where_it_saw_what_they_ask(
 
     wider = Scope(frozenset({"main"}), frozenset({"net/core"}))
     mirror.fetch(TOKEN, began, wider)
-    assert refs(mirror, *wider.places) == {MAIN: sha, "refs/tags/net/core/v1": sha}
+    assert refs(mirror, *git_refs.places(wider)) == {MAIN: sha, "refs/tags/net/core/v1": sha}
     remote.requests.clear()
     mirror.fetch(TOKEN, began, Scope(packages=frozenset({"net/core/sub"})))
     assert remote.requests == []  # it lies inside of what was fetched
@@ -137,7 +137,7 @@ def test_a_fetch_serves_later_looks_where_it_saw_what_they_ask(
 
 
 def test_a_sweep_learns_all_tags_and_keeps_none(
-    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+    remote: Remote, mirror: DiskMirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The short-cut fetches them: git then looks at every one of them at each later fetch."""
     sha = remote.commit(FILES, ref=MAIN)
@@ -159,7 +159,7 @@ def test_a_sweep_learns_all_tags_and_keeps_none(
     assert on_disk(mirror, "refs/tags") == ["refs/tags/net/core/v1"]
 
 
-def test_what_we_made_is_known_beside_what_was_fetched(remote: Remote, mirror: Mirror) -> None:
+def test_what_we_made_is_known_beside_what_was_fetched(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut reads what is made from disk alone: the tags that a sweep dropped are gone."""
     sha = remote.commit(FILES, ref=MAIN)
     remote.git("update-ref", "refs/tags/net/core/v1", sha)
@@ -174,7 +174,7 @@ def test_what_we_made_is_known_beside_what_was_fetched(remote: Remote, mirror: M
     )
 
 
-def test_refs_that_cannot_be_listed_are_not_none(mirror: Mirror) -> None:
+def test_refs_that_cannot_be_listed_are_not_none(mirror: DiskMirror) -> None:
     """The short-cut takes an empty answer for an empty repository: the next number is 1 again."""
     mirror.folder.mkdir(parents=True)
     with pytest.raises(GitBusyError):
@@ -192,11 +192,11 @@ def test_refs_that_cannot_be_listed_are_not_none(mirror: Mirror) -> None:
     ],
 )  # fmt: skip
 def test_places_of_a_scope(scope: Scope, places: tuple[str, ...]) -> None:
-    assert scope.places == places
+    assert git_refs.places(scope) == places
 
 
 def test_a_look_takes_nothing_for_absent_that_it_did_not_fetch(
-    remote: Remote, mirror: Mirror
+    remote: Remote, mirror: DiskMirror
 ) -> None:
     """The short-cut answers from disk: tags that nobody fetched are none, and v1 is free again."""
     sha = remote.commit(FILES, ref=MAIN)

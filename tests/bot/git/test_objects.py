@@ -16,9 +16,17 @@ from uuid import uuid4
 import pytest
 
 from bot.git.memory import Known
-from bot.git.mirror import GitRefusedError, Mirror, Mirrors, Pushed, RefUpdate
-from bot.git.objects import Signature
-from bot.git.process import GitBusyError, MissingObjectError, TooLargeError, authorised, run
+from bot.git.mirror import DiskMirror, DiskMirrors
+from bot.git.port import (
+    GitBusyError,
+    GitRefusedError,
+    MissingObjectError,
+    Pushed,
+    RefUpdate,
+    Signature,
+    TooLargeError,
+)
+from bot.git.process import authorised, run
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from lifecycle.identity import RepositoryId
@@ -45,11 +53,11 @@ def remote(tmp_path: Path) -> Iterator[Remote]:
 
 
 @pytest.fixture
-def mirror(remote: Remote, tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "mirrors" / "1.git", remote.url)
+def mirror(remote: Remote, tmp_path: Path) -> DiskMirror:
+    return DiskMirror(tmp_path / "mirrors" / "1.git", remote.url)
 
 
-def _mirrored(mirror: Mirror) -> dict[str, str]:
+def _mirrored(mirror: DiskMirror) -> dict[str, str]:
     with mirror.open() as git:
         return {ref: sha for ref, (sha, _) in git.refs().items()}
 
@@ -57,7 +65,7 @@ def _mirrored(mirror: Mirror) -> dict[str, str]:
 # --- fetching -------------------------------------------------------------------------------------
 
 
-def test_a_push_needs_the_ref_to_be_where_it_was_seen(remote: Remote, mirror: Mirror) -> None:
+def test_a_push_needs_the_ref_to_be_where_it_was_seen(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut is --force, or a lease without a commit: the person's push between is lost."""
     seen = remote.commit(FILES, ref=DRAFT)
     mirror.fetch(TOKEN)
@@ -72,7 +80,7 @@ def test_a_push_needs_the_ref_to_be_where_it_was_seen(remote: Remote, mirror: Mi
     assert remote.refs() == {DRAFT: theirs}
 
 
-def test_a_mirror_follows(remote: Remote, mirror: Mirror) -> None:
+def test_a_mirror_follows(remote: Remote, mirror: DiskMirror) -> None:
     first = remote.commit(FILES, ref=MAIN)
     draft = remote.commit({**FILES, "x": b""}, first, ref=DRAFT)
     remote.git("tag", "--annotate", "--message", "one", "net/core/v1", first)
@@ -91,7 +99,7 @@ def test_a_mirror_follows(remote: Remote, mirror: Mirror) -> None:
     assert _mirrored(mirror) == remote.refs()
 
 
-def test_a_fetch_that_changes_nothing_is_quick(remote: Remote, mirror: Mirror) -> None:
+def test_a_fetch_that_changes_nothing_is_quick(remote: Remote, mirror: DiskMirror) -> None:
     remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
     remote.requests.clear()
@@ -105,7 +113,7 @@ def test_a_fetch_that_changes_nothing_is_quick(remote: Remote, mirror: Mirror) -
     assert len(remote.requests) == 10
 
 
-def test_fetches_asked_for_at_once_are_one(remote: Remote, mirror: Mirror) -> None:
+def test_fetches_asked_for_at_once_are_one(remote: Remote, mirror: DiskMirror) -> None:
     remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
     remote.requests.clear()
@@ -120,11 +128,11 @@ def test_fetches_asked_for_at_once_are_one(remote: Remote, mirror: Mirror) -> No
     assert 2 <= len(remote.requests) <= 4
 
 
-def test_two_processes_fetch_into_one_mirror(remote: Remote, mirror: Mirror) -> None:
+def test_two_processes_fetch_into_one_mirror(remote: Remote, mirror: DiskMirror) -> None:
     remote.commit(FILES, ref=MAIN)
     script = (
-        "import sys; from pathlib import Path; from bot.git.mirror import Mirror;"
-        "mirror = Mirror(Path(sys.argv[1]), sys.argv[2]);"
+        "import sys; from pathlib import Path; from bot.git.mirror import DiskMirror;"
+        "mirror = DiskMirror(Path(sys.argv[1]), sys.argv[2]);"
         "[mirror.fetch(sys.argv[3]) for _ in range(5)]"
     )
     processes = [
@@ -139,14 +147,14 @@ def test_two_processes_fetch_into_one_mirror(remote: Remote, mirror: Mirror) -> 
     assert _mirrored(mirror) == remote.refs()
 
 
-def test_the_head_of_a_fork_comes_by_its_number(remote: Remote, mirror: Mirror) -> None:
+def test_the_head_of_a_fork_comes_by_its_number(remote: Remote, mirror: DiskMirror) -> None:
     base = remote.commit(FILES, ref=MAIN)
     fork = remote.commit({**FILES, "x": b""}, base, ref="refs/pull/7/head")
     mirror.fetch(TOKEN)
     with mirror.open() as git:
         assert not git.has(fork)
 
-    mirror.fetch_proposal(TOKEN, 7)
+    mirror.fetch_proposal(TOKEN, Ref("refs/pull/7/head"))
     mirror.fetch(TOKEN)  # which must not prune it
     with mirror.open() as git:
         assert git.has(fork)
@@ -155,7 +163,7 @@ def test_the_head_of_a_fork_comes_by_its_number(remote: Remote, mirror: Mirror) 
 
 @pytest.mark.parametrize("status", [500, 403, 404])
 def test_a_forge_that_is_away_is_a_reason_to_try_again(
-    remote: Remote, mirror: Mirror, status: int
+    remote: Remote, mirror: DiskMirror, status: int
 ) -> None:
     remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
@@ -169,7 +177,7 @@ def test_a_forge_that_is_away_is_a_reason_to_try_again(
     assert _mirrored(mirror) == before
 
 
-def test_a_wrong_token_is_said_and_nothing_is_asked(remote: Remote, mirror: Mirror) -> None:
+def test_a_wrong_token_is_said_and_nothing_is_asked(remote: Remote, mirror: DiskMirror) -> None:
     remote.commit(FILES, ref=MAIN)
 
     with pytest.raises(GitBusyError, match="the fetch failed") as caught:
@@ -179,7 +187,7 @@ def test_a_wrong_token_is_said_and_nothing_is_asked(remote: Remote, mirror: Mirr
 
 
 @pytest.mark.parametrize("damage", ["an object of a ref", "an object within", "the folder"])
-def test_a_broken_mirror_is_fetched_anew(remote: Remote, mirror: Mirror, damage: str) -> None:
+def test_a_broken_mirror_is_fetched_anew(remote: Remote, mirror: DiskMirror, damage: str) -> None:
     """The short-cut fetches into it for ever: git sees its refs and finds nothing to do."""
     # What was read before is remembered by its content: nobody read this.
     text = f"a: {uuid4().hex}\n".encode()
@@ -212,7 +220,7 @@ def _object(remote: Remote, commit: str, path: str) -> str:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def test_what_a_commit_holds(remote: Remote, mirror: Mirror) -> None:
+def test_what_a_commit_holds(remote: Remote, mirror: DiskMirror) -> None:
     head = remote.commit(FILES, ref=MAIN, message="one\n\ntwo\n")
     mirror.fetch(TOKEN)
 
@@ -234,7 +242,7 @@ def test_what_a_commit_holds(remote: Remote, mirror: Mirror) -> None:
         assert (git.commit(head).message, git.commit(head).parents) == ("one\n\ntwo\n", ())
 
 
-def test_what_a_commit_says_is_read_to_a_limit(remote: Remote, mirror: Mirror) -> None:
+def test_what_a_commit_says_is_read_to_a_limit(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut keeps whole messages, by their number: a push of some kB fills the memory."""
     base = remote.commit(FILES, ref=MAIN)
     long = remote.commit(FILES, base, message="one\n\n" + "x" * 1_000_000)
@@ -251,7 +259,7 @@ def test_what_a_commit_says_is_read_to_a_limit(remote: Remote, mirror: Mirror) -
         assert git.blob(head, "net/core/a.yaml") == b"a: 1\n"  # the rest was not left in the pipe
 
 
-def test_a_folder_with_too_many_entries_is_not_read(remote: Remote, mirror: Mirror) -> None:
+def test_a_folder_with_too_many_entries_is_not_read(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut reads any tree: an answer to one push takes hundreds of MB."""
     blob = remote.git("hash-object", "-w", "--stdin")
     listed = "".join(f"100644 blob {blob}\tf{n}\n" for n in range(50_001)).encode()
@@ -275,7 +283,7 @@ def test_memories_are_bounded_by_bytes() -> None:
     assert known.bytes == 0
 
 
-def test_parents_stand_where_git_reads_them(remote: Remote, mirror: Mirror) -> None:
+def test_parents_stand_where_git_reads_them(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut reads every line that begins like one: git ignores those further down."""
     root, other = remote.commit({"a": b"0"}), remote.commit({"a": b"1"})
     text = remote.git("cat-file", "commit", remote.commit({"a": b"2"}, root))
@@ -291,7 +299,7 @@ def test_parents_stand_where_git_reads_them(remote: Remote, mirror: Mirror) -> N
         assert remote.git("rev-list", "--parents", "-1", odd) == f"{odd} {root}"
 
 
-def test_histories(remote: Remote, mirror: Mirror) -> None:
+def test_histories(remote: Remote, mirror: DiskMirror) -> None:
     root = remote.commit({"a": b"0"})
     one = remote.commit({"a": b"1"}, root)
     side = remote.commit({"a": b"s"}, root)
@@ -302,13 +310,13 @@ def test_histories(remote: Remote, mirror: Mirror) -> None:
     with mirror.open() as git:
         assert (git.merge_base(one, side), git.merge_base(one, one)) == (root, one)
         assert git.merge_base(one, alien) is None
-        assert (git.is_ancestor(side, merged), git.is_ancestor(merged, side)) == (True, False)
+        assert (git.contains(merged, side), git.contains(side, merged)) == (True, False)
         assert [c.sha for c in git.first_parents(merged, root)] == [one, merged]
         assert [c.sha for c in git.first_parents(merged, "")] == [root, one, merged]
         assert [c.sha for c in git.first_parents(merged, "", limit=1)] == [merged]
 
 
-def test_a_commit_that_comes_later_is_found_then(remote: Remote, mirror: Mirror) -> None:
+def test_a_commit_that_comes_later_is_found_then(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut remembers the first answer: a base that is missing for a second never is."""
     base = remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
@@ -327,7 +335,7 @@ def test_a_commit_that_comes_later_is_found_then(remote: Remote, mirror: Mirror)
         assert not git.has(git.commit(later).tree)
 
 
-def test_names_that_are_odd_break_nothing(remote: Remote, mirror: Mirror) -> None:
+def test_names_that_are_odd_break_nothing(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut splits at what Python calls a line: one branch then breaks every look."""
     odd = {b"caf\xe9.yaml".decode("utf-8", "surrogateescape"): b"1", "naïve\u2028.yaml": b"2"}
     head = remote.commit({**FILES, **odd}, ref="refs/heads/drafts/a\u2028b/\u0085")
@@ -345,7 +353,7 @@ def test_names_that_are_odd_break_nothing(remote: Remote, mirror: Mirror) -> Non
     remote.git("fsck", "--strict", "--no-dangling")
 
 
-def test_links_and_submodules_are_what_git_says(remote: Remote, mirror: Mirror) -> None:
+def test_links_and_submodules_are_what_git_says(remote: Remote, mirror: DiskMirror) -> None:
     target = remote.git("hash-object", "-w", "--stdin", data=b"../../etc/passwd")
     tool = remote.git("hash-object", "-w", "--stdin", data=b"#!/bin/sh\n")
     files = {"link": f"120000 {target}", "sub": f"160000 {'1' * 40}", "run": f"100755 {tool}"}
@@ -363,7 +371,7 @@ def test_links_and_submodules_are_what_git_says(remote: Remote, mirror: Mirror) 
         assert (after["run"].mode, after["link"].mode) == ("100755", "100644")
 
 
-def test_folders_without_end_are_refused(remote: Remote, mirror: Mirror) -> None:
+def test_folders_without_end_are_refused(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut recurses: Python's stack ends a look at such a tree, for ever."""
     deep = "d/" * 1200 + "Kptfile"
     by = "committer a <a@b> 0 +0000"
@@ -378,7 +386,7 @@ def test_folders_without_end_are_refused(remote: Remote, mirror: Mirror) -> None
             git.files(git.commit(head).tree, DEFAULT)
 
 
-def test_looks_in_threads_read_the_right_bytes(remote: Remote, mirror: Mirror) -> None:
+def test_looks_in_threads_read_the_right_bytes(remote: Remote, mirror: DiskMirror) -> None:
     many: dict[str, bytes | str] = {f"f{n}": str(n).encode() * 500 for n in range(40)}
     head = remote.commit(many, ref=MAIN)
     mirror.fetch(TOKEN)
@@ -400,7 +408,7 @@ def test_looks_in_threads_read_the_right_bytes(remote: Remote, mirror: Mirror) -
     assert wrong == []
 
 
-def test_a_look_leaves_no_process_behind(remote: Remote, mirror: Mirror) -> None:
+def test_a_look_leaves_no_process_behind(remote: Remote, mirror: DiskMirror) -> None:
     head = remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
     with mirror.open() as git:
@@ -416,7 +424,7 @@ def test_a_look_leaves_no_process_behind(remote: Remote, mirror: Mirror) -> None
 # --- writing --------------------------------------------------------------------------------------
 
 
-def test_a_commit_as_git_itself_would_write_it(remote: Remote, mirror: Mirror) -> None:
+def test_a_commit_as_git_itself_would_write_it(remote: Remote, mirror: DiskMirror) -> None:
     head = remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
     changes: dict[str, bytes | None] = {
@@ -447,7 +455,7 @@ def test_a_commit_as_git_itself_would_write_it(remote: Remote, mirror: Mirror) -
     remote.git("fsck", "--strict", "--no-dangling")
 
 
-def test_everything_may_go(remote: Remote, mirror: Mirror) -> None:
+def test_everything_may_go(remote: Remote, mirror: DiskMirror) -> None:
     head = remote.commit({"a": b"", "b/c": b""}, ref=MAIN)
     mirror.fetch(TOKEN)
     with mirror.open() as git:
@@ -458,7 +466,9 @@ def test_everything_may_go(remote: Remote, mirror: Mirror) -> None:
 
 
 @pytest.mark.parametrize("path", ["../x", "a/../x", ".git/hooks/x", "a/.GIT/x", "/x", "a//x", ""])
-def test_a_path_that_leads_out_is_never_written(remote: Remote, mirror: Mirror, path: str) -> None:
+def test_a_path_that_leads_out_is_never_written(
+    remote: Remote, mirror: DiskMirror, path: str
+) -> None:
     head = remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
 
@@ -466,7 +476,7 @@ def test_a_path_that_leads_out_is_never_written(remote: Remote, mirror: Mirror, 
         git.write_commit(head, {path: b""}, WHO, WHEN, lambda _: "m")
 
 
-def test_tags_are_made_together_or_not_at_all(remote: Remote, mirror: Mirror) -> None:
+def test_tags_are_made_together_or_not_at_all(remote: Remote, mirror: DiskMirror) -> None:
     head = remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
     one, two = Ref("refs/tags/net/core/v1"), Ref("refs/tags/net/other/v1")
@@ -489,7 +499,7 @@ def test_tags_are_made_together_or_not_at_all(remote: Remote, mirror: Mirror) ->
     remote.git("fsck", "--strict", "--no-dangling")
 
 
-def test_a_branch_is_deleted_only_where_it_was_seen(remote: Remote, mirror: Mirror) -> None:
+def test_a_branch_is_deleted_only_where_it_was_seen(remote: Remote, mirror: DiskMirror) -> None:
     seen = remote.commit(FILES, ref=DRAFT)
     mirror.fetch(TOKEN)
     moved = remote.commit({"x": b""}, seen, ref=DRAFT)
@@ -500,7 +510,7 @@ def test_a_branch_is_deleted_only_where_it_was_seen(remote: Remote, mirror: Mirr
     assert remote.refs() == {}
 
 
-def test_a_rule_of_the_forge_is_for_an_operator(remote: Remote, mirror: Mirror) -> None:
+def test_a_rule_of_the_forge_is_for_an_operator(remote: Remote, mirror: DiskMirror) -> None:
     head = remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
     remote.hook("echo 'GH013: Repository rule violations found' >&2; exit 1")
@@ -514,7 +524,7 @@ def test_a_rule_of_the_forge_is_for_an_operator(remote: Remote, mirror: Mirror) 
     assert remote.refs() == {MAIN: head}
 
 
-def test_a_push_that_nobody_answers_is_tried_again(remote: Remote, mirror: Mirror) -> None:
+def test_a_push_that_nobody_answers_is_tried_again(remote: Remote, mirror: DiskMirror) -> None:
     head = remote.commit(FILES, ref=MAIN)
     mirror.fetch(TOKEN)
     remote.failing = 502
@@ -526,7 +536,7 @@ def test_a_push_that_nobody_answers_is_tried_again(remote: Remote, mirror: Mirro
 # --- what needs no fetch --------------------------------------------------------------------------
 
 
-def test_a_fetch_that_began_late_enough_serves(remote: Remote, mirror: Mirror) -> None:
+def test_a_fetch_that_began_late_enough_serves(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut is to fetch once for every round of a look, or never again."""
     first = remote.commit(FILES, ref=MAIN)
     before = time.monotonic()
@@ -540,7 +550,7 @@ def test_a_fetch_that_began_late_enough_serves(remote: Remote, mirror: Mirror) -
     assert _mirrored(mirror) == {MAIN: second}
 
 
-def test_what_we_pushed_is_seen_without_a_fetch(remote: Remote, mirror: Mirror) -> None:
+def test_what_we_pushed_is_seen_without_a_fetch(remote: Remote, mirror: DiskMirror) -> None:
     """The short-cut is to keep refs by time: the round after a push would judge the old head."""
     seen = remote.commit(FILES, ref=DRAFT)
     began = time.monotonic()
@@ -560,7 +570,7 @@ def test_what_we_pushed_is_seen_without_a_fetch(remote: Remote, mirror: Mirror) 
 
 
 def test_a_push_over_what_was_fetched_meanwhile_asks_for_a_fetch(
-    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+    remote: Remote, mirror: DiskMirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The short-cut is to set our refs to what we pushed: a newer push of a person is hidden."""
     seen = remote.commit(FILES, ref=DRAFT)
@@ -568,16 +578,16 @@ def test_a_push_over_what_was_fetched_meanwhile_asks_for_a_fetch(
     mirror.fetch(TOKEN)
     with mirror.open() as git:
         ours = git.write_commit(seen, {"net/core/a.yaml": b"a: 2\n"}, WHO, WHEN, lambda _: "ours")
-    take_over = Mirror.take_over
+    take_over = DiskMirror.take_over
     theirs = ""
 
-    def late(self: Mirror, updates: Sequence[RefUpdate]) -> None:
+    def late(self: DiskMirror, updates: Sequence[RefUpdate]) -> None:
         nonlocal theirs
         theirs = remote.commit({**FILES, "new": b""}, ours, ref=DRAFT)
         self.fetch(TOKEN)
         take_over(self, updates)
 
-    monkeypatch.setattr(Mirror, "take_over", late)
+    monkeypatch.setattr(DiskMirror, "take_over", late)
     assert mirror.push(TOKEN, [RefUpdate(DRAFT, seen, ours)]) is Pushed.DONE
 
     assert _mirrored(mirror) == {DRAFT: theirs}
@@ -590,7 +600,7 @@ def test_a_push_over_what_was_fetched_meanwhile_asks_for_a_fetch(
 
 
 def test_the_token_is_in_no_argument_and_no_file(
-    remote: Remote, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    remote: Remote, mirror: DiskMirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The short-cut puts it in the address, which git writes into errors and configuration."""
     remote.commit(FILES, ref=MAIN)
@@ -615,7 +625,7 @@ def test_the_token_is_in_no_argument_and_no_file(
 
 
 def test_the_users_own_configuration_has_no_effect(
-    remote: Remote, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    remote: Remote, mirror: DiskMirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -635,7 +645,7 @@ def test_the_users_own_configuration_has_no_effect(
 def test_only_http_is_spoken(remote: Remote, tmp_path: Path, url: str) -> None:
     remote.commit(FILES, ref=MAIN)
     touched = tmp_path / "touched"
-    mirror = Mirror(tmp_path / "m.git", url.format(touched, remote.folder))
+    mirror = DiskMirror(tmp_path / "m.git", url.format(touched, remote.folder))
 
     with pytest.raises(GitBusyError, match="the fetch failed"):
         mirror.fetch(TOKEN)
@@ -645,9 +655,9 @@ def test_only_http_is_spoken(remote: Remote, tmp_path: Path, url: str) -> None:
 
 def test_the_token_goes_to_its_own_address_alone(remote: Remote, tmp_path: Path) -> None:
     remote.commit(FILES, ref=MAIN)
-    mirror = Mirror(tmp_path / "m.git", remote.url)
+    mirror = DiskMirror(tmp_path / "m.git", remote.url)
     mirror.fetch(TOKEN)
-    other = Mirror(tmp_path / "m.git", remote.url.replace("127.0.0.1", "localhost"))
+    other = DiskMirror(tmp_path / "m.git", remote.url.replace("127.0.0.1", "localhost"))
 
     other.fetch(TOKEN)
 
@@ -677,7 +687,9 @@ def test_a_redirect_is_not_followed(remote: Remote, tmp_path: Path) -> None:
         thread.start()
         try:
             with pytest.raises(GitBusyError, match="the fetch failed"):
-                Mirror(tmp_path / "m.git", f"http://127.0.0.1:{server.server_port}/x").fetch(TOKEN)
+                DiskMirror(tmp_path / "m.git", f"http://127.0.0.1:{server.server_port}/x").fetch(
+                    TOKEN
+                )
         finally:
             server.shutdown()
             thread.join()
@@ -686,7 +698,7 @@ def test_a_redirect_is_not_followed(remote: Remote, tmp_path: Path) -> None:
 
 
 def test_the_operators_proxy_is_used(
-    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+    remote: Remote, mirror: DiskMirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote.commit(FILES, ref=MAIN)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
@@ -702,7 +714,7 @@ def test_the_operators_proxy_is_used(
 
 def test_the_least_recently_used_mirrors_go_first(remote: Remote, tmp_path: Path) -> None:
     remote.commit({"big": os.urandom(50_000)}, ref=MAIN)
-    mirrors = Mirrors(tmp_path / "mirrors", most_bytes=150_000)
+    mirrors = DiskMirrors(tmp_path / "mirrors", most_bytes=150_000)
     for number in (1, 2, 3):
         mirrors.of(on_github(number), remote.url).fetch(TOKEN)
         time.sleep(0.02)
@@ -719,7 +731,7 @@ def test_the_least_recently_used_mirrors_go_first(remote: Remote, tmp_path: Path
 
 def test_a_mirror_being_fetched_stays(remote: Remote, tmp_path: Path) -> None:
     remote.commit({"big": os.urandom(50_000)}, ref=MAIN)
-    mirrors = Mirrors(tmp_path / "mirrors", most_bytes=0)
+    mirrors = DiskMirrors(tmp_path / "mirrors", most_bytes=0)
     mirror = mirrors.of(on_github(1), remote.url)
     mirror.fetch(TOKEN)
 
@@ -730,7 +742,7 @@ def test_a_mirror_being_fetched_stays(remote: Remote, tmp_path: Path) -> None:
 
 
 def test_a_repository_that_moved_keeps_its_mirror(remote: Remote, tmp_path: Path) -> None:
-    mirrors = Mirrors(tmp_path / "mirrors")
+    mirrors = DiskMirrors(tmp_path / "mirrors")
     one = mirrors.of(on_github(1), remote.url)
 
     assert mirrors.of(on_github(1), remote.url) is one
@@ -740,14 +752,14 @@ def test_a_repository_that_moved_keeps_its_mirror(remote: Remote, tmp_path: Path
 def test_mirrors_are_for_the_bot_alone(remote: Remote, tmp_path: Path) -> None:
     """Private repositories lie in them."""
     remote.commit(FILES, ref=MAIN)
-    Mirrors(tmp_path / "mirrors").of(on_github(1), remote.url).fetch(TOKEN)
+    DiskMirrors(tmp_path / "mirrors").of(on_github(1), remote.url).fetch(TOKEN)
 
     assert stat.S_IMODE((tmp_path / "mirrors").stat().st_mode) == 0o700
 
 
 def test_the_same_number_at_another_forge_has_a_mirror_of_its_own(tmp_path: Path) -> None:
     """Fails when folders are named by the number alone: one's commits would be the other's."""
-    mirrors = Mirrors(tmp_path / "mirrors")
+    mirrors = DiskMirrors(tmp_path / "mirrors")
     here, there = mirrors.of(on_github(42), "a"), mirrors.of(RepositoryId("gitlab", 42), "b")
 
     assert (here.folder.name, there.folder.name) == ("42.git", "gitlab-42.git")

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from bot.forges.port import Forge, ForgeMissingError, PullRequest
-from bot.git.mirror import Mirror
+from bot.git.mirror import DiskMirror
 from bot.look.base import Bases, Late, RulesTold
 from bot.look.content import Ground, Reader
 from bot.look.tags import Tags
@@ -80,7 +80,7 @@ async def ground(
     remote: Remote, told: Told, asked: PullRequest, late: float = 0
 ) -> Ground | Late | None:
     bases = Bases(on_github(1), cast(Forge, told), cast(Revisions, told), late)
-    with Mirror(remote.folder, "").open() as git:
+    with DiskMirror(remote.folder, "").open() as git:
         tags = Tags(git, on_github(1), [], {}, None)
         reader = Reader(
             git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
@@ -197,7 +197,7 @@ def at(minutes: int, before: str, after: str) -> Move:
 async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesTold:
     """What is told about what was said at NOW; asked again, nobody is asked where it is told."""
     bases = Bases(on_github(1), cast(Forge, told), cast(Revisions, told), 0)
-    with Mirror(remote.folder, "").open() as git:
+    with DiskMirror(remote.folder, "").open() as git:
         tags = Tags(git, on_github(1), [], {}, None)
         reader = Reader(
             git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.git.memory import Kept
-from bot.git.mirror import Mirror
-from bot.git.objects import Signature, Snapshot
+from bot.git.mirror import DiskMirror
+from bot.git.objects import DiskHistory
+from bot.git.port import Signature
 from bot.look.content import Ground, Reader
 from bot.look.tags import Tags
 from bot.store.values import Revision
@@ -31,15 +32,15 @@ def remote(tmp_path: Path) -> Remote:
     return Remote(tmp_path / "1.git")
 
 
-def reader(git: Snapshot, used: dict[str, dict[int, Revision]] | None = None) -> Reader:
+def reader(git: DiskHistory, used: dict[str, dict[int, Revision]] | None = None) -> Reader:
     tags = Tags(git, on_github(ME), [KEY], used or {}, frozenset({"refs/tags/net/core/v3"}))
     return Reader(
         git=git, repository_id=on_github(ME), default_branch="main", keys=[KEY], tags=tags
     )
 
 
-def opened(remote: Remote) -> Snapshot:
-    return Mirror(remote.folder, "").open()
+def opened(remote: Remote) -> DiskHistory:
+    return DiskMirror(remote.folder, "").open()
 
 
 def test_updates_are_clean_merges_of_the_bases_own_line(remote: Remote) -> None:
@@ -69,7 +70,7 @@ def test_a_merge_that_takes_too_long_hides_nothing(remote: Remote) -> None:
     topic = remote.commit({"a": b"2", "b": b"1"}, root)
     clean = remote.commit({"a": b"2", "b": b"2"}, topic, main)
 
-    with Snapshot(remote.folder, Kept(), lambda: None, lambda _: None, merge_seconds=0) as git:
+    with DiskHistory(remote.folder, Kept(), lambda: None, lambda _: None, merge_seconds=0) as git:
         found = reader(git).read(
             Sha(topic), "main", Ground(rules=Sha(main), base=Sha(main)), "topic", 1
         )

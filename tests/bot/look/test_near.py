@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from bot.forges.port import Forge, Repository
-from bot.git.mirror import Mirror
-from bot.git.refs import Scope
+from bot.git.mirror import DiskMirror
+from bot.git.port import Scope
 from bot.look.content import Ground, Reader
 from bot.look.near import Near
 from bot.look.tags import Tags
@@ -64,12 +64,12 @@ def ends() -> Ends:
 
 
 @pytest.fixture
-def mirror(remote: Remote, tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "mirrors" / "1.git", remote.url)
+def mirror(remote: Remote, tmp_path: Path) -> DiskMirror:
+    return DiskMirror(tmp_path / "mirrors" / "1.git", remote.url)
 
 
 @pytest.fixture
-def near(ends: Ends, mirror: Mirror) -> Near:
+def near(ends: Ends, mirror: DiskMirror) -> Near:
     return Near(REPOSITORY, cast(Forge, ends), mirror, cast(Revisions, ends))
 
 
@@ -77,7 +77,7 @@ def packages(*paths: str) -> dict[str, bytes | str]:
     return {f"{path}/Kptfile": path.encode() for path in paths}
 
 
-async def look(near: Near, mirror: Mirror, base: str = "main") -> Tags:
+async def look(near: Near, mirror: DiskMirror, base: str = "main") -> Tags:
     """What a look at the head learns."""
     since = monotonic()
     await near.fetch(near.scope(1, HEAD), since)
@@ -96,7 +96,7 @@ async def look(near: Near, mirror: Mirror, base: str = "main") -> Tags:
 
 
 async def test_a_look_asks_for_its_packages_only(
-    remote: Remote, ends: Ends, near: Near, mirror: Mirror
+    remote: Remote, ends: Ends, near: Near, mirror: DiskMirror
 ) -> None:
     """The short-cut loads every tag and revision, and looks for its own among them."""
     main = remote.commit(packages("net/core", "net/edge", "app"), ref="refs/heads/main")
@@ -117,7 +117,7 @@ async def test_a_look_asks_for_its_packages_only(
 
 
 async def test_a_tag_where_a_folder_must_be_is_asked_for_once(
-    remote: Remote, ends: Ends, near: Near, mirror: Mirror
+    remote: Remote, ends: Ends, near: Near, mirror: DiskMirror
 ) -> None:
     """The short-cut fetches what is below the package: a tag `net` is found when it is too late."""
     main = remote.commit({"a": b"1"}, ref="refs/heads/main")
@@ -139,7 +139,7 @@ async def test_a_tag_where_a_folder_must_be_is_asked_for_once(
 
 
 async def test_where_else_a_head_counts_is_fetched_too(
-    remote: Remote, ends: Ends, near: Near, mirror: Mirror
+    remote: Remote, ends: Ends, near: Near, mirror: DiskMirror
 ) -> None:
     """The short-cut fetches the base and the default branch: another release branch looks gone."""
     rules = b"version: 1\npackages: [{branch: main}, {branch: release}]\n"

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bot.forges.port import ForgeMissingError, ForgeRefusedError, Forges, Installation, Repository
-from bot.git.mirror import Mirrors
+from bot.git.mirror import DiskMirrors
 from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
 from bot.loop.controller import GONE_TRIES, Controller
 from bot.loop.work import Failed, Settled, Work
@@ -84,7 +84,7 @@ async def store(database_url: str) -> AsyncIterator[PostgresStore]:
 def _controller(app: _App, store: PostgresStore, folder: Path) -> Controller:
     # Discovery fetches nothing and judges nothing.
     return Controller(
-        cast(Forges, app), Mirrors(folder), MemoryRenderer(), store, [b"key"], "porchbot"
+        cast(Forges, app), DiskMirrors(folder), MemoryRenderer(), store, [b"key"], "porchbot"
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.git.mirror import Mirror
-from bot.git.objects import Snapshot
+from bot.git.mirror import DiskMirror
+from bot.git.objects import DiskHistory
 from bot.render.kept import Kept
 from bot.render.renderer import MOVED_AFTER, PipelineRenderer
 from cadlib.errors import PackageError
@@ -38,7 +38,7 @@ class Functions:
 
 @dataclass
 class Bench:
-    git: Snapshot
+    git: DiskHistory
     tree: str
     functions: Functions
     renderer: PipelineRenderer
@@ -65,7 +65,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     git("commit", "--quiet", "--message", "one")
     functions, clock = Functions(), ManualClock()
     renderer = PipelineRenderer(functions, clock=clock)
-    with Mirror(tmp_path / ".git", "").open() as opened:
+    with DiskMirror(tmp_path / ".git", "").open() as opened:
         yield Bench(opened, git("rev-parse", "HEAD^{tree}"), functions, renderer, clock)
 
 
@@ -161,7 +161,7 @@ async def test_no_function_says_a_secret(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     ).stdout.strip()
-    with Mirror(tmp_path / ".git", "").open() as opened:
+    with DiskMirror(tmp_path / ".git", "").open() as opened:
         verdict = await PipelineRenderer(Talker()).verdict(opened, "", tree, "", POLICY)
 
     assert [f.message for f in verdict.findings] == ["bad password [secret value]"]
