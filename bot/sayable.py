@@ -1,23 +1,29 @@
 """Text that JSON and databases can hold: names of files in git need not be text.
 
-Such a name has lone surrogates in Python, which forges and PostgreSQL refuse; then nothing at all
-would be said or kept of a proposal, for a name that its author chose.
+Such a name has lone surrogates in Python, which forges and PostgreSQL refuse, as PostgreSQL does
+the character 0; then nothing at all would be said or kept of a proposal, for what its author chose.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 
 def sayable(value: Any) -> Any:
-    """The same value with a question mark in the place of each half character."""
+    """The same value with a question mark in the place of what is no character."""
     match value:
         case str():
-            return value.encode("utf-8", "replace").decode()
+            return value.encode("utf-8", "replace").decode().replace("\0", "?")
         case Mapping():
-            return {key: sayable(each) for key, each in value.items()}
+            return {sayable(key): sayable(each) for key, each in value.items()}
         case list():
             return [sayable(each) for each in value]
         case tuple():
             return tuple(sayable(each) for each in value)
         case _:
             return value
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON whose text can be kept; the same text for equal values."""
+    return json.dumps(sayable(value), sort_keys=True)

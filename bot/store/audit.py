@@ -1,10 +1,10 @@
 """The table of what happened: entries are added, and never changed or deleted."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from bot.sayable import as_json
 from bot.store.database import Database
 
 
@@ -34,7 +34,7 @@ class PostgresAudit:
                 "key": key,
                 "actor": actor,
                 "actions": [name for name, _ in actions],
-                "details": [json.dumps(detail) for _, detail in actions],
+                "details": [as_json(detail) for _, detail in actions],
             },
         )
 

@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from psycopg.types.json import Jsonb
-
 from bot.keys import Key
+from bot.sayable import as_json
 from bot.store.database import Database
 from bot.store.notify import Notifications
 from bot.store.statements import STORE_DELIVERY
@@ -44,7 +43,7 @@ class PostgresDeliveries:
                     "guid": delivery.guid,
                     "event": delivery.event,
                     "action": delivery.action,
-                    "headers": Jsonb(dict(delivery.headers)),
+                    "headers": as_json(delivery.headers),
                     "body": delivery.body,
                     "repository": None if about is None else await self._database.row(about),
                     "keys": keys,

@@ -1,11 +1,11 @@
 """The tables of what is remembered of proposals, and of which of them have to do with others."""
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from bot.sayable import as_json
 from bot.store.database import Database
 from bot.store.values import Refusal, Sharing, Touching
 from lifecycle.events import Log, decode, encode
@@ -125,7 +125,7 @@ class PostgresProposals:
         written: Mapping[int, Written] | None = None,
         gone: Iterable[int] = (),
     ) -> None:
-        texts = sorted(json.dumps(encode(event), sort_keys=True) for event in log)
+        texts = sorted(as_json(encode(event)) for event in log)
         comments = sorted((written or {}).items())
         await self._database.ask(
             KEEP,
@@ -137,7 +137,7 @@ class PostgresProposals:
                 "events": texts,
                 "comments": [comment for comment, _ in comments],
                 "bodies": [one.body for _, one in comments],
-                "records": [json.dumps(one.record) for _, one in comments],
+                "records": [as_json(one.record) for _, one in comments],
             },
         )
 

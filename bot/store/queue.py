@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from psycopg.types.json import Jsonb
-
 from bot.keys import Key
+from bot.sayable import as_json
 from bot.store.database import Database
 from bot.store.notify import Notifications
 from bot.store.statements import (
@@ -113,7 +112,7 @@ class PostgresQueue:
                 "key": taken.key,
                 "owner": taken.owner,
                 "wanted": taken.wanted,
-                "hint": Jsonb(dict(taken.hint)),
+                "hint": as_json(taken.hint),
                 "after": after,
                 "error": error,
                 "hold": hold,

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from psycopg.rows import TupleRow
-from psycopg.types.json import Jsonb
 
+from bot.sayable import as_json
 from bot.store.database import Database
 from bot.store.values import Adopted, Adoption
 from lifecycle.identity import RepositoryId
@@ -14,8 +14,8 @@ ADOPT = """
 INSERT INTO adoption AS a
   (repository, full_name, installation, adopted, installed, drafts, tags, highest, open,
    heads)
-VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s, %(tags)s,
-  %(highest)s, %(open)s, %(heads)s)
+VALUES (%(id)s, %(name)s, %(installation)s, %(at)s, %(installed)s, %(drafts)s::jsonb,
+  %(tags)s::jsonb, %(highest)s, %(open)s::jsonb, %(heads)s::jsonb)
 ON CONFLICT (repository) DO UPDATE
   SET full_name = EXCLUDED.full_name, installation = EXCLUDED.installation, gone = NULL
 RETURNING adopted, installed, installation, drafts, tags, gone, highest, open, heads
@@ -59,11 +59,11 @@ class PostgresRepositories:
                 "installation": repository.installation,
                 "at": at,
                 "installed": repository.installed_at,
-                "drafts": Jsonb(dict(drafts)),
-                "tags": Jsonb(list(tags)),
+                "drafts": as_json(drafts),
+                "tags": as_json(list(tags)),
                 "highest": highest,
-                "open": Jsonb(list(open_numbers)),
-                "heads": Jsonb(dict(heads or {})),
+                "open": as_json(list(open_numbers)),
+                "heads": as_json(heads or {}),
             },
         )
         return _adoption(row)

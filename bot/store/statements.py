@@ -31,7 +31,7 @@ STORE_DELIVERY = (
     SQL("""
 WITH stored AS (
   INSERT INTO delivery AS d (forge, guid, event, action, headers, body, repository)
-  VALUES (%(forge)s, %(guid)s, %(event)s, %(action)s, %(headers)s, %(body)s, %(repository)s)
+  VALUES (%(forge)s, %(guid)s, %(event)s, %(action)s, %(headers)s::jsonb, %(body)s, %(repository)s)
   ON CONFLICT (forge, guid) DO UPDATE SET times = d.times + 1
   RETURNING times
 ), woken AS (
@@ -70,7 +70,7 @@ UPDATE work SET
   due = CASE WHEN wanted > %(wanted)s THEN now()
     WHEN %(after)s::float IS NULL THEN 'infinity'
     ELSE now() + make_interval(secs => %(after)s::float) END,
-  hint = hint_minus(hint, %(hint)s),
+  hint = hint_minus(hint, %(hint)s::jsonb),
   tries = 0, last_error = NULL, held = NULL, owner = NULL, lease = NULL
 {mine}
 """)

@@ -1,10 +1,10 @@
 """Wakes put together: many at once for the same keys become one statement, and wait their turn."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 
 from bot.keys import BaseKey, Key
+from bot.sayable import as_json
 from bot.store.values import Hint
 
 Write = Callable[[Mapping[Key, Hint], float], Awaitable[None]]
@@ -66,6 +66,6 @@ def columns(wakes: Mapping[Key, Hint]) -> tuple[list[str], list[str], list[int]]
     ordered = sorted(wakes, key=str)
     return (
         [str(key) for key in ordered],
-        [json.dumps({name: list(given) for name, given in wakes[k].items()}) for k in ordered],
+        [as_json({n: list(given) for n, given in wakes[k].items() if given}) for k in ordered],
         [int(isinstance(key, BaseKey)) for key in ordered],
     )

@@ -1,0 +1,82 @@
+"""The stores that the contract is held to: PostgreSQL, and the one in memory."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import psycopg
+
+from bot.store.port import Store
+from bot.store.postgres import PostgresStore
+from bot.store.values import Taken
+from lifecycle.identity import RepositoryId
+from tests.ids import FIRST
+from tests.memory.clock import ManualClock
+from tests.memory.store import MemoryStore
+
+KINDS = ("postgresql", "memory")
+
+HOUR = 3600
+
+_AN_HOUR = """
+UPDATE work SET due = due - interval '1 hour', lease = lease - interval '1 hour',
+  held = held - interval '1 hour'
+"""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """Implements `bot.store.values.Adopted`."""
+
+    id: RepositoryId = FIRST
+    full_name: str = "acme/blueprints"
+    installation: int = 3
+    installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A store, and how time is made to pass for its work.
+
+    Attributes:
+        store: Empty at first.
+        an_hour_passes: For leases and whatever is due.
+    """
+
+    store: Store
+    an_hour_passes: Callable[[], Awaitable[None]]
+
+    async def take_all(self, lease: float = 10) -> list[Taken]:
+        """Take everything that is due."""
+        found: list[Taken] = []
+        while (taken := await self.store.queue.take(f"test/{len(found)}", lease)) is not None:
+            found.append(taken)
+        return found
+
+
+@asynccontextmanager
+async def opened(kind: str, database_url: str) -> AsyncIterator[Stored]:
+    """One of `KINDS`."""
+    if kind == "memory":
+        clock = _Moving()
+
+        async def move() -> None:
+            clock.seconds += HOUR
+
+        yield Stored(MemoryStore(clock), move)
+        return
+
+    async def turn_back() -> None:
+        async with await psycopg.AsyncConnection.connect(database_url) as connection:
+            await connection.execute(_AN_HOUR)
+
+    async with PostgresStore(database_url) as store:
+        yield Stored(store, turn_back)
+
+
+class _Moving(ManualClock):
+    """No two statements are at the same time, as at a database."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds + 1e-6)

@@ -1,0 +1,391 @@
+"""What any store promises of work and deliveries (`bot/store/port.py`); the index beside it."""
+
+import ast
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol, get_type_hints
+
+import psycopg
+import pytest
+
+from bot.keys import BaseKey, InstallationsKey, Key, ProposalKey, PullKey, RepositoryKey
+from bot.store import port
+from bot.store.values import Delivered, Failing, Hint
+from lifecycle.identity import RepositoryId
+from tests.contract.stores import Repository, Stored
+from tests.ids import FIRST, on_github
+
+KEY = ProposalKey(FIRST, 1, "drafts/net/core/v1")
+OTHER = PullKey(FIRST, 7)
+BASE = BaseKey(FIRST, "main")
+DELIVERY = Delivered(
+    guid="72d3162e-cc78-11e3-81ab-4c9367dc0958",
+    event="push",
+    action="",
+    headers={"x-github-event": "push"},
+    body=b'{"ref": "refs/heads/main"}',
+)
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def _sorted(hint: Hint) -> Mapping[str, list[object]]:
+    return {name: sorted(values) for name, values in hint.items()}
+
+
+# --- work -----------------------------------------------------------------------------------------
+
+
+async def test_wakes_of_one_key_are_one_row_and_their_hints_are_put_together(
+    stored: Stored,
+) -> None:
+    """The short-cut keeps the last hint: the comment of the first event is then forgotten."""
+    queue = stored.store.queue
+    await queue.wake(KEY, {"comment": [1], "head": ["aaa"]})
+    await queue.wake(KEY, {"comment": [2, 1], "review": [9]})
+    await queue.wake(KEY)
+
+    (taken,) = await stored.take_all()
+
+    assert _sorted(taken.hint) == {"comment": [1, 2], "head": ["aaa"], "review": [9]}
+    assert taken.wanted == 3
+
+
+async def test_wakes_that_name_nothing_are_put_together(stored: Stored) -> None:
+    """The short-cut unites lists that hold nothing: the hint is then NULL, and no wake is kept."""
+    for name in ("comment", "head"):
+        await stored.store.queue.wake(KEY, {name: []})
+
+    assert [(t.hint, t.wanted) for t in await stored.take_all()] == [({}, 2)]
+
+
+async def test_a_wake_during_a_look_causes_another_with_what_is_new(stored: Stored) -> None:
+    """The short-cut deletes the row, or writes `seen = wanted`: the second wake is lost."""
+    queue = stored.store.queue
+    await queue.wake(KEY, {"comment": [1], "head": ["aaa"]})
+    (taken,) = await stored.take_all()
+    await queue.wake(KEY, {"comment": [2], "head": ["aaa"]})
+
+    assert await queue.done(taken)
+
+    (again,) = await stored.take_all()
+    assert (again.wanted, again.hint) == (2, {"comment": [2]})
+    assert await queue.done(again)
+    assert await stored.take_all() == []
+    assert await queue.next_due() is None
+
+
+async def test_looking_again_keeps_the_hint(stored: Stored) -> None:
+    await stored.store.queue.wake(KEY, {"comment": [1]})
+    (taken,) = await stored.take_all()
+
+    await stored.store.queue.again(taken, 3600)
+
+    assert await stored.take_all() == []
+    await stored.an_hour_passes()
+    assert [(t.hint, t.tries) for t in await stored.take_all()] == [({"comment": [1]}, 0)]
+
+
+async def test_settled_until_a_time(stored: Stored) -> None:
+    queue = stored.store.queue
+    await queue.wake(KEY)
+    (taken,) = await stored.take_all()
+
+    await queue.done(taken, after=3600)
+
+    assert await stored.take_all() == []
+    due = await queue.next_due()
+    assert due is not None
+    assert 3500 < due <= 3600
+    await stored.an_hour_passes()
+    (again,) = await stored.take_all()
+    await queue.done(again)
+    assert await queue.next_due() is None
+
+
+async def test_a_wake_cuts_a_wait_short_but_not_the_one_the_forge_asked_for(
+    stored: Stored,
+) -> None:
+    queue = stored.store.queue
+    await queue.wake_all({KEY: {}, OTHER: {}})
+    for taken in await stored.take_all():
+        await queue.failed(taken, "busy", 60, hold=taken.key == str(OTHER))
+
+    await queue.wake_all({KEY: {}, OTHER: {}})
+
+    assert [(t.key, t.tries) for t in await stored.take_all()] == [(str(KEY), 1)]
+
+
+async def test_a_failure_keeps_the_key_wanted(stored: Stored) -> None:
+    await stored.store.queue.wake(KEY, {"comment": [1]})
+    (taken,) = await stored.take_all()
+    await stored.store.queue.wake(KEY)
+
+    await stored.store.queue.failed(taken, "broke", 60)
+
+    (again,) = await stored.take_all()
+    assert (again.tries, again.hint, again.wanted) == (1, {"comment": [1]}, 2)
+
+
+async def test_a_timed_wake_waits_and_another_moves_it_forward(stored: Stored) -> None:
+    await stored.store.queue.wake(KEY, after=60)
+    assert await stored.take_all() == []
+
+    await stored.store.queue.wake(KEY)
+    assert [t.key for t in await stored.take_all()] == [str(KEY)]
+
+
+async def test_a_timed_wake_never_moves_an_earlier_one_back(stored: Stored) -> None:
+    await stored.store.queue.wake(KEY)
+    await stored.store.queue.wake(KEY, after=60)
+
+    assert [t.key for t in await stored.take_all()] == [str(KEY)]
+
+
+async def test_who_lost_the_lease_writes_nothing(stored: Stored) -> None:
+    """The short-cut finishes by key: the look of the other worker is then called done."""
+    queue = stored.store.queue
+    await queue.wake(KEY)
+    old = await queue.take("one", lease=0.0)
+    assert old is not None
+    new = await queue.take("two", lease=10)
+    assert new is not None
+
+    assert [
+        await queue.done(old),
+        await queue.again(old, 1),
+        await queue.failed(old, "late", 1),
+        await queue.give_back(old),
+    ] == [False] * 4
+    assert await queue.renew(["one", "two"]) == {"two"}
+    assert await queue.done(new)
+
+
+async def test_a_lease_keeps_others_away_until_it_ends(stored: Stored) -> None:
+    """The short-cut never gives a key to a second worker: that of a process that died is stuck."""
+    queue = stored.store.queue
+    await queue.wake(KEY)
+    taken = await queue.take("one", lease=1800)
+    assert taken is not None
+
+    assert await queue.take("two") is None
+    await stored.an_hour_passes()
+    assert await queue.renew(["one"], lease=1800) == {"one"}  # nobody else has it yet
+    assert await queue.take("two") is None
+    await stored.an_hour_passes()
+    after = await queue.take("two")
+    assert after is not None
+    assert (after.key, after.owner) == (str(KEY), "two")
+
+
+async def test_what_is_given_back_may_be_taken_at_once(stored: Stored) -> None:
+    queue = stored.store.queue
+    await queue.wake(KEY, {"comment": [1]})
+    taken = await queue.take("one")
+    assert taken is not None
+    assert await queue.take("two") is None
+
+    assert await queue.give_back(taken)
+
+    assert await queue.take("two") == replace(taken, owner="two")
+
+
+async def test_base_branches_go_first_then_who_waited_longest(stored: Stored) -> None:
+    for key in (OTHER, KEY, RepositoryKey(on_github(2)), BASE):
+        await stored.store.queue.wake(key)
+
+    assert [t.key for t in await stored.take_all()] == [
+        str(BASE),
+        str(OTHER),
+        str(KEY),
+        str(RepositoryKey(on_github(2))),
+    ]
+
+
+async def test_how_much_work_there_is_and_what_keeps_failing(stored: Stored) -> None:
+    """The short-cut counts rows: those at rest, and those that wait, would be work to do."""
+    queue = stored.store.queue
+    await stored.store.repositories.adopt(Repository(), LONG_AGO, {})
+    await queue.wake_all({KEY: {}, OTHER: {}, BASE: {}, InstallationsKey(): {}})
+    taken = {each.key: each for each in await stored.take_all(lease=4000)}
+    await queue.done(taken[str(KEY)])
+    await queue.failed(taken[str(OTHER)], "x" * 3000, 7200)
+    await queue.failed(taken[str(InstallationsKey())], "no answer", 0)
+
+    backlog = await queue.backlog()
+    assert (backlog.waiting, backlog.due, backlog.taken, backlog.failing) == (3, 1, 1, 2)
+    assert 0 <= backlog.oldest < 60
+    await stored.an_hour_passes()
+    assert 3600 <= (await queue.backlog()).oldest < 3660
+
+    longest, shorter = sorted(await queue.failing(), key=lambda each: -len(each.error))
+    assert replace(longest, again=0) == Failing(str(OTHER), "acme/blueprints", 1, "x" * 2000, 0)
+    assert 3500 < longest.again <= 3600
+    assert shorter == Failing(str(InstallationsKey()), "", 1, "no answer", 0)
+    again = await queue.take("again")
+    assert again is not None
+    await queue.failed(again, "no answer", 0)
+    assert [each.tries for each in await queue.failing(1)] == [2]
+
+
+async def test_who_listens_hears_of_work(stored: Stored) -> None:
+    """The short-cut sets the event for wakes alone: what is put off or given back waits."""
+    queue = stored.store.queue
+    async with queue.listening() as woken:
+
+        async def heard() -> bool:
+            was = woken.is_set()
+            woken.clear()
+            return was
+
+        await queue.wake(KEY)
+        assert await heard()
+        taken = await queue.take("one")
+        assert taken is not None
+        await queue.failed(taken, "busy", 0)
+        assert await heard()
+        taken = await queue.take("one")
+        assert taken is not None
+        await queue.give_back(taken)
+        assert await heard()
+
+
+async def test_of_many_who_take_at_once_each_gets_a_key_of_its_own(stored: Stored) -> None:
+    """The short-cut reads and then writes: two workers take the same key between the two."""
+    keys: dict[Key, Hint] = {PullKey(FIRST, number): {} for number in range(10)}
+    await stored.store.queue.wake_all(keys)
+
+    taken = await asyncio.gather(*(stored.store.queue.take(f"w{n}") for n in range(15)))
+
+    assert sorted(t.key for t in taken if t) == sorted(map(str, keys))
+
+
+# --- deliveries -----------------------------------------------------------------------------------
+
+
+async def test_a_delivery_is_stored_with_its_wakes_or_not_at_all(stored: Stored) -> None:
+    """The short-cut is two statements: a kill between them loses the wake of a stored delivery."""
+    about = replace(DELIVERY, repository=FIRST)
+    broken: dict[Key, Hint] = {KEY: {"comment": [float("nan")]}}  # JSON has no such number
+
+    with pytest.raises((psycopg.DataError, ValueError), match=r"(?i)json"):
+        await stored.store.deliveries.add(about, broken)
+
+    assert await stored.store.deliveries.since(FIRST, LONG_AGO) == ()
+    assert await stored.take_all() == []
+
+
+async def test_a_repeated_delivery_is_stored_once_and_wakes_again(stored: Stored) -> None:
+    await stored.store.repositories.adopt(Repository(), LONG_AGO, {})
+    about = replace(DELIVERY, repository=FIRST)
+    first = await stored.store.deliveries.add(about, {KEY: {}})
+    (taken,) = await stored.take_all()
+    await stored.store.queue.done(taken)
+
+    again = await stored.store.deliveries.add(about, {KEY: {}})
+
+    assert (first, again) == (True, False)
+    assert [t.key for t in await stored.take_all()] == [str(KEY)]
+    told = await stored.store.deliveries.since(FIRST, LONG_AGO)
+    assert told == ((DELIVERY.headers, DELIVERY.body),)
+
+
+async def test_a_delivery_that_wakes_nothing_is_stored(stored: Stored) -> None:
+    about = replace(DELIVERY, repository=FIRST)
+    assert await stored.store.deliveries.add(about, {})
+    assert len(await stored.store.deliveries.since(FIRST, LONG_AGO)) == 1
+
+
+async def test_the_same_guid_of_two_forges_is_two_deliveries(stored: Stored) -> None:
+    add = stored.store.deliveries.add
+    assert [await add(replace(DELIVERY, forge=forge), {}) for forge in ("github", "gitlab")] == [
+        True,
+        True,
+    ]
+
+
+async def test_a_delivery_wakes_only_what_is_served(stored: Stored) -> None:
+    """The short-cut wakes whatever a webhook names: a lost repository is asked for for ever."""
+    store = stored.store
+
+    async def wakes(number: int) -> bool:
+        about = replace(DELIVERY, guid=str(number), repository=FIRST)
+        await store.deliveries.add(about, {KEY: {}})
+        return bool(await stored.take_all())
+
+    assert not await wakes(1)  # never adopted
+    await store.repositories.adopt(Repository(), LONG_AGO, {})
+    assert await wakes(2)
+    await stored.an_hour_passes()
+    for taken in await stored.take_all():
+        await store.queue.done(taken)
+    await store.repositories.lost(FIRST)
+    assert not await wakes(3)
+    assert len(await store.deliveries.since(FIRST, LONG_AGO)) == 3
+
+
+async def test_what_was_told_of_a_repository_is_read_again_newest_first(stored: Stored) -> None:
+    deliveries = stored.store.deliveries
+    for number in range(4):
+        about = on_github(1 + number % 2)
+        each = replace(DELIVERY, guid=str(number), body=b"%d" % number, repository=about)
+        await deliveries.add(each, {})
+
+    assert [body for _, body in await deliveries.since(on_github(2), LONG_AGO)] == [b"3", b"1"]
+    assert [body for _, body in await deliveries.since(on_github(2), LONG_AGO, 1)] == [b"3"]
+    later = datetime.now(UTC) + timedelta(days=20_000)
+    assert await deliveries.since(on_github(2), later) == ()
+
+
+async def test_old_deliveries_are_forgotten(stored: Stored) -> None:
+    deliveries = stored.store.deliveries
+    await deliveries.add(replace(DELIVERY, repository=FIRST), {})
+
+    assert [await deliveries.forget(), await deliveries.forget(days=0)] == [0, 1]
+    assert await deliveries.since(FIRST, LONG_AGO) == ()
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+def _parts() -> dict[str, type]:
+    """Attribute of a store to its protocol."""
+    return get_type_hints(port.Store)
+
+
+def _promised() -> set[tuple[str, str]]:
+    return {
+        (part, method)
+        for part, protocol in _parts().items()
+        for method, member in vars(protocol).items()
+        if callable(member) and not method.startswith("_")
+    }
+
+
+def _called(source: str, parts: Mapping[str, type]) -> set[tuple[str, str]]:
+    """What tests ask of a part: `….queue.take`, or `queue.take` of a name for the part."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            match node.value:
+                case ast.Attribute(attr=part) | ast.Name(id=part) if part in parts:
+                    found.add((part, node.attr))
+    return found
+
+
+def test_every_method_of_every_protocol_is_tested() -> None:
+    """Fails when a method is added to a protocol, and no contract test calls it."""
+    here = Path(__file__)
+    sources = [here.read_text(), here.with_name("test_store_index.py").read_text()]
+
+    assert Protocol in port.Queue.__mro__
+    assert len(_promised()) > 50
+    assert _promised() - set().union(*(_called(each, _parts()) for each in sources)) == set()
+
+
+async def test_numbers_above_what_a_word_holds_are_kept(stored: Stored) -> None:
+    large = RepositoryId("github", 2**62)
+    await stored.store.queue.wake(PullKey(large, 2**40))
+    assert [t.key for t in await stored.take_all()] == [str(PullKey(large, 2**40))]

@@ -1,0 +1,442 @@
+"""What any store promises of its index and its audit trail (`bot/store/port.py`)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from bot.keys import PullKey
+from bot.store.values import Adoption, Delivered, Refusal, Revision
+from lifecycle.events import Answered, Held
+from lifecycle.facts import PushRefusal, Written
+from lifecycle.identity import RepositoryId
+from lifecycle.records import JSON
+from tests.contract.stores import Repository, Stored
+from tests.ids import FIRST, on_github
+
+AT = datetime(2026, 11, 20, tzinfo=UTC)
+REPOSITORY = Repository()
+HOLD = Held(person="a", at=AT, comment=3, reason="wait")
+ODD = b"net/c\xffre".decode("utf-8", "surrogateescape") + "\0"
+"""A name in git that is no text, with a character that PostgreSQL has no room for."""
+
+
+# --- repositories ---------------------------------------------------------------------------------
+
+
+async def test_a_repository_is_what_it_was_when_first_seen(stored: Stored) -> None:
+    repositories = stored.store.repositories
+    tags = ["refs/tags/a/v1"]
+    drafts, heads = {"drafts/a/v1": "aaa"}, {"main": "bbb"}
+    baseline = Adoption(
+        AT, REPOSITORY.installed_at, 3, drafts, frozenset(tags), None, 8, [5, 7], heads
+    )
+
+    assert await repositories.adoption(FIRST) is None
+    adopted = await repositories.adopt(
+        REPOSITORY, AT, drafts, tags, highest=8, open_numbers=[5, 7], heads=heads
+    )
+    assert adopted == baseline
+    # The first sight counts, whatever a later one says.
+    assert await repositories.adopt(REPOSITORY, datetime.now(UTC), {}) == baseline
+    assert await repositories.adoption(FIRST) == baseline
+    assert await repositories.adoption(on_github(2)) is None
+
+
+async def test_a_repository_that_is_found_again_is_served_by_its_new_installation(
+    stored: Stored,
+) -> None:
+    """The short-cut keeps the first installation: its token is refused for ever."""
+    repositories = stored.store.repositories
+    await repositories.rename(REPOSITORY)  # never adopted
+    assert await repositories.adoption(FIRST) is None
+    await repositories.adopt(REPOSITORY, AT, {})
+    await repositories.lost(FIRST)
+    await repositories.lost(on_github(2))
+    gone = await repositories.adoption(FIRST)
+    assert gone is not None
+    assert gone.gone is not None
+    await repositories.lost(FIRST)
+    assert await repositories.adoption(FIRST) == gone  # since when, stays
+    assert await repositories.installations("github") == set()
+
+    await repositories.rename(replace(REPOSITORY, installation=4))
+
+    assert await repositories.installations("github") == {4}
+    assert await repositories.repositories("github", 4) == {FIRST}
+    assert await repositories.adoption(FIRST) == replace(gone, gone=None, installation=4)
+
+
+async def test_only_what_is_installed_is_served(stored: Stored) -> None:
+    repositories = stored.store.repositories
+    for number, installation in ((1, 3), (2, 3), (3, 4), (4, 5)):
+        await repositories.adopt(
+            Repository(on_github(number), f"acme/{number}", installation), AT, {}
+        )
+
+    assert await repositories.only_installations("github", [3, 4]) == ("acme/4",)
+    assert await repositories.only_installations("github", [3, 4]) == ()
+    assert await repositories.installations("github") == {3, 4}
+    assert await repositories.only_repositories("github", 3, [FIRST]) == ("acme/2",)
+    assert await repositories.repositories("github", 3) == {FIRST}
+    assert await repositories.repositories("github", 4) == {on_github(3)}
+
+
+async def test_what_one_forge_serves_is_not_ended_by_another(stored: Stored) -> None:
+    """Fails when installations are counted over all forges: each would end what others serve."""
+    repositories = stored.store.repositories
+    here, there = on_github(42), RepositoryId("gitlab", 42)
+    for each in (here, there):
+        await repositories.adopt(Repository(id=each), AT, {})
+
+    assert await repositories.only_installations("github", []) == ("acme/blueprints",)
+    assert await repositories.installations("github") == set()
+    assert await repositories.repositories("gitlab", 3) == {there}
+    assert await repositories.only_repositories("gitlab", 3, [here]) == ("acme/blueprints",)
+    assert await repositories.repositories("gitlab", 3) == set()
+
+
+# --- revisions ------------------------------------------------------------------------------------
+
+
+async def test_revisions_keep_the_tag_that_was_made(stored: Stored) -> None:
+    """The short-cut writes what was seen last: a tag that was replaced is then as we made it."""
+    revisions = stored.store.revisions
+    made = Revision("aaa", "tag1", 7)
+    await revisions.keep_revision(FIRST, "net/core", 1, Revision("aaa"))
+    await revisions.keep_revision(FIRST, "net/core", 1, made)
+    await revisions.keep_revision(FIRST, "net/core", 1, Revision("aaa", "tag2", 8))
+    await revisions.keep_revision(FIRST, "net/core", 1, Revision("bbb", "tag3", 9))
+
+    assert await revisions.revisions(FIRST, ["net/core", "net"]) == {"net/core": {1: made}}
+    await revisions.show_revision(FIRST, "net/core", 1, "none")
+    await revisions.show_revision(FIRST, "net/core", 2, "none")
+    assert await revisions.revisions(FIRST, ["net/core"]) == {
+        "net/core": {1: replace(made, shown="none")}
+    }
+    assert await revisions.revisions(on_github(2), ["net/core"]) == {}
+
+
+async def test_all_revisions_come_package_by_package(stored: Stored) -> None:
+    revisions = stored.store.revisions
+    for package, number in (("net", 10), ("net", 2), ("a", 1), ("net/core", 1)):
+        await revisions.keep_revision(FIRST, package, number, Revision("aaa"))
+
+    found = [(p, n) async for p, n, _ in revisions.all_revisions(FIRST)]
+
+    assert found == [("a", 1), ("net", 2), ("net", 10), ("net/core", 1)]
+    assert [each async for each in revisions.all_revisions(on_github(2))] == []
+
+
+async def test_tips_are_told_newest_first(stored: Stored) -> None:
+    """The short-cut keeps the first time: a branch that came back to a tip is not there then."""
+    revisions = stored.store.revisions
+    for sha in ("a", "b", "b", "a", "c", "a"):
+        await revisions.saw_tip(FIRST, "main", sha)
+    await revisions.saw_tip(FIRST, "other", "z")
+
+    assert await revisions.tips(FIRST, "main") == ("a", "c", "b")
+    for number in range(60):
+        await revisions.saw_tip(FIRST, "main", f"t{number}")
+    kept = await revisions.tips(FIRST, "main")
+    assert (len(kept), kept[0]) == (50, "t59")
+
+
+async def test_proposals_stand_in_line_in_the_order_they_asked(stored: Stored) -> None:
+    revisions = stored.store.revisions
+    for number in (9, 3, 9, 5):
+        await revisions.ask_publish(FIRST, "main", number)
+    await revisions.ask_publish(FIRST, "other", 4)
+    await revisions.published(FIRST, "main", 3)
+    await revisions.published(FIRST, "main", 77)
+
+    assert await revisions.asked_publish(FIRST, "main") == (9, 5)
+    assert [await revisions.queued(FIRST, "main", n) for n in (9, 3)] == [True, False]
+    await revisions.published(FIRST, "main", 9)
+    await revisions.ask_publish(FIRST, "main", 9)  # at the end now
+    assert await revisions.asked_publish(FIRST, "main") == (5, 9)
+
+
+# --- proposals ------------------------------------------------------------------------------------
+
+
+async def test_settled_proposals(stored: Stored) -> None:
+    proposals = stored.store.proposals
+    for number in (1, 2, 2):
+        await proposals.settle(FIRST, number, merged=True)
+
+    assert await proposals.settled(FIRST, {2: True, 3: True}) == {2}
+    assert await proposals.settled(FIRST, {}) == set()
+    assert await proposals.settled(on_github(2), {1: True, 2: True}) == set()
+
+
+async def test_a_closed_proposal_that_is_merged_after_all_is_not_settled(stored: Stored) -> None:
+    """Fails when "settled" is kept as a state: reopened and merged, it would never be tagged."""
+    proposals = stored.store.proposals
+    await proposals.settle(FIRST, 5, merged=False)
+    assert await proposals.settled(FIRST, {5: False}) == {5}
+
+    assert await proposals.settled(FIRST, {5: True}) == set()
+    await proposals.settle(FIRST, 5, merged=True)
+    await proposals.settle(FIRST, 5, merged=False)  # an older look that ends late
+    assert await proposals.settled(FIRST, {5: True}) == {5}
+
+
+async def test_the_moment_up_to_which_all_is_settled_never_goes_back(stored: Stored) -> None:
+    """The short-cut writes what came last: of two replicas the slower one would undo the other."""
+    proposals = stored.store.proposals
+    assert await proposals.settled_until(FIRST, "main") is None
+    for at in (AT, AT + timedelta(hours=1), AT - timedelta(hours=1)):
+        await proposals.settle_until(FIRST, "main", at)
+
+    assert await proposals.settled_until(FIRST, "main") == AT + timedelta(hours=1)
+    assert await proposals.settled_until(FIRST, "other") is None
+
+
+async def test_events_and_comments_are_kept_once_and_never_changed(stored: Stored) -> None:
+    """Fails when a second copy of an event replaces the first, or proposals share a memory."""
+    proposals = stored.store.proposals
+    await proposals.keep(
+        FIRST, 7, log=frozenset({HOLD, Answered(comment=3)}), written={9: Written("x")}
+    )
+    await proposals.keep(
+        FIRST, 7, log=frozenset({HOLD}), written={10: Written("y", {"kind": "answer"})}
+    )
+    await proposals.keep(FIRST, 7, gone=[9])
+
+    kept = frozenset({HOLD, Answered(comment=3)})
+    assert await proposals.remembered(FIRST, 7) == (kept, {10: Written("y", {"kind": "answer"})})
+    assert await proposals.remembered(FIRST, 8) == (frozenset(), {})
+    assert await proposals.remembered(on_github(2), 7) == (frozenset(), {})
+
+
+async def test_a_refusal_counts_for_its_head_and_base_only(stored: Stored) -> None:
+    proposals = stored.store.proposals
+    await proposals.refuse(FIRST, 7, "head", "base", Refusal("no"))
+    await proposals.refuse(FIRST, 7, "head2", "base", Refusal("never", "digest"))
+
+    assert [
+        await proposals.refusal(FIRST, 7, head, base)
+        for head, base in (("head2", "base"), ("head", "base"), ("head2", "base2"))
+    ] == [Refusal("never", "digest"), None, None]
+    await proposals.forget_refusal(FIRST, 7)
+    assert await proposals.refusal(FIRST, 7, "head2", "base") is None
+
+
+async def test_a_refused_push_counts_for_where_the_branch_was(stored: Stored) -> None:
+    proposals = stored.store.proposals
+    for ref, sha in (("one", "a"), ("one", "b"), ("two", "c"), ("three", "d")):
+        await proposals.refuse_push(FIRST, ref, sha, PushRefusal(f"no {sha}", 3))
+
+    async def refused() -> list[str]:
+        asked = (("one", "a"), ("one", "b"), ("two", "c"), ("three", "d"))
+        found = [await proposals.push_refusal(FIRST, ref, sha) for ref, sha in asked]
+        return [each.reason for each in found if each is not None]
+
+    assert await refused() == ["no b", "no c", "no d"]
+    await proposals.forget_push_refusals(FIRST, "one")
+    assert await refused() == ["no c", "no d"]
+    await proposals.forget_push_refusals(on_github(2))
+    assert await refused() == ["no c", "no d"]
+    await proposals.forget_push_refusals(FIRST)
+    assert await refused() == []
+
+
+async def test_proposals_of_one_commit_are_told_of_each_other(stored: Stored) -> None:
+    """The short-cut tells of those at the new commit: who was left behind still says "shared"."""
+    proposals = stored.store.proposals
+    one = await proposals.keep_open(FIRST, 1, "one", [1], "aaa")
+    two = await proposals.keep_open(FIRST, 9, "two", [2], "aaa")
+    again = await proposals.keep_open(FIRST, 9, "two", [2], "aaa")
+    moved = await proposals.keep_open(FIRST, 1, "one", [1], "bbb")
+    await proposals.add_open(FIRST, 1, "three", 3, "bbb")
+    there = await proposals.keep_open(FIRST, 1, "one", [1], "bbb")
+    await proposals.drop_open(FIRST, 3)
+    closed = await proposals.keep_open(FIRST, 1, "one", [], "bbb")
+
+    assert [(set(each.now), set(each.news)) for each in (one, two, again, moved)] == [
+        (set(), set()),
+        ({1}, {(1, 1, "one")}),
+        ({1}, set()),
+        (set(), {(2, 9, "two")}),
+    ]
+    assert (there.now, closed.now, closed.news) == ((3,), (), frozenset())
+
+
+async def test_proposals_of_one_package_are_told_apart_by_base_and_told_of_each_other(
+    stored: Stored,
+) -> None:
+    """The short-cut wakes everybody at every look, or nobody when one is closed."""
+    proposals = stored.store.proposals
+    for number, branch in ((1, "one"), (2, "two"), (3, "three")):
+        await proposals.keep_open(on_github(7), 7, branch, [number], str(number) * 40)
+
+    first = await proposals.keep_touching(on_github(7), 1, "main", ["net/core", "net/edge"])
+    second = await proposals.keep_touching(on_github(7), 2, "main", ["net/core"])
+    third = await proposals.keep_touching(on_github(7), 3, "other", ["net/core"])
+    again = await proposals.keep_touching(on_github(7), 2, "main", ["net/core"])
+    closed = await proposals.keep_touching(on_github(7), 1, "main", [])
+
+    assert (dict(first.also), first.news) == ({}, frozenset())
+    assert (dict(second.also), second.news) == ({"net/core": (1,)}, frozenset({(7, "one")}))
+    assert (dict(third.also), third.news) == ({}, frozenset())
+    assert (dict(again.also), again.news) == ({"net/core": (1,)}, frozenset())
+    assert (dict(closed.also), closed.news) == ({}, frozenset({(7, "two")}))
+
+    await proposals.keep_touching(on_github(7), 1, "main", ["net/core"])
+    await proposals.forget_touching(on_github(7), [2, 3])
+    left = await proposals.keep_touching(on_github(7), 2, "main", ["net/core"])
+    assert dict(left.also) == {}
+
+
+async def test_one_more_of_many_is_news_for_nobody(stored: Stored) -> None:
+    """The short-cut wakes all others of a commit and of a package for each that is opened."""
+    proposals, told, shared = stored.store.proposals, [], []
+    for number in range(1, 11):
+        found = await proposals.keep_open(on_github(7), 7, str(number), [number], "a" * 40)
+        shared.append((len(found.now), len(found.news)))
+        told.append(
+            len((await proposals.keep_touching(on_github(7), number, "main", ["net/core"])).news)
+        )
+    assert shared == [(n, n if n <= 6 else 0) for n in range(10)]
+    assert told == [0, 1, 2, 3, 4, 5, 6, 0, 0, 0]
+
+    left = []
+    for number in range(10, 4, -1):
+        await proposals.keep_touching(on_github(7), number, "main", [])
+        left.append(len((await proposals.keep_open(on_github(7), 7, str(number), [], "")).news))
+    assert left == [0, 0, 0, 6, 5, 4]
+
+
+# --- what all have in common ----------------------------------------------------------------------
+
+
+async def test_the_audit_trail_keeps_its_order(stored: Stored) -> None:
+    audit = stored.store.audit
+    done = [("Merge", {"head": "aaa"}), ("Tag", {"head": "bbb"})]
+    await audit.add("key", done, actor="approver")
+    await audit.add("key", [])
+    await audit.add("other", done)
+    await audit.add("key", [("Say", {})])
+
+    found = await audit.entries("key")
+
+    assert [entry[1:] for entry in found] == [
+        ("approver", "Merge", {"head": "aaa"}),
+        ("approver", "Tag", {"head": "bbb"}),
+        ("bot", "Say", {}),
+    ]
+    assert [at for at, *_ in found] == sorted(at for at, *_ in found)
+
+
+async def test_what_was_given_or_taken_may_be_changed_without_harm(stored: Stored) -> None:
+    """The short-cut keeps what it is given: who changes it later changes what is remembered."""
+    record: dict[str, JSON] = {"kind": "answer"}
+    drafts, detail = {"drafts/a": "aaa"}, {"head": "aaa"}
+    await stored.store.proposals.keep(FIRST, 7, written={1: Written("x", record)})
+    await stored.store.repositories.adopt(REPOSITORY, AT, drafts)
+    await stored.store.audit.add("key", [("Merge", detail)])
+    (_, read) = await stored.store.proposals.remembered(FIRST, 7)
+    for changed in (record, drafts, detail, read):
+        changed.clear()
+
+    assert await stored.store.proposals.remembered(FIRST, 7) == (
+        frozenset(),
+        {1: Written("x", {"kind": "answer"})},
+    )
+    adoption = await stored.store.repositories.adoption(FIRST)
+    assert adoption is not None
+    assert adoption.drafts == {"drafts/a": "aaa"}
+    assert [entry[3] for entry in await stored.store.audit.entries("key")] == [{"head": "aaa"}]
+
+
+async def test_what_is_no_text_is_kept_as_text(stored: Stored) -> None:
+    """Fails when the database is given half characters: every look at the proposal then breaks."""
+    store = stored.store
+    for number in (1, 2):
+        await store.proposals.keep_open(on_github(7), 7, str(number), [number], str(number) * 40)
+    await store.proposals.keep_touching(on_github(7), 1, "main", [ODD])
+    touching = await store.proposals.keep_touching(on_github(7), 2, "main", [ODD])
+    assert dict(touching.also) == {"net/c?re?": (1,)}
+
+    hold = replace(HOLD, reason=ODD)
+    await store.proposals.keep(
+        FIRST, 7, log=frozenset({hold}), written={1: Written(ODD, {"a": [ODD], ODD: 1})}
+    )
+    assert await store.proposals.remembered(FIRST, 7) == (
+        frozenset({replace(HOLD, reason="net/c?re?")}),
+        {1: Written("net/c?re?", {"a": ["net/c?re?"], "net/c?re?": 1})},
+    )
+    adopted = await store.repositories.adopt(REPOSITORY, AT, {ODD: "a"}, [ODD], heads={ODD: "b"})
+    assert (adopted.drafts, adopted.tags, adopted.heads) == (
+        {"net/c?re?": "a"},
+        frozenset({"net/c?re?"}),
+        {"net/c?re?": "b"},
+    )
+    await store.audit.add("key", [("Say", {"head_ref": ODD})])
+    assert (await store.audit.entries("key"))[0][3] == {"head_ref": "net/c?re?"}
+    await store.queue.wake(PullKey(FIRST, 7), {"head": [ODD]})
+    (taken,) = await stored.take_all()
+    assert taken.hint == {"head": ["net/c?re?"]}
+    await store.queue.failed(taken, ODD, 60)
+    assert [each.error for each in await store.queue.failing()] == ["net/c?re?"]
+
+
+async def test_the_same_number_at_two_forges_is_two_repositories(stored: Stored) -> None:
+    """Fails when anything is kept by the number alone."""
+    store = stored.store
+    here, there = on_github(42), RepositoryId("gitlab", 42)
+    for each, name in ((here, "acme/blueprints"), (there, "acme/others")):
+        await store.repositories.adopt(Repository(id=each, full_name=name), AT, {name: "draft"})
+    await store.revisions.keep_revision(there, "net/core", 1, Revision("aaa"))
+    await store.revisions.saw_tip(there, "main", "aaa")
+    await store.revisions.ask_publish(there, "main", 7)
+    await store.proposals.keep(there, 7, log=frozenset({HOLD}), written={9: Written("x")})
+    await store.proposals.settle(there, 7, merged=True)
+    await store.proposals.settle_until(there, "main", AT)
+    await store.proposals.refuse(there, 7, "head", "base", Refusal("no"))
+    await store.proposals.refuse_push(there, "ref", "sha", PushRefusal("no", 3))
+    await store.proposals.keep_open(there, 42, "change", [7], "aaa")
+    await store.proposals.keep_touching(there, 7, "main", ["net/core"])
+    about = Delivered(
+        guid="1", event="push", action="", headers={}, body=b"", forge="gitlab", repository=there
+    )
+    await store.deliveries.add(about, {PullKey(there, 7): {}})
+
+    async def known(id_: RepositoryId) -> tuple[object, ...]:
+        adoption = await store.repositories.adoption(id_)
+        return (
+            adoption and dict(adoption.drafts),
+            await store.revisions.revisions(id_, ["net/core"]),
+            [each async for each in store.revisions.all_revisions(id_)],
+            await store.revisions.tips(id_, "main"),
+            await store.revisions.asked_publish(id_, "main"),
+            await store.proposals.remembered(id_, 7),
+            await store.proposals.settled(id_, {7: True}),
+            await store.proposals.settled_until(id_, "main"),
+            await store.proposals.refusal(id_, 7, "head", "base"),
+            await store.proposals.push_refusal(id_, "ref", "sha"),
+            (await store.proposals.keep_open(id_, 42, "other", [8], "aaa")).now,
+            dict((await store.proposals.keep_touching(id_, 8, "main", ["net/core"])).also),
+            len(await store.deliveries.since(id_, datetime(2020, 1, 1, tzinfo=UTC))),
+        )
+
+    nothing: tuple[object, ...] = (
+        {},
+        [],
+        (),
+        (),
+        (frozenset(), {}),
+        set(),
+        None,
+        None,
+        None,
+        (),
+        {},
+        0,
+    )
+    assert await known(here) == ({"acme/blueprints": "draft"}, *nothing)
+    for one, other in zip(await known(there), ({"acme/others": "draft"}, *nothing), strict=True):
+        assert one != other or one == {"acme/others": "draft"}
+    (taken,) = await stored.take_all()
+    assert taken.key == "gitlab:42:pull:7"
+    await store.queue.failed(taken, "no adapter", 60)
+    assert [f.repository for f in await store.queue.failing()] == ["acme/others"]

@@ -1,0 +1,223 @@
+"""The index of the in-memory store: repositories and revisions; and the audit trail."""
+
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from bot.store.values import Adopted, Adoption, Revision
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
+from tests.memory.statements import Statements, kept
+
+MOST_TIPS = 50
+"""Tips of one base branch that are kept."""
+
+
+@dataclass
+class MemoryRepositories:
+    """`bot.store.port.Repositories`.
+
+    Attributes:
+        statements: What each of its statements does first.
+        names: The name of each repository that was ever adopted.
+    """
+
+    statements: Statements
+    names: dict[RepositoryId, str] = field(default_factory=dict)
+    _adopted: dict[RepositoryId, Adoption] = field(default_factory=dict)
+
+    def served(self, repository_id: RepositoryId) -> bool:
+        """Whether a repository is served now."""
+        known = self._adopted.get(repository_id)
+        return known is not None and known.gone is None
+
+    async def adoption(self, repository_id: RepositoryId) -> Adoption | None:
+        await self.statements.begin()
+        return kept(self._adopted.get(repository_id))  # type: ignore[no-any-return] # a copy of it
+
+    async def adopt(
+        self,
+        repository: Adopted,
+        at: datetime,
+        drafts: Mapping[str, str],
+        tags: Sequence[str] = (),
+        *,
+        highest: int | None = None,
+        open_numbers: Sequence[int] = (),
+        heads: Mapping[str, str] | None = None,
+    ) -> Adoption:
+        await self.statements.begin()
+        first = Adoption(
+            at=at,
+            installed_at=repository.installed_at,
+            installation=repository.installation,
+            drafts=kept(dict(drafts)),
+            tags=frozenset(kept(list(tags))),
+            highest=highest,
+            open=list(open_numbers),
+            heads=kept(dict(heads or {})),
+        )
+        self._adopted.setdefault(repository.id, first)
+        self._found(repository)
+        return kept(self._adopted[repository.id])  # type: ignore[no-any-return] # a copy of it
+
+    async def rename(self, repository: Adopted) -> None:
+        await self.statements.begin()
+        if repository.id in self._adopted:
+            self._found(repository)
+
+    async def installations(self, forge: str) -> set[int]:
+        await self.statements.begin()
+        return {each.installation for _, each in self._of(forge)}
+
+    async def repositories(self, forge: str, installation: int) -> set[RepositoryId]:
+        await self.statements.begin()
+        return {id_ for id_, each in self._of(forge) if each.installation == installation}
+
+    async def only_installations(self, forge: str, numbers: Sequence[int]) -> tuple[str, ...]:
+        await self.statements.begin()
+        return self._end(id_ for id_, each in self._of(forge) if each.installation not in numbers)
+
+    async def only_repositories(
+        self, forge: str, installation: int, ids: Collection[RepositoryId]
+    ) -> tuple[str, ...]:
+        await self.statements.begin()
+        return self._end(
+            id_
+            for id_, each in self._of(forge)
+            if each.installation == installation and id_ not in ids
+        )
+
+    async def lost(self, repository_id: RepositoryId) -> None:
+        await self.statements.begin()
+        if self.served(repository_id):
+            self._end([repository_id])
+
+    def _of(self, forge: str) -> list[tuple[RepositoryId, Adoption]]:
+        """What a forge has that is served."""
+        adopted = self._adopted.items()
+        return [(id_, a) for id_, a in adopted if id_.forge == forge and a.gone is None]
+
+    def _found(self, repository: Adopted) -> None:
+        known = self._adopted[repository.id]
+        self._adopted[repository.id] = replace(
+            known, installation=repository.installation, gone=None
+        )
+        self.names[repository.id] = kept(repository.full_name)
+
+    def _end(self, ids: Iterable[RepositoryId]) -> tuple[str, ...]:
+        ended = tuple(ids)
+        for id_ in ended:
+            self._adopted[id_] = replace(self._adopted[id_], gone=self.statements.now())
+        return tuple(self.names[id_] for id_ in ended)
+
+
+@dataclass
+class MemoryRevisions:
+    """`bot.store.port.Revisions`.
+
+    Attributes:
+        statements: What each of its statements does first.
+    """
+
+    statements: Statements
+    # Repository and base to proposals, and to tips with when each was last new.
+    _line: dict[tuple[RepositoryId, str], dict[int, None]] = field(default_factory=dict)
+    _tips: dict[tuple[RepositoryId, str], dict[str, int]] = field(default_factory=dict)
+    _made: dict[tuple[RepositoryId, str], dict[int, Revision]] = field(default_factory=dict)
+
+    async def ask_publish(self, repository_id: RepositoryId, base: str, number: int) -> None:
+        await self.statements.begin()
+        self._line.setdefault((repository_id, base), {}).setdefault(number)
+
+    async def asked_publish(self, repository_id: RepositoryId, base: str) -> tuple[int, ...]:
+        await self.statements.begin()
+        return tuple(self._line.get((repository_id, base), ()))
+
+    async def queued(self, repository_id: RepositoryId, base: str, number: int) -> bool:
+        await self.statements.begin()
+        return number in self._line.get((repository_id, base), ())
+
+    async def published(self, repository_id: RepositoryId, base: str, number: int) -> None:
+        await self.statements.begin()
+        self._line.get((repository_id, base), {}).pop(number, None)
+
+    async def keep_revision(
+        self, repository_id: RepositoryId, package: str, number: int, revision: Revision
+    ) -> None:
+        await self.statements.begin()
+        made = self._made.setdefault((repository_id, kept(package)), {})
+        known = made.setdefault(number, replace(revision, shown=""))
+        if known.target == revision.target and not known.tag:
+            proposal = known.proposal if revision.proposal is None else revision.proposal
+            made[number] = replace(known, tag=revision.tag, proposal=proposal)
+
+    async def revisions(
+        self, repository_id: RepositoryId, packages: Iterable[str]
+    ) -> dict[str, dict[int, Revision]]:
+        await self.statements.begin()
+        found = {p: dict(self._made.get((repository_id, p), {})) for p in kept(list(packages))}
+        return {package: made for package, made in found.items() if made}
+
+    async def all_revisions(
+        self, repository_id: RepositoryId
+    ) -> AsyncIterator[tuple[str, int, Revision]]:
+        await self.statements.begin()
+        rows = [
+            (package, number, revision)
+            for (id_, package), made in self._made.items()
+            if id_ == repository_id
+            for number, revision in made.items()
+        ]
+        for row in sorted(rows, key=lambda each: each[:2]):
+            yield row
+
+    async def show_revision(
+        self, repository_id: RepositoryId, package: str, number: int, shown: str
+    ) -> None:
+        await self.statements.begin()
+        made = self._made.get((repository_id, kept(package)), {})
+        if number in made:
+            made[number] = replace(made[number], shown=shown)
+
+    async def saw_tip(self, repository_id: RepositoryId, base: str, sha: str) -> None:
+        await self.statements.begin()
+        tips = self._tips.setdefault((repository_id, base), {})
+        if tips and max(tips, key=lambda each: tips[each]) == sha:
+            return
+        tips[sha] = self.statements.place()
+        if len(tips) > MOST_TIPS:
+            del tips[min(tips, key=lambda each: tips[each])]
+
+    async def tips(self, repository_id: RepositoryId, base: str) -> tuple[Sha, ...]:
+        await self.statements.begin()
+        tips = self._tips.get((repository_id, base), {})
+        return tuple(Sha(s) for s in sorted(tips, key=lambda each: tips[each], reverse=True))
+
+
+@dataclass
+class MemoryAudit:
+    """`bot.store.port.Audit`.
+
+    Attributes:
+        statements: What each of its statements does first.
+    """
+
+    statements: Statements
+    _entries: list[tuple[str, datetime, str, str, Mapping[str, Any]]] = field(default_factory=list)
+
+    async def add(
+        self,
+        key: str,
+        actions: Sequence[tuple[str, Mapping[str, Any]]],
+        *,
+        actor: str = "bot",
+    ) -> None:
+        await self.statements.begin()
+        at = self.statements.now()
+        self._entries += [(key, at, actor, n, kept(dict(detail))) for n, detail in actions]
+
+    async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
+        await self.statements.begin()
+        return tuple(kept(tuple(rest)) for about, *rest in self._entries if about == key)

@@ -1,0 +1,222 @@
+"""What the in-memory store remembers of proposals, and which of them have to do with others."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bot.store.values import Refusal, Sharing, Touching
+from lifecycle.events import Log, decode, encode
+from lifecycle.facts import PushRefusal, Written
+from lifecycle.identity import RepositoryId
+from lifecycle.records import JSON
+from tests.memory.statements import Statements, kept
+
+MOST_AT_A_COMMIT = 6
+"""With more others at a commit, one that comes or goes is news for nobody."""
+
+MOST_BEFORE = 7
+"""With so many lower numbers at a package, one that comes or goes is news for nobody."""
+
+
+@dataclass
+class _Open:
+    """An open proposal: its head branch (repository, name), and where that is."""
+
+    head: tuple[int, str]
+    sha: str
+
+
+@dataclass
+class MemoryProposals:
+    """`bot.store.port.Proposals`.
+
+    Attributes:
+        statements: What each of its statements does first.
+    """
+
+    statements: Statements
+    # By repository and proposal, but for what belongs to a base branch or a ref.
+    _events: dict[tuple[RepositoryId, int], set[str]] = field(default_factory=dict)
+    _written: dict[tuple[RepositoryId, int], dict[int, Written]] = field(default_factory=dict)
+    _settled: dict[tuple[RepositoryId, int], bool] = field(default_factory=dict)
+    _until: dict[tuple[RepositoryId, str], datetime] = field(default_factory=dict)
+    _refusals: dict[tuple[RepositoryId, int], tuple[str, str, Refusal]] = field(
+        default_factory=dict
+    )
+    _pushes: dict[tuple[RepositoryId, str], tuple[str, PushRefusal]] = field(default_factory=dict)
+    _open: dict[RepositoryId, dict[int, _Open]] = field(default_factory=dict)
+    # Repository to proposal to base and packages.
+    _touching: dict[RepositoryId, dict[int, set[tuple[str, str]]]] = field(default_factory=dict)
+
+    async def keep(
+        self,
+        repository_id: RepositoryId,
+        number: int,
+        log: Log = frozenset(),
+        written: Mapping[int, Written] | None = None,
+        gone: Iterable[int] = (),
+    ) -> None:
+        texts = {json.dumps(kept(encode(event)), sort_keys=True) for event in log}
+        await self.statements.begin()
+        self._events.setdefault((repository_id, number), set()).update(texts)
+        there = self._written.setdefault((repository_id, number), {})
+        for comment in gone:
+            there.pop(comment, None)
+        for comment, one in (written or {}).items():
+            record: dict[str, JSON] = kept(dict(one.record))
+            there[comment] = Written(kept(one.body), record)
+
+    async def remembered(
+        self, repository_id: RepositoryId, number: int
+    ) -> tuple[Log, dict[int, Written]]:
+        await self.statements.begin()
+        texts = self._events.get((repository_id, number), ())
+        return (
+            frozenset(decode(json.loads(text)) for text in texts),
+            kept(dict(self._written.get((repository_id, number), {}))),
+        )
+
+    async def settle(self, repository_id: RepositoryId, number: int, *, merged: bool) -> None:
+        await self.statements.begin()
+        before = self._settled.get((repository_id, number), False)
+        self._settled[repository_id, number] = before or merged
+
+    async def settled(self, repository_id: RepositoryId, proposals: Mapping[int, bool]) -> set[int]:
+        await self.statements.begin()
+        return {
+            number
+            for number, merged in proposals.items()
+            if self._settled.get((repository_id, number)) is not None
+            and (self._settled[repository_id, number] or not merged)
+        }
+
+    async def settled_until(self, repository_id: RepositoryId, base: str) -> datetime | None:
+        await self.statements.begin()
+        return self._until.get((repository_id, base))
+
+    async def settle_until(self, repository_id: RepositoryId, base: str, until: datetime) -> None:
+        await self.statements.begin()
+        before = self._until.get((repository_id, base), until)
+        self._until[repository_id, base] = max(before, until)
+
+    async def refuse(
+        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: Refusal
+    ) -> None:
+        await self.statements.begin()
+        self._refusals[repository_id, number] = (head, base, kept(refusal))
+
+    async def refusal(
+        self, repository_id: RepositoryId, number: int, head: str, base: str
+    ) -> Refusal | None:
+        await self.statements.begin()
+        match self._refusals.get((repository_id, number)):
+            case (str(of), str(onto), Refusal() as refusal) if (of, onto) == (head, base):
+                return refusal
+            case _:
+                return None
+
+    async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
+        await self.statements.begin()
+        self._refusals.pop((repository_id, number), None)
+
+    async def refuse_push(
+        self, repository_id: RepositoryId, ref: str, sha: str, refusal: PushRefusal
+    ) -> None:
+        await self.statements.begin()
+        self._pushes[repository_id, ref] = (sha, kept(refusal))
+
+    async def push_refusal(
+        self, repository_id: RepositoryId, ref: str, sha: str
+    ) -> PushRefusal | None:
+        await self.statements.begin()
+        at, refusal = self._pushes.get((repository_id, ref), ("", None))
+        return refusal if at == sha else None
+
+    async def forget_push_refusals(
+        self, repository_id: RepositoryId, ref: str | None = None
+    ) -> None:
+        await self.statements.begin()
+        for id_, each in list(self._pushes):
+            if id_ == repository_id and ref in {None, each}:
+                del self._pushes[id_, each]
+
+    async def keep_open(
+        self,
+        repository_id: RepositoryId,
+        head_repository: int,
+        branch: str,
+        numbers: Sequence[int],
+        sha: str,
+    ) -> Sharing:
+        head = (head_repository, branch)
+        await self.statements.begin()
+        there = self._open.setdefault(repository_id, {})
+        mine = {number: one for number, one in there.items() if one.head == head}
+        wanted = {number: _Open(head, sha) for number in numbers}
+        changed = bool(mine.keys() - wanted.keys()) or any(
+            there.get(number) != one for number, one in wanted.items()
+        )
+        for number in mine.keys() - wanted.keys():
+            del there[number]
+        there.update(wanted)
+
+        await self.statements.begin()
+        shas = {one.sha for one in mine.values()} | ({sha} if numbers else set())
+        others = [(n, o) for n, o in sorted(there.items()) if o.sha in shas and o.head != head]
+        now = tuple(n for n, one in others if numbers and one.sha == sha)
+        few = {at for at in shas if sum(o.sha == at for _, o in others) <= MOST_AT_A_COMMIT}
+        news = {(n, *one.head) for n, one in others if changed and one.sha in few}
+        return Sharing(now, frozenset(news))
+
+    async def add_open(
+        self, repository_id: RepositoryId, head_repository: int, branch: str, number: int, sha: str
+    ) -> None:
+        await self.statements.begin()
+        there = self._open.setdefault(repository_id, {})
+        there[number] = _Open((head_repository, branch), sha)
+
+    async def drop_open(self, repository_id: RepositoryId, number: int) -> None:
+        await self.statements.begin()
+        self._open.get(repository_id, {}).pop(number, None)
+
+    async def keep_touching(
+        self, repository_id: RepositoryId, number: int, base: str, packages: Sequence[str]
+    ) -> Touching:
+        names = kept(list(packages))
+        await self.statements.begin()
+        there = self._touching.setdefault(repository_id, {})
+        wanted = {(base, package) for package in names}
+        changed = wanted ^ there.get(number, set())
+        there[number] = wanted
+
+        await self.statements.begin()
+        also: dict[str, tuple[int, ...]] = {}
+        for place in sorted(wanted):
+            others = tuple(self._at(repository_id, place, but=number))
+            if others:
+                also[place[1]] = others
+
+        await self.statements.begin()
+        open_now = self._open.get(repository_id, {})
+        news = set()
+        for place in changed:
+            others = tuple(self._at(repository_id, place, but=number))
+            if sum(each < number for each in others) < MOST_BEFORE:
+                news |= {open_now[each].head for each in others if each in open_now}
+        return Touching(also, frozenset(news))
+
+    async def forget_touching(
+        self, repository_id: RepositoryId, open_numbers: Sequence[int]
+    ) -> None:
+        await self.statements.begin()
+        there = self._touching.get(repository_id, {})
+        for number in there.keys() - set(open_numbers):
+            del there[number]
+
+    def _at(
+        self, repository_id: RepositoryId, place: tuple[str, str], *, but: int
+    ) -> Iterable[int]:
+        """The other proposals that change a package, proposed to a base."""
+        touching = self._touching.get(repository_id, {})
+        return (n for n, places in sorted(touching.items()) if place in places and n != but)

@@ -1,0 +1,52 @@
+"""What every statement of the in-memory store does: let others run, and fail while it is away."""
+
+import copy
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from bot.clock import Clock
+from bot.sayable import sayable
+from bot.store.values import StoreError
+
+
+@dataclass
+class Statements:
+    """One after another, each all or nothing: what follows `begin` must not wait.
+
+    Attributes:
+        clock: Leases, due times and ages go by it, as PostgreSQL's by its own.
+        reachable: False makes every statement fail, before it has written anything.
+    """
+
+    clock: Clock
+    reachable: bool = True
+    _places: "count[int]" = field(default_factory=lambda: count(1))
+
+    async def begin(self) -> None:
+        """Let other tasks run, as they do while a database answers.
+
+        Raises:
+            StoreError: The store is made to be away.
+        """
+        await self.clock.sleep(0)
+        if not self.reachable:
+            raise StoreError("The database cannot be reached: it is away. Start it.")
+
+    def place(self) -> int:
+        """Higher than any before, for what is kept in order."""
+        return next(self._places)
+
+    def now(self) -> datetime:
+        """The time of day."""
+        return self.clock.now()
+
+    def seconds(self) -> float:
+        """For what lies some seconds ahead."""
+        return self.clock.monotonic()
+
+
+def kept(value: Any) -> Any:
+    """A value as a database would hold and give it: a copy, and all of its text can be said."""
+    return sayable(copy.deepcopy(value))

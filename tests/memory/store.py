@@ -1,0 +1,33 @@
+"""The store in memory: the same answers as PostgreSQL's, by a clock that is given."""
+
+from bot.clock import SYSTEM, Clock
+from bot.store.port import Audit, Deliveries, Proposals, Queue, Repositories, Revisions
+from tests.memory.index import MemoryAudit, MemoryRepositories, MemoryRevisions
+from tests.memory.proposals import MemoryProposals
+from tests.memory.statements import Statements
+from tests.memory.work import MemoryDeliveries, MemoryQueue
+
+
+class MemoryStore:
+    """`bot.store.port.Store`; replicas share one.
+
+    Each statement lets other tasks run before it begins, and is then done without a pause: as
+    transactions do, they come one after another, in an order that the event loop draws.
+
+    Args:
+        clock: The time by which leases end and keys are due.
+
+    Attributes:
+        statements: Says when it is away.
+    """
+
+    def __init__(self, clock: Clock = SYSTEM) -> None:
+        self.statements = Statements(clock)
+        repositories = MemoryRepositories(self.statements)
+        queue = MemoryQueue(self.statements, lambda id_: repositories.names.get(id_, ""))
+        self.queue: Queue = queue
+        self.deliveries: Deliveries = MemoryDeliveries(self.statements, queue, repositories.served)
+        self.repositories: Repositories = repositories
+        self.revisions: Revisions = MemoryRevisions(self.statements)
+        self.proposals: Proposals = MemoryProposals(self.statements)
+        self.audit: Audit = MemoryAudit(self.statements)

@@ -1,0 +1,314 @@
+"""Work and deliveries of the in-memory store: one row a key, as `bot.store.statements` has it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from math import inf
+from typing import Any
+
+from bot.keys import BaseKey, Key, parse
+from bot.store.values import KEPT_DAYS, LEASE, Backlog, Delivered, Failing, Hint, Taken
+from lifecycle.identity import RepositoryId
+from tests.memory.statements import Statements, kept
+
+LONGEST_ERROR = 2000
+"""Characters that are kept of what went wrong."""
+
+Hints = dict[str, list[Any]]
+"""A hint as it is kept: values of JSON."""
+
+
+@dataclass
+class Row:
+    """What is known of one key; times are those of the clock, infinite while nothing is wanted."""
+
+    due: float
+    hint: Hints
+    priority: int
+    wanted: int = 1
+    seen: int = 0
+    held: float = -inf
+    lease: float = -inf
+    owner: str | None = None
+    tries: int = 0
+    error: str = ""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Somebody wants it looked at, now or later."""
+        return self.wanted > self.seen
+
+    @property
+    def opens(self) -> float:
+        """When it may be taken."""
+        return max(self.due, self.held, self.lease)
+
+    def rest(self, due: float) -> None:
+        """A look came to its end: nobody has it, and it has not failed."""
+        self.due, self.tries, self.error, self.held = due, 0, "", -inf
+        self.free()
+
+    def free(self) -> None:
+        """Nobody has it."""
+        self.owner, self.lease = None, -inf
+
+
+class MemoryQueue:
+    """`bot.store.port.Queue`.
+
+    Args:
+        statements: What each of its statements does first.
+        named: The name of a repository; "" where it was never adopted.
+    """
+
+    def __init__(self, statements: Statements, named: Callable[[RepositoryId], str]) -> None:
+        self._statements = statements
+        self._named = named
+        self._rows: dict[str, Row] = {}
+        self._listeners: list[asyncio.Event] = []
+
+    async def wake(self, key: Key, hint: Hint | None = None, *, after: float = 0) -> None:
+        await self.wake_all({key: hint or {}}, after=after)
+
+    async def wake_all(self, wakes: Mapping[Key, Hint], *, after: float = 0) -> None:
+        if wakes:
+            await self._statements.begin()
+            self.woken(readable(wakes), after)
+
+    def woken(self, wakes: Mapping[Key, Hints], after: float = 0) -> None:
+        """Within somebody's statement: ask for keys to be looked at, and tell whoever listens."""
+        due = self._statements.seconds() + after
+        for key, hint in wakes.items():
+            row = self._rows.get(str(key))
+            if row is None:
+                self._rows[str(key)] = Row(due, hint, int(isinstance(key, BaseKey)))
+            else:
+                row.wanted += 1
+                row.due = min(row.due, due)
+                row.hint = _union(row.hint, hint)
+        self._tell()
+
+    async def take(self, owner: str, lease: float = LEASE) -> Taken | None:
+        await self._statements.begin()
+        now = self._statements.seconds()
+        ready = [(r, k) for k, r in self._rows.items() if r.is_wanted and r.opens <= now]
+        if not ready:
+            return None
+        row, key = min(ready, key=lambda each: (-each[0].priority, each[0].due, each[1]))
+        row.owner, row.lease = owner, now + lease
+        return Taken(key=key, wanted=row.wanted, hint=kept(row.hint), tries=row.tries, owner=owner)
+
+    async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
+        await self._statements.begin()
+        held = [row for row in self._rows.values() if row.owner in owners]
+        for row in held:
+            row.lease = self._statements.seconds() + lease
+        return {row.owner for row in held if row.owner is not None}
+
+    async def done(self, taken: Taken, *, after: float | None = None) -> bool:
+        row = await self._mine(taken)
+        if row is None:
+            return False
+        unmoved = row.wanted == taken.wanted
+        row.seen = taken.wanted - 1 if unmoved and after is not None else taken.wanted
+        row.hint = _minus(row.hint, taken.hint)
+        row.rest(self._next(taken, row, after))
+        self._tell_if_wanted(row)
+        return True
+
+    async def again(self, taken: Taken, after: float) -> bool:
+        row = await self._mine(taken)
+        if row is None:
+            return False
+        row.rest(self._next(taken, row, after))
+        self._tell_if_wanted(row)
+        return True
+
+    async def failed(self, taken: Taken, error: str, after: float, *, hold: bool = False) -> bool:
+        row = await self._mine(taken)
+        if row is None:
+            return False
+        tries = row.tries + 1
+        row.rest(self._next(taken, row, after))
+        row.tries, row.error = tries, kept(error)[:LONGEST_ERROR]
+        row.held = self._statements.seconds() + after if hold else -inf
+        self._tell_if_wanted(row)
+        return True
+
+    async def give_back(self, taken: Taken) -> bool:
+        row = await self._mine(taken)
+        if row is not None:
+            row.free()
+        self._tell()
+        return row is not None
+
+    async def next_due(self) -> float | None:
+        await self._statements.begin()
+        opens = min((row.opens for row in self._rows.values() if row.is_wanted), default=None)
+        return None if opens is None else max(0.0, opens - self._statements.seconds())
+
+    async def backlog(self) -> Backlog:
+        await self._statements.begin()
+        now = self._statements.seconds()
+        rows = [row for row in self._rows.values() if row.is_wanted]
+        begun = [row.due for row in rows if max(row.due, row.lease) <= now]
+        return Backlog(
+            waiting=len(rows),
+            due=sum(row.opens <= now for row in rows),
+            taken=sum(row.lease > now for row in rows),
+            failing=sum(row.tries > 0 for row in rows),
+            oldest=now - min(begun, default=now),
+        )
+
+    async def failing(self, most: int = 100) -> tuple[Failing, ...]:
+        await self._statements.begin()
+        now = self._statements.seconds()
+        rows = [(k, r) for k, r in self._rows.items() if r.is_wanted and r.tries > 0]
+        rows.sort(key=lambda each: (-each[1].tries, each[0]))
+        return tuple(
+            Failing(
+                key, self._name(key), row.tries, row.error, max(0.0, max(row.due, row.held) - now)
+            )
+            for key, row in rows[:most]
+        )
+
+    def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
+        return self._listening()
+
+    @asynccontextmanager
+    async def _listening(self) -> AsyncIterator[asyncio.Event]:
+        event = asyncio.Event()
+        event.set()  # what was said before anybody listened
+        self._listeners.append(event)
+        try:
+            yield event
+        finally:
+            self._listeners.remove(event)
+
+    def _tell(self) -> None:
+        for event in self._listeners:
+            event.set()
+
+    def _tell_if_wanted(self, row: Row) -> None:
+        if row.due < inf:
+            self._tell()
+
+    async def _mine(self, taken: Taken) -> Row | None:
+        """The row, while this take still has it."""
+        await self._statements.begin()
+        row = self._rows.get(taken.key)
+        return row if row is not None and row.owner == taken.owner else None
+
+    def _next(self, taken: Taken, row: Row, after: float | None) -> float:
+        """When to look again: at once where a wake came meanwhile."""
+        now = self._statements.seconds()
+        if row.wanted > taken.wanted:
+            return now
+        return inf if after is None else now + after
+
+    def _name(self, key: str) -> str:
+        repository = getattr(parse(key), "repository", None)
+        return self._named(repository) if repository is not None else ""
+
+
+@dataclass
+class _Stored:
+    delivery: Delivered
+    received: datetime
+    place: int
+    times: int = 1
+
+
+@dataclass
+class MemoryDeliveries:
+    """`bot.store.port.Deliveries`.
+
+    Attributes:
+        statements: What each of its statements does first.
+        queue: Woken within the same statement.
+        served: Whether a repository is served.
+    """
+
+    statements: Statements
+    queue: MemoryQueue
+    served: Callable[[RepositoryId], bool]
+    _stored: dict[tuple[str, str], _Stored] = field(default_factory=dict)
+
+    async def add(self, delivery: Delivered, wakes: Mapping[Key, Hint]) -> bool:
+        wakes_read = readable(wakes)  # it fails before anything is written
+        await self.statements.begin()
+        known = self._stored.get((delivery.forge, delivery.guid))
+        if known is None:
+            self._stored[delivery.forge, delivery.guid] = _Stored(
+                kept(delivery), self.statements.now(), self.statements.place()
+            )
+        else:
+            known.times += 1
+        if wakes_read and (delivery.repository is None or self.served(delivery.repository)):
+            self.queue.woken(wakes_read)
+        return known is None
+
+    async def since(
+        self, repository_id: RepositoryId, since: datetime, most: int = 200
+    ) -> tuple[tuple[Mapping[str, str], bytes], ...]:
+        await self.statements.begin()
+        told = [
+            each
+            for each in self._stored.values()
+            if each.delivery.repository == repository_id and each.received >= since
+        ]
+        told.sort(key=lambda each: each.place, reverse=True)
+        return tuple((kept(dict(t.delivery.headers)), t.delivery.body) for t in told[:most])
+
+    async def forget(self, days: float = KEPT_DAYS) -> int:
+        await self.statements.begin()
+        until = self.statements.now() - timedelta(days=days)
+        old = [name for name, each in self._stored.items() if each.received < until]
+        for name in old:
+            del self._stored[name]
+        return len(old)
+
+
+def readable(wakes: Mapping[Key, Hint]) -> dict[Key, Hints]:
+    """Hints as JSON gives them back.
+
+    Raises:
+        ValueError: They cannot be written as JSON.
+    """
+    return {
+        key: {
+            name: json.loads(json.dumps(kept(list(values)), allow_nan=False))
+            for name, values in hint.items()
+            if values
+        }
+        for key, hint in wakes.items()
+    }
+
+
+def _union(one: Hints, other: Hints) -> Hints:
+    """What both say, name by name, each value once."""
+    if all(name in one and _missing(one[name], values) == [] for name, values in other.items()):
+        return one
+    if not one:
+        return other
+    both = {name: [*one.get(name, ()), *other.get(name, ())] for name in {**one, **other}}
+    return {name: _once(values) for name, values in both.items() if values}
+
+
+def _minus(one: Hints, other: Hint) -> Hints:
+    """What a look has not dealt with."""
+    left = {name: _missing(other.get(name, ()), values) for name, values in one.items()}
+    return {name: values for name, values in left.items() if values}
+
+
+def _missing(there: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """Those of the values that are not there; true is not 1, as in JSON."""
+    known = set(map(json.dumps, there))
+    return [value for value in values if json.dumps(value) not in known]
+
+
+def _once(values: Sequence[Any]) -> list[Any]:
+    return list({json.dumps(value): value for value in values}.values())
