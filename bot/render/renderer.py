@@ -121,7 +121,7 @@ class PipelineRenderer:
 
     def _compare(self, trees: Trees, before: str, after: str) -> tuple[Change, ...]:
         files, old = self._read(trees, after, before)
-        return tuple(changes(old, files))
+        return changes(old, files, self._limits, self._bulk)
 
     def forget(self, trees: Iterable[str]) -> None:
         """As `Renderer` has it."""
@@ -142,7 +142,9 @@ class PipelineRenderer:
         rendered, broken = await self._drive(steps, secret)
         if rendered is None:
             return Verdict(package=package, broken=broken)
-        return await self._offload(verdicts.of, package, files, before, rendered, policy, secret)
+        return await self._offload(
+            verdicts.of, package, files, before, rendered, policy, secret, self._bulk
+        )
 
     def _read(self, trees: Trees, tree: str, origin: str) -> tuple[Files, Files]:
         return trees.files(tree, self._limits), trees.files(origin, self._limits) if origin else {}

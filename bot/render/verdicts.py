@@ -55,6 +55,7 @@ def of(
     rendered: render.Rendered,
     policy: Policy,
     secret: Iterable[str],
+    bulk: Bulk | None = None,
 ) -> Verdict:
     """Make the verdict on a package that was rendered.
 
@@ -65,6 +66,7 @@ def of(
         rendered: What rendering came to.
         policy: The rules of the base branch.
         secret: Values that must not be said.
+        bulk: As for `render`.
     """
     softened = [_soften(finding, policy) for finding in rendered.findings]
     softened += _hidden(package, files, before)
@@ -77,8 +79,8 @@ def of(
             step.image: Version(step.source, step.digest) for step in rendered.steps if step.image
         },
         complete=rendered.complete,
-        diff=tuple(diff.changes(before, files)),
-        rendering=_rendering(files, rendered.changes),
+        diff=diff.changes(before, files, bulk=bulk),
+        rendering=_rendering(files, rendered.changes, bulk),
     )
 
 
@@ -107,7 +109,9 @@ def _discreet(finding: Finding, secret: Iterable[str]) -> Finding:
     )
 
 
-def _rendering(files: Files, changes: Mapping[str, bytes | None]) -> tuple[diff.Change, ...]:
+def _rendering(
+    files: Files, changes: Mapping[str, bytes | None], bulk: Bulk | None
+) -> tuple[diff.Change, ...]:
     """What rendering would change, by resource and field; values of Secrets are left out."""
     if not changes:
         return ()
@@ -115,7 +119,7 @@ def _rendering(files: Files, changes: Mapping[str, bytes | None]) -> tuple[diff.
     for path, data in changes.items():
         if data is not None:
             after[path] = Entry(data, files[path].mode if path in files else "100644")
-    return tuple(diff.changes(files, after))
+    return diff.changes(files, after, bulk=bulk)
 
 
 def _function(guardrail: GuardrailFunction) -> render.Function:

@@ -4,7 +4,7 @@ Files are compared byte for byte first, and only those that differ are parsed. V
 of Secrets never appear: that they differ does.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,8 +17,9 @@ from cadlib.package.files import SUBMODULE, SYMLINK, Entry, Files, is_resource_f
 from cadlib.package.source import ref
 from cadlib.package.unseen import missing
 from cadlib.stream.text import document_texts
-from cadlib.yaml import field_text, same
+from cadlib.yaml import Stream, field_text, same
 from cadlib.yaml import read as read_yaml
+from cadlib.yaml.bulk import Bulk, Serial
 from cadlib.yaml.comment_spans import spans, without_comments
 
 # Longest value shown in `str(change)`: about as much as fits beside a field in one line.
@@ -81,23 +82,26 @@ class Change:
         return ": ".join(parts)
 
 
-def changes(old: Files, new: Files, limits: Limits = DEFAULT) -> tuple[Change, ...]:
+def changes(
+    old: Files, new: Files, limits: Limits = DEFAULT, bulk: Bulk | None = None
+) -> tuple[Change, ...]:
     """Return what differs, by file, then in the order of the resources and fields.
 
     Args:
         old: The package before; empty if there was none.
         new: The package after; empty if it was removed.
         limits: Files beyond these are compared as a whole.
+        bulk: Reads the files that differ; one after another if not given.
 
     Returns:
         Nothing for what is equal as resources; but a file whose bytes differ is always
         among the changes, if need be as a whole.
     """
     paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
-    read = {path: (_read(path, old, limits), _read(path, new, limits)) for path in paths}
-    both = {path: pair for path, pair in read.items() if None not in pair}
-    before = [each for pair in both.values() for each in pair[0] or ()]
-    after = [each for pair in both.values() for each in pair[1] or ()]
+    was_read, now_read = (_read(paths, files, limits, bulk or Serial()) for files in (old, new))
+    both = [path for path in paths if path in was_read and path in now_read]
+    before = [each for path in both for each in was_read[path]]
+    after = [each for path in both for each in now_read[path]]
     pairs, removed = pair(before, after)
     found = [Change(path=was.path, kind=ChangeKind.REMOVED, resource=was.ref) for was in removed]
     for was, now in pairs:
@@ -113,21 +117,32 @@ def changes(old: Files, new: Files, limits: Limits = DEFAULT) -> tuple[Change, .
     return tuple(sorted(found, key=lambda change: change.path))
 
 
-def _read(path: str, files: Files, limits: Limits) -> list[Found] | None:
-    """Return the resources of a file; None when it cannot be read as such."""
-    entry = files.get(path)
-    if entry is None or not is_resource_file(path) or entry.mode in (SYMLINK, SUBMODULE):
-        return []
-    try:
-        stream = read_yaml(entry.data, path=path, limits=limits)
-    except PackageError:  # rendering says what is wrong; here it is a file that differs
-        return None
+def _read(
+    paths: Sequence[str], files: Files, limits: Limits, bulk: Bulk
+) -> Mapping[str, Sequence[Found]]:
+    """Return the resources of each file, none for one that is not there or holds none.
+
+    A file that cannot be read as YAML is left out: rendering says what is wrong with it.
+    """
+    data = {
+        path: files[path].data
+        for path in paths
+        if path in files and is_resource_file(path) and files[path].mode not in (SYMLINK, SUBMODULE)
+    }
+    found: dict[str, Sequence[Found]] = {path: () for path in paths if path not in data}
+    for path, stream in zip(data, bulk.read(data, limits), strict=True):
+        if not isinstance(stream, PackageError):
+            found[path] = stream.once(_found)
+    return found
+
+
+def _found(stream: Stream) -> tuple[Found, ...]:
     documents = [each for each in stream.documents if not each.empty]
-    return [
-        Found(path, document.value, ref(document.value), text)
+    return tuple(
+        Found(stream.source.path, document.value, ref(document.value), text)
         for document, text in zip(documents, document_texts(stream), strict=True)
         if not (document.template or missing(document.value))
-    ]
+    )
 
 
 def _compared(was: Found | None, now: Found) -> Iterator[Change]:

@@ -66,6 +66,8 @@ def _match(
     origins: dict[Found, Found],
 ) -> list[Found]:
     """Pair what has the same key, the first with the first; return what is still gone."""
+    if not gone:
+        return gone
     by_key: dict[Hashable, list[Found]] = defaultdict(list)
     for each in reversed(gone):
         by_key[key(each)].append(each)
@@ -79,6 +81,8 @@ def _match(
 def _match_renamed(
     gone: list[Found], left: Iterable[Found], origins: dict[Found, Found]
 ) -> list[Found]:
+    if not gone:
+        return gone
     by_kind: dict[Hashable, list[Found]] = defaultdict(list)
     for was in gone:
         by_kind[was.path, was.general[:2]].append(was)

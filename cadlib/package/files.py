@@ -13,6 +13,7 @@ Rules
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity, order
@@ -213,8 +214,13 @@ def _amounts(files: Files, limits: Limits) -> Iterator[Finding]:
         )
 
 
-def path_problems(path: str) -> Iterator[Finding]:
+@lru_cache(maxsize=16_384)  # a push changes few paths
+def path_problems(path: str) -> tuple[Finding, ...]:
     """Return what is wrong with a path by itself, as errors."""
+    return tuple(_path_problems(path))
+
+
+def _path_problems(path: str) -> Iterator[Finding]:
     parts = _parts(path)
     shown = Place(path.encode("utf-8", "backslashreplace").decode())
     if path.startswith("/"):

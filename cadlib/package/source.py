@@ -5,7 +5,7 @@ What kpt reads as resources is `Kptfile`, `*.yaml`, `*.yml` and `*.json`, unless
 are kept and never handed out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cadlib.errors import PackageError, Place
@@ -102,9 +102,9 @@ class Source:
             for resource in self.resources_of(path)
         ]
 
-    def resources_of(self, path: str) -> Iterator[Resource]:
-        """Yield the resources of a file."""
-        yield from _resources(path, self.streams[path])
+    def resources_of(self, path: str) -> Sequence[Resource]:
+        """Return the resources of a file."""
+        return self.streams[path].once(_resources)
 
     def unfit(self, package: str) -> Iterator[tuple[str, str]]:
         """Yield the files of this package with YAML that kpt takes for a broken resource.
@@ -124,7 +124,7 @@ class Source:
 
     def handed_out(self, path: str) -> tuple[int, ...]:
         """Return the positions of the documents of a file that are resources."""
-        return tuple(each.origin[1] for each in _resources(path, self.streams[path]) if each.origin)
+        return self.streams[path].once(_handed_out)
 
     def document(self, resource: Resource) -> Document | None:
         """Return the document that a resource was read from, if it was."""
@@ -164,8 +164,7 @@ class Source:
             return
         self.streams[path] = stream
         self._owned.setdefault(owner, []).append(path)
-        self.findings += remarks(path, stream)
-        self.findings += otherwise.values(path, stream)
+        self.findings += stream.once(_remarks)
 
     def _count_aliases(self, stream: Stream, path: str) -> None:
         if b"&" not in stream.data or b"*" not in stream.data:
@@ -214,20 +213,28 @@ def ref(value: Value) -> ResourceRef:
     )
 
 
-def _resources(path: str, stream: Stream) -> Iterator[Resource]:
-    index = 0
-    for position, document in enumerate(stream.documents):
-        if document.empty:
-            continue
-        if not document.template and not missing(document.value):
-            yield Resource(
-                value=document.value,
-                comments=None,
-                path=path,
-                index=index,
-                origin=(path, position),
-            )
-        index += 1
+def _resources(stream: Stream) -> tuple[Resource, ...]:
+    path, full = stream.source.path, [d for d in enumerate(stream.documents) if not d[1].empty]
+    return tuple(
+        Resource(
+            value=document.value,
+            comments=None,
+            path=path,
+            index=index,
+            origin=(path, position),
+        )
+        for index, (position, document) in enumerate(full)
+        if not document.template and not missing(document.value)
+    )
+
+
+def _handed_out(stream: Stream) -> tuple[int, ...]:
+    return tuple(each.origin[1] for each in stream.once(_resources) if each.origin)
+
+
+def _remarks(stream: Stream) -> tuple[Finding, ...]:
+    path = stream.source.path
+    return (*remarks(path, stream), *otherwise.values(path, stream))
 
 
 def _aliased(node: Node) -> int:

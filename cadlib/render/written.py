@@ -135,7 +135,7 @@ def _stream(source: Source, path: str, edits: Mapping[str, bytes | None]) -> Str
 
 def _check_path(source: Source, path: str, count: int) -> None:
     """Refuse a file for new resources that would not be read as resources the next time."""
-    problem = next(packages.path_problems(path), None)
+    problem = next(iter(packages.path_problems(path)), None)
     if problem:
         raise PackageError(problem.place, problem.message, problem.fix)
     above = next(

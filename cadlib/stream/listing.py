@@ -81,7 +81,7 @@ def plain(resources: Sequence[Stream]) -> list[Stream]:
 
 
 def _file(path: str, resources: Sequence[Stream]) -> bytes:
-    problem = next(packages.path_problems(path), None)
+    problem = next(iter(packages.path_problems(path)), None)
     if problem or path.endswith("/"):
         raise PackageError(
             Place(path),

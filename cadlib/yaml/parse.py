@@ -5,8 +5,8 @@ and fix; nothing is guessed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
 from _ruamel_yaml import CParser
 from ruamel.yaml.error import MarkedYAMLError
@@ -42,6 +42,8 @@ from cadlib.yaml.tree import (
     key_text,
 )
 
+T = TypeVar("T")
+
 _TAG = "tag:yaml.org,2002:"
 RESOLVED_TAGS = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
 _BLOCK_STYLES = frozenset("|>")
@@ -61,6 +63,16 @@ class Stream:
     data: bytes
     source: Text
     documents: tuple[Document, ...]
+    _made: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, make: Callable[["Stream"], T]) -> T:
+        """Return what `make` makes of it, made at the first call and kept as long as the stream.
+
+        It is shared like the stream itself: nobody may change it.
+        """
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast(T, self._made[make])
 
 
 def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.render.kept import Kept
+from cadlib.diff.changes import changes
 from cadlib.kptfile.reader import Function
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
@@ -83,10 +84,12 @@ def test_any_row_of_changes_is_rendered_and_sent_as_anew(
     """The short-cut keeps what a function made of a file, or its lines by its path alone."""
     kept, files = Kept(limit), package()
     for row in rows:
+        before = dict(files)
         for path, size in row.items():
             config = Entry(CONFIG.replace(b"a: b", b"a: '%d'" % size))
             files[path] = config if path == "label.yaml" else resource(path[:2], size)
         assert drive(files, kept) == drive(files, None)
+        assert changes(before, files, bulk=kept) == changes(before, files)
         assert kept.used_bytes <= limit
 
 

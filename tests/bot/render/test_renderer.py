@@ -97,7 +97,8 @@ async def test_a_builtin_function_stays_what_it_is(bench: Bench) -> None:
 
 
 async def test_files_of_a_tree_that_was_seen_are_not_read_again(bench: Bench) -> None:
-    """Fails when each rendering reads the whole package: 2 s for 2,500 files, one changed."""
+    """Fails when each rendering, or each list of what changed, reads the whole package: 2 s, and
+    0.6 s, for 2,500 files of which one changed."""
     read: list[Stream | PackageError] = []
 
     class Watched(Kept):
@@ -113,8 +114,8 @@ async def test_files_of_a_tree_that_was_seen_are_not_read_again(bench: Bench) ->
     renderer.forget([bench.tree])
     await renderer.verdict(bench.git, "", bench.tree, "", POLICY)
 
-    assert len(read) == 2
-    assert read[0] is read[1]
+    assert len(read) == 4  # to render it, and to tell what is new, twice
+    assert all(each is read[0] for each in read)
 
 
 async def test_what_is_forgotten_is_run_again(bench: Bench) -> None:
