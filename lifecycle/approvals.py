@@ -17,11 +17,12 @@ from datetime import datetime
 from enum import StrEnum
 
 from lifecycle import events
-from lifecycle.access import Action, Allowed, Role, authorise
+from lifecycle.access import Role
 from lifecycle.events import Approval, Event, Fall, Fell
 from lifecycle.facts import VALIDATE, CheckRun, Facts, Proposal, Review, ReviewState, Status
 from lifecycle.memory import Memory
 from lifecycle.policy import Policy
+from lifecycle.rights import APPROVERS, Allowed, authorise
 
 
 class Fallen(StrEnum):
@@ -304,9 +305,9 @@ def _why_not(
         return Fallen.CONFIGURATION
     allowed = authorise(
         approval.person,
-        Action.APPROVE,
+        APPROVERS,
         role=proposal.roles.get(approval.person, Role.NONE),
-        is_author=approval.person in proposal.authors,
+        own=approval.person in proposal.authors,
         policy=policy,
     )
     return None if isinstance(allowed, Allowed) else Fallen.ACCESS

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lifecycle.facts import Proposal
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 
@@ -147,3 +148,10 @@ def same_people(authors: Authors, people: Mapping[str, int]) -> frozenset[str]:
         for login, account in people.items()
         if login.casefold() in folded or (account and account in authors.accounts)
     }
+
+
+def owners(proposal: Proposal) -> frozenset[str]:
+    """Logins of those whose proposal it is: assigned to it, else who opened it."""
+    if proposal.assigned:
+        return frozenset(proposal.assigned)
+    return frozenset() if proposal.author.bot else frozenset({proposal.author.login})

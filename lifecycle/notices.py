@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from lifecycle import memory
 from lifecycle.actions import Reply
 from lifecycle.approvals import UNPUBLISHED, standing
+from lifecycle.authors import owners
+from lifecycle.commands.parse import parse
+from lifecycle.commands.table import TABLE
 from lifecycle.facts import VALIDATE, Conclusion, Facts, Proposal, Stage
 from lifecycle.memory import Memory
 from lifecycle.messages import notices as texts
@@ -39,18 +42,16 @@ def _in_reviews(proposal: Proposal) -> dict[str, str]:
         return {}
     return {
         f"review {text.author.id}": texts.notice(
-            [text.author.login], texts.command_in_review(text.body)
+            [text.author.login], texts.commands_in_review(_words(text.body))
         )
         for text in proposal.review_texts
         if text.at >= proposal.installed_at
     }
 
 
-def owners(proposal: Proposal) -> frozenset[str]:
-    """Logins of those whose proposal it is: assigned to it, else who opened it."""
-    if proposal.assigned:
-        return frozenset(proposal.assigned)
-    return frozenset() if proposal.author.bot else frozenset({proposal.author.login})
+def _words(body: str) -> list[str]:
+    """The commands of a text, each once, in its order."""
+    return list(dict.fromkeys(TABLE.row(each).word for each in parse(body).commands))
 
 
 def _occasions(facts: Facts, proposal: Proposal, remembered: Memory) -> Iterator[tuple[str, str]]:

@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lifecycle import access
-from lifecycle.commands import parse as commands
 from lifecycle.facts import Proposal, PushRefusal, Stage, Touched
-from lifecycle.messages import checks, gates, summary
+from lifecycle.messages import checks, gates, rights, summary
 from lifecycle.messages.findings import findings, severity_first
 from lifecycle.messages.markdown import (
     MOST_TEXT,
@@ -20,9 +18,9 @@ from lifecycle.messages.markdown import (
     revisions,
 )
 from lifecycle.policy import BrokenPolicy, Policy
+from lifecycle.rights import Allowed, Refused
 
 if TYPE_CHECKING:
-    from lifecycle.access import Allowed, Refused
     from lifecycle.approvals import Fallen
     from lifecycle.events import Approval
     from lifecycle.gates import Judgement
@@ -122,9 +120,9 @@ def approved_too_early(why: "Fallen") -> str:
     return f"`/approve` refused: {why}. Look at it as it is now and approve again."
 
 
-def wrong_stage(command: commands.Command, stage: Stage) -> str:
-    """A command that means nothing at this stage."""
-    word = code(f"/{commands.name(command)}")
+def wrong_stage(command: str, stage: Stage) -> str:
+    """A command, named by its word, that means nothing at this stage."""
+    word = code(f"/{command}")
     match stage:
         case Stage.DRAFT:
             return f"{word} is for proposals; this is a draft. `/propose` it first."
@@ -145,32 +143,37 @@ def nothing_held() -> str:
     return "Nothing is held: this is published."
 
 
-def access_refused(command: commands.Command, refused: "Refused", proposal: Proposal) -> str:
+def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
     """Somebody without the right, and who has it."""
-    word = code(f"/{commands.name(command)}")
+    word = code(f"/{command}")
     if refused.is_author and isinstance(proposal.policy, Policy):
         who = gates.approvals_who(proposal.policy, proposal.authors)
         return (
             f"{word} refused: you wrote, pushed or asked for a part of this, and authors do not"
             f" approve their own work here. Ask {who}."
         )
-    return f"{word} refused: it takes {refused.needed}, and you have {refused.actual}."
+    return (
+        f"{word} refused: it takes {rights.needed(refused)}, and you have {rights.actual(refused)}."
+    )
 
 
-def lacking(verdict: "Allowed | Refused", proposal: Proposal) -> str:
+def lacking(verdict: Allowed | Refused, proposal: Proposal) -> str:
     """What a command takes that somebody lacks; "" where they may use it."""
-    if not isinstance(verdict, access.Refused):
+    if not isinstance(verdict, Refused):
         return ""
     if verdict.is_author and isinstance(proposal.policy, Policy):
         return gates.approvals_who(proposal.policy, proposal.authors)
-    return verdict.needed
+    return rights.needed(verdict)
 
 
-def not_understood(problem: commands.Problem) -> str:
-    """A word that is nearly a command, or a command with arguments it does not take."""
-    text = problem.text()
-    end = "" if text.endswith("?") else "."
-    return f"not understood: {text}{end} `/help` lists the commands."
+def not_understood(problem: str) -> str:
+    """A word that is nearly a command, or a command with arguments it does not take.
+
+    Args:
+        problem: What is wrong, as a clause in Markdown.
+    """
+    end = "" if problem.endswith("?") else "."
+    return f"not understood: {problem}{end} `/help` lists the commands."
 
 
 def help_text(rows: Sequence[tuple[str, str, str]]) -> str:

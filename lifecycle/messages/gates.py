@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lifecycle import access
 from lifecycle import names as names_
 from lifecycle.facts import MOST_SHARED, PushRefusal, Touched, Verdict
 from lifecycle.merges import Effect
@@ -17,6 +16,7 @@ from lifecycle.messages.markdown import (
     quote,
     some,
 )
+from lifecycle.messages.rights import NOBODY
 from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.tags import Tagging
 
@@ -175,7 +175,7 @@ def rules_wanted(standing: "Standing", *, authors_known: bool) -> str:
 def approvals_who(policy: Policy, authors: Iterable[str]) -> str:
     """Who may approve."""
     may = " or ".join(sorted(str(source) for source in policy.approve.sources))
-    text = f"somebody with {may}" if may else access.NOBODY
+    text = f"somebody with {may}" if may else NOBODY
     but = sorted(authors)
     if but and not policy.approve.self_allowed:
         text += f", not {people(but)} (who wrote it)"

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lifecycle.commands import parse as commands
 from lifecycle.facts import Proposal, Touched
 from lifecycle.merges import Doubt
 from lifecycle.messages import gates
@@ -44,9 +43,12 @@ def rules_merged(standing: "Standing", base_ref: str) -> str:
     )
 
 
-def command_in_review(body: str) -> str:
-    """Commands stand in a review, where they are not obeyed."""
-    found = dict.fromkeys(type(each).__name__.lower() for each in commands.parse(body).commands)
+def commands_in_review(found: Iterable[str]) -> str:
+    """Commands in a review, where they are not obeyed.
+
+    Args:
+        found: The words of these commands.
+    """
     words = " and ".join(code(f"/{word}") for word in found)
     return (
         f"{words} in a review was not obeyed: commands are"

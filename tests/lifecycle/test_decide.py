@@ -7,7 +7,6 @@ in the tests of messages and checks, and in the stories.
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -17,8 +16,6 @@ from cadlib.errors import Place
 from lifecycle import actions as a
 from lifecycle import memory
 from lifecycle.access import Person, Role
-from lifecycle.commands import parse as commands
-from lifecycle.commands.answers import STAGES
 from lifecycle.decide import decide
 from lifecycle.events import Approval, content
 from lifecycle.facts import (
@@ -679,11 +676,6 @@ def test_an_unhold_before_a_merge_by_hand_does_not_come_too_late() -> None:
     assert [x.reaction for x in found if isinstance(x, a.React)] == [a.Reaction.DONE]
     late = decide(facts(asks(PUBLISHED, APPROVER, "/hold")))
     assert [x.reaction for x in late if isinstance(x, a.React)] == [a.Reaction.REFUSED]
-
-
-def test_every_command_has_its_stages() -> None:
-    """Fails when a command is added without saying when it means something."""
-    assert set(STAGES) == set(get_args(commands.Command))
 
 
 PEOPLE = st.sampled_from([AUTHOR, APPROVER, OUTSIDER, BOT])

@@ -10,7 +10,7 @@ from cadlib.findings import Finding, Severity
 from lifecycle import memory
 from lifecycle.access import Person, Role, RoleSource
 from lifecycle.actions import Reply, Say, SetCheck, Tag
-from lifecycle.commands.parse import COMMANDS
+from lifecycle.commands.table import TABLE
 from lifecycle.decide import decide
 from lifecycle.facts import PUBLISH, Proposal, Required, Unpublished, Verdict
 from lifecycle.gates import judge
@@ -145,7 +145,7 @@ def test_help_leaves_out_what_means_nothing_here() -> None:
 
     assert re.findall(r"`/(\w+)", _answer(merged, APPROVER, "/help")) == ["why", "help"]
     (reply,) = [a for a in decide(replace(fork, proposals=(asked,))) if isinstance(a, Reply)]
-    assert set(COMMANDS) - set(re.findall(r"`/(\w+)", reply.body)) == {"render"}
+    assert set(TABLE.words) - set(re.findall(r"`/(\w+)", reply.body)) == {"render"}
 
 
 def test_why_about_a_field_tells_what_is_said_about_it() -> None:

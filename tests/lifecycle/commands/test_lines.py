@@ -9,7 +9,10 @@ import pytest
 
 from lifecycle.commands import lines as comment_lines
 from lifecycle.commands import parse as commands
-from lifecycle.commands.parse import Approve, Hold, Malformed, Parsed, parse
+from lifecycle.commands.handlers.approve import Approve
+from lifecycle.commands.handlers.hold import Hold
+from lifecycle.commands.parse import Malformed, Parsed, parse
+from lifecycle.commands.table import TABLE
 
 LIVE = Parsed((Approve(),))
 NOTHING = Parsed()
@@ -239,7 +242,7 @@ def test_reading_takes_time_in_proportion_to_the_length(piece: str) -> None:
         # Not `parse`, which remembers: each text in two places where a command may stand.
         text = (piece * (length // len(piece) + 1))[:length]
         return lambda: [
-            commands._parse(before + text + after, "porchbot")
+            commands._parse(before + text + after, "porchbot", TABLE)
             for before, after in (("/approve\n", ""), ("/approve\n\n", "\n\n/approve"))
         ]
 

@@ -1,0 +1,1 @@
+"""What each command does: its class, which holds its arguments, and its function."""

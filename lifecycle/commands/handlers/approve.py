@@ -1,0 +1,128 @@
+"""`/approve` and `/unapprove`: approvals bound to what their writer could see."""
+
+from dataclasses import dataclass
+
+from lifecycle import events, memory
+from lifecycle.approvals import (
+    Fallen,
+    judged_before,
+    rules_moved,
+    shown_unpublished,
+    standing,
+    too_early,
+)
+from lifecycle.commands.spec import Request, Response
+from lifecycle.events import Approval, TakenBack
+from lifecycle.facts import Comment, Facts, Proposal
+from lifecycle.identity import RepositoryId
+from lifecycle.messages import answers as texts
+from lifecycle.policy import Policy, RenderMode
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """Approve the content that stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unapprove:
+    """Take one's own approval back."""
+
+
+def approve(request: Request, response: Response, _command: Approve) -> Response:
+    """Bind the approval to what its writer could see; refuse where that is not certain."""
+    p, comment = response.proposal, request.comment
+    after_merge = _after_merge(p, comment, request.facts.repository_id)
+    early = too_early(p, response.memory, at=comment.at, comment=comment.id)
+    if early is not None:
+        return response.refuse(texts.approved_too_early(early))
+    if p.unjudged:
+        return response.refuse(texts.APPROVE_UNJUDGED)
+    shown = memory.shown_rules_before(p, comment.id, request.facts.repository_id)
+    if rules_moved(p, at=comment.at, shown=shown):
+        return response.refuse(texts.approved_too_early(Fallen.CONFIGURATION))
+    if not shown_unpublished(p, response.memory, at=comment.at, comment=comment.id):
+        return response.refuse(texts.approved_too_early(Fallen.UNPUBLISHED))
+    if not after_merge:
+        if _will_be_rendered(request.facts, p):
+            return response.refuse(texts.approve_after_render(p.head))
+        if not _saw_head(request, response):
+            return response.refuse(texts.head_moved(p.head))
+    approval = Approval(
+        person=comment.author.login,
+        account=comment.author.id,
+        head=p.merge_commit if after_merge and p.merge_commit else p.head,
+        trees=events.content(p.trees if after_merge else p.head_trees),
+        digest=p.digest,
+        at=comment.at,
+        comment=comment.id,
+        beside=p.beside,
+        base_ref=p.base_ref,
+        unpublished=p.unpublished,
+    )
+    return response.cause(approval)
+
+
+def _after_merge(proposal: Proposal, comment: Comment, repository_id: RepositoryId) -> bool:
+    """Its writer could see the merge result, and not only the head that was merged.
+
+    Forges tell times in whole seconds. Within the second of the merge only our report on it, which
+    the comment follows, proves the order; otherwise the approval is of the head.
+    """
+    if proposal.merged_at is None or comment.at < proposal.merged_at:
+        return False
+    if comment.at > proposal.merged_at:
+        return True
+    report = memory.report_of(proposal, repository_id)
+    return report is not None and report.id < comment.id
+
+
+def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:
+    """A render commit is about to replace the head; an approval of this one would not last."""
+    return (
+        isinstance(proposal.policy, Policy)
+        and proposal.policy.render is RenderMode.COMMIT
+        and facts.is_draft_branch
+        and bool(proposal.unrendered)
+        and not facts.rendered_by_us
+        and not facts.push_refused
+    )
+
+
+def _saw_head(request: Request, response: Response) -> bool:
+    """The head stood when the comment was written: nobody swapped it in between (threat 6).
+
+    Forges tell times in whole seconds: a change in an earlier second is earlier. Within one second,
+    or where the forge does not tell, our own check or comment proves it, if it was there before.
+    """
+    p, comment = response.proposal, request.comment
+    if p.head_at is not None and p.head_at != comment.at:
+        return p.head_at < comment.at
+    return judged_before(request.facts, p, comment.at) or memory.shown_head_before(
+        p, comment.id, response.memory, request.facts.repository_id
+    )
+
+
+def unapprove(request: Request, response: Response, _command: Unapprove) -> Response:
+    """Take the approval back; refuse where there is none."""
+    if not approves(request, response):
+        return response.refuse(texts.NOTHING_TO_UNAPPROVE)
+    return take_back(request, response)
+
+
+def approves(request: Request, response: Response) -> bool:
+    """Its writer has an approval that counts, or may have while no rules can be read."""
+    p, policy = response.proposal, response.proposal.policy
+    if not isinstance(policy, Policy):
+        return True
+    given = standing(p, policy, response.memory)
+    return request.comment.author.login in {a.person for a in given.counted}
+
+
+def take_back(request: Request, response: Response) -> Response:
+    """Remember that the writer's approvals are taken back."""
+    comment = request.comment
+    who = comment.author
+    return response.cause(
+        TakenBack(person=who.login, account=who.id, at=comment.at, comment=comment.id)
+    )

@@ -1,0 +1,45 @@
+"""`/why` and `/help`: what is missing, and what can be asked for."""
+
+from dataclasses import dataclass
+
+from lifecycle.commands.permission import verdict
+from lifecycle.commands.spec import Request, Response
+from lifecycle.gates import judge
+from lifecycle.messages import answers as texts
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Tell every gate; `field` is the one field that is asked about, "" for all."""
+
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """List the commands."""
+
+
+def why(request: Request, response: Response, command: Why) -> Response:
+    """Tell every gate, or what is said about one field."""
+    facts = request.facts
+    judgement = judge(
+        response.proposal,
+        response.memory,
+        draft_branch=facts.is_draft_branch,
+        push_refused=facts.push_refused,
+    )
+    return response.say(texts.why(response.proposal, judgement, command.field))
+
+
+def list_commands(request: Request, response: Response, _command: Help) -> Response:
+    """List what means something now: how it is written, what it does, what this person lacks."""
+    p = response.proposal
+    rows = [
+        (row.usage, row.help, texts.lacking(verdict(request, response, row), p))
+        for row in request.table.rows
+        if p.stage in row.stages
+        and (p.ours or row.question)
+        and (request.facts.same_repository or not row.pushes)
+    ]
+    return response.say(texts.help_text(rows))

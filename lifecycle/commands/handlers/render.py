@@ -1,0 +1,43 @@
+"""`/render` and `/check`: rendering and checking again."""
+
+from dataclasses import dataclass, replace
+
+from lifecycle.actions import Forget
+from lifecycle.commands.spec import Request, Response
+from lifecycle.messages import answers as texts
+
+
+@dataclass(frozen=True, slots=True)
+class Render:
+    """Render again, and commit the result where the bot may push."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Check again."""
+
+
+def render(request: Request, response: Response, _command: Render) -> Response:
+    """Ask for a render commit, unless the forge refused the push that this comment asked for."""
+    if not request.facts.same_repository:
+        return response.refuse(texts.RENDER_OF_FORK)
+    refused, asked = request.facts.push_refused, request.comment.id
+    if refused and refused.asked >= asked:
+        return response.refuse(texts.render_refused(refused))
+    return _look_again(replace(response, render_asked=asked))
+
+
+def check(_request: Request, response: Response, _command: Check) -> Response:
+    """Look again, with nothing kept from before."""
+    return _look_again(response)
+
+
+def _look_again(response: Response) -> Response:
+    """Forget verdicts and the forge's refusal, so that the merge is tried again, once."""
+    p = response.proposal
+    trees = tuple(sorted(t.tree for t in p.touched if t.tree))
+    return replace(
+        response,
+        proposal=replace(p, refusal=""),
+        effects=(*response.effects, Forget(p.number, trees)),
+    )

@@ -1,0 +1,41 @@
+"""`/propose` and `/reject`: from draft to proposal and back."""
+
+from dataclasses import dataclass
+
+from lifecycle.authors import owners
+from lifecycle.commands.handlers.approve import approves, take_back
+from lifecycle.commands.spec import Request, Response
+from lifecycle.events import Rejected
+from lifecycle.messages import answers as texts
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Make a draft a proposal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Send a proposal back to draft; `reason` may be empty."""
+
+    reason: str = ""
+
+
+def propose(_request: Request, response: Response, _command: Propose) -> Response:
+    """Mark it ready."""
+    return response.as_draft(False)
+
+
+def reject(request: Request, response: Response, command: Reject) -> Response:
+    """Send it back; whoever does so no longer approves it, so `/propose` publishes nothing."""
+    comment = request.comment
+    who, reason = comment.author.login, command.reason
+    response = response.cause(
+        Rejected(person=who, at=comment.at, comment=comment.id, reason=reason)
+    )
+    response = response.say(texts.rejected_notice(owners(response.proposal), who, reason))
+    if response.approval:
+        response = response.without(response.approval).say(texts.APPROVED_AND_REJECTED)
+    if approves(request, response):
+        response = take_back(request, response)
+    return response.as_draft(True)

@@ -1,0 +1,47 @@
+"""Whether a command means something now, and whether this person may give it."""
+
+from typing import Any
+
+from lifecycle.access import Role
+from lifecycle.commands.spec import CommandSpec, Request, Response
+from lifecycle.messages import answers as texts
+from lifecycle.policy import BrokenPolicy, Policy, configuring
+from lifecycle.rights import APPROVERS, Allowed, Own, Refused, authorise
+
+
+def refusal(request: Request, response: Response, row: CommandSpec[Any]) -> str:
+    """Why a command is refused before its handler is asked; "" when it is not."""
+    p = response.proposal
+    if p.stage not in row.stages:
+        return texts.wrong_stage(row.word, p.stage)
+    if row.right == APPROVERS and isinstance(p.policy, BrokenPolicy) and not p.configures:
+        return texts.approve_unjudged(p.policy)
+    found = verdict(request, response, row)
+    return texts.access_refused(row.word, found, p) if isinstance(found, Refused) else ""
+
+
+def verdict(request: Request, response: Response, row: CommandSpec[Any]) -> Allowed | Refused:
+    """Decide whether the author of the comment has the right that a command takes.
+
+    Where the proposal changes rules, whoever may approve that may use `/approve`, whoever approves
+    the packages.
+    """
+    p = response.proposal
+    rules = p.policy if isinstance(p.policy, Policy) else Policy()
+    if row.right == APPROVERS and p.configures:
+        found = _authorise(request, response, row, configuring(p.policy))
+        if isinstance(found, Allowed) or not p.touched:
+            return found
+    return _authorise(request, response, row, rules)
+
+
+def _authorise(
+    request: Request, response: Response, row: CommandSpec[Any], policy: Policy
+) -> Allowed | Refused:
+    p, author = response.proposal, request.comment.author
+    if row.right.own is Own.HOLDER:
+        own = any(hold.person == author.login for hold in response.memory.holds)
+    else:
+        own = author.login in p.authors
+    role = p.roles.get(author.login, Role.NONE)
+    return authorise(author, row.right, role=role, own=own, policy=policy)

@@ -1,0 +1,175 @@
+"""A command as a row of the table: how it is written, when and by whom, and what it does.
+
+Its handler is given the request and the response so far, and returns the response with what the
+command adds: effects, events to remember, words to say.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from lifecycle.actions import Action, SetDraft
+from lifecycle.commands.grammar import Argument
+from lifecycle.events import Approval, Event, Held, Rejected, TakenBack, Unheld
+from lifecycle.facts import Comment, Facts, Proposal, Stage
+from lifecycle.memory import Memory
+from lifecycle.rights import Right
+
+C = TypeVar("C")
+
+_OVERRULED: Mapping[type[Event], tuple[type[Event], ...]] = {
+    Approval: (Approval, TakenBack),
+    TakenBack: (Approval, TakenBack),
+    Held: (Held,),
+    Unheld: (Held, Unheld),
+    Rejected: (Rejected,),
+}
+"""What an event undoes that the same comment caused before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One comment with commands.
+
+    Attributes:
+        facts: The facts that all of them are answered by.
+        comment: The comment.
+        table: The commands that there are.
+    """
+
+    facts: Facts
+    comment: Comment
+    table: "Table"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What the commands of one comment come to, command by command.
+
+    Attributes:
+        proposal: As it will stand once the effects were done.
+        memory: What is to be remembered then.
+        effects: What to do, in order.
+        texts: What to say, in order.
+        caused: Events that this comment caused.
+        refused: Something was refused.
+        confused: Something was not understood.
+        render_asked: Number of the comment where it asked for a render commit; otherwise 0.
+    """
+
+    proposal: Proposal
+    memory: Memory
+    effects: tuple[Action, ...] = ()
+    texts: tuple[str, ...] = ()
+    caused: tuple[Event, ...] = ()
+    refused: bool = False
+    confused: bool = False
+    render_asked: int = 0
+
+    def refuse(self, text: str) -> "Response":
+        """Add a reason why not."""
+        return replace(self, texts=(*self.texts, text), refused=True)
+
+    def say(self, text: str) -> "Response":
+        """Add something to tell."""
+        return replace(self, texts=(*self.texts, text))
+
+    def cause(self, event: Event) -> "Response":
+        """Add an event to remember.
+
+        Within one comment the later command counts: no time and no number tells them apart.
+        """
+        response = self
+        for before in self.caused:
+            if isinstance(before, _OVERRULED.get(type(event), ())):
+                response = response.without(before)
+        return replace(
+            response, memory=response.memory.adding(event), caused=(*response.caused, event)
+        )
+
+    def without(self, event: Event) -> "Response":
+        """Take an event back, as if it had not happened."""
+        return replace(
+            self,
+            memory=self.memory.without(event),
+            caused=tuple(e for e in self.caused if e != event),
+        )
+
+    def as_draft(self, draft: bool) -> "Response":
+        """Turn the proposal into a draft, or a draft into a proposal."""
+        if self.proposal.draft == draft:
+            return self
+        return replace(
+            self,
+            proposal=replace(self.proposal, draft=draft),
+            effects=(*self.effects, SetDraft(self.proposal.number, draft)),
+        )
+
+    @property
+    def approval(self) -> Approval | None:
+        """What the same comment approved."""
+        return next((e for e in self.caused if isinstance(e, Approval)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommandSpec(Generic[C]):
+    """One command.
+
+    Attributes:
+        word: As written after the slash, in lower case.
+        command: Its class; each argument is a field.
+        arguments: In the order in which they take their parts of the line.
+        stages: At which it means something; at others it is refused (docs/design.md, "Stages").
+        right: What its author must be.
+        handler: Adds to the response what the command comes to; called only where stage and right
+            allow it.
+        help: What it does, in one line.
+        question: It only asks, and is answered also where no package is touched.
+        pushes: It may push to the head branch, and so means nothing where that is in a fork.
+    """
+
+    word: str
+    command: type[C]
+    arguments: tuple[Argument, ...] = ()
+    stages: frozenset[Stage]
+    right: Right
+    handler: Callable[[Request, Response, C], Response]
+    help: str
+    question: bool = False
+    pushes: bool = False
+
+    @property
+    def usage(self) -> str:
+        """How it is written, such as "hold [reason]"."""
+        return " ".join([self.word, *(argument.usage for argument in self.arguments)])
+
+
+class Table:
+    """The commands that there are.
+
+    Attributes:
+        rows: In the order of the help text.
+
+    Raises:
+        ValueError: Two rows have one word or one class.
+    """
+
+    def __init__(self, rows: Sequence[CommandSpec[Any]]) -> None:
+        self.rows = tuple(rows)
+        self._words = {row.word: row for row in rows}
+        self._classes = {row.command: row for row in rows}
+        if not len(rows) == len(self._words) == len(self._classes):
+            raise ValueError("two commands have one word or one class: give each its own")
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words of all commands."""
+        return tuple(self._words)
+
+    def named(self, word: str) -> CommandSpec[Any] | None:
+        """The row of a word; None for a word that is no command."""
+        return self._words.get(word)
+
+    def row(self, command: object) -> CommandSpec[Any]:
+        """The row of a command that was parsed."""
+        return self._classes[type(command)]

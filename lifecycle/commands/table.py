@@ -1,0 +1,104 @@
+"""The table of commands: a row for each, in the order of the help text."""
+
+from lifecycle.commands.grammar import MOST_REASON, OptionalText, OptionalWord
+from lifecycle.commands.handlers import approve, hold, questions, render, stage
+from lifecycle.commands.spec import CommandSpec, Table
+from lifecycle.facts import Stage
+from lifecycle.rights import APPROVERS, READERS, WRITERS_OR_AUTHOR, WRITERS_OR_HOLDER
+
+_OPEN = frozenset({Stage.DRAFT, Stage.PROPOSED})
+_UNPUBLISHED = _OPEN | {Stage.MERGED}
+_ALWAYS = frozenset(Stage)
+
+TABLE = Table(
+    [
+        CommandSpec(
+            word="propose",
+            command=stage.Propose,
+            stages=_OPEN,
+            right=WRITERS_OR_AUTHOR,
+            handler=stage.propose,
+            help="make this draft a proposal",
+        ),
+        CommandSpec(
+            word="approve",
+            command=approve.Approve,
+            stages=frozenset({Stage.PROPOSED, Stage.MERGED}),
+            right=APPROVERS,
+            handler=approve.approve,
+            help="approve the content as it stands now",
+        ),
+        CommandSpec(
+            word="unapprove",
+            command=approve.Unapprove,
+            stages=_UNPUBLISHED,
+            right=READERS,  # it reaches nobody's approval but one's own
+            handler=approve.unapprove,
+            help="take your own approval back",
+        ),
+        CommandSpec(
+            word="reject",
+            command=stage.Reject,
+            arguments=(OptionalText("reason", MOST_REASON),),
+            stages=_OPEN,
+            right=WRITERS_OR_AUTHOR,
+            handler=stage.reject,
+            help="send this proposal back to draft",
+        ),
+        CommandSpec(
+            word="render",
+            command=render.Render,
+            stages=_OPEN,
+            right=WRITERS_OR_AUTHOR,
+            handler=render.render,
+            help="render again; commits the result where the bot may push",
+            pushes=True,
+        ),
+        CommandSpec(
+            word="check",
+            command=render.Check,
+            stages=_UNPUBLISHED,
+            right=WRITERS_OR_AUTHOR,
+            handler=render.check,
+            help="check again, with nothing kept from before",
+        ),
+        CommandSpec(
+            word="hold",
+            command=hold.Hold,
+            arguments=(OptionalText("reason", MOST_REASON),),
+            stages=_UNPUBLISHED,
+            right=WRITERS_OR_AUTHOR,
+            handler=hold.hold,
+            help="keep this from being published",
+        ),
+        CommandSpec(
+            word="unhold",
+            command=hold.Unhold,
+            # Said before, and answered after a merge by hand.
+            stages=_UNPUBLISHED | {Stage.PUBLISHED},
+            right=WRITERS_OR_HOLDER,
+            handler=hold.unhold,
+            help="end the hold",
+        ),
+        CommandSpec(
+            word="why",
+            command=questions.Why,
+            arguments=(OptionalWord("field"),),
+            stages=_ALWAYS,
+            right=READERS,
+            handler=questions.why,
+            help="tell what is still missing",
+            question=True,
+        ),
+        CommandSpec(
+            word="help",
+            command=questions.Help,
+            stages=_ALWAYS,
+            right=READERS,
+            handler=questions.list_commands,
+            help="show this list",
+            question=True,
+        ),
+    ]
+)
+"""Every command that works."""

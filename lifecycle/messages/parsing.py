@@ -1,0 +1,79 @@
+"""What is wrong with a comment that is nearly a command, and what to do instead."""
+
+from collections.abc import Mapping, Sequence
+
+UNSEEN = "holds characters that cannot be seen; write it in plain text"
+DOUBTFUL = (
+    "stands where HTML, hidden characters or a table, link or formula around it may"
+    " change how it is shown; write it in a comment of its own, as plain text"
+)
+
+_PUSH = "and push the result to the branch"
+
+INSTEAD: Mapping[str, str] = {
+    "clone": "run `porchbot pkg get`, and push the result to a branch `drafts/<package>/<name>`",
+    "delete": "open a pull request that removes the package's folder",
+    "deprecate": "say it in the package's own documentation, in a pull request",
+    "diff": "see *Files changed*, or the changes in the summary comment",
+    "edit": "change the files, and push to a branch `drafts/<package>/<name>`",
+    "eval": f"run `porchbot fn eval` {_PUSH}",
+    "init": "run `porchbot pkg init`, and push the result to a branch `drafts/<package>/<name>`",
+    "rebase": "press *Update branch*, or merge the base branch into this one",
+    "resume": "end a hold with `/unhold`",
+    "rollback": "revert the merge in a new pull request",
+    "set": "change the field, and push to the branch",
+    "upgrade": f"run `porchbot pkg update` {_PUSH}",
+}
+"""Words that people try because Porch or other bots have them, and what to do here instead."""
+
+
+def misspelt(word: str, suggestion: str) -> str:
+    """A word that is no command.
+
+    Args:
+        word: As written; "" when it is not fit to be repeated.
+        suggestion: The command that is meant, as far as one can tell; "" when none is near.
+    """
+    what = f"`{word}` is not a command" if word else "that word is not a command"
+    return f"{what}; did you mean `/{suggestion}`?" if suggestion else what
+
+
+def malformed(command: str, problem: str) -> str:
+    """A command that is not written as it must be; `command` is "" for a comment as a whole."""
+    return f"`/{command}` {problem}" if command else problem
+
+
+def instead(word: str) -> str:
+    """A word of another tool."""
+    return f"is not a command here; {INSTEAD[word]}"
+
+
+def superfluous(names: Sequence[str]) -> str:
+    """Text that no argument of a command takes.
+
+    Args:
+        names: Of its arguments.
+    """
+    if not names:
+        return "takes nothing after it; write it alone on its line"
+    return f"takes {' and '.join(f'one {name}' for name in names)}, written without spaces"
+
+
+def too_long(limit: int) -> str:
+    """An argument of more than so many characters."""
+    return f"takes at most {limit} characters after it"
+
+
+def long_comment(limit: int, what: str) -> str:
+    """A comment that is too long to be read: so many characters, or lines."""
+    return f"a comment of over {limit} {what} is not read"
+
+
+def long_paragraph(limit: int) -> str:
+    """A paragraph that is too long to be parsed, in characters."""
+    return f"stands in a paragraph of over {limit} characters; write it in a paragraph of its own"
+
+
+def many_commands(limit: int) -> str:
+    """A comment with more commands than are read."""
+    return f"only {limit} commands of a comment are read"

@@ -1,0 +1,106 @@
+"""Who may do what: `authorise` decides for each command and each approval.
+
+A right is a value, named in the row of a command (`commands/table.py`). Refusals are values too:
+what they say stands in `messages.rights`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lifecycle.access import Person, Role, Source
+from lifecycle.policy import Policy
+
+
+class Own(StrEnum):
+    """What makes up for a role: it is about something of one's own."""
+
+    AUTHOR = "author"
+    HOLDER = "holder"
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """What somebody must be to do something.
+
+    Attributes:
+        role: From which role on; None for whoever `access.approve` of the configuration names.
+        own: What suffices as well, with read access; None for nothing.
+    """
+
+    role: Role | None
+    own: Own | None = None
+
+
+READERS = Right(Role.READ)
+WRITERS_OR_AUTHOR = Right(Role.WRITE, Own.AUTHOR)
+WRITERS_OR_HOLDER = Right(Role.WRITE, Own.HOLDER)
+APPROVERS = Right(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Permission to go ahead."""
+
+
+class Reason(StrEnum):
+    """Which rule refused somebody."""
+
+    BOT = "bot"
+    AUTHOR = "author"
+    ROLE = "role"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refusal, with what it would take.
+
+    Attributes:
+        reason: Which rule said no.
+        right: What would have to be had.
+        role: What the person has.
+        approvers: Whom the configuration lets approve.
+    """
+
+    reason: Reason
+    right: Right
+    role: Role
+    approvers: tuple[Source, ...]
+
+    @property
+    def is_author(self) -> bool:
+        """Refused for having written a part of it, and for nothing else."""
+        return self.reason is Reason.AUTHOR
+
+
+def authorise(
+    actor: Person | str, right: Right, *, role: Role, own: bool, policy: Policy
+) -> Allowed | Refused:
+    """Decide whether somebody may do something to one proposal, now.
+
+    Args:
+        actor: The person, or the login alone where the forge tells no more.
+        right: What it takes.
+        role: What the forge's permission API says about the actor, fresh.
+        own: The actor wrote, pushed or asked for a part of the proposal; for lifting a hold, the
+            actor set one.
+        policy: The base branch's configuration.
+    """
+    login, bot = (actor, _is_bot(actor)) if isinstance(actor, str) else (actor.login, actor.bot)
+    reason = Reason.BOT if bot else _reason(login, right, role, own=own, policy=policy)
+    if reason is None:
+        return Allowed()
+    return Refused(reason, right, role, policy.approve.sources)
+
+
+def _reason(login: str, right: Right, role: Role, *, own: bool, policy: Policy) -> Reason | None:
+    if right.role is not None:
+        allowed = role >= right.role or (right.own and own and role >= Role.READ)
+        return None if allowed else Reason.ROLE
+    if not any(source.covers(login, role) for source in policy.approve.sources):
+        return Reason.ROLE
+    return Reason.AUTHOR if own and not policy.approve.self_allowed else None
+
+
+def _is_bot(login: str) -> bool:
+    # GitHub ends the logins of Apps so, and lets no person register one with brackets.
+    return login.endswith("[bot]")

@@ -1,0 +1,261 @@
+"""The table of commands: every row at every stage, and a row that is added."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifecycle import memory
+from lifecycle.access import Person, Role
+from lifecycle.actions import React, Reaction, Reply
+from lifecycle.commands.answers import answer
+from lifecycle.commands.grammar import OptionalText, OptionalWord, Taken, Wrong, read
+from lifecycle.commands.parse import Malformed, Parsed, parse
+from lifecycle.commands.reference import page
+from lifecycle.commands.spec import CommandSpec, Request, Response, Table
+from lifecycle.commands.table import TABLE
+from lifecycle.facts import Proposal, Stage
+from lifecycle.messages.parsing import INSTEAD
+from lifecycle.rights import WRITERS_OR_AUTHOR
+from lifecycle.tags import Tagging
+from tests.lifecycle.samples import (
+    APPROVER,
+    CORE,
+    MERGE,
+    NOW,
+    OUTSIDER,
+    PROPOSAL,
+    REPOSITORY,
+    facts,
+    said,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+STRANGER = Person(8, "stranger", False)
+
+MERGED = replace(
+    PROPOSAL, merged=True, closed=True, merge_commit=MERGE, merged_at=NOW + timedelta(minutes=1)
+)
+PROPOSALS: dict[Stage, Proposal] = {
+    Stage.DRAFT: replace(PROPOSAL, draft=True),
+    Stage.PROPOSED: PROPOSAL,
+    Stage.MERGED: MERGED,
+    Stage.PUBLISHED: replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),)),
+    Stage.CLOSED: replace(PROPOSAL, closed=True),
+}
+
+STAGES: dict[str, str] = {
+    # command: first letters of Draft, Proposed, Merged, Published (U), Closed
+    "propose": "DP",
+    "approve": "PM",
+    "unapprove": "DPM",
+    "reject": "DP",
+    "render": "DP",
+    "check": "DPM",
+    "hold": "DPM",
+    "unhold": "DPMU",
+    "why": "DPMUC",
+    "help": "DPMUC",
+}
+LETTERS = dict(zip(Stage, "DPMUC", strict=True))
+
+LATE: dict[Stage, str] = {
+    Stage.DRAFT: "is for proposals; this is a draft. `/propose` it first.",
+    Stage.PROPOSED: "is not for a proposal that is still open.",
+    Stage.MERGED: "is for open proposals; this one is merged. `/why` tells what it waits for.",
+    Stage.PUBLISHED: "comes too late: this is published. Open a new proposal.",
+    Stage.CLOSED: "is for open proposals; this one is closed. Reopen it first.",
+}
+
+
+def ask(table: Table, proposal: Proposal, person: Person, body: str) -> tuple[str, str]:
+    """What a comment is answered, and the reaction to it."""
+    roles = {**proposal.roles, STRANGER.login: Role.NONE}
+    asked = replace(proposal, comments=(said(person, body, minutes=2),), roles=roles)
+    facts_ = facts(asked)
+    found = answer(facts_, asked, memory.read(asked, REPOSITORY), table)
+    texts = [each.body for each in found.actions if isinstance(each, Reply)]
+    (reaction,) = [each.reaction for each in found.actions if isinstance(each, React)]
+    return "".join(texts), reaction
+
+
+def _carried_out(_request: Request, response: Response, command: object) -> Response:
+    return response.say(f"carried out: {type(command).__name__}")
+
+
+RECORDED = Table([replace(row, handler=_carried_out) for row in TABLE.rows])
+
+
+def _answers() -> Iterator[tuple[str, Stage, Person, str]]:
+    for word, letters in STAGES.items():
+        for stage in Stage:
+            for person in (APPROVER, OUTSIDER, STRANGER):
+                if LETTERS[stage] not in letters:
+                    expected = f"`/{word}` {LATE[stage]}"
+                elif person is APPROVER or (
+                    person is OUTSIDER and word in {"unapprove", "why", "help"}
+                ):
+                    expected = f"carried out: {word.capitalize()}"
+                else:
+                    expected = f"`/{word}` refused: it takes "
+                yield word, stage, person, expected
+
+
+@pytest.mark.parametrize(("word", "stage", "person", "expected"), list(_answers()))
+def test_every_command_at_every_stage_for_everybody(
+    word: str, stage: Stage, person: Person, expected: str
+) -> None:
+    """Short-cut refused: one command whose handler is asked before its stage and right are."""
+    text, reaction = ask(RECORDED, PROPOSALS[stage], person, f"/{word}")
+
+    assert text.startswith(f"@{person.login} {expected}")
+    refused = not expected.startswith("carried out")
+    assert reaction == (Reaction.REFUSED if refused else Reaction.DONE)
+
+
+def test_every_row_is_expected_above() -> None:
+    """Fails when a command is added without saying here when it means something."""
+    assert tuple(STAGES) == TABLE.words
+    assert not set(TABLE.words) & set(INSTEAD)
+
+
+@pytest.mark.parametrize("row", TABLE.rows, ids=lambda row: row.word)
+def test_arguments_are_fields_of_the_class(row: CommandSpec[Any]) -> None:
+    """Fails when an argument is read and its class has no place for it."""
+    assert [each.name for each in row.arguments] == list(row.command.__slots__)
+    assert row.command() == row.command(**{each.name: "" for each in row.arguments})
+
+
+# --- a command that is added ---
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """`/upgrade [strategy] [version] key=value…`, as it may come."""
+
+    strategy: str
+    version: str
+    settings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option that may stand anywhere."""
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        return f"[--{self.name} <{self.name}>]"
+
+    def take(self, text: str) -> Taken | Wrong:
+        found = re.search(rf"(?:^| )--{self.name} (\S+)", text)
+        if found is None:
+            return Taken("", text)
+        return Taken(found[1], f"{text[: found.start()]}{text[found.end() :]}".strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Any number of settings."""
+
+    name: str
+
+    @property
+    def usage(self) -> str:
+        return "key=value…"
+
+    def take(self, text: str) -> Taken | Wrong:
+        pairs = [each.partition("=") for each in text.split()]
+        if not all(sign for _, sign, _ in pairs):
+            return Wrong("takes settings as `key=value`")
+        return Taken(tuple((key, value) for key, _, value in pairs), "")
+
+
+def _upgrade(request: Request, response: Response, command: Upgrade) -> Response:
+    return response.say(f"comment {request.comment.id}: {command}")
+
+
+EXTENDED = Table(
+    [
+        *TABLE.rows,
+        CommandSpec(
+            word="upgrade",
+            command=Upgrade,
+            arguments=(Option("strategy"), OptionalWord("version"), Pairs("settings")),
+            stages=frozenset({Stage.PROPOSED}),
+            right=WRITERS_OR_AUTHOR,
+            handler=_upgrade,
+            help="bring it up to a newer version",
+            pushes=True,
+        ),
+    ]
+)
+
+
+def test_a_command_is_one_row_and_one_function() -> None:
+    """Short-cut refused: a second list of words, stages, rights or handlers, to be kept in step."""
+    body = "/upgrade v3 --strategy fast-forward replicas=3 name=a"
+    command = Upgrade("fast-forward", "v3", (("replicas", "3"), ("name", "a")))
+
+    assert parse(body, table=EXTENDED) == Parsed((command,))
+    assert parse("/upgarde", table=EXTENDED).problems[0].text().endswith("`/upgrade`?")
+    assert parse("/upgrade v3 x", table=EXTENDED).problems == (
+        Malformed("upgrade", "takes settings as `key=value`"),
+    )
+    assert ask(EXTENDED, PROPOSAL, APPROVER, body) == (
+        f"@approver comment 100: {command}",
+        Reaction.DONE,
+    )
+    assert ask(EXTENDED, PROPOSALS[Stage.DRAFT], APPROVER, body) == (
+        "@approver `/upgrade` is for proposals; this is a draft. `/propose` it first.",
+        Reaction.REFUSED,
+    )
+    assert ask(EXTENDED, PROPOSAL, OUTSIDER, body) == (
+        "@outsider `/upgrade` refused: it takes being the author, or write access, and you have"
+        " read access.",
+        Reaction.REFUSED,
+    )
+    row = (
+        "- `/upgrade [--strategy <strategy>] [version] key=value…`: bring it up to a newer version"
+    )
+    assert row in ask(EXTENDED, PROPOSAL, APPROVER, "/help")[0].splitlines()
+    assert f"{row} (takes being the author, or write access)" in (
+        ask(EXTENDED, PROPOSAL, OUTSIDER, "/help")[0].splitlines()
+    )
+
+
+def test_what_no_argument_takes_is_told() -> None:
+    """Short-cut refused: obeying what was read and dropping the rest."""
+    arguments = (OptionalWord("package"), OptionalWord("version"))
+    wrong = Wrong("takes one package and one version, written without spaces")
+
+    assert read(arguments, "a b") == {"package": "a", "version": "b"}
+    assert read(arguments, "a  b c") == wrong
+    assert read((OptionalText("reason", 3),), "a b") == {"reason": "a b"}
+
+
+def test_two_rows_of_one_word_are_refused() -> None:
+    """Fails when the second row quietly takes the place of the first."""
+    row = TABLE.rows[0]
+    other = replace(row, command=Upgrade)
+
+    with pytest.raises(ValueError, match="two commands have one word or one class"):
+        Table([row, other])
+    with pytest.raises(ValueError, match="two commands have one word or one class"):
+        Table([row, replace(row, word="other")])
+
+
+def test_the_reference_page_is_the_table() -> None:
+    """Fails when a command is added or changed and the page still tells of the old one."""
+    written = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+
+    assert written == page(), (
+        "docs/reference/commands.md is out of date. Run:"
+        " python -m lifecycle.commands.reference > docs/reference/commands.md"
+    )
+    assert all(f"| `/{row.usage}` | {row.help} |" in written for row in TABLE.rows)
