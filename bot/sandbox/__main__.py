@@ -23,7 +23,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.sandbox.model import App, Repository
+from bot.sandbox.records.accounts import App
+from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.state import State
 from bot.sandbox.serve import Sandbox
 

@@ -1,4 +1,4 @@
-"""The few ASGI types and helpers that the forge's doors share."""
+"""The few ASGI types and helpers that the forge's HTTP apps share."""
 
 from __future__ import annotations
 

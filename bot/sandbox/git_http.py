@@ -19,10 +19,12 @@ from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import Call, Faults, Plan
 from bot.sandbox.git.bare import BareStore
-from bot.sandbox.model import Repository, Role
+from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.refs import RefChange
+from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import refs, workflows
-from bot.sandbox.rules.accounts import Accounts, Caller, granted
+from bot.sandbox.rules.accounts import Accounts, Caller
+from bot.sandbox.rules.permissions import granted
 from bot.sandbox.rules.protection import Incoming, told
 from bot.sandbox.rules.state import State
 
@@ -55,7 +57,7 @@ def is_git(path: str) -> bool:
 
 
 class GitHttp:
-    """The git door."""
+    """The ASGI app of git over smart HTTP."""
 
     def __init__(
         self, state: State, store: BareStore, accounts: Accounts, faults: Faults, web: str

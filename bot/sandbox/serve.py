@@ -17,10 +17,10 @@ from bot.sandbox.asgi import App, Receive, Scope, Send, raw_path
 from bot.sandbox.faults.calls import Faults
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.git_http import GitHttp, is_git
-from bot.sandbox.github.door import Exchange, GitHub
+from bot.sandbox.github.http import Exchange, GitHub
 from bot.sandbox.github.json import Links
 from bot.sandbox.github.sending import Hooks
-from bot.sandbox.pages.door import Pages
+from bot.sandbox.pages.routes import Pages
 from bot.sandbox.rules.accounts import Accounts
 from bot.sandbox.rules.state import State
 
@@ -30,7 +30,7 @@ def _now() -> datetime:
 
 
 class Sandbox:
-    """The whole forge: state, doors, webhooks, faults; serves while it is entered.
+    """The whole forge: state, HTTP apps, webhooks, faults; serves while it is entered.
 
     Attributes:
         state: The forge's rules and memory; hold `state.lock` around what is not set-up.
@@ -114,7 +114,7 @@ class Sandbox:
         self._socket.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request at the door it belongs to."""
+        """Answer a request of the API, of git or for a page."""
         path = raw_path(scope)
         if path.startswith("/api/"):
             await self._github(scope, receive, send)

@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import median
 
 from bot.sandbox.faults.calls import Call
-from bot.sandbox.github.door import Exchange
-from bot.sandbox.model import Happening
+from bot.sandbox.github.http import Exchange
+from bot.sandbox.records.memory import Happening
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database
 from tests.stories.world import KPTFILE, World, world

@@ -15,8 +15,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.sandbox.model import App, Repository, Role
-from bot.sandbox.rules.state import FileChange
+from bot.sandbox.records.accounts import App, Role
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import Sandbox
 from tests.contract.descriptions import Validator
 from tests.contract.watch import Watch, session_validator

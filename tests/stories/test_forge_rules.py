@@ -1,6 +1,6 @@
 """The forge's own rules and names: what it forbids is said, what it renames is followed."""
 
-from bot.sandbox.model import Role
+from bot.sandbox.records.accounts import Role
 from tests.stories.people import wait_for
 from tests.stories.world import World, package
 

@@ -4,7 +4,7 @@ Every story runs with the manifest's permissions and events, so that too little 
 needed. This one does everything that the bot can do, and says what was never used.
 """
 
-from bot.sandbox.rules.accounts import NEEDS, granted
+from bot.sandbox.rules.permissions import NEEDS, granted
 from tests.stories.people import wait_for
 from tests.stories.test_main import BAD
 from tests.stories.world import MANIFEST, World, package

@@ -17,7 +17,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from bot.sandbox.faults.hooks import HookFaults
-from bot.sandbox.model import Activity, Data, Happening
+from bot.sandbox.records.memory import Data, Happening
+from bot.sandbox.records.refs import Activity
 from bot.sandbox.rules.state import State
 
 GRAPHQL_ERRORS: Mapping[str, Mapping[str, Any]] = {
@@ -295,7 +296,7 @@ class Faults:
             return len(self._calls)
 
     def record(self, call: Call) -> None:
-        """Write a call into the log (the forge's own door does)."""
+        """Write a call into the log (the forge's HTTP apps do)."""
         with self._lock:
             self._calls.append(call)
 

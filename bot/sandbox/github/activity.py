@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from bot.sandbox.errors import plain
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import Answer, Request, cursor_page, route
-from bot.sandbox.model import Activity, ActivityKind
+from bot.sandbox.records.refs import Activity, ActivityKind
 from bot.sandbox.records.view import View
-from bot.sandbox.rules.state import node_id
+from bot.sandbox.rules.ids import node_id
 
 _PERIODS = {"day": 1, "week": 7, "month": 30, "quarter": 90, "year": 365}
 """GitHub's periods, in days."""

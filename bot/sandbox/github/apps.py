@@ -5,7 +5,8 @@ from __future__ import annotations
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Repository, Role
+from bot.sandbox.records.accounts import Role
+from bot.sandbox.records.repository import Repository
 
 
 @route("GET", "/app")

@@ -7,9 +7,10 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.sandbox.errors import RefusedError
+from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.protection import Protection
+from bot.sandbox.records.protection import Protection
 
 _REPO = "/repos/{owner}/{repo}"
 
@@ -103,7 +104,7 @@ def get_branch(request: Request) -> Answer:
     commit = request.state.git(repo).commit(sha)
     body = {
         "name": name,
-        "commit": basic.commit(request.state, request.links, repo, commit),
+        "commit": commit_json.commit(request.state, request.links, repo, commit),
         "_links": {
             "self": url,
             "html": f"{basic.repo_html(request.links, repo)}/tree/{quote(name)}",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bot.sandbox.check_records import Annotation, CheckRun, CheckSuite
 from bot.sandbox.errors import RefusedError, plain
 from bot.sandbox.fields import Fields
-from bot.sandbox.github import pull_json as more
+from bot.sandbox.github import check_json
 from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.records.checks import Annotation
+from bot.sandbox.records.repository import CheckRun, CheckSuite
 from bot.sandbox.rules.checks import Wish
 
 _REPO = "/repos/{owner}/{repo}"
@@ -27,7 +28,7 @@ def create_check_run(request: Request) -> Answer:
     """Make a check run."""
     sha = request.required("head_sha")
     run = request.state.checks.create(request.repo, request.app, sha, _wish(request))
-    body = more.check_run(request.state, request.links, run)
+    body = check_json.check_run(request.state, request.links, run)
     return Answer(status=201, body=body, headers={"Location": body["url"]})
 
 
@@ -42,19 +43,19 @@ def update_check_run(request: Request) -> Answer:
             " App that created it.",
         )
     request.state.checks.update(run, _wish(request))
-    return Answer(body=more.check_run(request.state, request.links, run))
+    return Answer(body=check_json.check_run(request.state, request.links, run))
 
 
 @route("GET", _RUN)
 def get_check_run(request: Request) -> Answer:
     """One check run."""
-    return Answer(body=more.check_run(request.state, request.links, _run(request)))
+    return Answer(body=check_json.check_run(request.state, request.links, _run(request)))
 
 
 @route("GET", f"{_RUN}/annotations")
 def list_annotations(request: Request) -> Answer:
     """Annotations of a check run, in the order they came."""
-    return page(request, more.check_annotations(request.links, _run(request)))
+    return page(request, check_json.check_annotations(request.links, _run(request)))
 
 
 @route("POST", f"{_RUN}/rerequest")
@@ -69,21 +70,21 @@ def create_suite(request: Request) -> Answer:
     """Make the App's suite of a commit: 201, or 200 when it is there."""
     sha = request.required("head_sha")
     suite, fresh = request.state.checks.suite(request.repo, request.app, sha)
-    body = more.check_suite(request.state, request.links, suite)
+    body = check_json.check_suite(request.state, request.links, suite)
     return Answer(status=201 if fresh else 200, body=body)
 
 
 @route("GET", _SUITE)
 def get_suite(request: Request) -> Answer:
     """One check suite."""
-    return Answer(body=more.check_suite(request.state, request.links, _suite(request)))
+    return Answer(body=check_json.check_suite(request.state, request.links, _suite(request)))
 
 
 @route("GET", f"{_SUITE}/check-runs")
 def list_suite_runs(request: Request) -> Answer:
     """Check runs of a suite, newest first."""
     found = [
-        more.check_run(request.state, request.links, run)
+        check_json.check_run(request.state, request.links, run)
         for run in sorted(_suite(request).runs, key=lambda run: -run.id)
     ]
     return page(request, found, lambda part: {"total_count": len(found), "check_runs": part})
@@ -108,7 +109,7 @@ def create_status(request: Request) -> Answer:
         description=request.text("description"),
         target_url=request.text("target_url"),
     )
-    body = more.status(request.links, request.repo, made)
+    body = check_json.status(request.links, request.repo, made)
     return Answer(status=201, body=body, headers={"Location": body["url"]})
 
 

@@ -6,8 +6,8 @@ It imports `repos`, so that `/commits/{commit_sha}/pulls` is known before the gr
 
 from __future__ import annotations
 
+from bot.sandbox.github import check_json, commit_json
 from bot.sandbox.github import json as basic
-from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.repos import commit_of
 from bot.sandbox.github.routing import Answer, Request, page, route
 
@@ -22,7 +22,7 @@ def list_check_runs(request: Request) -> Answer:
     runs = request.state.checks.runs_on(repo, sha, latest=query.get("filter") != "all")
     name, status, app = query.get("check_name"), query.get("status"), query.get("app_id")
     found = [
-        more.check_run(request.state, request.links, run)
+        check_json.check_run(request.state, request.links, run)
         for run in runs
         if (not name or run.name == name)
         and (not status or run.status == status)
@@ -38,7 +38,7 @@ def list_check_suites(request: Request) -> Answer:
     sha = commit_of(request, repo, request.params["ref"])
     app = query.get("app_id")
     found = [
-        more.check_suite(request.state, request.links, suite)
+        check_json.check_suite(request.state, request.links, suite)
         for suite in repo.suites.on(sha)
         if not app or str(suite.app.id) == app
     ]
@@ -57,7 +57,7 @@ def get_combined_status(request: Request) -> Answer:
     else:
         state = "pending" if not found or "pending" in words else "success"
     url = f"{basic.repo_url(request.links, repo)}/commits/{sha}"
-    listed = [more.status(request.links, repo, status, simple=True) for status in found]
+    listed = [check_json.status(request.links, repo, status, simple=True) for status in found]
     return page(
         request,
         listed,
@@ -79,7 +79,7 @@ def list_statuses(request: Request) -> Answer:
     repo = request.repo
     sha = commit_of(request, repo, request.params["ref"])
     found = request.state.checks.statuses_on(repo, sha, latest=False)
-    return page(request, [more.status(request.links, repo, status) for status in found])
+    return page(request, [check_json.status(request.links, repo, status) for status in found])
 
 
 @route("GET", _COMMIT)
@@ -89,4 +89,4 @@ def get_commit(request: Request) -> Answer:
     git = state.git(repo)
     found = git.commit(commit_of(request, repo, request.params["ref"]))
     files = git.diff(found.parents[0] if found.parents else None, found.sha)
-    return Answer(body=more.commit_files(state, request.links, repo, found, files))
+    return Answer(body=commit_json.commit_files(state, request.links, repo, found, files))

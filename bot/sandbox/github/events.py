@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.sandbox.git import history
+from bot.sandbox.github import check_json, commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.json import Json, Links
-from bot.sandbox.model import Happening, Installation, Repository
+from bot.sandbox.records.memory import Happening, Installation
 from bot.sandbox.records.refs import RefChange
-from bot.sandbox.rules.state import State, node_id
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.ids import node_id
+from bot.sandbox.rules.state import State
 
 _MOST_COMMITS = 2048  # GitHub lists no more commits in one push
 
@@ -52,10 +55,10 @@ def _push(state: State, links: Links, happening: Happening) -> Json:
         "base_ref": None,
         "compare": f"{html}/compare/{before}...{after}",
         "commits": [
-            basic.push_commit(state, links, repo, git, git.commit(sha))
+            commit_json.push_commit(state, links, repo, git, git.commit(sha))
             for sha in shas[:_MOST_COMMITS]
         ],
-        "head_commit": basic.push_commit(state, links, repo, git, head) if head else None,
+        "head_commit": commit_json.push_commit(state, links, repo, git, head) if head else None,
     }
 
 
@@ -149,11 +152,11 @@ def _issue_comment(_state: State, links: Links, happening: Happening) -> Json:
 
 
 def _check_run(state: State, links: Links, happening: Happening) -> Json:
-    return {"check_run": more.webhook_check_run(state, links, happening.extra["run"])}
+    return {"check_run": check_json.webhook_check_run(state, links, happening.extra["run"])}
 
 
 def _check_suite(state: State, links: Links, happening: Happening) -> Json:
-    whole = more.check_suite(state, links, happening.extra["suite"])
+    whole = check_json.check_suite(state, links, happening.extra["suite"])
     del whole["repository"]  # it stands beside the suite in a webhook
     return {"check_suite": whole}
 
@@ -179,7 +182,7 @@ def _status(state: State, links: Links, happening: Happening) -> Json:
         "context": status.context,
         "description": status.description,
         "state": status.state,
-        "commit": basic.commit(state, links, repo, commit),
+        "commit": commit_json.commit(state, links, repo, commit),
         "branches": branches[:10],
         "created_at": basic.stamp(status.created_at),
         "updated_at": basic.stamp(status.created_at),

@@ -7,7 +7,7 @@ from bot.sandbox.git import history
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Role
+from bot.sandbox.records.accounts import Role
 
 _FORKS = "/repos/{owner}/{repo}/forks"
 

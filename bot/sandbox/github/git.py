@@ -10,6 +10,7 @@ from bot.sandbox.fields import Fields
 from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import TreeEntry
 from bot.sandbox.git.protocol import Git, NewCommit
+from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.repos import person
 from bot.sandbox.github.routing import Answer, Request, route
@@ -176,7 +177,7 @@ def create_commit(request: Request) -> Answer:
         author=author or request.state.person(request.user),
         committer=person(request, "committer") or author or request.state.web_flow(),
     )
-    body = basic.git_commit(request.links, request.repo, git.commit(git.write_commit(new)))
+    body = commit_json.git_commit(request.links, request.repo, git.commit(git.write_commit(new)))
     return Answer(status=201, body=body, headers={"Location": body["url"]})
 
 
@@ -204,5 +205,5 @@ def merge(request: Request) -> Answer:
     workflows.check_ref(state, repo, change, request.caller)
     state.rules.check_api(repo, change, request.user, status=409)
     state.update_ref(repo, change.ref, change.after, refs.acting(request.caller))
-    body = basic.commit(state, request.links, repo, git.commit(change.after))
+    body = commit_json.commit(state, request.links, repo, git.commit(change.after))
     return Answer(status=201, body=body)

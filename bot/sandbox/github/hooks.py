@@ -11,7 +11,7 @@ from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
 from bot.sandbox.github.routing import Answer, Request, page, pages_of, route
 from bot.sandbox.github.sending import Sent
-from bot.sandbox.model import RepoHook
+from bot.sandbox.records.repository import RepoHook
 
 _HOOKS = "/repos/{owner}/{repo}/hooks"
 _HOOK = "/repos/{owner}/{repo}/hooks/{hook_id}"

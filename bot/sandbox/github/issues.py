@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from bot.sandbox.fields import Fields, moment, parsed
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Comment, Role, Thread
+from bot.sandbox.records.accounts import Role
+from bot.sandbox.records.repository import Comment, Thread
 
 _REPO = "/repos/{owner}/{repo}"
 _ISSUE = f"{_REPO}/issues/{{issue_number}}"

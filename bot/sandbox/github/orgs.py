@@ -6,8 +6,8 @@ from bot.sandbox.errors import not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Organization, Role, Team, User
-from bot.sandbox.rules.state import node_id
+from bot.sandbox.records.accounts import Organization, Role, Team, User
+from bot.sandbox.rules.ids import node_id
 
 _TEAM = "/orgs/{org}/teams/{team_slug}"
 

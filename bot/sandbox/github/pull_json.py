@@ -10,25 +10,20 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from bot.sandbox.check_records import CheckRun, CheckSuite, Status
-from bot.sandbox.git.diffs import FileDiff
-from bot.sandbox.git.objects import Commit
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json, Links, stamp, stamp_or_none
-from bot.sandbox.model import (
+from bot.sandbox.records.accounts import Role, User
+from bot.sandbox.records.repository import (
     Comment,
     Issue,
-    Label,
     Pull,
-    Reaction,
     Repository,
     Review,
-    Role,
     Thread,
-    User,
 )
-from bot.sandbox.rules import checks as rules
-from bot.sandbox.rules.state import State, node_id
+from bot.sandbox.records.talk import Label, Reaction
+from bot.sandbox.rules.ids import node_id
+from bot.sandbox.rules.state import State
 from bot.sandbox.rules.talk import CONTENTS
 
 
@@ -264,158 +259,6 @@ def minimal_pull(links: Links, made: Pull) -> Json:
         "url": _url(links, made),
         "head": end(made.head_repo or made.repo, made.head_ref, made.head_sha),
         "base": end(made.repo, made.base_ref, made.base_sha),
-    }
-
-
-def file(links: Links, repo: Repository, head: str, found: FileDiff) -> Json:
-    """Schema `diff-entry`."""
-    html, path = basic.repo_html(links, repo), quote(found.path)
-    made: Json = {
-        "sha": found.sha,
-        "filename": found.path,
-        "status": found.status,
-        "additions": found.additions,
-        "deletions": found.deletions,
-        "changes": found.additions + found.deletions,
-        "blob_url": f"{html}/blob/{head}/{path}",
-        "raw_url": f"{html}/raw/{head}/{path}",
-        "contents_url": f"{basic.repo_url(links, repo)}/contents/{path}?ref={head}",
-    }
-    if found.patch:
-        made["patch"] = found.patch
-    if found.old_path is not None:
-        made["previous_filename"] = found.old_path
-    return made
-
-
-def check_run(state: State, links: Links, run: CheckRun) -> Json:
-    """Schema `check-run`."""
-    suite = run.suite
-    url = f"{basic.repo_url(links, suite.repo)}/check-runs/{run.id}"
-    made: Json = {
-        "id": run.id,
-        "head_sha": run.head_sha,
-        "node_id": node_id("CR", run.id),
-        "external_id": run.external_id,
-        "url": url,
-        "html_url": f"{basic.repo_html(links, suite.repo)}/runs/{run.id}",
-        "details_url": run.details_url,
-        "status": run.status,
-        "conclusion": run.conclusion,
-        "started_at": stamp(run.started_at),
-        "completed_at": stamp_or_none(run.completed_at),
-        "output": {
-            "title": run.title,
-            "summary": run.summary,
-            "text": run.text,
-            "annotations_count": len(run.annotations),
-            "annotations_url": f"{url}/annotations",
-        },
-        "name": run.name,
-        "check_suite": {"id": suite.id},
-        "app": basic.app(links, suite.app),
-        "pull_requests": [minimal_pull(links, p) for p in state.checks.pulls_of(suite)],
-    }
-    return made
-
-
-def webhook_check_run(state: State, links: Links, run: CheckRun) -> Json:
-    """Schema `check-run-with-simple-check-suite`."""
-    suite = run.suite
-    status, conclusion = rules.suite_verdict(suite)
-    return check_run(state, links, run) | {
-        "check_suite": {
-            "id": suite.id,
-            "node_id": node_id("CS", suite.id),
-            "head_branch": suite.head_branch,
-            "head_sha": suite.head_sha,
-            "status": status,
-            "conclusion": conclusion,
-            "url": f"{basic.repo_url(links, suite.repo)}/check-suites/{suite.id}",
-            "before": suite.before,
-            "after": suite.head_sha,
-            "pull_requests": [minimal_pull(links, p) for p in state.checks.pulls_of(suite)],
-            "app": basic.app(links, suite.app),
-            "created_at": stamp(suite.created_at),
-            "updated_at": stamp(suite.updated_at),
-        },
-        "actions": list(run.actions),
-    }
-
-
-def check_suite(state: State, links: Links, suite: CheckSuite) -> Json:
-    """Schema `check-suite`."""
-    status, conclusion = rules.suite_verdict(suite)
-    url = f"{basic.repo_url(links, suite.repo)}/check-suites/{suite.id}"
-    head = state.git(suite.repo).commit(suite.head_sha)
-    return {
-        "id": suite.id,
-        "node_id": node_id("CS", suite.id),
-        "head_branch": suite.head_branch,
-        "head_sha": suite.head_sha,
-        "status": status,
-        "conclusion": conclusion,
-        "url": url,
-        "before": suite.before,
-        "after": suite.head_sha,
-        "pull_requests": [minimal_pull(links, p) for p in state.checks.pulls_of(suite)],
-        "app": basic.app(links, suite.app),
-        "repository": basic.simple_repository(links, suite.repo),
-        "created_at": stamp(suite.created_at),
-        "updated_at": stamp(suite.updated_at),
-        "head_commit": basic.simple_commit(state, head),
-        "latest_check_runs_count": len(suite.runs),
-        "check_runs_url": f"{url}/check-runs",
-        "rerequestable": True,
-        "runs_rerequestable": True,
-    }
-
-
-def check_annotations(links: Links, run: CheckRun) -> list[Json]:
-    """Schema `check-annotation`, in the order they were sent."""
-    html = basic.repo_html(links, run.suite.repo)
-    return [
-        {
-            "path": note.path,
-            "start_line": note.start_line,
-            "end_line": note.end_line,
-            "start_column": note.start_column,
-            "end_column": note.end_column,
-            "annotation_level": note.annotation_level,
-            "title": note.title,
-            "message": note.message,
-            "raw_details": note.raw_details,
-            "blob_href": f"{html}/blob/{run.head_sha}/{quote(note.path)}",
-        }
-        for note in run.annotations
-    ]
-
-
-def status(links: Links, repo: Repository, made: Status, *, simple: bool = False) -> Json:
-    """Schema `status`, or `simple-commit-status` inside a combined status."""
-    whole: Json = {
-        "url": f"{basic.repo_url(links, repo)}/statuses/{made.sha}",
-        "avatar_url": f"{links.web}/avatars/u/{made.creator.id}",
-        "id": made.id,
-        "node_id": node_id("SC", made.id),
-        "state": made.state,
-        "description": made.description,
-        "target_url": made.target_url,
-        "context": made.context,
-        "created_at": stamp(made.created_at),
-        "updated_at": stamp(made.created_at),
-    }
-    return whole if simple else whole | {"creator": basic.user(links, made.creator)}
-
-
-def commit_files(
-    state: State, links: Links, repo: Repository, found: Commit, files: Sequence[FileDiff]
-) -> Json:
-    """Schema `commit` with its files and counts."""
-    added, gone = sum(f.additions for f in files), sum(f.deletions for f in files)
-    return basic.commit(state, links, repo, found) | {
-        "stats": {"total": added + gone, "additions": added, "deletions": gone},
-        "files": [file(links, repo, found.sha, f) for f in files],
     }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.sandbox.errors import invalid, not_found, plain
+from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Pull, Review
+from bot.sandbox.records.repository import Pull, Review
 from bot.sandbox.rules import workflows
 
 _PULLS = "/repos/{owner}/{repo}/pulls"
@@ -70,7 +71,7 @@ def create_pull(request: Request) -> Answer:
 def get_pull(request: Request) -> Answer:
     """A pull request; reading it starts the search for `mergeable`."""
     pull = _pull(request)
-    mergeable = request.state.pulls.mergeable(pull)
+    mergeable = request.state.mergeability.told(pull)
     return Answer(body=more.pull(request.state, request.links, pull, mergeable))
 
 
@@ -95,7 +96,7 @@ def list_files(request: Request) -> Answer:
     pull = _pull(request)
     repo = pull.head_repo or pull.repo
     found = page(request, request.state.pulls.files(pull)[:_MOST_FILES])
-    body = [more.file(request.links, repo, pull.head_sha, f) for f in found.body]
+    body = [commit_json.file(request.links, repo, pull.head_sha, f) for f in found.body]
     return Answer(body=body, headers=found.headers)
 
 
@@ -104,7 +105,7 @@ def list_commits(request: Request) -> Answer:
     """Commits of a pull request, oldest first."""
     pull = _pull(request)
     found = page(request, request.state.pulls.commits(pull)[:_MOST_COMMITS])
-    body = [basic.commit(request.state, request.links, pull.repo, c) for c in found.body]
+    body = [commit_json.commit(request.state, request.links, pull.repo, c) for c in found.body]
     return Answer(body=body, headers=found.headers)
 
 
@@ -153,7 +154,7 @@ def list_reviews(request: Request) -> Answer:
 @route("POST", f"{_PULL}/reviews")
 def create_review(request: Request) -> Answer:
     """Submit a review."""
-    review = request.state.pulls.review(
+    review = request.state.reviews.submit(
         _pull(request),
         request.user,
         request.required("event"),
@@ -181,7 +182,7 @@ def get_review(request: Request) -> Answer:
 def dismiss_review(request: Request) -> Answer:
     """Dismiss a review."""
     review = _review(request)
-    request.state.pulls.dismiss(review, request.user, request.required("message"))
+    request.state.reviews.dismiss(review, request.user, request.required("message"))
     return Answer(body=more.review(request.links, review))
 
 
@@ -196,7 +197,7 @@ def list_reviewers(request: Request) -> Answer:
 def request_reviewers(request: Request) -> Answer:
     """Ask people for a review."""
     pull, logins = _pull(request), request.fields.texts("reviewers") or []
-    request.state.pulls.ask_review(pull, request.user, logins)
+    request.state.reviews.ask(pull, request.user, logins)
     return Answer(status=201, body=more.simple_pull(request.links, pull))
 
 
@@ -206,5 +207,5 @@ def remove_reviewers(request: Request) -> Answer:
     pull, logins = _pull(request), request.fields.texts("reviewers")
     if logins is None:
         raise plain('Invalid request.\n\n"reviewers" wasn\'t supplied.')
-    request.state.pulls.unask_review(pull, request.user, logins)
+    request.state.reviews.unask(pull, request.user, logins)
     return Answer(body=more.simple_pull(request.links, pull))

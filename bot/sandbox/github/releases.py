@@ -8,9 +8,10 @@ from bot.sandbox.errors import invalid, not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Release, Role
+from bot.sandbox.records.accounts import Role
+from bot.sandbox.records.repository import Release
 from bot.sandbox.rules import limits, refs
-from bot.sandbox.rules.state import node_id
+from bot.sandbox.rules.ids import node_id
 
 _RELEASES = "/repos/{owner}/{repo}/releases"
 _RELEASE = "/repos/{owner}/{repo}/releases/{release_id}"

@@ -10,16 +10,19 @@ from bot.sandbox.errors import RefusedError, invalid, not_found, plain
 from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import Person, Tag, TreeEntry
 from bot.sandbox.git.protocol import Git
+from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Repository, Role
+from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.refs import ZERO, RefChange
+from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import limits, refs, workflows
-from bot.sandbox.rules.state import FileChange
+from bot.sandbox.rules.context import FileChange
 
 _REPO = "/repos/{owner}/{repo}"
 _UNMADE = "1" * 40  # stands for a commit that is about to be made
+_MOST_FILES = 300  # GitHub lists no more files of a comparison
 _LARGEST_INLINE = 1_000_000  # GitHub sends larger files without content
 
 
@@ -131,7 +134,7 @@ def _change_file(request: Request, change: FileChange) -> Answer:
         committer=person(request, "committer"),
     )
     body: dict[str, Any] = {
-        "commit": basic.git_commit(request.links, repo, commit),
+        "commit": commit_json.git_commit(request.links, repo, commit),
         "content": None,
     }
     entry = trees.entry_at(state.git(repo), commit.sha, change.path)
@@ -210,7 +213,7 @@ def delete_ref(request: Request) -> Answer:
 
 def _ref(request: Request, ref: str, sha: str) -> basic.Json:
     git = request.state.git(request.repo)
-    return basic.git_ref(request.links, request.repo, git, ref, sha)
+    return commit_json.git_ref(request.links, request.repo, git, ref, sha)
 
 
 @route("POST", f"{_REPO}/git/tags")
@@ -250,7 +253,7 @@ def _tag(request: Request, sha: str, tag: Tag) -> basic.Json:
         "sha": sha,
         "url": f"{url}/git/tags/{sha}",
         "message": tag.message,
-        "tagger": basic.git_person(tag.tagger),
+        "tagger": commit_json.git_person(tag.tagger),
         "object": {
             "sha": tag.target,
             "type": tag.kind,
@@ -272,7 +275,7 @@ def get_git_commit(request: Request) -> Answer:
     git, sha = request.state.git(request.repo), request.params["commit_sha"]
     if git.kind(sha) != "commit":
         raise not_found()
-    return Answer(body=basic.git_commit(request.links, request.repo, git.commit(sha)))
+    return Answer(body=commit_json.git_commit(request.links, request.repo, git.commit(sha)))
 
 
 @route("GET", f"{_REPO}/commits")
@@ -291,7 +294,7 @@ def list_commits(request: Request) -> Answer:
     if author:
         shas = [sha for sha in shas if _by(request, git.commit(sha).author.email, author)]
     found = page(request, shas)
-    body = [basic.commit(state, request.links, repo, git.commit(sha)) for sha in found.body]
+    body = [commit_json.commit(state, request.links, repo, git.commit(sha)) for sha in found.body]
     return Answer(body=body, headers=found.headers)
 
 
@@ -347,7 +350,7 @@ def compare(request: Request) -> Answer:
     listed = page(request, ahead)
 
     def shown(sha: str) -> basic.Json:
-        return basic.commit(state, request.links, repo, git.commit(sha))
+        return commit_json.commit(state, request.links, repo, git.commit(sha))
 
     body = {
         "url": f"{basic.repo_url(request.links, repo)}/compare/{base_name}...{head_name}",
@@ -362,8 +365,9 @@ def compare(request: Request) -> Answer:
         "behind_by": len(behind),
         "total_commits": len(ahead),
         "commits": [shown(sha) for sha in listed.body],
-        "files": [more.file(request.links, repo, head, f) for f in git.diff(fork_point, head)][
-            :300
+        "files": [
+            commit_json.file(request.links, repo, head, f)
+            for f in git.diff(fork_point, head)[:_MOST_FILES]
         ],
     }
     return Answer(body=body, headers=listed.headers)

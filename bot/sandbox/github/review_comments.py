@@ -7,9 +7,11 @@ from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.json import Json
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Edit, Pull, ReviewComment, Role
+from bot.sandbox.records.accounts import Role
+from bot.sandbox.records.repository import Pull
+from bot.sandbox.records.talk import Edit, ReviewComment
 from bot.sandbox.rules import limits
-from bot.sandbox.rules.state import node_id
+from bot.sandbox.rules.ids import node_id
 
 _PULLS = "/repos/{owner}/{repo}/pulls"
 _OF_PULL = "/repos/{owner}/{repo}/pulls/{pull_number}/comments"

@@ -15,8 +15,10 @@ from urllib.parse import parse_qsl, unquote, urlencode
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.fields import Fields
 from bot.sandbox.github.json import Links
-from bot.sandbox.model import App, Repository, User
-from bot.sandbox.rules.accounts import NEEDS, Accounts, Caller, Need
+from bot.sandbox.records.accounts import App, User
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.accounts import Accounts, Caller
+from bot.sandbox.rules.permissions import NEEDS, Need
 from bot.sandbox.rules.state import State
 
 if TYPE_CHECKING:

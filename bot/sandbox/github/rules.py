@@ -7,9 +7,10 @@ from typing import Any
 from bot.sandbox.errors import not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Repository, Role
-from bot.sandbox.protection import Ruleset
-from bot.sandbox.rules.state import node_id
+from bot.sandbox.records.accounts import Role
+from bot.sandbox.records.protection import Ruleset
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.ids import node_id
 
 _REPO = "/repos/{owner}/{repo}"
 _SIMPLE = ("creation", "deletion", "non_fast_forward", "required_signatures")

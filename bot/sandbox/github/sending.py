@@ -25,8 +25,10 @@ from bot.sandbox.faults.hooks import Delivery, HookFaults
 from bot.sandbox.github import events as github_events
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Links
-from bot.sandbox.model import App, Happening, Installation, RepoHook, User
-from bot.sandbox.rules.accounts import granted
+from bot.sandbox.records.accounts import App, User
+from bot.sandbox.records.memory import Happening, Installation
+from bot.sandbox.records.repository import RepoHook
+from bot.sandbox.rules.permissions import granted
 from bot.sandbox.rules.state import State
 
 _MOST_KEPT = 1000  # bytes of a receiver's answer that are shown

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bot.sandbox.git.objects import Commit
+from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.json import Json
 from bot.sandbox.github.routing import Answer, Request, page, route
-from bot.sandbox.model import Comment, Pull, Review, Thread, TimelineEvent
+from bot.sandbox.records.repository import Comment, Pull, Review, Thread
+from bot.sandbox.records.talk import TimelineEvent
 from bot.sandbox.rules import timeline
-from bot.sandbox.rules.state import node_id
+from bot.sandbox.rules.ids import node_id
 
 
 @route("GET", "/repos/{owner}/{repo}/issues/{issue_number}/timeline")
@@ -29,7 +31,7 @@ def _item(request: Request, thread: Thread, item: timeline.Item) -> Json:
         case Review() as review:
             return more.review(request.links, review) | {"event": item.kind}
         case Commit() as commit:
-            return basic.git_commit(request.links, thread.repo, commit) | {"event": item.kind}
+            return commit_json.git_commit(request.links, thread.repo, commit) | {"event": item.kind}
         case TimelineEvent() as event:
             return _event(request, thread, item.kind, event)
 

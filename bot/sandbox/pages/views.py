@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from bot.sandbox.check_records import CheckRun
 from bot.sandbox.errors import not_found
 from bot.sandbox.git import trees
 from bot.sandbox.git.objects import Commit, TreeEntry
-from bot.sandbox.model import Comment, Pull, Reaction, Repository, Review, Role, TimelineEvent, User
 from bot.sandbox.pages.markup import Note, ShownDiff, shown_diff
+from bot.sandbox.records.accounts import Role, User
+from bot.sandbox.records.repository import CheckRun, Comment, Pull, Repository, Review
+from bot.sandbox.records.talk import Reaction, TimelineEvent
 from bot.sandbox.rules.checks import GOOD
 from bot.sandbox.rules.state import State
 
@@ -267,7 +268,7 @@ def merge_box(state: State, pull: Pull) -> MergeBox:
             conflict=False,
             blockers=(),
         )
-    conflict = not state.pulls.test_merge(pull)
+    conflict = not state.mergeability.test_merge(pull)
     blockers = tuple(state.rules.blockers(pull))
     if conflict:
         headline = "This branch has conflicts with the base branch"

@@ -1,11 +1,14 @@
-"""Refs of a repository by name and by commit, and what a change of one is."""
+"""Refs of a repository by name and by commit, changes of refs, and the log of them."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 
+from bot.sandbox.records.accounts import User
 from bot.sandbox.records.view import View
 
 ZERO = "0" * 40
@@ -31,6 +34,30 @@ class RefChange:
     def deletes(self) -> bool:
         """Whether the change took the ref away."""
         return self.after == ZERO
+
+
+class ActivityKind(StrEnum):
+    """How a ref came to change, in GitHub's words."""
+
+    PUSH = "push"
+    FORCE_PUSH = "force_push"
+    BRANCH_DELETION = "branch_deletion"
+    BRANCH_CREATION = "branch_creation"
+    PR_MERGE = "pr_merge"
+    MERGE_QUEUE_MERGE = "merge_queue_merge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """One change of a ref: who, when, from what to what."""
+
+    id: int
+    before: str
+    after: str
+    ref: str
+    timestamp: datetime
+    kind: ActivityKind
+    actor: User
 
 
 class Refs(Mapping[str, str]):

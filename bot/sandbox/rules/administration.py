@@ -6,19 +6,19 @@ An old name leads to the repository until another one takes it (`Data.moved`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bot.sandbox.errors import custom
-from bot.sandbox.model import Installation, Repository, User
-
-if TYPE_CHECKING:
-    from bot.sandbox.rules.state import State
+from bot.sandbox.records.accounts import User
+from bot.sandbox.records.memory import Installation
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.context import Context
 
 
 class Administration:
     """Set-up that changes while the forge runs; each takes the forge's lock itself."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Context) -> None:
         self._state = state
 
     def rename(self, repo: Repository, name: str, actor: User | None = None) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from bot.sandbox.check_records import Annotation, CheckRun, CheckSuite, Status
 from bot.sandbox.errors import RefusedError, custom, not_found, plain
-from bot.sandbox.model import App, Pull, Repository, User
+from bot.sandbox.records.accounts import App, User
+from bot.sandbox.records.checks import Annotation, Status
 from bot.sandbox.records.refs import RefChange
+from bot.sandbox.records.repository import CheckRun, CheckSuite, Pull, Repository
 from bot.sandbox.rules import limits
-
-if TYPE_CHECKING:
-    from bot.sandbox.rules.state import State
+from bot.sandbox.rules.context import Context
 
 CONCLUSIONS = (
     "action_required",
@@ -56,7 +54,7 @@ class Wish:
 class Checks:
     """Check suites, runs and statuses of a forge; the caller holds `State.lock`."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Context) -> None:
         self._state = state
 
     def suite(self, repo: Repository, app: App, sha: str) -> tuple[CheckSuite, bool]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.sandbox.git import history
-from bot.sandbox.model import Pull, Repository, User
+from bot.sandbox.records.accounts import User
 from bot.sandbox.records.refs import RefChange
+from bot.sandbox.records.repository import Pull, Repository
 from bot.sandbox.rules import merging
-
-if TYPE_CHECKING:
-    from bot.sandbox.rules.state import State
+from bot.sandbox.rules.context import Context
+from bot.sandbox.rules.protection import Rules
+from bot.sandbox.rules.pulls import Pulls
 
 
 class Following:
     """Lets pull requests follow what happens to branches; the caller holds `State.lock`."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Context, pulls: Pulls, rules: Rules) -> None:
         self._state = state
+        self._pulls = pulls
+        self._rules = rules
 
     def branch_moved(self, repo: Repository, change: RefChange, actor: User) -> None:
         """Follow a branch that moved or went: heads, then bases."""
@@ -37,25 +38,25 @@ class Following:
 
     def _head_of_closed_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
         if change.deletes:
-            self._state.pulls.note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
+            self._state.note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
         elif change.creates and change.after == pull.head_sha:
-            self._state.pulls.note(pull, actor, "head_ref_restored", f"restored {pull.head_ref}")
+            self._state.note(pull, actor, "head_ref_restored", f"restored {pull.head_ref}")
 
     def _head_moved(self, pull: Pull, change: RefChange, actor: User) -> None:
         if change.deletes:
-            self._state.pulls.note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
-            self._state.pulls.close(pull, actor)
+            self._state.note(pull, actor, "head_ref_deleted", f"deleted {pull.head_ref}")
+            self._pulls.close(pull, actor)
             return
         if pull.head_repo is not None:
-            self._state.pulls.bring(pull.repo, pull.head_repo, change.after)
+            self._pulls.bring(pull.repo, pull.head_repo, change.after)
         pull.head_sha, pull.updated_at = change.after, self._state.now()
-        self._state.pulls.publish_head(pull)
+        self._pulls.publish_head(pull)
         base = pull.repo.branch(pull.base_ref)
         pull.base_sha = base or pull.base_sha
         forced = pull.head_repo is not None and self._state.forced(pull.head_repo, change)
         kind = "head_ref_force_pushed" if forced else "pushed"
         words = f"pushed {change.after[:7]}"
-        self._state.pulls.note(pull, actor, kind, words, before=change.before, after=change.after)
+        self._state.note(pull, actor, kind, words, before=change.before, after=change.after)
         self._state.emit(
             "pull_request",
             "synchronize",
@@ -67,23 +68,23 @@ class Following:
         )
         self._dismiss_stale(pull, actor)
         if base and history.contains(self._state.git(pull.repo), base, change.after):
-            self._state.pulls.close(pull, actor)  # nothing of its own is left
+            self._pulls.close(pull, actor)  # nothing of its own is left
 
     def _base_moved(self, pull: Pull, change: RefChange, actor: User, *, forced: bool) -> None:
         if change.deletes:
-            self._state.pulls.close(pull, actor)
+            self._pulls.close(pull, actor)
             return
         git = self._state.git(pull.repo)
         if forced:
             words = f"pushed {change.after[:7]} to {pull.base_ref} by force"
             detail = {"before": change.before, "after": change.after}
-            self._state.pulls.note(pull, actor, "base_ref_force_pushed", words, **detail)
+            self._state.note(pull, actor, "base_ref_force_pushed", words, **detail)
         if history.contains(git, change.after, pull.head_sha):
             landed = merging.landing(git, change.after, pull.head_sha)
-            self._state.pulls.merged(pull, actor, landed, change.before)
+            self._pulls.merged(pull, actor, landed, change.before)
 
     def _dismiss_stale(self, pull: Pull, actor: User) -> None:
-        if not self._state.rules.dismisses_stale(pull.repo, pull.base_ref):
+        if not self._rules.dismisses_stale(pull.repo, pull.base_ref):
             return
         for review in pull.reviews:
             if review.state == "APPROVED":

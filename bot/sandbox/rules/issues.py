@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.sandbox.errors import RefusedError, invalid, not_found
-from bot.sandbox.model import Edit, Issue, Pull, Repository, Role, Thread, TimelineEvent, User
+from bot.sandbox.records.accounts import Role, User
+from bot.sandbox.records.repository import Issue, Pull, Repository, Thread
+from bot.sandbox.records.talk import Edit, TimelineEvent
 from bot.sandbox.rules import limits
-
-if TYPE_CHECKING:
-    from bot.sandbox.rules.state import State
+from bot.sandbox.rules.context import Context
+from bot.sandbox.rules.pulls import Pulls
+from bot.sandbox.rules.talk import Talk
 
 _REASONS = ("completed", "not_planned", "duplicate", "reopened")
 
@@ -17,8 +17,10 @@ _REASONS = ("completed", "not_planned", "duplicate", "reopened")
 class Issues:
     """Issues of a forge; the caller holds `State.lock`."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Context, pulls: Pulls, talk: Talk) -> None:
         self._state = state
+        self._pulls = pulls
+        self._talk = talk
 
     def find(self, repo: Repository, number: int) -> Thread:
         """An issue or pull request by its number; 404 when there is none."""
@@ -60,7 +62,7 @@ class Issues:
     ) -> None:
         """Change title, text or state; None leaves a field as it is."""
         if isinstance(thread, Pull):
-            self._state.pulls.edit(thread, user, title=title, body=body, state=state)
+            self._pulls.edit(thread, user, title=title, body=body, state=state)
             return
         if not isinstance(thread, Issue):
             raise not_found()
@@ -91,7 +93,7 @@ class Issues:
             raise RefusedError(403, "Must have admin rights to Repository.")
         if thread.locked != locked:
             thread.locked, thread.updated_at = locked, self._state.now()
-            self._state.talk.tell(thread, "locked" if locked else "unlocked", user)
+            self._talk.tell(thread, "locked" if locked else "unlocked", user)
 
     def _turn(self, issue: Issue, user: User, state: str, reason: str | None) -> None:
         now, closing = self._state.now(), state == "closed"

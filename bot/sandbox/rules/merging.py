@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bot.sandbox.errors import GitError, RefusedError
 from bot.sandbox.git import history
+from bot.sandbox.git.objects import Commit
 from bot.sandbox.git.protocol import Git, NewCommit
-from bot.sandbox.model import Pull, User
-
-if TYPE_CHECKING:
-    from bot.sandbox.rules.state import State
+from bot.sandbox.records.accounts import User
+from bot.sandbox.records.repository import Pull
+from bot.sandbox.rules.context import Context
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
     """One merge about to be made: its commit is written, no ref is moved."""
 
-    state: State
+    state: Context
     pull: Pull
     user: User
     base: str
     title: str | None
     message: str | None
+    commits: Callable[[], Sequence[Commit]]
+    """Those of the pull request, oldest first."""
 
     def perform(self, method: str) -> str:
         """Write the commits of a method (merge, squash or rebase); returns the base's new tip."""
@@ -46,7 +48,7 @@ class Merge:
         )
 
     def _squash(self) -> str:
-        commits = self.state.pulls.commits(self.pull)
+        commits = self.commits()
         listed = "\n\n".join(f"* {c.message.strip()}" for c in commits) if len(commits) > 1 else ""
         title = self.title or f"{self.pull.title} (#{self.pull.number})"
         return self._git().write_commit(
@@ -61,7 +63,7 @@ class Merge:
 
     def _rebase(self) -> str:
         git, onto = self._git(), self.base
-        for commit in self.state.pulls.commits(self.pull):
+        for commit in self.commits():
             if len(commit.parents) > 1:
                 continue  # merges are left out of a rebase, as git does
             onto = git.write_commit(

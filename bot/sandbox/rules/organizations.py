@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from bot.sandbox.errors import not_found
-from bot.sandbox.model import Organization, Repository, Role, Team, User
-
-if TYPE_CHECKING:
-    from bot.sandbox.rules.state import State
+from bot.sandbox.records.accounts import Organization, Role, Team, User
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.context import Context
 
 
 class Organizations:
     """Organizations of a forge; set-up takes the forge's lock itself."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Context) -> None:
         self._state = state
 
     def add(
@@ -62,14 +60,3 @@ class Organizations:
         if found is None:
             raise not_found()
         return found
-
-    def role(self, repo: Repository, user: User) -> Role:
-        """What an organization lets a user do in its repository."""
-        owner = self._state.data.organizations.get(repo.owner.login.lower())
-        if owner is None:
-            return Role.NONE
-        if owner.members.get(user.login) == "admin":
-            return Role.ADMIN
-        roles = [t.roles.get(repo.id, Role.NONE) for t in owner.teams.values() if user in t.members]
-        member = Role.READ if user.login in owner.members else Role.NONE
-        return max([member, *roles])

@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from bot.sandbox.errors import RefusedError, plain
 from bot.sandbox.git import history
-from bot.sandbox.model import App, Pull, Repository, Role, User
-from bot.sandbox.protection import Bypass, Protection, Ruleset
+from bot.sandbox.records.accounts import App, Role, User
+from bot.sandbox.records.protection import Bypass, Protection, Ruleset
 from bot.sandbox.records.refs import RefChange
-
-if TYPE_CHECKING:
-    from bot.sandbox.rules.state import State
+from bot.sandbox.records.repository import Pull, Repository
+from bot.sandbox.rules.checks import Checks
+from bot.sandbox.rules.context import Context
 
 _ROLES = {Role.MAINTAIN: 2, Role.WRITE: 4, Role.ADMIN: 5}
 """GitHub's numbers of the roles that may bypass."""
@@ -59,8 +59,9 @@ class Incoming:
 class Rules:
     """Protection and rulesets of a forge; the caller holds `State.lock`."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Context, checks: Checks) -> None:
         self._state = state
+        self._checks = checks
 
     def add(
         self,
@@ -231,7 +232,7 @@ class Rules:
         self, repo: Repository, sha: str, required: Iterable[tuple[str, int | None]]
     ) -> list[str]:
         verdicts = [
-            (context, self._state.checks.verdict(repo, sha, context, app_id))
+            (context, self._checks.verdict(repo, sha, context, app_id))
             for context, app_id in required
         ]
         return [

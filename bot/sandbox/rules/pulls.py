@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
 
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found, plain, unprocessable
 from bot.sandbox.git import history
 from bot.sandbox.git.diffs import FileDiff
 from bot.sandbox.git.objects import Commit
 from bot.sandbox.git.protocol import NewCommit
-from bot.sandbox.model import (
-    ActivityKind,
-    Edit,
-    Pull,
-    Repository,
-    Review,
-    Role,
-    TimelineEvent,
-    User,
-)
-from bot.sandbox.records.refs import RefChange
+from bot.sandbox.records.accounts import Role, User
+from bot.sandbox.records.refs import ActivityKind, RefChange
+from bot.sandbox.records.repository import Pull, Repository
+from bot.sandbox.records.talk import Edit
 from bot.sandbox.rules import limits, merging
-
-if TYPE_CHECKING:
-    from bot.sandbox.rules.state import State
-
-_REVIEW_STATES = {
-    "APPROVE": "APPROVED",
-    "REQUEST_CHANGES": "CHANGES_REQUESTED",
-    "COMMENT": "COMMENTED",
-}
+from bot.sandbox.rules.context import Context
+from bot.sandbox.rules.protection import Rules
 
 
 class Pulls:
     """Pull requests of a forge; the caller holds `State.lock`."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Context, rules: Rules) -> None:
         self._state = state
+        self._rules = rules
 
     def find(self, repo: Repository, number: int) -> Pull:
         """A pull request by its number; 404 when there is none."""
@@ -110,7 +97,7 @@ class Pulls:
         repo.pulls[pull.number] = repo.open_pulls[pull.number] = pull
         repo.pulls_by_head.setdefault(head_ref, []).append(pull)
         self.publish_head(pull)
-        self.note(pull, user, "opened", "opened this pull request")
+        self._state.note(pull, user, "opened", "opened this pull request")
         self._state.emit("pull_request", "opened", repo, user, pull=pull)
         return pull
 
@@ -126,14 +113,14 @@ class Pulls:
     ) -> None:
         """Change title, text, base or state; None leaves a field as it is."""
         if pull.user is not user and user.app is None:
-            self._need(pull.repo, user, Role.WRITE)
+            self._state.need(pull.repo, user, Role.WRITE)
         limits.check_title("PullRequest", title)
         limits.check_body("PullRequest", body)
         if title is not None and not title.strip():
             raise invalid("PullRequest", "title", "missing_field")
         changes: dict[str, object] = {}
         if title is not None and title != pull.title:
-            self.note(
+            self._state.note(
                 pull,
                 user,
                 "renamed",
@@ -162,13 +149,13 @@ class Pulls:
         pull.state, pull.closed_at = "closed", self._state.now()
         pull.repo.open_pulls.pop(pull.number, None)
         pull.updated_at = pull.closed_at
-        self.note(pull, user, "closed", "closed this pull request")
+        self._state.note(pull, user, "closed", "closed this pull request")
         self._state.emit("pull_request", "closed", pull.repo, user, pull=pull)
 
     def set_draft(self, pull: Pull, user: User, draft: bool) -> None:
         """Turn a pull request into a draft, or a draft into one that is ready."""
         if pull.user is not user and user.app is None:
-            self._need(pull.repo, user, Role.WRITE)
+            self._state.need(pull.repo, user, Role.WRITE)
         if pull.state != "open":
             raise unprocessable("Pull request is closed")
         if pull.draft == draft:
@@ -176,78 +163,8 @@ class Pulls:
         pull.draft, pull.updated_at = draft, self._state.now()
         action = "converted_to_draft" if draft else "ready_for_review"
         words = "marked this as a draft" if draft else "marked this as ready for review"
-        self.note(pull, user, "convert_to_draft" if draft else action, words)
+        self._state.note(pull, user, "convert_to_draft" if draft else action, words)
         self._state.emit("pull_request", action, pull.repo, user, pull=pull)
-
-    def review(
-        self, pull: Pull, user: User, event: str, body: str, commit_id: str | None = None
-    ) -> Review:
-        """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT."""
-        state = _REVIEW_STATES.get(event)
-        if state is None:
-            raise plain(f"Invalid request.\n\n{event} is not a possible event.")
-        if user is pull.user and state != "COMMENTED":
-            what = "approve" if state == "APPROVED" else "request changes on"
-            raise unprocessable(f"Review Can not {what} your own pull request")
-        limits.check_review(body)
-        if state != "APPROVED" and not body:
-            raise unprocessable("Body can't be blank")
-        now = self._state.now()
-        made = Review(
-            id=self._state.next_id(),
-            pull=pull,
-            user=user,
-            body=body,
-            state=state,
-            commit_id=commit_id or pull.head_sha,
-            submitted_at=now,
-            updated_at=now,
-        )
-        pull.reviews.append(made)
-        if user in pull.requested_reviewers:
-            pull.requested_reviewers.remove(user)
-        pull.updated_at = now
-        self._state.emit("pull_request_review", "submitted", pull.repo, user, review=made)
-        return made
-
-    def ask_review(self, pull: Pull, user: User, logins: Sequence[str]) -> None:
-        """Ask people for a review; 422 for who cannot read here, and for the author."""
-        people = []
-        for login in logins:
-            found = self._state.data.users.get(login.lower())
-            if found is None or self._state.role(pull.repo, found) < Role.READ or found.app:
-                raise plain(
-                    "Reviews may only be requested from collaborators. One or more of the users"
-                    f" or teams you specified is not a collaborator of the {pull.repo.full_name}"
-                    " repository."
-                )
-            if found is pull.user:
-                raise plain("Review cannot be requested from pull request author.")
-            people.append(found)
-        for found in people:
-            if found not in pull.requested_reviewers:
-                pull.requested_reviewers.append(found)
-                pull.updated_at = self._state.now()
-                self._state.talk.tell(pull, "review_requested", user, reviewer=found)
-
-    def unask_review(self, pull: Pull, user: User, logins: Sequence[str]) -> None:
-        """Ask people no more."""
-        gone = {login.lower() for login in logins}
-        for found in [one for one in pull.requested_reviewers if one.login.lower() in gone]:
-            pull.requested_reviewers.remove(found)
-            self._state.talk.tell(pull, "review_request_removed", user, reviewer=found)
-
-    def dismiss(self, review: Review, user: User, message: str) -> None:
-        """Dismiss an approving or refusing review."""
-        if user.app is None:
-            self._need(review.pull.repo, user, Role.WRITE)
-        if review.state not in ("APPROVED", "CHANGES_REQUESTED"):
-            raise unprocessable(f"Can not dismiss a {review.state.lower()} pull request review")
-        note = {"review": review.id, "message": message, "state": review.state.lower()}
-        review.state, review.updated_at = "DISMISSED", self._state.now()
-        words = f"dismissed a review: {message}"
-        self.note(review.pull, user, "review_dismissed", words, **note)
-        self._state.emit("pull_request_review", "dismissed", review.pull.repo, user, review=review)
 
     def merge(
         self,
@@ -275,8 +192,10 @@ class Pulls:
             raise RefusedError(405, "Pull Request is still a draft")
         if self._state.git(pull.repo).merge_tree(base, pull.head_sha) is None:
             raise RefusedError(405, "Pull Request is not mergeable")
-        self._state.rules.check_merge(pull, user)
-        merger = merging.Merge(self._state, pull, user, base, title, message)
+        self._rules.check_merge(pull, user)
+        merger = merging.Merge(
+            self._state, pull, user, base, title, message, partial(self.commits, pull)
+        )
         done = merger.perform(method)
         change = RefChange(ref=f"refs/heads/{pull.base_ref}", before=base, after=done)
         if not self._state.git(pull.repo).move([change]):
@@ -297,7 +216,9 @@ class Pulls:
         for pull in pulls:
             if self._state.git(repo).merge_tree(tip, pull.head_sha) is None:
                 raise RefusedError(405, "Pull Request is not mergeable")
-            made = merging.Merge(self._state, pull, user, tip, None, None).perform("merge")
+            made = merging.Merge(
+                self._state, pull, user, tip, None, None, partial(self.commits, pull)
+            ).perform("merge")
             merges.append((pull, made, tip))
             tip = made
         change = RefChange(ref=f"refs/heads/{base_ref}", before=start, after=tip)
@@ -334,45 +255,6 @@ class Pulls:
             self._state.git(head_repo).fetch(git, made)
         self._state.update_ref(head_repo, f"refs/heads/{pull.head_ref}", made, user)
 
-    def mergeable(self, pull: Pull) -> tuple[bool | None, str]:
-        """What a reader is told: `mergeable` and `mergeable_state`.
-
-        The first reading after a change of head or base says (None, "unknown") and starts the
-        search, as on GitHub; `State.null_reads` says how many readings do.
-        """
-        base = pull.repo.branch(pull.base_ref)
-        if pull.state != "open" or base is None:
-            return None, "unknown"
-        self._refresh(pull, base)
-        if pull.mergeable_reads < self._state.null_reads:
-            pull.mergeable_reads += 1
-            return None, "unknown"
-        if not self.test_merge(pull):
-            return False, "dirty"
-        return True, self._mergeable_word(pull)
-
-    def test_merge(self, pull: Pull) -> bool:
-        """Whether head and base merge; makes the test merge commit. Counts no reading."""
-        base = pull.repo.branch(pull.base_ref)
-        if base is None:
-            return False
-        self._refresh(pull, base)
-        if pull.mergeable is None:
-            git = self._state.git(pull.repo)
-            tree = git.merge_tree(base, pull.head_sha)
-            pull.mergeable = tree is not None
-            if tree is not None:
-                pull.merge_commit_sha = git.write_commit(
-                    NewCommit(
-                        tree=tree,
-                        parents=(base, pull.head_sha),
-                        message=f"Merge {pull.head_sha} into {base}",
-                        author=self._state.person(pull.user),
-                        committer=self._state.web_flow(),
-                    )
-                )
-        return pull.mergeable
-
     def files(self, pull: Pull) -> Sequence[FileDiff]:
         """Files that the head changes since it left the base branch."""
         git = self._state.git(pull.repo)
@@ -401,26 +283,8 @@ class Pulls:
         pull.merged_at = pull.closed_at = pull.updated_at = self._state.now()
         pull.merged_by = user
         words = f"merged commit {commit[:7]} into {pull.base_ref}"
-        self.note(pull, user, "merged", words, commit=commit)
+        self._state.note(pull, user, "merged", words, commit=commit)
         self._state.emit("pull_request", "closed", pull.repo, user, pull=pull)
-
-    def _refresh(self, pull: Pull, base: str) -> None:
-        if pull.mergeable_for != (base, pull.head_sha):
-            pull.mergeable_for = (base, pull.head_sha)
-            pull.mergeable, pull.mergeable_reads, pull.merge_commit_sha = None, 0, None
-
-    def _mergeable_word(self, pull: Pull) -> str:
-        if pull.draft:
-            return "draft"
-        reasons = self._state.rules.blockers(pull)
-        if any("up to date" in reason for reason in reasons):
-            return "behind"
-        if reasons:
-            return "blocked"
-        runs = self._state.checks.runs_on(pull.repo, pull.head_sha)
-        statuses = self._state.checks.statuses_on(pull.repo, pull.head_sha, latest=True)
-        good = all(run.conclusion in ("success", "neutral", "skipped") for run in runs)
-        return "clean" if good and all(s.state == "success" for s in statuses) else "unstable"
 
     def _reopen(self, pull: Pull, user: User) -> None:
         tip = pull.head_repo.branch(pull.head_ref) if pull.head_repo else None
@@ -440,14 +304,14 @@ class Pulls:
         pull.state, pull.closed_at, pull.head_sha = "open", None, tip
         pull.repo.open_pulls[pull.number] = pull
         pull.updated_at = self._state.now()
-        self.note(pull, user, "reopened", "reopened this pull request")
+        self._state.note(pull, user, "reopened", "reopened this pull request")
         self._state.emit("pull_request", "reopened", pull.repo, user, pull=pull)
 
     def _retarget(self, pull: Pull, user: User, base: str) -> dict[str, object]:
         sha = pull.repo.branch(base)
         if sha is None:
             raise invalid("PullRequest", "base")
-        self.note(
+        self._state.note(
             pull,
             user,
             "base_ref_changed",
@@ -491,20 +355,3 @@ class Pulls:
     def publish_head(self, pull: Pull) -> None:
         """Let `refs/pull/N/head` stand at the head."""
         self._state.git(pull.repo).point(f"refs/pull/{pull.number}/head", pull.head_sha)
-
-    def _need(self, repo: Repository, user: User, role: Role) -> None:
-        if self._state.role(repo, user) < role:
-            raise RefusedError(403, "Must have admin rights to Repository.")
-
-    def note(self, pull: Pull, actor: User, kind: str, text: str, **detail: object) -> None:
-        """Write an event into the timeline; see `TimelineEvent`."""
-        pull.events.append(
-            TimelineEvent(
-                id=self._state.next_id(),
-                kind=kind,
-                actor=actor,
-                at=self._state.now(),
-                text=text,
-                detail=detail,
-            )
-        )

@@ -7,8 +7,9 @@ from pathlib import PurePosixPath
 
 from bot.sandbox.errors import RefusedError, invalid, plain
 from bot.sandbox.git import history
-from bot.sandbox.model import Repository, User
+from bot.sandbox.records.accounts import User
 from bot.sandbox.records.refs import ZERO, RefChange
+from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import workflows
 from bot.sandbox.rules.accounts import Caller
 from bot.sandbox.rules.state import State

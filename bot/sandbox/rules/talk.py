@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found
-from bot.sandbox.model import Comment, Edit, Label, Pull, Reaction, Repository, Role, Thread, User
+from bot.sandbox.records.accounts import Role, User
+from bot.sandbox.records.repository import Comment, Pull, Repository, Thread
+from bot.sandbox.records.talk import Edit, Label, Reaction
 from bot.sandbox.rules import limits
-
-if TYPE_CHECKING:
-    from bot.sandbox.rules.state import State
+from bot.sandbox.rules.context import Context
 
 CONTENTS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
 """The eight emoji that may be a reaction, in GitHub's spelling."""
@@ -21,7 +19,7 @@ _MOST_LABELS = 100  # GitHub's limit of labels on one issue
 class Talk:
     """Comments, reactions and labels of a forge; the caller holds `State.lock`."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: Context) -> None:
         self._state = state
 
     def comment(self, thread: Thread, user: User, body: str) -> Comment:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.sandbox.git.objects import Commit
-from bot.sandbox.model import Comment, Pull, Review, Thread, TimelineEvent
+from bot.sandbox.records.repository import Comment, Pull, Review, Thread
+from bot.sandbox.records.talk import TimelineEvent
 from bot.sandbox.rules.state import State
 
 PAGES_ONLY = ("opened", "pushed")

@@ -7,9 +7,10 @@ commit is refused too where workflows changed since.
 from __future__ import annotations
 
 from bot.sandbox.errors import GitError, RefusedError
-from bot.sandbox.model import Pull, Repository
 from bot.sandbox.records.refs import RefChange
-from bot.sandbox.rules.accounts import Caller, granted
+from bot.sandbox.records.repository import Pull, Repository
+from bot.sandbox.rules.accounts import Caller
+from bot.sandbox.rules.permissions import granted
 from bot.sandbox.rules.state import State
 
 FOLDER = ".github/workflows/"

@@ -15,8 +15,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.sandbox.model import Pull, Repository
-from bot.sandbox.rules.state import FileChange
+from bot.sandbox.records.repository import Pull, Repository
+from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import Sandbox
 from tests.bot.sandbox.world import SECRET, Received, World
 from tests.contract.watch import watched

@@ -250,7 +250,7 @@ class Maker:
             world.commit(branch, {"net/values.yaml": f"a: {number}\n"}, "author")
             made = state.pulls.open(world.repo, author, title="T", head=branch, base="main")
             comment = state.talk.comment(made, author, "here")
-            review = state.pulls.review(made, state.user("owner"), "APPROVE", "")
+            review = state.reviews.submit(made, state.user("owner"), "APPROVE", "")
             tip = world.repo.branch("main") or made.base_sha
             wish = Wish(name="c", status="completed", conclusion="success")
             run = state.checks.create(world.repo, world.app, made.head_sha, wish)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from bot.sandbox.check_records import Annotation
 from bot.sandbox.git.bare import BareStore
-from bot.sandbox.model import Pull
+from bot.sandbox.records.checks import Annotation
+from bot.sandbox.records.repository import Pull
 from bot.sandbox.rules.checks import Wish
-from bot.sandbox.rules.state import FileChange, State
+from bot.sandbox.rules.context import FileChange
+from bot.sandbox.rules.state import State
 
 README = (
     b"# Network packages\n\nWhat runs at the *edge*.\n\n"

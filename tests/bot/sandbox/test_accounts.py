@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.sandbox.github.routing import routes
-from bot.sandbox.model import Pull
-from bot.sandbox.rules.accounts import NEEDS, granted
+from bot.sandbox.records.repository import Pull
+from bot.sandbox.rules.permissions import NEEDS, granted
 from tests.bot.sandbox.conftest import Clock
 from tests.bot.sandbox.world import World
 

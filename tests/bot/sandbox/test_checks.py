@@ -9,7 +9,7 @@ import httpx
 import pytest
 from github import GithubException
 
-from bot.sandbox.model import Pull
+from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.world import World
 
 Api = Callable[..., httpx.Response]

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.model import Pull
 from bot.sandbox.records.refs import RefChange
+from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.world import World
 
 Api = Callable[..., httpx.Response]

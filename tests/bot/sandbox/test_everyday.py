@@ -8,7 +8,8 @@ import httpx
 import pytest
 from github import InputGitTreeElement
 
-from bot.sandbox.model import Pull, Role
+from bot.sandbox.records.accounts import Role
+from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.world import World, refused, wait_until
 
 Api = Callable[..., httpx.Response]

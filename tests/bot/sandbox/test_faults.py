@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bot.sandbox.faults.calls import matches
-from bot.sandbox.model import Pull
+from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.conftest import Clock
 from tests.bot.sandbox.world import World
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.sandbox.model import Pull
+from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.world import World
 
 Api = Callable[..., httpx.Response]

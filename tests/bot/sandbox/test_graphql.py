@@ -11,7 +11,7 @@ from graphql import build_schema
 from graphql.type import GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
 
 from bot.sandbox.github.graphql.execute import SCHEMA
-from bot.sandbox.model import Pull
+from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.conftest import Clock
 from tests.bot.sandbox.world import World
 from tests.contract.descriptions import FOLDER

@@ -9,7 +9,7 @@ import uuid
 
 import pytest
 
-from bot.sandbox.model import Pull
+from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.world import SECRET, World, wait_until
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bot.sandbox.model import Pull
+from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.odd import GIT_BODIES, ODD_VALUES, ROUNDS, TYPES, Asker, requests
 from tests.bot.sandbox.world import World
 

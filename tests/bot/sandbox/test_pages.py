@@ -13,9 +13,12 @@ import pytest
 
 from bot.sandbox.errors import GitError
 from bot.sandbox.git.bare import BareStore
-from bot.sandbox.model import Happening, Pull
-from bot.sandbox.pages.door import Pages, ago
-from bot.sandbox.rules.state import FileChange, State
+from bot.sandbox.pages.routes import Pages
+from bot.sandbox.pages.templating import ago
+from bot.sandbox.records.memory import Happening
+from bot.sandbox.records.repository import Pull
+from bot.sandbox.rules.context import FileChange
+from bot.sandbox.rules.state import State
 from tests.bot.sandbox.sample import sample
 
 REPO = "/owner/packages"

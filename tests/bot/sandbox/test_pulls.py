@@ -9,7 +9,7 @@ import httpx
 import pytest
 from github import UnknownObjectException
 
-from bot.sandbox.model import Pull
+from bot.sandbox.records.repository import Pull
 from tests.bot.sandbox.world import World, refused
 
 Api = Callable[..., httpx.Response]

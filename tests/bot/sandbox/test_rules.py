@@ -10,7 +10,8 @@ import httpx
 import pytest
 from github import GithubException
 
-from bot.sandbox.model import Pull, Role
+from bot.sandbox.records.accounts import Role
+from bot.sandbox.records.repository import Pull
 from bot.sandbox.rules.protection import pattern_of
 from tests.bot.sandbox.world import World
 

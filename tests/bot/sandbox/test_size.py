@@ -19,8 +19,9 @@ from bot.sandbox.git import history
 from bot.sandbox.git.bare import BareGit, BareStore
 from bot.sandbox.git.objects import EMPTY_TREE, Person
 from bot.sandbox.git.protocol import NewCommit
-from bot.sandbox.model import Repository, User
-from bot.sandbox.rules.state import FileChange
+from bot.sandbox.records.accounts import User
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.context import FileChange
 from bot.sandbox.serve import Sandbox
 
 FEW, MANY = 20, 2000

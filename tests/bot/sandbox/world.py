@@ -17,8 +17,10 @@ import pytest
 from github import Auth
 
 from bot.sandbox.git.objects import Commit
-from bot.sandbox.model import App, Repository
-from bot.sandbox.rules.state import FileChange, State
+from bot.sandbox.records.accounts import App
+from bot.sandbox.records.repository import Repository
+from bot.sandbox.rules.context import FileChange
+from bot.sandbox.rules.state import State
 from bot.sandbox.serve import Sandbox
 
 SECRET = "it is a secret"

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.sandbox.check_records import CheckRun, Status
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.graphql.connections import QueryError, connection
 from bot.sandbox.github.graphql.entries import (
@@ -21,7 +20,8 @@ from bot.sandbox.github.graphql.entries import (
     pull_request,
     request_of,
 )
-from bot.sandbox.model import Pull, Repository
+from bot.sandbox.records.checks import Status
+from bot.sandbox.records.repository import CheckRun, Pull, Repository
 from bot.sandbox.rules.checks import GOOD
 
 

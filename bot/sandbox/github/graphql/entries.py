@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from graphql import GraphQLResolveInfo
 
 from bot.sandbox.errors import RefusedError
+from bot.sandbox.git.objects import Commit
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.graphql.connections import QueryError, connection
 from bot.sandbox.github.routing import Request
-from bot.sandbox.model import Comment, Issue, Pull, Repository, Review, Thread, User
-from bot.sandbox.rules.accounts import granted
-from bot.sandbox.rules.state import numbered
+from bot.sandbox.records.accounts import User
+from bot.sandbox.records.repository import Comment, Issue, Pull, Repository, Review, Thread
+from bot.sandbox.records.talk import TimelineEvent
+from bot.sandbox.rules.ids import numbered
+from bot.sandbox.rules.permissions import granted
 
 Info = GraphQLResolveInfo[Request]
 Resolver = Callable[..., Any]
@@ -21,6 +25,16 @@ T = TypeVar("T", bound=Thread)
 
 TALK = "issues=read; pull_requests=read"
 PULLS = "pull_requests=read"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A commit or an event, with the pull request or repository that it is of."""
+
+    kind: str
+    what: Commit | TimelineEvent | str
+    repo: Repository
+    pull: Pull | None = None
 
 
 def request_of(info: Info) -> Request:

@@ -8,11 +8,9 @@ may not read is null, with an error `FORBIDDEN`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bot.sandbox.git.objects import Commit
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.graphql import checks as graphql_checks
 from bot.sandbox.github.graphql import entries
@@ -22,15 +20,18 @@ from bot.sandbox.github.graphql.connections import connection
 from bot.sandbox.github.graphql.entries import (
     PULLS,
     TALK,
+    Found,
     Info,
     Resolver,
     need,
     request_of,
     state_word,
 )
-from bot.sandbox.model import Comment, Issue, Pull, Repository, Review, Thread, TimelineEvent, User
+from bot.sandbox.records.accounts import User
+from bot.sandbox.records.repository import Comment, Issue, Pull, Repository, Review, Thread
+from bot.sandbox.records.talk import TimelineEvent
 from bot.sandbox.rules import timeline
-from bot.sandbox.rules.state import node_id
+from bot.sandbox.rules.ids import node_id
 
 _EVENTS: Mapping[str, str] = {
     "automatic_base_change_succeeded": "AutomaticBaseChangeSucceededEvent",
@@ -51,16 +52,6 @@ _EVENTS: Mapping[str, str] = {
     "reviewed": "PullRequestReview",
 }
 """Kind of an entry of a timeline to its type."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A commit or an event, with the pull request or repository that it is of."""
-
-    kind: str
-    what: Commit | TimelineEvent | str
-    repo: Repository
-    pull: Pull | None = None
 
 
 # Fields of things.
@@ -100,7 +91,7 @@ def _commit(repo: Repository, sha: str | None, info: Info) -> Found | None:
 
 def _mergeable(pull: Pull, info: Info) -> str:
     known = {True: "MERGEABLE", False: "CONFLICTING", None: "UNKNOWN"}
-    return known[request_of(info).state.pulls.mergeable(pull)[0]]
+    return known[request_of(info).state.mergeability.told(pull)[0]]
 
 
 def _comments(pull: Thread, info: Info, **given: Any) -> Any:
@@ -265,7 +256,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "mergeCommit": lambda p, info: _commit(
             p.repo, p.merge_commit_sha if p.merged else None, info
         ),
-        "mergeStateStatus": lambda p, info: request_of(info).state.pulls.mergeable(p)[1].upper(),
+        "mergeStateStatus": lambda p, info: request_of(info).state.mergeability.told(p)[1].upper(),
         "mergeable": _mergeable,
         "merged": _of(lambda p: p.merged),
         "mergedAt": _when(lambda p: p.merged_at),

@@ -16,7 +16,7 @@ from typing import Any
 
 from bot.sandbox.github.graphql.connections import connection
 from bot.sandbox.github.graphql.entries import Info, request_of, visible
-from bot.sandbox.model import Pull, Thread
+from bot.sandbox.records.repository import Pull, Thread
 
 
 def search(_root: Any, info: Info, query: str, type: str, **given: Any) -> Any:  # noqa: A002 - GitHub's name

@@ -14,6 +14,7 @@ from bot.sandbox.github.graphql.connections import QueryError, connection
 from bot.sandbox.github.graphql.entries import (
     PULLS,
     TALK,
+    Found,
     Info,
     Resolver,
     need,
@@ -22,8 +23,8 @@ from bot.sandbox.github.graphql.entries import (
 )
 from bot.sandbox.github.graphql.search import mentions
 from bot.sandbox.github.pull_json import association
-from bot.sandbox.model import Comment, Issue, Pull, Repository, Review, Thread
-from bot.sandbox.rules.state import node_id
+from bot.sandbox.records.repository import Comment, Issue, Pull, Repository, Review, Thread
+from bot.sandbox.rules.ids import node_id
 
 _REACTIONS: Mapping[str, str] = {
     "+1": "THUMBS_UP",
@@ -47,8 +48,6 @@ def _reactions(on: Thread | Comment, _info: Info) -> list[dict[str, Any]]:
 
 
 def _commits(pull: Pull, info: Info) -> list[Any]:
-    from bot.sandbox.github.graphql.fields import Found  # which needs this module
-
     need(info, PULLS)
     found = request_of(info).state.pulls.commits(pull)
     return [Found("PullRequestCommit", commit, pull.repo, pull) for commit in found]
@@ -106,8 +105,6 @@ def _protection(ref: Any, info: Info) -> dict[str, Any] | None:
 
 
 def _base(pull: Pull, _info: Info) -> Any:
-    from bot.sandbox.github.graphql.fields import Found
-
     there = pull.repo.branch(pull.base_ref)
     return Found("Ref", f"refs/heads/{pull.base_ref}", pull.repo) if there else None
 

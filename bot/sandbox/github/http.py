@@ -1,6 +1,4 @@
-"""GitHub's dialect: the REST and GraphQL door of the forge, as an ASGI app.
-
-Longer than 400 lines: every answer goes one way through it, from caller to log.
+"""GitHub's REST and GraphQL API over HTTP, as an ASGI app.
 
 What every answer has in common lives here: who asks, permissions, faults, headers, ETag,
 errors in GitHub's shapes, the log of calls. The operations are in the modules beside it.
@@ -10,22 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from bot.sandbox.asgi import Receive, Scope, Send, headers_of, raw_path, read_body, respond
 from bot.sandbox.errors import GitError, RefusedError, not_found
-from bot.sandbox.faults.calls import Call, Failure, Faults, Plan
+from bot.sandbox.faults.calls import Call, Faults, Plan
 from bot.sandbox.fields import parsed
 from bot.sandbox.github import (
     activity,
+    answers,
     apps,
     branches,
     checks,
@@ -46,7 +44,8 @@ from bot.sandbox.github.graphql import execute as graphql
 from bot.sandbox.github.json import Links
 from bot.sandbox.github.routing import Answer, Request, Route, find, named, query_of, route
 from bot.sandbox.github.sending import Hooks
-from bot.sandbox.rules.accounts import NEEDS, Accounts, Caller
+from bot.sandbox.rules.accounts import Accounts, Caller
+from bot.sandbox.rules.permissions import NEEDS
 from bot.sandbox.rules.state import State
 
 OPERATIONS = (
@@ -67,11 +66,10 @@ OPERATIONS = (
     rules,
     timeline,
 )
-"""The modules whose operations this door knows (reading them makes the operations known)."""
+"""The modules with the operations of the API (reading them makes the operations known)."""
 
 _API, _GRAPHQL = "/api/v3", "/api/graphql"
 _LIMIT = 15_000  # GitHub's hourly limit for installations of Enterprise Cloud
-_DOCS = "https://docs.github.com/rest"
 _VERSION = "2022-11-28"
 _VERSIONS = (_VERSION, "2026-03-10")
 
@@ -107,7 +105,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A request on its way through the door."""
+    """A request as it came in."""
 
     method: str
     path: str
@@ -117,7 +115,7 @@ class _Asked:
 
 
 class GitHub:
-    """The API door."""
+    """The ASGI app of the API."""
 
     def __init__(
         self, state: State, links: Links, accounts: Accounts, faults: Faults, hooks: Hooks
@@ -190,12 +188,12 @@ class GitHub:
         for callback in plan.before:
             callback()
         if plan.failure is not None:
-            return _failure(plan.failure), True
+            return answers.failure(plan.failure), True
         answer = self._refusable(asked, found, caller, refused, plan)
         for callback in plan.after:
             callback()
         if plan.late_failure is not None:
-            return _failure(plan.late_failure), True
+            return answers.failure(plan.late_failure), True
         return answer, False
 
     def _refusable(
@@ -215,7 +213,7 @@ class GitHub:
                     self._faults.remember()
                 return answer
         except RefusedError as no:
-            return _refusal(no)
+            return answers.refusal(no)
         except GitError as error:
             return Answer(status=500, body={"message": f"Server Error: {error}"})
 
@@ -229,7 +227,7 @@ class GitHub:
         state = self._state
         if plan.memory is not None:
             state = self._state.at(plan.memory)
-            caller = _then(state, caller)
+            caller = caller.at(plan.memory)
         graphql_call = asked.path == "/graphql" and asked.method == "POST"
         if found is None and not graphql_call:
             raise RefusedError(404, "Not Found")
@@ -276,14 +274,14 @@ class GitHub:
         url = f"{self._links.api}/repositories/{found.id}{rest}{query}"
         status = 301 if request.method == "GET" else 307
         message = "Moved Permanently" if status == 301 else "Temporary Redirect"
-        body = {"message": message, "url": url, "documentation_url": _DOCS}
+        body = {"message": message, "url": url, "documentation_url": answers.DOCS}
         return Answer(status=status, body=body, headers={"Location": url})
 
     def _finish(
         self, asked: _Asked, caller: Caller, template: str, answer: Answer
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and bytes, with what every answer of GitHub's carries."""
-        body = _encoded(answer)
+        body = answers.encoded(answer)
         headers = {
             "Server": "sandbox",
             "X-GitHub-Request-Id": secrets.token_hex(8).upper(),
@@ -367,19 +365,8 @@ class GitHub:
 
 @route("GET", "/rate_limit")
 def _get_rate_limit(_request: Request) -> Answer:
-    """Made known for its path; the door itself counts and answers."""
-    raise NotImplementedError("the door answers /rate_limit")
-
-
-def _then(state: State, caller: Caller) -> Caller:
-    """The same caller as an earlier moment of the forge knew it."""
-    data = state.data
-    user = data.users.get(caller.user.login.lower()) if caller.user else None
-    app = data.apps.get(caller.app.id) if caller.app else None
-    token = caller.token
-    if token is not None and token.installation.id in data.installations:
-        token = replace(token, installation=data.installations[token.installation.id])
-    return replace(caller, user=user or caller.user, app=app or caller.app, token=token)
+    """Made known for its path; `GitHub` itself counts and answers."""
+    raise NotImplementedError("GitHub answers /rate_limit")
 
 
 def _below(path: str) -> str:
@@ -398,42 +385,6 @@ def _check_headers(asked: _Asked) -> None:
     version = asked.headers.get("x-github-api-version")
     if version is not None and version not in _VERSIONS:
         raise RefusedError(400, f"Invalid API version: {version!r}")
-
-
-def _refusal(refused: RefusedError) -> Answer:
-    body: dict[str, Any] = {"message": refused.message}
-    if refused.errors is not None:
-        body["errors"] = refused.errors
-    body["documentation_url"] = _DOCS
-    body["status"] = str(refused.status)
-    if refused.message.startswith("Missing or invalid User Agent"):
-        text = (
-            "\r\nRequest forbidden by administrative rules. Missing or invalid User Agent string."
-        )
-        return Answer(status=403, body=text.encode(), media_type="application/octet-stream")
-    return Answer(status=refused.status, body=body, headers=refused.headers)
-
-
-def _failure(failure: Failure) -> Answer:
-    body = failure.body
-    if body is None:
-        body = {"message": "Server Error"}
-    if isinstance(body, str):
-        return Answer(
-            status=failure.status,
-            body=body.encode(),
-            headers=failure.headers,
-            media_type="text/html; charset=utf-8",
-        )
-    return Answer(status=failure.status, body=body, headers=failure.headers)
-
-
-def _encoded(answer: Answer) -> bytes:
-    if answer.body is None:
-        return b""
-    if isinstance(answer.body, bytes):
-        return answer.body
-    return json.dumps(answer.body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _decoded(raw: bytes) -> Any:

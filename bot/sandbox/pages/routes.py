@@ -11,13 +11,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import zlib
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -25,8 +22,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from bot.sandbox.errors import GitError, RefusedError, not_found
-from bot.sandbox.model import Comment, Pull, Repository, Review, Role, User
-from bot.sandbox.pages import markup, views
+from bot.sandbox.pages import markup, templating, views
+from bot.sandbox.records.accounts import Role, User
+from bot.sandbox.records.repository import Pull, Repository
 from bot.sandbox.rules.state import State
 
 COOKIE = "sandbox"
@@ -34,18 +32,6 @@ COOKIE = "sandbox"
 
 MOST_FORM_BYTES = 400_000
 """A form above this is refused; a comment has at most 65,536 characters."""
-
-_UNITS = (
-    ("year", 31_536_000),
-    ("month", 2_592_000),
-    ("day", 86_400),
-    ("hour", 3600),
-    ("minute", 60),
-)
-"""Units of time that people read, with their seconds."""
-
-_TINTS = 8
-"""Colours that avatars have in the style sheet."""
 
 _PULL = "/{owner}/{name}/pull/{number:int}"
 _SECURITY = {
@@ -58,17 +44,17 @@ _SECURITY = {
     "Cache-Control": "no-store",
 }
 
-Page = Callable[["Visit"], Response]
-Form = Callable[["Visit", Mapping[str, str]], str]
+Page = Callable[["PageRequest"], Response]
+Form = Callable[["PageRequest", Mapping[str, str]], str]
 
 
-class Visit:
+class PageRequest:
     """One request to a page: who looks, at what.
 
     Attributes:
         request: The request.
         state: The forge; its lock is held while the page is made.
-        user: Who acts; the first user at the first visit, None on a forge without users.
+        user: Who acts; the first user at the first page, None on a forge without users.
         seed: The random part of the cookie.
     """
 
@@ -107,7 +93,7 @@ class Pages:
     def __init__(self, state: State) -> None:
         self._state = state
         self._key = secrets.token_bytes(32)
-        self._templates = _environment(state)
+        self._templates = templating.environment(state)
         pulls = f"{_PULL}/{{tab}}"
         self.app = Starlette(
             routes=[
@@ -132,65 +118,65 @@ class Pages:
 
     # What is shown.
 
-    def _home(self, visit: Visit) -> Response:
-        return self._page(visit, "home.html", repositories=views.visible(visit.state, visit.user))
+    def _home(self, asked: PageRequest) -> Response:
+        return self._page(asked, "home.html", repositories=views.visible(asked.state, asked.user))
 
-    def _code(self, visit: Visit) -> Response:
-        repo, address = visit.repo, visit.request.path_params.get("address")
+    def _code(self, asked: PageRequest) -> Response:
+        repo, address = asked.repo, asked.request.path_params.get("address")
         if address is None and repo.branch(repo.default_branch) is None:
-            return self._page(visit, "code.html", repo=repo, place=None, tip=None)
-        place = views.place(visit.state, repo, address or repo.default_branch)
-        tip = visit.state.git(repo).commit(place.sha)
-        return self._page(visit, "code.html", repo=repo, place=place, tip=tip)
+            return self._page(asked, "code.html", repo=repo, place=None, tip=None)
+        place = views.place(asked.state, repo, address or repo.default_branch)
+        tip = asked.state.git(repo).commit(place.sha)
+        return self._page(asked, "code.html", repo=repo, place=place, tip=tip)
 
-    def _refs(self, visit: Visit) -> Response:
-        repo = visit.repo
-        kind = "tags" if visit.request.url.path.endswith("/tags") else "heads"
-        git = visit.state.git(repo)
+    def _refs(self, asked: PageRequest) -> Response:
+        repo = asked.repo
+        kind = "tags" if asked.request.url.path.endswith("/tags") else "heads"
+        git = asked.state.git(repo)
         rows = []
         for name in views.names(repo, kind):
-            sha = visit.state.peel(repo, repo.refs[f"refs/{kind}/{name}"])
+            sha = asked.state.peel(repo, repo.refs[f"refs/{kind}/{name}"])
             rows.append((name, git.commit(sha) if git.kind(sha) == "commit" else None))
         if kind == "tags":
             rows.reverse()
-        return self._page(visit, "refs.html", repo=repo, kind=kind, rows=rows)
+        return self._page(asked, "refs.html", repo=repo, kind=kind, rows=rows)
 
-    def _tag(self, visit: Visit) -> Response:
-        repo, tag = visit.repo, visit.request.path_params["tag"]
+    def _tag(self, asked: PageRequest) -> Response:
+        repo, tag = asked.repo, asked.request.path_params["tag"]
         if f"refs/tags/{tag}" not in repo.refs:
             raise not_found()
-        sha, message = views.release(visit.state, repo, tag)
-        return self._page(visit, "tag.html", repo=repo, tag=tag, sha=sha, message=message)
+        sha, message = views.release(asked.state, repo, tag)
+        return self._page(asked, "tag.html", repo=repo, tag=tag, sha=sha, message=message)
 
-    def _commit(self, visit: Visit) -> Response:
-        repo = visit.repo
-        sha = visit.state.resolve(repo, visit.request.path_params["sha"])
+    def _commit(self, asked: PageRequest) -> Response:
+        repo = asked.repo
+        sha = asked.state.resolve(repo, asked.request.path_params["sha"])
         if sha is None:
             raise not_found()
-        git = visit.state.git(repo)
+        git = asked.state.git(repo)
         commit = git.commit(sha)
         files = git.diff(commit.parents[0] if commit.parents else None, sha)
         shown = [
             markup.shown_diff(f.path, f.patch, status=f.status, old_path=f.old_path) for f in files
         ]
-        return self._page(visit, "commit.html", repo=repo, commit=commit, files=shown)
+        return self._page(asked, "commit.html", repo=repo, commit=commit, files=shown)
 
-    def _run(self, visit: Visit) -> Response:
+    def _run(self, asked: PageRequest) -> Response:
         """A check run's address leads to the checks of the pull request that it speaks of."""
-        repo = visit.repo
-        run = visit.state.checks.find(repo, visit.request.path_params["run"])
+        repo = asked.repo
+        run = asked.state.checks.find(repo, asked.request.path_params["run"])
         for pull in sorted(repo.pulls.values(), key=lambda pull: -pull.number):
             if pull.head_sha == run.head_sha:
                 address = f"/{repo.full_name}/pull/{pull.number}/checks#check-{run.id}"
                 return RedirectResponse(address, status_code=302)
         return RedirectResponse(f"/{repo.full_name}/commit/{run.head_sha}", status_code=302)
 
-    def _pulls(self, visit: Visit) -> Response:
-        repo = visit.repo
-        state = "closed" if visit.request.query_params.get("state") == "closed" else "open"
+    def _pulls(self, asked: PageRequest) -> Response:
+        repo = asked.repo
+        state = "closed" if asked.request.query_params.get("state") == "closed" else "open"
         found = sorted(repo.pulls.values(), key=lambda pull: -pull.number)
         return self._page(
-            visit,
+            asked,
             "pulls.html",
             repo=repo,
             shown=state,
@@ -199,14 +185,14 @@ class Pages:
             closed_count=sum(pull.state == "closed" for pull in found),
         )
 
-    def _pull(self, visit: Visit) -> Response:
-        tab = visit.request.path_params.get("tab", "conversation")
+    def _pull(self, asked: PageRequest) -> Response:
+        tab = asked.request.path_params.get("tab", "conversation")
         if tab not in ("conversation", "commits", "checks", "files"):
             raise not_found()
-        pull, state = visit.pull, visit.state
+        pull, state = asked.pull, asked.state
         checks = views.checks(state, pull)
         return self._page(
-            visit,
+            asked,
             "pull.html",
             repo=pull.repo,
             pull=pull,
@@ -216,22 +202,22 @@ class Pages:
             commits=state.pulls.commits(pull),
             files=views.diffs(state, pull, checks),
             box=views.merge_box(state, pull),
-            may=views.may(state, pull, visit.user),
+            may=views.may(state, pull, asked.user),
         )
 
     # What is done.
 
-    def _switch(self, visit: Visit, form: Mapping[str, str]) -> str:
-        visit.user = visit.state.user(form.get("login", ""))
-        if visit.user.app is not None:
+    def _switch(self, asked: PageRequest, form: Mapping[str, str]) -> str:
+        asked.user = asked.state.user(form.get("login", ""))
+        if asked.user.app is not None:
             raise not_found()
         back = form.get("back", "/")
         return back if back.startswith("/") and not back.startswith(("//", "/\\")) else "/"
 
-    def _act(self, visit: Visit, form: Mapping[str, str]) -> str:
-        pull, user, state = visit.pull, visit.user, visit.state
+    def _act(self, asked: PageRequest, form: Mapping[str, str]) -> str:
+        pull, user, state = asked.pull, asked.user, asked.state
         allowed = views.may(state, pull, user)
-        action = visit.request.path_params["tab"]
+        action = asked.request.path_params["tab"]
         here = f"/{pull.repo.full_name}/pull/{pull.number}"
         needed = _NEEDED.get(action)
         if needed is None or user is None:
@@ -244,7 +230,7 @@ class Pages:
                 made = state.talk.comment(pull, user, body)
                 return f"{here}#issuecomment-{made.id}"
             case "review":
-                state.pulls.review(pull, user, form.get("event", ""), body)
+                state.reviews.submit(pull, user, form.get("event", ""), body)
             case "ready" | "draft":
                 state.pulls.set_draft(pull, user, action == "draft")
             case "close" | "reopen":
@@ -262,14 +248,14 @@ class Pages:
     def _shows(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         def make(request: Request) -> Response:
             with self._state.lock:
-                visit = Visit(request, self._state)
+                asked = PageRequest(request, self._state)
                 try:
-                    return self._sealed(visit, page(visit))
+                    return self._sealed(asked, page(asked))
                 except RefusedError as refused:
-                    return self._sealed(visit, self._refusal(visit, refused))
+                    return self._sealed(asked, self._refusal(asked, refused))
                 except GitError as error:
                     broken = RefusedError(500, f"git could not read this: {error}")
-                    return self._sealed(visit, self._refusal(visit, broken))
+                    return self._sealed(asked, self._refusal(asked, broken))
 
         async def endpoint(request: Request) -> Response:
             return await run_in_threadpool(make, request)
@@ -279,13 +265,13 @@ class Pages:
     def _takes(self, form: Form) -> Callable[[Request], Awaitable[Response]]:
         def make(request: Request, fields: Mapping[str, str]) -> Response:
             with self._state.lock:
-                visit = Visit(request, self._state)
+                asked = PageRequest(request, self._state)
                 try:
-                    self._check_token(visit, fields)
-                    address = form(visit, fields)
+                    self._check_token(asked, fields)
+                    address = form(asked, fields)
                 except RefusedError as refused:
-                    return self._sealed(visit, self._refusal(visit, refused))
-                return self._sealed(visit, RedirectResponse(address, status_code=303))
+                    return self._sealed(asked, self._refusal(asked, refused))
+                return self._sealed(asked, RedirectResponse(address, status_code=303))
 
         async def endpoint(request: Request) -> Response:
             return await run_in_threadpool(make, request, await _fields(request))
@@ -302,45 +288,45 @@ class Pages:
     async def _missing(self, request: Request, _error: Exception) -> Response:
         def make() -> Response:
             with self._state.lock:
-                visit = Visit(request, self._state)
-                return self._sealed(visit, self._refusal(visit, not_found()))
+                asked = PageRequest(request, self._state)
+                return self._sealed(asked, self._refusal(asked, not_found()))
 
         return await run_in_threadpool(make)
 
-    def _refusal(self, visit: Visit, refused: RefusedError) -> Response:
-        page = self._page(visit, "error.html", status=refused.status, told=_told(refused))
+    def _refusal(self, asked: PageRequest, refused: RefusedError) -> Response:
+        page = self._page(asked, "error.html", status=refused.status, told=_told(refused))
         page.status_code = refused.status
         return page
 
-    def _page(self, visit: Visit, template: str, **values: Any) -> Response:
+    def _page(self, asked: PageRequest, template: str, **values: Any) -> Response:
         html = self._templates.get_template(template).render(
             values
             | {
-                "viewer": visit.user,
-                "people": visit.people,
-                "token": self._token(visit.seed),
-                "here": visit.request.url.path,
-                "now": visit.state.now(),
+                "viewer": asked.user,
+                "people": asked.people,
+                "token": self._token(asked.seed),
+                "here": asked.request.url.path,
+                "now": asked.state.now(),
             }
         )
         return HTMLResponse(html)
 
-    def _sealed(self, visit: Visit, response: Response) -> Response:
+    def _sealed(self, asked: PageRequest, response: Response) -> Response:
         """Add what every answer has: the rules for browsers, and the cookie."""
         for name, value in _SECURITY.items():
             response.headers[name] = value
-        login = visit.user.login if visit.user else ""
+        login = asked.user.login if asked.user else ""
         response.set_cookie(
-            COOKIE, f"{login}.{visit.seed}", httponly=True, samesite="lax", path="/"
+            COOKIE, f"{login}.{asked.seed}", httponly=True, samesite="lax", path="/"
         )
         return response
 
     def _token(self, seed: str) -> str:
         return hmac.new(self._key, seed.encode(), hashlib.sha256).hexdigest()
 
-    def _check_token(self, visit: Visit, fields: Mapping[str, str]) -> None:
+    def _check_token(self, asked: PageRequest, fields: Mapping[str, str]) -> None:
         given = fields.get("token", "").encode()
-        if not hmac.compare_digest(given, self._token(visit.seed).encode()):
+        if not hmac.compare_digest(given, self._token(asked.seed).encode()):
             raise RefusedError(403, "This form is too old. Go back, reload the page, try again.")
 
 
@@ -355,44 +341,6 @@ _NEEDED = {
     "rerun": "rerun",
 }
 """What a form does, and the field of `May` that it takes."""
-
-
-def _environment(state: State) -> Environment:
-    """Return the templates with what they call."""
-    made = Environment(
-        loader=PackageLoader("bot.sandbox.pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["markdown"] = markup.markdown
-    made.filters["segment"] = lambda text: quote(text, safe="/")
-    made.filters["light_of"] = views.Light
-    made.tests["comment"] = lambda one: isinstance(one, Comment)
-    made.tests["review"] = lambda one: isinstance(one, Review)
-    made.globals |= {
-        "names": views.names,
-        "timeline": views.timeline,
-        "reactions": views.reactions,
-        "pull_word": views.pull_word,
-        "ago": ago,
-        "tint": lambda user: zlib.crc32(user.login.encode()) % _TINTS,
-        "account": lambda commit: views.author(state, commit),
-        "role": lambda repo, user: state.role(repo, user).word,
-        "checks_light": lambda pull: views.light(views.checks(state, pull)),
-    }
-    return made
-
-
-def ago(then: datetime, now: datetime) -> str:
-    """Say how long ago something was, in one unit."""
-    seconds = max(0, int((now - then).total_seconds()))
-    for unit, size in _UNITS:
-        count = seconds // size
-        if count:
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now"
 
 
 def _told(refused: RefusedError) -> list[str]:

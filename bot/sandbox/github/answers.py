@@ -1,0 +1,51 @@
+"""Answers that belong to no operation: refusals, failures that tests ordered; bodies as bytes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bot.sandbox.errors import RefusedError
+from bot.sandbox.faults.calls import Failure
+from bot.sandbox.github.routing import Answer
+
+DOCS = "https://docs.github.com/rest"
+
+
+def refusal(refused: RefusedError) -> Answer:
+    """The answer to a request that is refused, as GitHub words it."""
+    body: dict[str, Any] = {"message": refused.message}
+    if refused.errors is not None:
+        body["errors"] = refused.errors
+    body["documentation_url"] = DOCS
+    body["status"] = str(refused.status)
+    if refused.message.startswith("Missing or invalid User Agent"):
+        text = (
+            "\r\nRequest forbidden by administrative rules. Missing or invalid User Agent string."
+        )
+        return Answer(status=403, body=text.encode(), media_type="application/octet-stream")
+    return Answer(status=refused.status, body=body, headers=refused.headers)
+
+
+def failure(ordered: Failure) -> Answer:
+    """The answer that a test ordered in place of the right one."""
+    body = ordered.body
+    if body is None:
+        body = {"message": "Server Error"}
+    if isinstance(body, str):
+        return Answer(
+            status=ordered.status,
+            body=body.encode(),
+            headers=ordered.headers,
+            media_type="text/html; charset=utf-8",
+        )
+    return Answer(status=ordered.status, body=body, headers=ordered.headers)
+
+
+def encoded(answer: Answer) -> bytes:
+    """The body of an answer in bytes."""
+    if answer.body is None:
+        return b""
+    if isinstance(answer.body, bytes):
+        return answer.body
+    return json.dumps(answer.body, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,64 @@
+"""The environment of the pages' templates: filters, and times as people read them."""
+
+from __future__ import annotations
+
+import zlib
+from datetime import datetime
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from bot.sandbox.pages import markup, views
+from bot.sandbox.records.repository import Comment, Review
+from bot.sandbox.rules.state import State
+
+_UNITS = (
+    ("year", 31_536_000),
+    ("month", 2_592_000),
+    ("day", 86_400),
+    ("hour", 3600),
+    ("minute", 60),
+)
+"""Units of time that people read, with their seconds."""
+
+_TINTS = 8
+"""Colours that avatars have in the style sheet."""
+
+
+def environment(state: State) -> Environment:
+    """The environment of all templates: what they may call, and that all text is escaped."""
+    """Return the templates with what they call."""
+    made = Environment(
+        loader=PackageLoader("bot.sandbox.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["markdown"] = markup.markdown
+    made.filters["segment"] = lambda text: quote(text, safe="/")
+    made.filters["light_of"] = views.Light
+    made.tests["comment"] = lambda one: isinstance(one, Comment)
+    made.tests["review"] = lambda one: isinstance(one, Review)
+    made.globals |= {
+        "names": views.names,
+        "timeline": views.timeline,
+        "reactions": views.reactions,
+        "pull_word": views.pull_word,
+        "ago": ago,
+        "tint": lambda user: zlib.crc32(user.login.encode()) % _TINTS,
+        "account": lambda commit: views.author(state, commit),
+        "role": lambda repo, user: state.role(repo, user).word,
+        "checks_light": lambda pull: views.light(views.checks(state, pull)),
+    }
+    return made
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """Say how long ago something was, in one unit."""
+    seconds = max(0, int((now - then).total_seconds()))
+    for unit, size in _UNITS:
+        count = seconds // size
+        if count:
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

@@ -1,0 +1,91 @@
+"""Accounts of the forge: users, organizations with their teams, Apps, and roles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum
+
+
+class Role(IntEnum):
+    """What a user may do in a repository; a greater role includes the lesser."""
+
+    NONE = 0
+    READ = 1
+    TRIAGE = 2
+    WRITE = 3
+    MAINTAIN = 4
+    ADMIN = 5
+
+    @property
+    def word(self) -> str:
+        """The role's name as the forge writes it: `maintain`."""
+        return self.name.lower()
+
+
+@dataclass(slots=True, eq=False)
+class User:
+    """An account. An App acts through an account of type Bot named `<slug>[bot]`.
+
+    Attributes:
+        kind: `User`, `Organization` or `Bot`.
+    """
+
+    id: int
+    login: str
+    name: str
+    created_at: datetime
+    app: App | None = None
+    kind: str = "User"
+
+    @property
+    def email(self) -> str:
+        """The address that the forge writes into commits it makes for this account."""
+        return f"{self.id}+{self.login}@users.noreply.sandbox.example"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Team:
+    """A team of an organization; `roles` are what it may do, by the repository's id."""
+
+    id: int
+    name: str
+    slug: str
+    created_at: datetime
+    members: list[User] = field(default_factory=list)
+    roles: dict[int, Role] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Organization:
+    """What an account of type Organization holds: members (`admin`, `member`) and teams."""
+
+    account: User
+    members: dict[str, str] = field(default_factory=dict)
+    teams: dict[str, Team] = field(default_factory=dict)
+
+    def role(self, repo_id: int, user: User) -> Role:
+        """What the organization lets a user do in one of its repositories."""
+        if self.members.get(user.login) == "admin":
+            return Role.ADMIN
+        roles = [t.roles.get(repo_id, Role.NONE) for t in self.teams.values() if user in t.members]
+        member = Role.READ if user.login in self.members else Role.NONE
+        return max([member, *roles])
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class App:
+    """A GitHub App as registered: its key's public half, what it may do and hear."""
+
+    id: int
+    slug: str
+    name: str
+    owner: User
+    client_id: str
+    public_key: str
+    permissions: dict[str, str]
+    events: tuple[str, ...]
+    webhook_url: str | None
+    webhook_secret: str
+    hook_id: int
+    created_at: datetime

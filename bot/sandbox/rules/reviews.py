@@ -1,0 +1,96 @@
+"""The forge's rules of reviews: submitted, asked for, dismissed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.sandbox.errors import plain, unprocessable
+from bot.sandbox.records.accounts import Role, User
+from bot.sandbox.records.repository import Pull, Review
+from bot.sandbox.rules import limits
+from bot.sandbox.rules.context import Context
+from bot.sandbox.rules.talk import Talk
+
+_REVIEW_STATES = {
+    "APPROVE": "APPROVED",
+    "REQUEST_CHANGES": "CHANGES_REQUESTED",
+    "COMMENT": "COMMENTED",
+}
+
+
+class Reviews:
+    """Reviews of a forge's pull requests; the caller holds `State.lock`."""
+
+    def __init__(self, state: Context, talk: Talk) -> None:
+        self._state = state
+        self._talk = talk
+
+    def submit(
+        self, pull: Pull, user: User, event: str, body: str, commit_id: str | None = None
+    ) -> Review:
+        """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT."""
+        state = _REVIEW_STATES.get(event)
+        if state is None:
+            raise plain(f"Invalid request.\n\n{event} is not a possible event.")
+        if user is pull.user and state != "COMMENTED":
+            what = "approve" if state == "APPROVED" else "request changes on"
+            raise unprocessable(f"Review Can not {what} your own pull request")
+        limits.check_review(body)
+        if state != "APPROVED" and not body:
+            raise unprocessable("Body can't be blank")
+        now = self._state.now()
+        made = Review(
+            id=self._state.next_id(),
+            pull=pull,
+            user=user,
+            body=body,
+            state=state,
+            commit_id=commit_id or pull.head_sha,
+            submitted_at=now,
+            updated_at=now,
+        )
+        pull.reviews.append(made)
+        if user in pull.requested_reviewers:
+            pull.requested_reviewers.remove(user)
+        pull.updated_at = now
+        self._state.emit("pull_request_review", "submitted", pull.repo, user, review=made)
+        return made
+
+    def ask(self, pull: Pull, user: User, logins: Sequence[str]) -> None:
+        """Ask people for a review; 422 for who cannot read here, and for the author."""
+        people = []
+        for login in logins:
+            found = self._state.data.users.get(login.lower())
+            if found is None or self._state.role(pull.repo, found) < Role.READ or found.app:
+                raise plain(
+                    "Reviews may only be requested from collaborators. One or more of the users"
+                    f" or teams you specified is not a collaborator of the {pull.repo.full_name}"
+                    " repository."
+                )
+            if found is pull.user:
+                raise plain("Review cannot be requested from pull request author.")
+            people.append(found)
+        for found in people:
+            if found not in pull.requested_reviewers:
+                pull.requested_reviewers.append(found)
+                pull.updated_at = self._state.now()
+                self._talk.tell(pull, "review_requested", user, reviewer=found)
+
+    def unask(self, pull: Pull, user: User, logins: Sequence[str]) -> None:
+        """Ask people no more."""
+        gone = {login.lower() for login in logins}
+        for found in [one for one in pull.requested_reviewers if one.login.lower() in gone]:
+            pull.requested_reviewers.remove(found)
+            self._talk.tell(pull, "review_request_removed", user, reviewer=found)
+
+    def dismiss(self, review: Review, user: User, message: str) -> None:
+        """Dismiss an approving or refusing review."""
+        if user.app is None:
+            self._state.need(review.pull.repo, user, Role.WRITE)
+        if review.state not in ("APPROVED", "CHANGES_REQUESTED"):
+            raise unprocessable(f"Can not dismiss a {review.state.lower()} pull request review")
+        note = {"review": review.id, "message": message, "state": review.state.lower()}
+        review.state, review.updated_at = "DISMISSED", self._state.now()
+        words = f"dismissed a review: {message}"
+        self._state.note(review.pull, user, "review_dismissed", words, **note)
+        self._state.emit("pull_request_review", "dismissed", review.pull.repo, user, review=review)
