@@ -41,6 +41,7 @@ from lifecycle.actions import (
 )
 from lifecycle.facts import PushRefusal, Written
 from lifecycle.identity import RepositoryId
+from lifecycle.kinds import Order
 from lifecycle.names import Ref, Sha
 
 log = structlog.get_logger()
@@ -89,13 +90,13 @@ class Performer:
             ForgeBusyError, GitBusyError: Trying again may help.
             ForgeRefusedError, GitRefusedError: An operator must act.
         """
-        for together, group in groupby(actions, key=_kind):
+        for order, group in groupby(actions, key=lambda action: action.KIND.order):
             batch = list(group)
-            if together is _Kind.REPORTS:
+            if order is Order.TOGETHER:
                 with metrics.STEP_SECONDS.labels("report").time():
                     await asyncio.gather(*(self._one(action, looked) for action in batch))
                 continue
-            if together is _Kind.TAGS:
+            if order is Order.ONE_WRITE:
                 outcome = await self._tag([a for a in batch if isinstance(a, Tag)])
             else:
                 outcome = await self._steps(batch, looked)
@@ -320,17 +321,3 @@ class Performer:
 
 def _update(tag: AnnotatedTag) -> RefUpdate:
     return RefUpdate(Ref(f"refs/tags/{tag.name}"), "", tag.object)
-
-
-class _Kind(StrEnum):
-    """Which actions may go out together."""
-
-    REPORTS = "reports"
-    TAGS = "tags"
-    STEPS = "steps"
-
-
-def _kind(action: Action) -> _Kind:
-    if isinstance(action, SetCheck | Say | Reply | React):
-        return _Kind.REPORTS
-    return _Kind.TAGS if isinstance(action, Tag) else _Kind.STEPS

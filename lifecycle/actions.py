@@ -1,15 +1,18 @@
 """What the bot may do to forge and git: a closed union, one class per kind.
 
 An action names what it depends on (a head, a tree): who carries it out makes the forge or git
-refuse when that has moved. Every action is safe to repeat.
+refuse when that has moved. Every action is safe to repeat; what is to know of it beside its values
+stands in its `KIND` and in `writes`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from cadlib.findings import Finding
 from lifecycle.events import Log
 from lifecycle.facts import Conclusion, Status, Written
+from lifecycle.kinds import Kind, Look, Order, Repeat, Write
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
 from lifecycle.records import JSON
@@ -28,12 +31,21 @@ class PushRender:
         asker: Login of whoever wrote that; the commit names it under its mark.
     """
 
+    KIND: ClassVar[Kind] = Kind(
+        name="PushRender", repeat=Repeat.NOTICED, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+    )
+
     head_ref: str
     head: Sha
     changes: Mapping[str, bytes | None]
     message: str
     asked: int = 0
     asker: str = ""
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("branch", self.head_ref), (self.head,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,19 +60,37 @@ class OpenProposal:
         assignee: Login of whoever pushed the branch; "" when that is not known.
     """
 
+    KIND: ClassVar[Kind] = Kind(
+        name="OpenProposal", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=Order.ONE_BY_ONE
+    )
+
     head_ref: str
     base_ref: str
     title: str
     body: str
     assignee: str = ""
 
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("proposal of", self.head_ref, self.base_ref))
+
 
 @dataclass(frozen=True, slots=True)
 class SetDraft:
     """Turn a pull request into a draft, or mark it ready."""
 
+    KIND: ClassVar[Kind] = Kind(
+        name="SetDraft", repeat=Repeat.NOTICED, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+    )
+
     number: int
     draft: bool
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("draft", self.number), (self.draft,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +109,10 @@ class SetCheck:
         run: The run to update; None to make a new one (a completed run cannot go back).
     """
 
+    KIND: ClassVar[Kind] = Kind(
+        name="SetCheck", repeat=Repeat.NOTICED, look=Look.EITHER, order=Order.TOGETHER
+    )
+
     head: Sha
     name: str
     status: Status
@@ -89,24 +123,47 @@ class SetCheck:
     external_id: str
     run: int | None
 
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("check", self.head, self.name), (self.external_id,))
+
 
 @dataclass(frozen=True, slots=True)
 class Say:
     """Write the one summary comment (`comment` None), or edit it in place, with its record."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="Say", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=Order.TOGETHER
+    )
 
     number: int
     comment: int | None
     body: str
     record: Mapping[str, JSON]
 
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("summary", self.number), (self.body, repr(self.record)))
+
 
 @dataclass(frozen=True, slots=True)
 class Restore:
     """Write an answer of ours anew, in place: somebody else has edited it."""
 
+    KIND: ClassVar[Kind] = Kind(
+        name="Restore", repeat=Repeat.HARMLESS, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+    )
+
     comment: int
     body: str
     record: Mapping[str, JSON]
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("comment", self.comment), (self.body, repr(self.record)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +177,37 @@ class Keep:
         gone: Comments of ours that are no more.
     """
 
+    KIND: ClassVar[Kind] = Kind(
+        name="Keep", repeat=Repeat.HARMLESS, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+    )
+
     number: int
     log: Log = frozenset()
     written: Mapping[int, Written] = field(default_factory=dict)
     gone: tuple[int, ...] = ()
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("memory", self.number))
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """Answer in the conversation, with a hidden record that keeps it from being said twice."""
 
+    KIND: ClassVar[Kind] = Kind(
+        name="Reply", repeat=Repeat.NOTICED, look=Look.PROPOSAL_FIRST, order=Order.TOGETHER
+    )
+
     number: int
     body: str
     record: Mapping[str, JSON]
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("reply", self.number, repr(self.record)))
 
 
 class Reaction:
@@ -150,8 +225,17 @@ class Reaction:
 class React:
     """Acknowledge a comment."""
 
+    KIND: ClassVar[Kind] = Kind(
+        name="React", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=Order.TOGETHER
+    )
+
     comment: int
     reaction: str
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("reaction", self.comment, self.reaction))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +247,34 @@ class Forget:
         trees: Their verdicts are forgotten.
     """
 
+    KIND: ClassVar[Kind] = Kind(
+        name="Forget", repeat=Repeat.HARMLESS, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+    )
+
     number: int
     trees: tuple[str, ...]
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("verdicts", self.number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskPublish:
     """Wake the publishing of the base branch: this proposal waits for it."""
 
+    KIND: ClassVar[Kind] = Kind(
+        name="AskPublish", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=Order.ONE_BY_ONE
+    )
+
     base_ref: str
     number: int
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("line", self.base_ref, self.number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,12 +290,21 @@ class Merge:
         message: The rest, with one trailer for each package.
     """
 
+    KIND: ClassVar[Kind] = Kind(
+        name="Merge", repeat=Repeat.NOTICED, look=Look.BASE, order=Order.ONE_BY_ONE
+    )
+
     number: int
     head: Sha
     base: Sha
     method: MergeMethod
     title: str
     message: str
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("merge", self.number), (self.head, self.base))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,19 +320,37 @@ class Tag:
             mark that makes it ours, which is added with the key.
     """
 
+    KIND: ClassVar[Kind] = Kind(
+        name="Tag", repeat=Repeat.NOTICED, look=Look.BASE, order=Order.ONE_WRITE
+    )
+
     ref: Ref
     target: Sha
     tree: str
     number: int
     message: str
 
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("tag", self.ref))
+
 
 @dataclass(frozen=True, slots=True)
 class DeleteBranch:
     """Delete a published draft branch, only while its head is `head`."""
 
+    KIND: ClassVar[Kind] = Kind(
+        name="DeleteBranch", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=Order.ONE_BY_ONE
+    )
+
     head_ref: str
     head: Sha
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("branch", self.head_ref), ("", self.head))
 
 
 Action = (
@@ -240,3 +369,21 @@ Action = (
     | Tag
     | DeleteBranch
 )
+
+
+def for_publishing(actions: Iterable[Action], number: int) -> list[Action]:
+    """The part of a decision that the base branch's look carries out; empty when it publishes none.
+
+    What must be done first may take an approval back, or ask for one more try of a merge that the
+    forge refused: then nothing is published, and the proposal's own look does that.
+
+    Args:
+        actions: What was decided about one head branch, with publishing allowed.
+        number: The proposal that is published; a merge of another one is not done now.
+    """
+    actions = tuple(actions)
+    if any(action.KIND.look is Look.PROPOSAL_FIRST for action in actions):
+        return []
+    about = [a for a in actions if a.KIND.look in {Look.BASE, Look.EITHER}]
+    about = [a for a in about if not isinstance(a, Merge) or a.number == number]
+    return about if any(a.KIND.look is Look.BASE for a in about) else []

@@ -3,21 +3,13 @@
 A shortcut, lost with the process: what makes an action safe to repeat is what it depends on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from bot.look.patience import WAITS
-from lifecycle.actions import (
-    Action,
-    DeleteBranch,
-    Merge,
-    OpenProposal,
-    PushRender,
-    Reply,
-    Say,
-    SetCheck,
-    SetDraft,
-    Tag,
-)
+from lifecycle.actions import Action
+from lifecycle.kinds import Described, Repeat, Write
+
+Place = tuple[str | int, ...]
 
 
 class Echoes:
@@ -25,21 +17,16 @@ class Echoes:
 
     def __init__(self) -> None:
         # Wanted again at once, the forge's answer is old.
-        self._done: dict[tuple[object, ...], tuple[object, ...]] = {}
+        self._done: dict[Place, Write] = {}
         self._tries: dict[str, int] = {}
 
     def did(self, actions: Iterable[Action]) -> None:
         """Remember what was done."""
-        for action in actions:
-            slot = _slot(action)
-            if slot:
-                self._done[slot[0]] = slot[1]
+        self._done |= {action.writes.place: action.writes for action in actions}
 
     def is_stale(self, actions: Iterable[Action]) -> bool:
         """Tell whether a decision repeats what was done last: the forge shows an older state."""
-        return any(
-            slot is not None and self._done.get(slot[0]) == slot[1] for slot in map(_slot, actions)
-        )
+        return any(_is_echo_of(action, self._done) for action in actions)
 
     def forget(self) -> None:
         """Forget what was done: somebody asks for it again."""
@@ -68,26 +55,7 @@ class Echoes:
         return WAITS[min(tries, len(WAITS) - 1)]
 
 
-def _slot(action: Action) -> tuple[tuple[object, ...], tuple[object, ...]] | None:
-    """What an action writes to, and what it writes; None where repeating is harmless."""
-    match action:
-        case SetCheck():
-            return ("check", action.head, action.name), (action.external_id,)
-        case Say():
-            return ("say", action.number), (action.body, repr(action.record))
-        case Reply():
-            return ("reply", action.number, repr(action.record)), ()
-        case SetDraft():
-            return ("draft", action.number), (action.draft,)
-        case OpenProposal():
-            return ("open", action.head_ref, action.base_ref), ()
-        case PushRender():
-            return ("push", action.head_ref), (action.head,)
-        case Merge():
-            return ("merge", action.number), (action.head, action.base)
-        case Tag():
-            return ("tag", action.ref), ()
-        case DeleteBranch():
-            return ("delete", action.head_ref), (action.head,)
-        case _:
-            return None
+def _is_echo_of(action: Described, done: Mapping[Place, Write]) -> bool:
+    """Tell whether an action writes again what was written last to its place."""
+    noticed = action.KIND.repeat is Repeat.NOTICED
+    return noticed and done.get(action.writes.place) == action.writes

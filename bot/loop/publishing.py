@@ -1,7 +1,7 @@
 """Publishing on a base branch: merging and tagging, one proposal at a time."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import monotonic
 
@@ -17,18 +17,7 @@ from bot.loop.settle import BUSY_WAIT, MOST_ROUNDS, carry_out, fetched_since, wh
 from bot.perform import Outcome
 from bot.store.port import Store
 from bot.store.values import StoreError
-from lifecycle.actions import (
-    Action,
-    Forget,
-    Keep,
-    Merge,
-    PushRender,
-    Reply,
-    Restore,
-    SetCheck,
-    SetDraft,
-    Tag,
-)
+from lifecycle.actions import Tag, for_publishing
 from lifecycle.decide import decide
 from lifecycle.facts import Proposal
 
@@ -133,7 +122,7 @@ class Publishing:
                 # Merged before the baseline: it carries no record of ours.
                 await self._store.proposals.settle(served.id, pull.number, merged=True)
                 break
-            actions = _publishing(decide(looked.facts, publishing=True), pull.number)
+            actions = for_publishing(decide(looked.facts, publishing=True), pull.number)
             if not actions:
                 break
             if served.echoes.is_stale(actions):
@@ -188,19 +177,3 @@ def _by_itself(number: int, failed: dict[int, Exception]) -> Iterator[None]:
             raise  # that would break for any of them
         log.error("not published", number=number, exc_info=True)
         failed[number] = error
-
-
-def _publishing(actions: Sequence[Action], number: int) -> list[Action]:
-    """The part of a decision that belongs to publishing; the proposal's own look does the rest.
-
-    An unanswered command comes first: it may be the one that takes an approval back, or that asks
-    for one more try of a merge that the forge refused.
-    """
-    if any(isinstance(a, Keep | Reply | Restore | SetDraft | PushRender | Forget) for a in actions):
-        return []
-    about: list[Action] = [
-        a
-        for a in actions
-        if isinstance(a, SetCheck | Tag) or (isinstance(a, Merge) and a.number == number)
-    ]
-    return about if any(isinstance(a, Merge | Tag) for a in about) else []

@@ -29,14 +29,14 @@ async def carry_out(
     outcome = await served.performer.perform(actions, looked)
     if outcome is Outcome.DONE:
         for action in actions:
-            metrics.ACTIONS.labels(type(action).__name__).inc()
+            metrics.ACTIONS.labels(action.KIND.name).inc()
         served.echoes.did(actions)
     facts = await asyncio.to_thread(audited.digest, looked.facts)
     await store.audit.add(
         key,
         [
             (
-                type(a).__name__,
+                a.KIND.name,
                 {"values": audited.values(a), "facts": facts, "outcome": outcome.name},
             )
             for a in actions

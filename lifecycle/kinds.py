@@ -1,0 +1,82 @@
+"""What stands beside each action: its name, what it writes to, which look does it, in which order.
+
+mypy checks that each class of `Action` is `Described`: one that misses a part does not pass.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Protocol
+
+
+class Repeat(StrEnum):
+    """What doing an action a second time does, where the forge still shows what was before."""
+
+    HARMLESS = "harmless"
+    """Nothing that anybody would notice."""
+    NOTICED = "noticed"
+    """A second comment, run, commit or request: while the forge may be late, it is waited for."""
+
+
+class Look(StrEnum):
+    """Which look carries an action out."""
+
+    PROPOSAL = "proposal"
+    """The look at the proposal's head branch; publishing leaves it for that."""
+    PROPOSAL_FIRST = "proposal first"
+    """The same, and nothing is published before: it may be what takes an approval back."""
+    BASE = "base"
+    """The look at the base branch, which publishes one proposal at a time."""
+    EITHER = "either"
+    """Whichever look finds it; before publishing as well as beside it."""
+
+
+class Order(StrEnum):
+    """How an action goes out with the actions beside it."""
+
+    TOGETHER = "together"
+    """At the same time as those beside it: it only reports, and nothing builds on it."""
+    ONE_WRITE = "one write"
+    """With those of its kind beside it, all or none where there are many."""
+    ONE_BY_ONE = "one by one"
+    """After what stands before it, and only if that was done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What holds for every action of one class; each part has to be given.
+
+    Attributes:
+        name: In the audit trail and in metrics; never changed once it was released.
+        repeat: What doing it twice does.
+        look: Which look carries it out.
+        order: How it goes out with others.
+    """
+
+    name: str
+    repeat: Repeat
+    look: Look
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one action writes, and to what.
+
+    Attributes:
+        place: Names one thing at the forge, in git or in the database, inside one repository.
+        value: What is written there, as far as two writes to one place can differ; the same again
+            is a repetition.
+    """
+
+    place: tuple[str | int, ...]
+    value: tuple[str | int, ...] = ()
+
+
+class Described(Protocol):
+    """What every action says of itself."""
+
+    KIND: ClassVar[Kind]
+
+    @property
+    def writes(self) -> Write:
+        """What it writes, and to what."""
