@@ -1,55 +1,37 @@
-"""Looking: reads forge and git, and puts together the facts that a decision needs.
+"""Looks at a head branch: puts together the facts that a decision needs, from forge and git.
 
 Calls that do not wait for one another run at the same time. What never changes (who wrote a commit,
-what a file at a commit says) is kept; everything else is read again at each look
-(docs/design.md, "Forge calls": a look that changes nothing makes at most eight requests for a
-proposal with one approver).
+what a file at a commit says) is kept; everything else is read again at each look.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from time import monotonic
 
 from bot import metrics
-from bot.forges.port import Conversation, Forge, PullRequest, Repository, RequiredCheck
-from bot.git.port import History, Mirror, Scope
+from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.port import Forge, PullRequest, Repository
+from bot.git.port import Mirror, Scope
 from bot.keys import ProposalKey
-from bot.look import required
-from bot.look.base import Bases, Late
-from bot.look.content import Ground, Read, Reader
-from bot.look.near import Near
+from bot.look import content, rendering
+from bot.look.asking import Asker
+from bot.look.base import Bases, NotLogged
+from bot.look.content import PullContent
+from bot.look.fetching import Fetcher
 from bot.look.patience import Patience
 from bot.look.people import People
+from bot.look.reader import Basis, Reader
+from bot.look.sharing import Sharing
+from bot.look.states import Head, HeadState, PullState
 from bot.look.tags import Tags
-from bot.look.told import Stand, Talk, Told, mark, missed
 from bot.render.port import Renderer
 from bot.store.port import Store
-from bot.store.values import TAGS, Adoption
-from lifecycle import memory, records
+from bot.store.values import Adoption
+from lifecycle import memory
 from lifecycle.commands import answers
-from lifecycle.commands import parse as commands
-from lifecycle.facts import (
-    MOST_SHARED,
-    CheckRun,
-    Comment,
-    Facts,
-    Proposal,
-    PushRefusal,
-    Verdict,
-    rules_digest,
-)
-from lifecycle.names import Ref, Sha
-from lifecycle.policy import BrokenPolicy, Policy
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The branch that a look is about."""
-
-    repository: int | None
-    ref: str
+from lifecycle.facts import Facts, Proposal, PushRefusal, rules_digest
+from lifecycle.names import Sha
+from lifecycle.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +61,23 @@ class Looked:
     again: float | None = None
 
 
-def _with_commands(said: Conversation) -> Conversation:
-    """Of what reviews say keep what holds commands; for a thread, like that of comments."""
-    found = tuple(
-        t for t in said.review_texts if not t.author.bot and commands.parse(t.body).commands
-    )
-    return replace(said, review_texts=found)
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one look goes by.
 
+    Attributes:
+        head: The branch.
+        state: What the forge told of it.
+        adoption: What the repository was when the bot first saw it.
+        reader: Reads git.
+        since: By the monotonic clock; git as it was fetched after that will do.
+    """
 
-def of_head(pulls: Iterable[PullRequest], head: Head) -> tuple[PullRequest, ...]:
-    """Those of one branch of one repository: forges ignore filters, and forks share names."""
-    return tuple(
-        p for p in pulls if p.head_ref == head.ref and p.head_repository == head.repository
-    )
+    head: Head
+    state: HeadState
+    adoption: Adoption
+    reader: Reader
+    since: float
 
 
 class Looker:
@@ -106,6 +92,8 @@ class Looker:
         record_keys: Keys that hidden records may be made with, newest first.
         login: Our own login, such as "porchbot[bot]".
         instance: Name of this bot in its markers: the summary of another one is not ours.
+        clock: The time that facts are read at, and that waiting is counted in.
+        offload: Where git is read.
     """
 
     def __init__(
@@ -118,19 +106,26 @@ class Looker:
         record_keys: Sequence[bytes],
         login: str,
         instance: str,
+        *,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
     ) -> None:
+        me = repository.id
         self.repository = repository
         self.forge = forge
         self.mirror = mirror
         self.renderer = renderer
         self.store = store
+        self.fetcher = Fetcher(repository, forge, mirror, store.revisions, offload=offload)
         self._keys = record_keys
         self._login = login
-        self._instance = instance
-        self._people = People(repository.id, forge, login)
-        self._bases = Bases(repository.id, forge, store.revisions)
-        self.near = Near(repository, forge, mirror, store.revisions)
-        self._patience = Patience()
+        self._clock = clock
+        self._offload = offload
+        self._asker = Asker(repository, forge, store, record_keys, instance, offload)
+        self._sharing = Sharing(me, forge, store.proposals)
+        self._people = People(me, forge, login, offload=offload)
+        self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
+        self._patience = Patience(clock)
 
     async def look(
         self,
@@ -151,18 +146,19 @@ class Looker:
             numbers: Pull requests to look at even if they are closed and settled.
             rerun: Somebody pressed Re-run.
             publishing: A merge may follow: what others reported at the head is asked for as well.
-            since: `time.monotonic()`; git as it was fetched after that will do. None: fetch now.
+            since: By the monotonic clock; git as it was fetched after that will do. None: fetch
+                now.
             alone: Leave out the proposals of other head branches that share the commit.
         """
-        since = monotonic() if since is None else since
-        told, _ = await asyncio.gather(
-            self._ask(head, numbers, rerun=rerun, publishing=publishing),
-            self.near.fetch(self.near.scope(head.repository, head.ref), since),
+        began = self._clock.monotonic() if since is None else since
+        state, _ = await asyncio.gather(
+            self._asker.ask(head, numbers, rerun=rerun, publishing=publishing),
+            self.fetcher.fetch(self.fetcher.scope(head.repository, head.ref), began),
         )
-        bases = {pull.base_ref for pull, _ in told.talks}
-        await self.near.fetch(Scope(frozenset(bases)), since)
+        bases = {each.pull.base_ref for each in state.relevant}
+        await self.fetcher.fetch(Scope(frozenset(bases)), began)
         token = await self.forge.token()
-        with await asyncio.to_thread(self.mirror.open, token, since) as git:
+        with await self._offload(self.mirror.open, token, began) as git:
             tags = Tags(git, self.repository.id, self._keys, {}, adoption.tags)
             reader = Reader(
                 git=git,
@@ -172,75 +168,24 @@ class Looker:
                 tags=tags,
                 baseline=adoption.heads,
             )
-            looked = await self._put_together(reader, head, adoption, told, since)
+            looked = await self._put_together(_Look(head, state, adoption, reader, began))
             await self._index(tags, looked.facts)
-        self.near.saw(head.repository, head.ref, bases, tags.packages)
+        self.fetcher.saw(head.repository, head.ref, bases, tags.packages)
         if alone:
             return looked
-        others, news = await self._share(head, told, adoption, publishing=publishing, since=since)
+
+        async def look_alone(there: Head, number: int) -> Facts:
+            only = frozenset({number})
+            found = await self.look(there, adoption, only, rerun=False, since=began, alone=True)
+            return found.facts
+
+        others, news = await self._sharing.same_commit(
+            head, state, look_alone, publishing=publishing
+        )
+        proposals, more = await self._sharing.same_packages(looked.facts.proposals)
         crowded = others is None
-        proposals, more = await self._beside(looked.facts.proposals)
         facts = replace(looked.facts, others=others or (), crowded=crowded, proposals=proposals)
         return replace(looked, facts=facts, news=news | more)
-
-    async def _beside(
-        self, proposals: Iterable[Proposal]
-    ) -> tuple[tuple[Proposal, ...], frozenset[ProposalKey]]:
-        """Name the other open proposals of the same packages, and say whom that is news for."""
-        me, found, news = self.repository.id, [], set()
-        for p in proposals:
-            packages = [] if p.closed else [t.package for t in p.touched]
-            beside = await self.store.proposals.keep_touching(me, p.number, p.base_ref, packages)
-            news |= {ProposalKey(me, head, branch) for head, branch in beside.news}
-            touched = tuple(replace(t, also=beside.also.get(t.package, ())) for t in p.touched)
-            found.append(replace(p, touched=touched))
-        return tuple(found), frozenset(news)
-
-    async def _share(
-        self, head: Head, told: Told, adoption: Adoption, *, publishing: bool, since: float
-    ) -> tuple[tuple[Facts, ...] | None, frozenset[ProposalKey]]:
-        """Open proposals of other head branches at the same commit, and whom that is news for.
-
-        A check belongs to a commit, so they pass or wait together. The index knows all that were
-        looked at; before a merge turns the check green, the forge is asked as well. None where
-        there are too many: what one look takes must not grow with what strangers open (ADR 21).
-        """
-        me = self.repository.id
-        mine = [p.number for p, _ in told.talks if p.state == "open"]
-        sharing = await self.store.proposals.keep_open(
-            me, head.repository or 0, head.ref, mine, told.shown or ""
-        )
-        news = frozenset(ProposalKey(me, at, ref) for _, at, ref in sharing.news)
-        numbers = set(sharing.now)
-        if len(numbers) > MOST_SHARED:
-            numbers = await self._still_open(numbers, told.shown)
-        if publishing and told.shown:
-            numbers |= {p.number for p in await self.forge.open_proposals_at(told.shown)}
-        numbers -= set(mine)
-        if len(numbers) > MOST_SHARED:
-            return None, news
-        others = []
-        for number in sorted(numbers):
-            pull = await self.forge.proposal(number)
-            if pull.state != "open" or pull.head != told.shown:
-                await self.store.proposals.drop_open(me, number)
-                continue
-            if number not in sharing.now:
-                at, ref = pull.head_repository or 0, pull.head_ref
-                await self.store.proposals.add_open(me, at, ref, number, pull.head)
-            there = Head(pull.head_repository, pull.head_ref)
-            alone = await self.look(
-                there, adoption, frozenset({number}), rerun=False, since=since, alone=True
-            )
-            others.append(alone.facts)
-        return tuple(others), news
-
-    async def _still_open(self, numbers: Iterable[int], head: Sha | None) -> set[int]:
-        """Proposals of the index that are open at a commit, by one list and not one by one."""
-        found = {p.number for p in await self.forge.open_proposals() if p.head == head}
-        for number in set(numbers) - found:
-            await self.store.proposals.drop_open(self.repository.id, number)
-        return found
 
     async def _index(self, tags: Tags, facts: Facts) -> None:
         """Tags of ours that the index does not know: it was lost, and is built again."""
@@ -251,114 +196,48 @@ class Looker:
                 found = replace(revision, proposal=proposals.get(revision.target))
                 await self.store.revisions.keep_revision(self.repository.id, package, number, found)
 
-    async def _ask(
-        self, head: Head, numbers: frozenset[int], *, rerun: bool, publishing: bool
-    ) -> Told:
-        """What the forge says, while git fetches; nothing here waits for git."""
-        with metrics.STEP_SECONDS.labels("ask").time():
-            pulls = await self._pulls(head, numbers)
-            relevant = await self._relevant(pulls, numbers)
-            shown = next((p.head for p in relevant if p.state == "open"), None)
-            checks, statuses, talks = await asyncio.gather(
-                self._checks(shown),
-                self._statuses(shown if publishing else None),
-                asyncio.gather(*(self._talk(pull) for pull in relevant)),
-            )
-        talked = tuple(zip(relevant, talks, strict=True))
-        return Told(pulls, talked, shown, checks, statuses, rerun)
-
-    async def _talk(self, pull: PullRequest) -> Talk:
-        """The conversation about one pull request, and what its base asks for."""
-        said, required, queued, (kept, written) = await asyncio.gather(
-            self.forge.conversation(pull.node),
-            self._required(pull),
-            self.store.revisions.queued(self.repository.id, pull.base_ref, pull.number),
-            self.store.proposals.remembered(self.repository.id, pull.number),
-        )
-        comments = await asyncio.to_thread(self._read_comments, said.comments)
-        said = await asyncio.to_thread(_with_commands, said)
-        return Talk(said, comments, required, queued, kept, written)
-
-    async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
-        """Pull requests of the branch; what comes back is checked (trap 2)."""
-        if head.repository == self.repository.id.number:
-            owner = self.repository.owner
-            # Apart, so that no number of closed ones hides an open one; and only without an open
-            # one does it matter what became of the others.
-            found = await self.forge.open_proposals_of(owner, head.ref)
-            found = found or await self.forge.closed_proposals_of(owner, head.ref)
-        else:
-            found = await self.forge.open_proposals()
-        missing = numbers - {p.number for p in found}
-        more = await asyncio.gather(*(self.forge.proposal(n) for n in sorted(missing)))
-        return of_head((*found, *more), head)
-
-    async def _relevant(
-        self, pulls: Iterable[PullRequest], numbers: frozenset[int]
-    ) -> tuple[PullRequest, ...]:
-        """Open ones, and closed ones that may still want something."""
-        closed = [p for p in pulls if p.state != "open"]
-        settled = await self.store.proposals.settled(
-            self.repository.id, {p.number: p.merged for p in closed if p.number not in numbers}
-        )
-        return tuple(
-            sorted(
-                (p for p in pulls if p.state == "open" or p.number not in settled),
-                key=lambda p: p.number,
-            )
-        )
-
-    async def _put_together(
-        self,
-        reader: Reader,
-        head: Head,
-        adoption: Adoption,
-        told: Told,
-        since: float,
-    ) -> Looked:
+    async def _put_together(self, look: _Look) -> Looked:
+        head, state, reader = look.head, look.state, look.reader
         same = head.repository == self.repository.id.number
         ref = f"refs/heads/{head.ref}"
-        tip = await asyncio.to_thread(reader.git.ref, ref) if same else None
-        waits = [self._patience.wait(each[0].number, missed(*each)) for each in told.talks]
-        shown = told.shown or tip or next((p.head for p, _ in told.talks), None)
-        late = shown if told.talks and told.shown is None else None
+        tip = await self._offload(reader.git.ref, ref) if same else None
+        waits = [self._patience.wait(s.pull.number, s.not_shown) for s in state.relevant]
+        heads = (each.pull.head for each in state.relevant)
+        shown = state.open_head or tip or next(heads, None)
+        unasked = shown if state.relevant and state.open_head is None else None
         checks, refused, rendered_by_us, proposals = await asyncio.gather(
-            self._checks(late),
+            self._asker.checks(unasked),
             self._push_refused(ref, tip),
-            asyncio.to_thread(reader.made_by_us, shown),
-            asyncio.gather(
-                *(self._proposal(reader, *each, told, adoption, since) for each in told.talks)
-            ),
+            self._offload(reader.made_by_us, shown),
+            asyncio.gather(*(self._proposal(look, each) for each in state.relevant)),
         )
-        found = [
-            p for p in proposals if isinstance(p, tuple) and self._after_baseline(p[0], adoption)
-        ]
+        found = [p for p in proposals if isinstance(p, tuple) and self._after_baseline(p[0], look)]
         facts = Facts(
             repository=self.repository.full_name,
             repository_id=self.repository.id,
             head_ref=head.ref,
-            head=tip if same else told.shown,
+            head=tip if same else state.open_head,
             same_repository=same,
             default_ref=self.repository.default_branch,
             proposals=tuple(p for p, _ in found),
-            checks={run.name: run for run in (*checks, *told.checks) if run.ours},
-            abandoned=told.abandoned,
-            rerun=told.rerun,
+            checks={run.name: run for run in (*checks, *state.checks) if run.ours},
+            abandoned=state.abandoned,
+            rerun=state.rerun,
             rendered_by_us=rendered_by_us,
             push_refused=refused,
         )
-        if not told.talks and same and tip is not None and facts.is_draft_branch:
-            facts = await self._draft(reader, facts, tip, since)
+        if not state.relevant and same and tip is not None and facts.is_draft_branch:
+            facts = await self._draft(look, facts, tip)
         return Looked(
             facts,
-            {p.number: p.node for p in told.pulls},
-            frozenset(c.id for _, talk in told.talks for c in talk.comments),
-            frozenset(r.id for _, talk in told.talks for r in talk.said.reviews),
-            {p.number: ended for p, ended in found if ended is not None},
-            frozenset(
-                pull.number
-                for (pull, _), p in zip(told.talks, proposals, strict=True)
-                if isinstance(p, Late)
+            nodes={p.number: p.node for p in state.pulls},
+            seen_comments=frozenset(c.id for s in state.relevant for c in s.comments),
+            seen_reviews=frozenset(r.id for s in state.relevant for r in s.conversation.reviews),
+            ended={p.number: ended for p, ended in found if ended is not None},
+            late=frozenset(
+                each.pull.number
+                for each, p in zip(state.relevant, proposals, strict=True)
+                if isinstance(p, NotLogged)
             ),
             again=min((wait for wait in waits if wait is not None), default=None),
         )
@@ -368,30 +247,29 @@ class Looker:
             await self.store.proposals.push_refusal(self.repository.id, ref, tip) if tip else None
         )
 
-    def _after_baseline(self, p: Proposal, adoption: Adoption) -> bool:
+    def _after_baseline(self, p: Proposal, look: _Look) -> bool:
         """Only merges after adoption are published; a record of ours proves it.
 
         Source: docs/design.md, "Adoption".
         """
-        if p.merged_at is None or not adoption.merged_before(p.number, p.merged_at):
+        if p.merged_at is None or not look.adoption.merged_before(p.number, p.merged_at):
             return True
         return memory.carries_record(p, self.repository.id)
 
-    async def _draft(self, reader: Reader, facts: Facts, tip: Sha, since: float) -> Facts:
+    async def _draft(self, look: _Look, facts: Facts, tip: Sha) -> Facts:
         """A draft branch without a pull request: what it touches, and its rendering."""
-        base = reader.git.ref(f"refs/heads/{facts.default_ref}")
+        reader, ref = look.reader, facts.default_ref
+        base = reader.git.ref(f"refs/heads/{ref}")
         if base is None:
             return facts
-        ground = Ground(rules=base, base=base)
-        await self.near.look_around(reader, tip, facts.default_ref, ground, since)
-        read = await asyncio.to_thread(
-            reader.read, tip, facts.default_ref, ground, facts.head_ref, 0
-        )
+        basis = Basis(rules=base, base=base)
+        await self.fetcher.fetch_related(reader, tip, ref, basis, look.since)
+        read = await self._offload(content.read, reader, tip, ref, basis, head_ref=facts.head_ref)
         if read is None or not read.touched:
             return facts
         verdicts, subjects, pusher = await asyncio.gather(
-            self._verdicts(reader.git, read),
-            asyncio.to_thread(reader.subjects, tip, base),
+            rendering.verdicts(self.renderer, reader.git, read.touched, read.policy),
+            self._offload(reader.subjects, tip, base),
             self._people.pusher(facts.head_ref, self.repository.id.number),
         )
         return replace(
@@ -404,27 +282,61 @@ class Looker:
         )
 
     async def _proposal(
-        self,
-        reader: Reader,
-        pull: PullRequest,
-        talk: Talk,
-        told: Told,
-        adoption: Adoption,
-        since: float,
-    ) -> "tuple[Proposal, str | None] | Late | None":
+        self, look: _Look, state: PullState
+    ) -> tuple[Proposal, str | None] | NotLogged | None:
         """One pull request, with what ended at its head; None when git does not have it yet."""
-        await self._need(reader.git, pull)
-        ground = await self._bases.ground(reader, pull)
-        if not isinstance(ground, Ground):
-            return ground
-        await self.near.look_around(reader, pull.head, pull.base_ref, ground, since)
+        pull, reader = state.pull, look.reader
+        await self.fetcher.fetch_head(reader.git, pull)
+        basis = await self._bases.find(reader, pull)
+        if not isinstance(basis, Basis):
+            return basis
+        await self.fetcher.fetch_related(reader, pull.head, pull.base_ref, basis, look.since)
         with metrics.STEP_SECONDS.labels("read").time():
-            read, reviews = await asyncio.to_thread(
-                reader.read_pull, pull, ground, talk.said.reviews
+            read = await self._offload(
+                content.read,
+                reader,
+                pull.head,
+                pull.base_ref,
+                basis,
+                head_ref=pull.head_ref,
+                number=pull.number,
             )
         if read is None:
             return None
-        proposal = Proposal(
+        proposal = self._begun(look, state, basis, read)
+        reviews = await self._offload(
+            content.reviews, reader, state.conversation.reviews, read.touched, basis.base
+        )
+        proposal = replace(proposal, reviews=reviews)
+        # Whose word matters does not follow from the rendering: neither waits for the other.
+        proposal, verdicts, merge_state = await asyncio.gather(
+            self._people.add(reader, pull, proposal, state.conversation.changes or ()),
+            rendering.verdicts(
+                self.renderer, reader.git, read.touched, read.policy, again=look.state.rerun
+            ),
+            self._asker.merge_state(state, basis, look.state),
+        )
+        proposal = await self._add_rules(reader, pull, basis, proposal)
+        proposal = replace(
+            proposal,
+            verdicts=verdicts,
+            digest=(rules_digest(read.policy, verdicts) if isinstance(read.policy, Policy) else ""),
+            required=merge_state.required,
+            refusal=merge_state.refusal,
+        )
+        if proposal.unpublished and not proposal.once_published:
+            touched = await rendering.unpublished_changes(
+                self.renderer, reader.git, proposal.touched
+            )
+            proposal = replace(proposal, touched=touched)
+        if not proposal.closed and any(v.blocking for v in verdicts):
+            proposal = replace(proposal, pushed_by=await self._people.pusher_of(pull))
+        return proposal, merge_state.ended
+
+    def _begun(self, look: _Look, state: PullState, basis: Basis, read: PullContent) -> Proposal:
+        """The proposal, as far as neither people were asked about nor anything was rendered."""
+        pull, said = state.pull, state.conversation
+        return Proposal(
             number=pull.number,
             title=pull.title,
             author=pull.author,
@@ -433,7 +345,7 @@ class Looker:
             closed=pull.state != "open",
             head=pull.head,
             base_ref=pull.base_ref,
-            base=ground.base or Sha(""),
+            base=basis.base or Sha(""),
             merge_commit=pull.merge_commit,
             merged_at=pull.merged_at,
             touched=read.touched,
@@ -444,155 +356,34 @@ class Looker:
             configures=read.configures,
             beside=read.beside,
             elsewhere=read.elsewhere,
-            comments=tuple(c for c in talk.comments if not c.ours),
-            answers=tuple(c for c in talk.comments if c.ours),
-            reviews=reviews,
-            review_texts=talk.said.review_texts,
+            comments=tuple(c for c in state.comments if not c.ours),
+            answers=tuple(c for c in state.comments if c.ours),
+            review_texts=said.review_texts,
             authors=frozenset({pull.author.login} - {self._login}),
             installed_at=self.repository.installed_at,
-            queued=talk.queued,
-            enforced=(
-                None if pull.draft or pull.state != "open" else required.enforces(talk.required)
-            ),
+            queued=state.queued,
+            enforced=self._asker.enforced(state),
             assigned=pull.assigned,
             effect=read.effect,
-            doubt=ground.doubt,
-            head_mark=mark(talk.said) if talk.said.head == pull.head else "",
-            base_at=talk.said.base_at,
-            base_told=talk.said.changes is not None,
-            opened_at=talk.said.opened_at,
-            adopted_at=adoption.at,
-            adopted_number=adoption.highest,
-            looked_at=datetime.now(UTC),
-            kept=talk.kept,
-            written=talk.written,
-            missing=talk.missing,
+            doubt=basis.doubt,
+            head_mark=state.head_mark,
+            base_at=said.base_at,
+            base_told=said.changes is not None,
+            opened_at=said.opened_at,
+            adopted_at=look.adoption.at,
+            adopted_number=look.adoption.highest,
+            looked_at=self._clock.now(),
+            kept=state.kept,
+            written=state.written,
+            missing=state.missing,
         )
-        # Whose word matters does not follow from the rendering: neither waits for the other.
-        proposal, verdicts, stand = await asyncio.gather(
-            self._people.add(reader, pull, proposal, talk.said.changes or ()),
-            self._verdicts(reader.git, read, again=told.rerun),
-            self._stands(pull, talk, ground, told),
-        )
-        proposal = await self._add_rules(reader, pull, ground, proposal)
-        proposal = replace(
-            proposal,
-            verdicts=verdicts,
-            digest=(rules_digest(read.policy, verdicts) if isinstance(read.policy, Policy) else ""),
-            required=stand.required,
-            refusal=stand.refusal,
-        )
-        proposal = await self._compare(reader.git, proposal)
-        if not proposal.closed and any(v.blocking for v in verdicts):
-            proposal = replace(proposal, pushed_by=await self._people.pusher_of(pull))
-        return proposal, stand.ended
-
-    async def _compare(self, git: History, p: Proposal) -> Proposal:
-        """What stands in the base and was never published, by resource and field."""
-        if p.once_published or not p.unpublished:
-            return p
-        touched = []
-        for t in p.touched:
-            there = t.unpublished
-            if there is not None and not there.adopted:
-                changes = await self.renderer.changes(git, there.published, there.base)
-                t = replace(t, unpublished=replace(there, changes=changes))
-            touched.append(t)
-        return replace(p, touched=tuple(touched))
 
     async def _add_rules(
-        self, reader: Reader, pull: PullRequest, ground: Ground, p: Proposal
+        self, reader: Reader, pull: PullRequest, basis: Basis, p: Proposal
     ) -> Proposal:
         """Since when its rules are what they are, where somebody approved and it is not bound."""
         since = answers.unbound_since(p, memory.read(p, self.repository.id))
         if since is None or not p.touched:
             return p
-        rules = await self._bases.rules_told(reader, pull, ground, since)
+        rules = await self._bases.rules_told(reader, pull, basis, since)
         return replace(p, rules_at=rules.at, rules_told=rules.told)
-
-    async def _stands(self, pull: PullRequest, talk: Talk, ground: Ground, told: Told) -> Stand:
-        """How the required checks of others stand, and why the forge refused to merge.
-
-        A refusal holds while nothing of others has ended at the head since it was asked: a rule
-        that the App may not see may have waited for it.
-        """
-        me, number = self.repository.id, pull.number
-        if ground.merge is not None:
-            tags = await self.store.proposals.refusal(me, number, ground.merge, TAGS)
-            return Stand(refusal=tags.reason if tags else "")
-        if pull.state != "open":
-            return Stand()
-        others = required.of_others(talk.required)
-        refusal = await self.store.proposals.refusal(me, number, pull.head, ground.base or "")
-        statuses = told.statuses
-        if statuses is None and (refusal or required.needs_statuses(others, told.checks)):
-            statuses = await self.forge.statuses(pull.head)
-        stand = required.stand(others, told.checks, statuses or {})
-        if statuses is None:
-            return Stand(stand)
-        ended = required.ended(told.checks, statuses)
-        stands = refusal is not None and refusal.ended == ended
-        return Stand(stand, refusal.reason if refusal and stands else "", ended)
-
-    async def _need(self, git: History, pull: PullRequest) -> None:
-        """The head of a fork, or of a branch that is gone, is fetched by its number."""
-        if not await asyncio.to_thread(git.has, pull.head):
-            token = await self.forge.token()
-            ref = Ref(f"refs/pull/{pull.number}/head")
-            await asyncio.to_thread(self.mirror.fetch_proposal, token, ref)
-
-    async def _statuses(self, head: Sha | None) -> Mapping[str, str] | None:
-        return await self.forge.statuses(head) if head else None
-
-    async def _required(self, pull: PullRequest) -> tuple[RequiredCheck, ...]:
-        """Checks that the base branch requires; only asked once it is proposed."""
-        if pull.draft or pull.state != "open":
-            return ()
-        return await self.forge.required_checks(pull.base_ref)
-
-    async def _checks(self, head: Sha | None) -> tuple[CheckRun, ...]:
-        return await self.forge.checks(head) if head else ()
-
-    def _read_comments(self, comments: Iterable[Comment]) -> tuple[Comment, ...]:
-        """Read records and commands; for a thread: whoever comments can make this take a while."""
-        for comment in comments:
-            if not comment.ours and not comment.author.bot:
-                commands.parse(comment.body)  # remembered for the decision
-        return tuple(self._read_records(comment) for comment in comments)
-
-    def _read_records(self, comment: Comment) -> Comment:
-        """The hidden records of our own comments; text of others has none.
-
-        Source: docs/design.md, "Records and events".
-        """
-        if not comment.ours:
-            return comment
-        return replace(
-            comment,
-            records=records.read(comment.body, self._keys),
-            summary=records.is_summary(comment.body, self._instance),
-            body=records.visible(comment.body),
-        )
-
-    async def _verdicts(
-        self, git: History, read: Read, *, again: bool = False
-    ) -> tuple[Verdict, ...]:
-        """Render and validate every package that is there, at what would be tagged.
-
-        Args:
-            git: Where the trees are.
-            read: What git says about the proposal.
-            again: Whatever is kept of earlier renderings is dropped first.
-        """
-        if again:
-            self.renderer.forget(t.tree for t in read.touched)
-        if all(t.done for t in read.touched) or isinstance(read.policy, BrokenPolicy):
-            return ()
-        verdicts = await asyncio.gather(
-            *(
-                self.renderer.verdict(git, t.package, t.tree, t.origin, read.policy)
-                for t in read.touched
-                if t.tree
-            )
-        )
-        return tuple(verdicts)

@@ -1,16 +1,15 @@
-"""What a proposal stands on: the tip of its base, or, once merged, what the base was before.
+"""Finds what a proposal is compared with: the tip of its base or, once merged, the tip before that.
 
 The forge's log of moves is asked for merges that are not settled, and only for those.
 """
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from time import monotonic
 
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeMissingError, PullRequest
-from bot.look.content import Ground, Reader
+from bot.look.reader import Basis, Reader
 from bot.store.port import Revisions
 from lifecycle import merges
 from lifecycle.identity import RepositoryId
@@ -26,8 +25,8 @@ MARGIN = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
-    """The forge does not show yet what brought a merge in."""
+class NotLogged:
+    """The forge's log does not show yet what brought a merge in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,54 +43,65 @@ class RulesTold:
 
 
 class Bases:
-    """Finds the ground of the proposals of one repository.
+    """Finds the basis of each proposal of one repository.
 
     Args:
         repository_id: Which repository.
         forge: Its forge.
         revisions: Tips that base branches had when we looked.
         late: Seconds that the forge may take to log a move.
+        clock: Seconds that waiting for it is counted in.
+        offload: Where git is read.
     """
 
     def __init__(
-        self, repository_id: RepositoryId, forge: Forge, revisions: Revisions, late: float = LATE
+        self,
+        repository_id: RepositoryId,
+        forge: Forge,
+        revisions: Revisions,
+        late: float = LATE,
+        *,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
     ) -> None:
         self._repository_id = repository_id
         self._forge = forge
         self._revisions = revisions
         self._late = late
+        self._clock = clock
+        self._offload = offload
         self._arrivals: dict[Sha, Arrival] = {}
         self._asked: dict[Sha, float] = {}
         self._rules: dict[tuple[str, Sha, datetime], RulesTold] = {}
 
-    async def ground(self, git: Reader, pull: PullRequest) -> Ground | Late | None:
-        """The ground of a pull request; None when git has no such base, or not yet the merge."""
+    async def find(self, git: Reader, pull: PullRequest) -> Basis | NotLogged | None:
+        """Find a pull request's basis; None when git has no such base, or not yet the merge."""
         tip = git.git.ref(f"refs/heads/{pull.base_ref}")
         if tip is None:
             return None
         if not pull.merged:
-            return Ground(rules=tip, base=tip)
+            return Basis(rules=tip, base=tip)
         merge = pull.merge_commit
-        if merge is None or not await asyncio.to_thread(git.git.has, merge):
+        if merge is None or not await self._offload(git.git.has, merge):
             return None
         arrival = self._arrivals.get(merge) or await self._arrival(git, pull, merge)
         if arrival is None:
-            first = self._asked.setdefault(merge, monotonic())
-            if monotonic() - first < self._late:
-                return Late()
+            first = self._asked.setdefault(merge, self._clock.monotonic())
+            if self._clock.monotonic() - first < self._late:
+                return NotLogged()
             arrival = await self._recorded(git, pull, merge)
         if arrival is None:
             parents = git.git.commit(merge).parents
             # Which rules held is unknown: those that hold now judge, and somebody must look.
             base = parents[0] if parents else None
-            return Ground(rules=tip, base=base, merge=merge, doubt=Doubt.BASE)
+            return Basis(rules=tip, base=base, merge=merge, doubt=Doubt.BASE)
         self._arrivals[merge] = arrival
-        if await asyncio.to_thread(git.rules_differ, (arrival.before, *arrival.line)):
-            return Ground(rules=tip, base=arrival.parent, merge=merge, doubt=Doubt.RULES)
-        return Ground(rules=arrival.before, base=arrival.parent, merge=merge)
+        if await self._offload(git.rules_differ, (arrival.before, *arrival.line)):
+            return Basis(rules=tip, base=arrival.parent, merge=merge, doubt=Doubt.RULES)
+        return Basis(rules=arrival.before, base=arrival.parent, merge=merge)
 
     async def rules_told(
-        self, git: Reader, pull: PullRequest, ground: Ground, since: datetime
+        self, git: Reader, pull: PullRequest, basis: Basis, since: datetime
     ) -> RulesTold:
         """Since when the rules that judge a proposal are what they are.
 
@@ -102,12 +112,12 @@ class Bases:
         Args:
             git: What git says.
             pull: The pull request.
-            ground: What it stands on.
+            basis: What it is compared with.
             since: When the oldest of what was said was said.
         """
-        settled = ground.merge is not None and ground.doubt is None
+        settled = basis.merge is not None and basis.doubt is None
         until = pull.merged_at if settled else None
-        found = await self._told(git, pull.base_ref, ground.rules, since, until)
+        found = await self._told(git, pull.base_ref, basis.rules, since, until)
         default = git.default_branch
         tip = git.git.ref(f"refs/heads/{default}")
         if pull.base_ref == default or tip is None or not found.told:
@@ -131,9 +141,9 @@ class Bases:
             moves = tuple(move for move in moves if move.at <= until)
         else:
             moves = _until(moves, rules)
-            if not await asyncio.to_thread(_complete, git, moves, rules):
+            if not await self._offload(_complete, git, moves, rules):
                 return RulesTold(told=False)
-        found = await asyncio.to_thread(_changed_at, git, moves, rules, since)
+        found = await self._offload(_changed_at, git, moves, rules, since)
         self._rules[key] = found
         return found
 
@@ -145,8 +155,8 @@ class Bases:
             moves = await self._forge.base_moves(pull.base_ref, pull.merged_at - MARGIN)
         except ForgeMissingError:
             return None  # an older forge without this log
-        found = await asyncio.to_thread(merges.entry, moves, merge, git.line)
-        if found is None or not await asyncio.to_thread(git.git.has, found.before):
+        found = await self._offload(merges.entry, moves, merge, git.line)
+        if found is None or not await self._offload(git.git.has, found.before):
             return None
         parents = git.git.commit(merge).parents
         others: Collection[Sha] = ()
@@ -159,7 +169,7 @@ class Bases:
         """The newest tip that we saw before the merge, if the merge was made right on top of it."""
         parents = git.git.commit(merge).parents
         for tip in await self._revisions.tips(self._repository_id, pull.base_ref):
-            if not await asyncio.to_thread(git.git.contains, tip, merge):
+            if not await self._offload(git.git.contains, tip, merge):
                 return Arrival(tip, tip) if parents and parents[0] == tip else None
         return None
 

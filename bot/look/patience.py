@@ -1,11 +1,12 @@
-"""Waiting for what the forge should show: forges answer with old facts for seconds.
+"""Tells how long to wait for what the forge should show: it answers with old facts for seconds.
 
 Source: docs/design.md, "Stale facts".
 """
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Collection, Hashable
 from itertools import accumulate
-from time import monotonic
+
+from bot.clock import SYSTEM, Clock
 
 WAITS = (1.0, 2.0, 4.0, 8.0)
 """Seconds between looks while the forge does not show what is known to exist."""
@@ -15,10 +16,10 @@ class Patience:
     """Remembers since when each thing has been missed; a shortcut, lost with the process.
 
     Args:
-        clock: Seconds that only rise.
+        clock: Whose seconds are counted.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, clock: Clock = SYSTEM) -> None:
         self._clock = clock
         self._since: dict[Hashable, dict[Hashable, float]] = {}
 
@@ -32,7 +33,7 @@ class Patience:
         Returns:
             Seconds after which to look again; None once everything was waited for long enough.
         """
-        now = self._clock()
+        now = self._clock.monotonic()
         before = self._since.pop(place, {})
         since = {thing: before.get(thing, now) for thing in missed}
         if since:

@@ -1,12 +1,13 @@
-"""Who wrote and pushed a proposal, and the roles of everybody whose word matters on it."""
+"""Asks who wrote and pushed a proposal, and for the roles of everybody whose word matters on it."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.clock import Offload, in_thread
 from bot.forges.port import Forge, ForgeRefusedError, HeadChange, PullRequest
-from bot.look.content import Reader
+from bot.look.reader import Reader
 from lifecycle import memory
 from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, MadeBy, same_people, wrote
@@ -36,12 +37,21 @@ class People:
         repository_id: Which repository.
         forge: Its forge.
         login: Our own login, such as "porchbot[bot]".
+        offload: Where git is read.
     """
 
-    def __init__(self, repository_id: RepositoryId, forge: Forge, login: str) -> None:
+    def __init__(
+        self,
+        repository_id: RepositoryId,
+        forge: Forge,
+        login: str,
+        *,
+        offload: Offload = in_thread,
+    ) -> None:
         self._repository_id = repository_id
         self._forge = forge
         self._login = login
+        self._offload = offload
         self._authors: dict[tuple[int, Sha, str, str, tuple[str, ...]], _Wrote] = {}
         self._pushers: dict[tuple[int, Sha], str] = {}
 
@@ -102,14 +112,14 @@ class People:
         if key in self._authors:
             return self._authors[key]
         # The forge tells the whole text of each commit: what is too long is not even asked for.
-        too_long = await asyncio.to_thread(git.too_long, pull.head, pull.base_ref)
+        too_long = await self._offload(git.too_long, pull.head, pull.base_ref)
         commits, pushes = await asyncio.gather(
             _none() if too_long else self._forge.commits(pull.number), self._pushes(pull)
         )
         shas = [commit.sha for commit in commits]
         updates, ours = await asyncio.gather(
-            asyncio.to_thread(git.updates, shas, pull.base_ref),
-            asyncio.to_thread(lambda: {sha: git.render_asker(sha) for sha in shas}),
+            self._offload(git.updates, shas, pull.base_ref),
+            self._offload(lambda: {sha: git.render_asker(sha) for sha in shas}),
         )
         last = next((p.at for p in pushes if p.after == pull.head), None)
         # A list that is full may be cut, and one without the head is older than the head.

@@ -13,7 +13,7 @@ import structlog
 from bot import keys, metrics
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges
 from bot.git.port import GitBusyError, GitRefusedError, Mirrors, MissingObjectError, TooLargeError
-from bot.look.assemble import of_head
+from bot.look.states import of_head
 from bot.loop import proposal, trouble
 from bot.loop.discovery import Discovery
 from bot.loop.hints import Hint, decode, encode

@@ -77,7 +77,7 @@ class Publishing:
         waiting, named, _ = await asyncio.gather(
             self._served.merged.waiting(branch, asked),
             asyncio.gather(*(self._asked(branch, number, failed) for number in asked)),
-            self._served.looker.near.fetch(Scope(frozenset({branch})), since),
+            self._served.looker.fetcher.fetch(Scope(frozenset({branch})), since),
         )
         tip = await asyncio.to_thread(branches.tip, self._served.mirror, branch)
         if tip is not None:

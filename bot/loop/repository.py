@@ -9,7 +9,8 @@ from weakref import WeakValueDictionary
 from bot import keys
 from bot.forges.port import Forge, PullRequest, Repository
 from bot.git.port import Mirror
-from bot.look.assemble import Head, Looker
+from bot.look.assemble import Looker
+from bot.look.states import Head
 from bot.loop.echoes import Echoes
 from bot.loop.merged import MergedList
 from bot.perform import Performer

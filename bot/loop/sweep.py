@@ -22,9 +22,9 @@ async def sweep(served: ServedRepository, store: Store) -> None:
     """Wake everything in a repository that could have been missed."""
     me = served.id
     await store.proposals.forget_push_refusals(me)  # rules change
-    served.looker.near.forget()
+    served.looker.fetcher.forget()
     pulls, _ = await asyncio.gather(
-        served.forge.open_proposals(), served.looker.near.fetch(BRANCHES, monotonic())
+        served.forge.open_proposals(), served.looker.fetcher.fetch(BRANCHES, monotonic())
     )
     await store.proposals.forget_touching(me, [p.number for p in pulls])
     woken = {

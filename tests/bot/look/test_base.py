@@ -10,8 +10,8 @@ import pytest
 
 from bot.forges.port import Forge, ForgeMissingError, PullRequest
 from bot.git.mirror import DiskMirror
-from bot.look.base import Bases, Late, RulesTold
-from bot.look.content import Ground, Reader
+from bot.look.base import Bases, NotLogged, RulesTold
+from bot.look.reader import Basis, Reader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
 from lifecycle.access import Person
@@ -76,19 +76,19 @@ def remote(tmp_path: Path) -> Remote:
     return Remote(tmp_path / "1.git")
 
 
-async def ground(
+async def basis(
     remote: Remote, told: Told, asked: PullRequest, late: float = 0
-) -> Ground | Late | None:
+) -> Basis | NotLogged | None:
     bases = Bases(on_github(1), cast(Forge, told), cast(Revisions, told), late)
     with DiskMirror(remote.folder, "").open() as git:
         tags = Tags(git, on_github(1), [], {}, None)
         reader = Reader(
             git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
         )
-        found = await bases.ground(reader, asked)
-        if isinstance(found, Ground) and found.doubt is None and asked.merged:
+        found = await bases.find(reader, asked)
+        if isinstance(found, Basis) and found.doubt is None and asked.merged:
             before = told.asked
-            assert await bases.ground(reader, asked) == found
+            assert await bases.find(reader, asked) == found
             assert told.asked == before  # what was found never changes
         return found
 
@@ -110,12 +110,10 @@ async def test_the_log_tells_and_nothing_else_is_asked(remote: Remote) -> None:
     old, base, middle, merge = history(remote, [b"a: 1", b"a: 2", b"a: 3", b"a: 4"])
     told = Told([move(base, merge), move(old, base, "push")], seen=[old])
 
-    assert await ground(remote, told, pull(middle, merge)) == Ground(
+    assert await basis(remote, told, pull(middle, merge)) == Basis(
         rules=Sha(base), base=Sha(base), merge=Sha(merge)
     )
-    assert await ground(remote, told, pull(middle, None)) == Ground(
-        rules=Sha(merge), base=Sha(merge)
-    )
+    assert await basis(remote, told, pull(middle, None)) == Basis(rules=Sha(merge), base=Sha(merge))
     assert told.asked == 1  # not for what is open
 
 
@@ -128,7 +126,7 @@ async def test_without_the_log_only_the_newest_tip_that_we_saw_counts(
     gone = "f" * 40
     asked = pull(base, merge)
     found = {
-        name: await ground(remote, Told(log, seen=seen), asked)
+        name: await basis(remote, Told(log, seen=seen), asked)
         for name, seen in {
             "seen": [later, merge, base, old],
             "seen, and gone since": [gone, base],
@@ -137,8 +135,8 @@ async def test_without_the_log_only_the_newest_tip_that_we_saw_counts(
         }.items()
     }
 
-    known = Ground(rules=Sha(base), base=Sha(base), merge=Sha(merge))
-    unknown = Ground(rules=Sha(later), base=Sha(base), merge=Sha(merge), doubt=Doubt.BASE)
+    known = Basis(rules=Sha(base), base=Sha(base), merge=Sha(merge))
+    unknown = Basis(rules=Sha(later), base=Sha(base), merge=Sha(merge), doubt=Doubt.BASE)
     assert found == {
         "seen": known,
         "seen, and gone since": unknown,
@@ -152,9 +150,9 @@ async def test_a_log_that_is_late_is_waited_for(remote: Remote) -> None:
     base, merge = history(remote, [b"a: 1", b"a: 2"])
     told = Told(seen=[base])
 
-    assert await ground(remote, told, pull(base, merge), late=60) == Late()
+    assert await basis(remote, told, pull(base, merge), late=60) == NotLogged()
     told.moves = [move(base, merge)]
-    assert isinstance(await ground(remote, told, pull(base, merge), late=60), Ground)
+    assert isinstance(await basis(remote, told, pull(base, merge), late=60), Basis)
 
 
 async def test_rules_that_changed_among_merges_publish_none(remote: Remote) -> None:
@@ -163,10 +161,10 @@ async def test_rules_that_changed_among_merges_publish_none(remote: Remote) -> N
     back = remote.commit({RULES: b"a: 1"}, merge, ref="refs/heads/main")
     told = Told([move(base, back, "push")], merged=[pull(base, rules, 6)])
 
-    found = await ground(remote, told, pull(base, merge))
+    found = await basis(remote, told, pull(base, merge))
 
     # The tip has the same rules as before again: what came in between decides all the same.
-    assert found == Ground(rules=Sha(back), base=Sha(rules), merge=Sha(merge), doubt=Doubt.RULES)
+    assert found == Basis(rules=Sha(back), base=Sha(rules), merge=Sha(merge), doubt=Doubt.RULES)
 
 
 async def test_what_changes_rules_alone_is_judged_by_those_before(remote: Remote) -> None:
@@ -174,17 +172,17 @@ async def test_what_changes_rules_alone_is_judged_by_those_before(remote: Remote
     base, merge = history(remote, [b"a: 1", b"a: 2"])
     told = Told([move(base, merge)])
 
-    found = await ground(remote, told, pull(base, merge))
+    found = await basis(remote, told, pull(base, merge))
 
-    assert found == Ground(rules=Sha(base), base=Sha(base), merge=Sha(merge))
+    assert found == Basis(rules=Sha(base), base=Sha(base), merge=Sha(merge))
 
 
 async def test_what_git_does_not_show_yet_has_no_ground(remote: Remote) -> None:
     (base,) = history(remote, [b"a: 1"])
 
-    assert await ground(remote, Told(), pull(base, "e" * 40)) is None
+    assert await basis(remote, Told(), pull(base, "e" * 40)) is None
     remote.git("update-ref", "-d", "refs/heads/main")
-    assert await ground(remote, Told(), pull(base, None)) is None
+    assert await basis(remote, Told(), pull(base, None)) is None
 
 
 # --- since when the rules are what they are -------------------------------------------------------
@@ -202,8 +200,8 @@ async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesTold:
         reader = Reader(
             git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
         )
-        stands = await bases.ground(reader, asked)
-        assert isinstance(stands, Ground)
+        stands = await bases.find(reader, asked)
+        assert isinstance(stands, Basis)
         found = await bases.rules_told(reader, asked, stands, NOW)
         before = told.asked
         assert await bases.rules_told(reader, asked, stands, NOW) == found

@@ -10,7 +10,8 @@ from bot.git.memory import Kept
 from bot.git.mirror import DiskMirror
 from bot.git.objects import DiskHistory
 from bot.git.port import Signature
-from bot.look.content import Ground, Reader
+from bot.look import content
+from bot.look.reader import Basis, Reader
 from bot.look.tags import Tags
 from bot.store.values import Revision
 from lifecycle import records
@@ -71,8 +72,13 @@ def test_a_merge_that_takes_too_long_hides_nothing(remote: Remote) -> None:
     clean = remote.commit({"a": b"2", "b": b"2"}, topic, main)
 
     with DiskHistory(remote.folder, Kept(), lambda: None, lambda _: None, merge_seconds=0) as git:
-        found = reader(git).read(
-            Sha(topic), "main", Ground(rules=Sha(main), base=Sha(main)), "topic", 1
+        found = content.read(
+            reader(git),
+            Sha(topic),
+            "main",
+            Basis(rules=Sha(main), base=Sha(main)),
+            head_ref="topic",
+            number=1,
         )
         assert found is not None
         assert (found.effect, found.passes) == (Effect(unknown=True), False)
@@ -92,8 +98,8 @@ def test_a_package_that_looks_like_another_is_told(remote: Remote) -> None:
     changed = remote.commit({**CORE, "net/core/a": b"1", "Net/Core/Kptfile": kptfile}, root)
 
     def found(head: str, base: str) -> list[tuple[str, str]]:
-        at = Ground(rules=Sha(base), base=Sha(base))
-        read = reader(git).read(Sha(head), "main", at, "topic", 1)
+        at = Basis(rules=Sha(base), base=Sha(base))
+        read = content.read(reader(git), Sha(head), "main", at, head_ref="topic", number=1)
         assert read is not None
         return [(f.place.path, f.severity) for f in read.configuration]
 
@@ -123,8 +129,8 @@ def test_rules_differ_where_anything_that_judges_does(remote: Remote) -> None:
 def configures(remote: Remote, base: str, head: str) -> tuple[bool, tuple[str, ...]]:
     """Whether a proposal counts as one that changes rules, and what it hides."""
     with opened(remote) as git:
-        ground = Ground(rules=Sha(base), base=Sha(base))
-        found = reader(git).read(Sha(head), "main", ground, "topic", 1)
+        basis = Basis(rules=Sha(base), base=Sha(base))
+        found = content.read(reader(git), Sha(head), "main", basis, head_ref="topic", number=1)
         assert found is not None
         return found.configures, found.effect.files
 
@@ -235,11 +241,11 @@ def test_which_packages_are_touched(
     merge = remote.commit(after, base, head)
 
     with opened(remote) as git:
-        for ground in (
-            Ground(rules=Sha(base), base=Sha(base)),
-            Ground(rules=Sha(base), base=Sha(base), merge=Sha(merge)),
+        for basis in (
+            Basis(rules=Sha(base), base=Sha(base)),
+            Basis(rules=Sha(base), base=Sha(base), merge=Sha(merge)),
         ):
-            found = reader(git).read(Sha(head), "main", ground, "topic", 1)
+            found = content.read(reader(git), Sha(head), "main", basis, head_ref="topic", number=1)
             assert found is not None
             assert {t.package: became(t) for t in found.touched} == expected
             assert found.effect.clean
@@ -261,8 +267,8 @@ def test_a_package_that_was_a_unit_already_is_not_published_again(remote: Remote
     remote.git("update-ref", "refs/tags/net/core/v1", base)
 
     with opened(remote) as git:
-        ground = Ground(rules=Sha(base), base=Sha(base))
-        found = reader(git).read(Sha(head), "main", ground, "topic", 1)
+        basis = Basis(rules=Sha(base), base=Sha(base))
+        found = content.read(reader(git), Sha(head), "main", basis, head_ref="topic", number=1)
     assert found is not None
     assert [t.package for t in found.touched] == ["net", "net/edge", "net/far/off"]
 
@@ -274,8 +280,11 @@ def test_the_files_of_a_folder_that_is_no_package_any_more_are_approved(remote: 
     heads = [remote.commit(files, base) for files in (stay, other, {"x": b"x"})]  # type: ignore[arg-type] # each is bytes
 
     with opened(remote) as git:
-        ground = Ground(rules=Sha(base), base=Sha(base))
-        found = [reader(git).read(Sha(head), "main", ground, "topic", 1) for head in heads]
+        basis = Basis(rules=Sha(base), base=Sha(base))
+        found = [
+            content.read(reader(git), Sha(head), "main", basis, head_ref="topic", number=1)
+            for head in heads
+        ]
 
     assert [[t.tree for t in each.touched] for each in found if each] == [[""], [""], [""]]
     assert len({each.beside for each in found if each}) == 3
@@ -311,8 +320,13 @@ def test_what_a_head_needs_elsewhere_is_told(
     head = remote.commit({**files, "topic.md": b"x"}, topic)
 
     with opened(remote) as git:
-        found = reader(git).read(
-            Sha(head), "topic", Ground(rules=Sha(topic), base=Sha(topic)), "more", 1
+        found = content.read(
+            reader(git),
+            Sha(head),
+            "topic",
+            Basis(rules=Sha(topic), base=Sha(topic)),
+            head_ref="more",
+            number=1,
         )
     assert found is not None
     assert not found.touched
@@ -467,7 +481,7 @@ def unpublished(
         tag(remote, 1, tagged)
     with opened(remote) as git:
         looks = replace(reader(git), baseline={"main": baseline} if baseline else {})
-        found = looks.read(Sha(head), "main", Ground(rules=Sha(base), base=Sha(base)), "t", 1)
+        found = content.read(looks, Sha(head), "main", Basis(rules=Sha(base), base=Sha(base)))
     assert found is not None
     (touched,) = found.touched
     return touched.unpublished

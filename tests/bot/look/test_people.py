@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from bot.forges.port import Forge, HeadChange, PullRequest
-from bot.look.content import Reader
 from bot.look.people import People, came_to
+from bot.look.reader import Reader
 from lifecycle.access import Person, Role
 from lifecycle.authors import MadeBy
 from lifecycle.merges import Move

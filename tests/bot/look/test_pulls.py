@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from bot.forges.port import PullRequest
-from bot.look.assemble import Head, of_head
+from bot.look.states import Head, of_head
 from lifecycle.access import Person
 from lifecycle.names import Sha
 

@@ -12,8 +12,8 @@ import pytest
 from bot.forges.port import Forge, Repository
 from bot.git.mirror import DiskMirror
 from bot.git.port import Scope
-from bot.look.content import Ground, Reader
-from bot.look.near import Near
+from bot.look.fetching import Fetcher
+from bot.look.reader import Basis, Reader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
 from bot.store.values import Revision
@@ -69,34 +69,34 @@ def mirror(remote: Remote, tmp_path: Path) -> DiskMirror:
 
 
 @pytest.fixture
-def near(ends: Ends, mirror: DiskMirror) -> Near:
-    return Near(REPOSITORY, cast(Forge, ends), mirror, cast(Revisions, ends))
+def fetcher(ends: Ends, mirror: DiskMirror) -> Fetcher:
+    return Fetcher(REPOSITORY, cast(Forge, ends), mirror, cast(Revisions, ends))
 
 
 def packages(*paths: str) -> dict[str, bytes | str]:
     return {f"{path}/Kptfile": path.encode() for path in paths}
 
 
-async def look(near: Near, mirror: DiskMirror, base: str = "main") -> Tags:
+async def look(fetcher: Fetcher, mirror: DiskMirror, base: str = "main") -> Tags:
     """What a look at the head learns."""
     since = monotonic()
-    await near.fetch(near.scope(1, HEAD), since)
+    await fetcher.fetch(fetcher.scope(1, HEAD), since)
     with mirror.open(TOKEN, since) as git:
         tags = Tags(git, on_github(1), [], {}, None)
         reader = Reader(
             git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
         )
         tip, head = git.ref(f"refs/heads/{base}"), git.ref(f"refs/heads/{HEAD}")
-        ground = Ground(rules=tip or Sha(""), base=tip)
-        await near.look_around(reader, head or Sha(""), base, ground, since)
+        basis = Basis(rules=tip or Sha(""), base=tip)
+        await fetcher.fetch_related(reader, head or Sha(""), base, basis, since)
         for package in tags.packages:
             tags.tagging(package, None, removed=False, listed=())
-    near.saw(1, HEAD, [base], tags.packages)
+    fetcher.saw(1, HEAD, [base], tags.packages)
     return tags
 
 
 async def test_a_look_asks_for_its_packages_only(
-    remote: Remote, ends: Ends, near: Near, mirror: DiskMirror
+    remote: Remote, ends: Ends, fetcher: Fetcher, mirror: DiskMirror
 ) -> None:
     """The short-cut loads every tag and revision, and looks for its own among them."""
     main = remote.commit(packages("net/core", "net/edge", "app"), ref="refs/heads/main")
@@ -107,17 +107,17 @@ async def test_a_look_asks_for_its_packages_only(
         remote.git("update-ref", ref, main)
 
     remote.told.clear()
-    await look(near, mirror)
+    await look(fetcher, mirror)
     assert ends.packages == [["app", "net/edge"]]
     assert ends.asked == []  # each of them has a tag
     assert wanted <= set(remote.told) <= wanted | {"refs/heads/main", f"refs/heads/{HEAD}"}
     remote.requests.clear()
-    await look(near, mirror)
+    await look(fetcher, mirror)
     assert len(remote.requests) == 2  # one fetch does, though the branch names another package
 
 
 async def test_a_tag_where_a_folder_must_be_is_asked_for_once(
-    remote: Remote, ends: Ends, near: Near, mirror: DiskMirror
+    remote: Remote, ends: Ends, fetcher: Fetcher, mirror: DiskMirror
 ) -> None:
     """The short-cut fetches what is below the package: a tag `net` is found when it is too late."""
     main = remote.commit({"a": b"1"}, ref="refs/heads/main")
@@ -125,21 +125,21 @@ async def test_a_tag_where_a_folder_must_be_is_asked_for_once(
     remote.git("update-ref", "refs/tags/net", main)
     ends.tags = {"net"}
 
-    tags = await look(near, mirror)
+    tags = await look(fetcher, mirror)
     assert tags.tagging("net/core", None, removed=False, listed=()).clash == "refs/tags/net"
     assert ends.asked == ["net", "net/core"]
     ends.tags = set()
-    await look(near, mirror)
+    await look(fetcher, mirror)
     assert ends.asked == ["net", "net/core", "net"]  # what was there may be gone
-    await look(near, mirror)
+    await look(fetcher, mirror)
     assert len(ends.asked) == 3  # a look that changes nothing asks nobody
-    near.forget()
-    await look(near, mirror)
+    fetcher.forget()
+    await look(fetcher, mirror)
     assert len(ends.asked) == 5
 
 
 async def test_where_else_a_head_counts_is_fetched_too(
-    remote: Remote, ends: Ends, near: Near, mirror: DiskMirror
+    remote: Remote, ends: Ends, fetcher: Fetcher, mirror: DiskMirror
 ) -> None:
     """The short-cut fetches the base and the default branch: another release branch looks gone."""
     rules = b"version: 1\npackages: [{branch: main}, {branch: release}]\n"
@@ -149,7 +149,7 @@ async def test_where_else_a_head_counts_is_fetched_too(
     topic = remote.commit({**files, "c": b"1"}, main, ref="refs/heads/topic")
     remote.commit({**files, "net/edge/Kptfile": b"1"}, topic, ref=f"refs/heads/{HEAD}")
 
-    tags = await look(near, mirror, base="topic")
+    tags = await look(fetcher, mirror, base="topic")
     assert "net/edge" in tags.packages
     known = set(remote.told)
     assert {"refs/heads/main", "refs/heads/release", "refs/heads/topic"} <= known
@@ -165,7 +165,7 @@ async def test_where_else_a_head_counts_is_fetched_too(
     ],
 )
 def test_what_a_look_is_likely_to_be_about(
-    near: Near, at: int | None, branch: str, expected: Scope
+    fetcher: Fetcher, at: int | None, branch: str, expected: Scope
 ) -> None:
     """The short-cut takes a draft's folder for its package: of `drafts/w` that is all tags."""
-    assert near.scope(at, branch) == expected
+    assert fetcher.scope(at, branch) == expected

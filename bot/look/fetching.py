@@ -1,4 +1,4 @@
-"""What a look has to know of a repository's refs: its branches, and the tags of its packages.
+"""Fetches what a look is about: its branches, and the tags of its packages.
 
 Which packages a proposal touches shows in git, after its branches were fetched. So what a look
 needed is remembered for the next one at the same branch, which then fetches once; a guess that was
@@ -11,12 +11,13 @@ import re
 from collections.abc import Collection, Iterable
 
 from bot import metrics
-from bot.forges.port import Forge, Repository
-from bot.git.port import Mirror, Scope
-from bot.look.content import Ground, Reader
+from bot.clock import Offload, in_thread
+from bot.forges.port import Forge, PullRequest, Repository
+from bot.git.port import History, Mirror, Scope
+from bot.look.reader import Basis, Reader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
-from lifecycle.names import Sha
+from lifecycle.names import Ref, Sha
 
 _DRAFT = re.compile(r"drafts/(.+)/[^/]+", re.DOTALL)
 """The name of a draft branch, with the package that it is likely to be about."""
@@ -28,7 +29,7 @@ MOST_ASKED = 10_000
 """Folders of packages that are remembered to be no tags."""
 
 
-class Near:
+class Fetcher:
     """Fetches what looks at one repository are about.
 
     Args:
@@ -36,15 +37,23 @@ class Near:
         forge: Its forge.
         mirror: Its mirror.
         revisions: The index of published revisions.
+        offload: Where git works.
     """
 
     def __init__(
-        self, repository: Repository, forge: Forge, mirror: Mirror, revisions: Revisions
+        self,
+        repository: Repository,
+        forge: Forge,
+        mirror: Mirror,
+        revisions: Revisions,
+        *,
+        offload: Offload = in_thread,
     ) -> None:
         self._repository = repository
         self._forge = forge
         self._mirror = mirror
         self._revisions = revisions
+        self._offload = offload
         self._seen: dict[tuple[int | None, str], Scope] = {}
         self._free: set[str] = set()
 
@@ -82,10 +91,17 @@ class Near:
         """Fetch what was not fetched since then."""
         with metrics.STEP_SECONDS.labels("fetch").time():
             token = await self._forge.token()
-            await asyncio.to_thread(self._mirror.fetch, token, since, scope)
+            await self._offload(self._mirror.fetch, token, since, scope)
 
-    async def look_around(
-        self, reader: Reader, head: Sha, base_ref: str, ground: Ground, since: float
+    async def fetch_head(self, git: History, pull: PullRequest) -> None:
+        """Fetch a pull request's head by its number: of a fork, or of a branch that is gone."""
+        if not await self._offload(git.has, pull.head):
+            token = await self._forge.token()
+            ref = Ref(f"refs/pull/{pull.number}/head")
+            await self._offload(self._mirror.fetch_proposal, token, ref)
+
+    async def fetch_related(
+        self, reader: Reader, head: Sha, base_ref: str, basis: Basis, since: float
     ) -> None:
         """Fetch and learn what a proposal's reading will ask for.
 
@@ -93,12 +109,12 @@ class Near:
             reader: Reads git; its tags get to know the packages.
             head: The proposal's head.
             base_ref: Its base branch.
-            ground: What it stands on.
-            since: `time.monotonic()`; what was fetched after that will do.
+            basis: What it is compared with.
+            since: By the monotonic clock; what was fetched after that will do.
         """
-        others = await asyncio.to_thread(reader.branches, base_ref, ground)
+        others = await self._offload(reader.branches, base_ref, basis)
         await self.fetch(Scope(others), since)
-        packages = await asyncio.to_thread(reader.packages, head, base_ref, ground)
+        packages = await self._offload(reader.packages, head, base_ref, basis)
         await self._learn(reader.tags, packages, since)
 
     async def _learn(self, tags: Tags, packages: Collection[str], since: float) -> None:
@@ -111,7 +127,7 @@ class Near:
             self.fetch(Scope(packages=new), since),
         )
         tags.learn(new, used)
-        untagged = await asyncio.to_thread(tags.untagged, new)
+        untagged = await self._offload(tags.untagged, new)
         tags.above |= await self._above(untagged)
 
     async def _above(self, packages: Iterable[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""What a proposal changes beside its packages: it is merged with them, and approved with them."""
+"""Files that a proposal changes outside of its packages: they are merged and approved with them."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ def digest(git: History, origin: Sha, head: Sha, touched: Iterable[Touched]) -> 
 
     It is merged with them: rules, workflows, packages that are not released.
     """
-    rest = outside(git.difference(origin, head).files, whole(git, head, touched))
+    rest = files(git.difference(origin, head).files, whole(git, head, touched))
     return hashlib.sha256(json.dumps(list(rest.items())).encode()).hexdigest() if rest else ""
 
 
@@ -27,7 +27,7 @@ def whole(git: History, head: Sha, touched: Iterable[Touched]) -> list[str]:
     return [p for p in packages if git.package(head, p) == git.tree(head, p)]
 
 
-def outside(files: Mapping[str, str], packages: Iterable[str]) -> dict[str, str]:
+def files(changed: Mapping[str, str], packages: Iterable[str]) -> dict[str, str]:
     """Those of the files that lie in none of the packages."""
     inside = tuple(f"{package}/" if package else "" for package in packages)
-    return {path: state for path, state in files.items() if not path.startswith(inside)}
+    return {path: state for path, state in changed.items() if not path.startswith(inside)}

@@ -1,0 +1,199 @@
+"""Asks the forge about one head branch: its pull requests, conversations, checks and merge rules.
+
+Calls that do not wait for one another run at the same time (docs/design.md, "Forge calls": a look
+that changes nothing makes at most eight requests for a proposal with one approver).
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from bot import metrics
+from bot.clock import Offload
+from bot.forges.port import Conversation, Forge, PullRequest, Repository, RequiredCheck
+from bot.look import required
+from bot.look.reader import Basis
+from bot.look.states import Head, HeadState, MergeState, PullState, of_head
+from bot.store.port import Store
+from bot.store.values import TAGS
+from lifecycle import records
+from lifecycle.commands import parse as commands
+from lifecycle.facts import CheckRun, Comment
+from lifecycle.names import Sha
+
+
+class Asker:
+    """Asks the forge about the head branches of one repository.
+
+    Args:
+        repository: Which one.
+        forge: Its forge.
+        store: What is remembered of its proposals.
+        record_keys: Keys that hidden records may be made with, newest first.
+        instance: Name of this bot in its markers: the summary of another one is not ours.
+        offload: Where comments are read: whoever writes them can make this take a while.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        forge: Forge,
+        store: Store,
+        record_keys: Sequence[bytes],
+        instance: str,
+        offload: Offload,
+    ) -> None:
+        self._repository = repository
+        self._forge = forge
+        self._store = store
+        self._keys = record_keys
+        self._instance = instance
+        self._offload = offload
+
+    async def ask(
+        self, head: Head, numbers: frozenset[int], *, rerun: bool, publishing: bool
+    ) -> HeadState:
+        """Ask what the forge tells of a head branch; nothing here waits for git.
+
+        Args:
+            head: The branch.
+            numbers: Pull requests to ask about even if they are closed and settled.
+            rerun: Somebody pressed Re-run.
+            publishing: A merge may follow: commit statuses at the head are asked for as well.
+        """
+        with metrics.STEP_SECONDS.labels("ask").time():
+            pulls = await self._pulls(head, numbers)
+            relevant = await self._relevant(pulls, numbers)
+            open_head = next((p.head for p in relevant if p.state == "open"), None)
+            checks, statuses, states = await asyncio.gather(
+                self.checks(open_head),
+                self._statuses(open_head if publishing else None),
+                asyncio.gather(*(self._pull_state(pull) for pull in relevant)),
+            )
+        return HeadState(
+            pulls=pulls,
+            relevant=tuple(states),
+            open_head=open_head,
+            checks=checks,
+            statuses=statuses,
+            rerun=rerun,
+        )
+
+    async def checks(self, head: Sha | None) -> tuple[CheckRun, ...]:
+        """Return the check runs at a commit."""
+        return await self._forge.checks(head) if head else ()
+
+    async def merge_state(self, state: PullState, basis: Basis, head: HeadState) -> MergeState:
+        """Tell how the required checks of others stand, and why the forge refused to merge.
+
+        A refusal holds while nothing of others has ended at the head since it was asked: a rule
+        that the App may not see may have waited for it.
+        """
+        me, pull = self._repository.id, state.pull
+        if basis.merge is not None:
+            tags = await self._store.proposals.refusal(me, pull.number, basis.merge, TAGS)
+            return MergeState(refusal=tags.reason if tags else "")
+        if pull.state != "open":
+            return MergeState()
+        others = required.of_others(state.required)
+        refusal = await self._store.proposals.refusal(me, pull.number, pull.head, basis.base or "")
+        statuses = head.statuses
+        if statuses is None and (refusal or required.needs_statuses(others, head.checks)):
+            statuses = await self._forge.statuses(pull.head)
+        stand = required.stand(others, head.checks, statuses or {})
+        if statuses is None:
+            return MergeState(stand)
+        ended = required.ended(head.checks, statuses)
+        stands = refusal is not None and refusal.ended == ended
+        return MergeState(stand, refusal.reason if refusal and stands else "", ended)
+
+    def enforced(self, state: PullState) -> bool | None:
+        """Whether the base branch requires our verdict; None where that was not asked."""
+        if state.pull.draft or state.pull.state != "open":
+            return None
+        return required.enforces(state.required)
+
+    async def _pull_state(self, pull: PullRequest) -> PullState:
+        """The conversation about one pull request, and what its base asks for."""
+        said, checks, queued, (kept, written) = await asyncio.gather(
+            self._forge.conversation(pull.node),
+            self._required(pull),
+            self._store.revisions.queued(self._repository.id, pull.base_ref, pull.number),
+            self._store.proposals.remembered(self._repository.id, pull.number),
+        )
+        return PullState(
+            pull=pull,
+            conversation=await self._offload(_with_commands, said),
+            comments=await self._offload(self._read_comments, said.comments),
+            required=checks,
+            queued=queued,
+            kept=kept,
+            written=written,
+        )
+
+    async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
+        """Pull requests of the branch; what comes back is checked (trap 2)."""
+        if head.repository == self._repository.id.number:
+            owner = self._repository.owner
+            # Apart, so that no number of closed ones hides an open one; and only without an open
+            # one does it matter what became of the others.
+            found = await self._forge.open_proposals_of(owner, head.ref)
+            found = found or await self._forge.closed_proposals_of(owner, head.ref)
+        else:
+            found = await self._forge.open_proposals()
+        missing = numbers - {p.number for p in found}
+        more = await asyncio.gather(*(self._forge.proposal(n) for n in sorted(missing)))
+        return of_head((*found, *more), head)
+
+    async def _relevant(
+        self, pulls: Iterable[PullRequest], numbers: frozenset[int]
+    ) -> tuple[PullRequest, ...]:
+        """Open ones, and closed ones that may still want something."""
+        closed = [p for p in pulls if p.state != "open"]
+        settled = await self._store.proposals.settled(
+            self._repository.id, {p.number: p.merged for p in closed if p.number not in numbers}
+        )
+        return tuple(
+            sorted(
+                (p for p in pulls if p.state == "open" or p.number not in settled),
+                key=lambda p: p.number,
+            )
+        )
+
+    async def _statuses(self, head: Sha | None) -> Mapping[str, str] | None:
+        return await self._forge.statuses(head) if head else None
+
+    async def _required(self, pull: PullRequest) -> tuple[RequiredCheck, ...]:
+        """Checks that the base branch requires; only asked once it is proposed."""
+        if pull.draft or pull.state != "open":
+            return ()
+        return await self._forge.required_checks(pull.base_ref)
+
+    def _read_comments(self, comments: Iterable[Comment]) -> tuple[Comment, ...]:
+        """Read records and commands of comments."""
+        for comment in comments:
+            if not comment.ours and not comment.author.bot:
+                commands.parse(comment.body)  # remembered for the decision
+        return tuple(self._read_records(comment) for comment in comments)
+
+    def _read_records(self, comment: Comment) -> Comment:
+        """The hidden records of our own comments; text of others has none.
+
+        Source: docs/design.md, "Records and events".
+        """
+        if not comment.ours:
+            return comment
+        return replace(
+            comment,
+            records=records.read(comment.body, self._keys),
+            summary=records.is_summary(comment.body, self._instance),
+            body=records.visible(comment.body),
+        )
+
+
+def _with_commands(said: Conversation) -> Conversation:
+    """The conversation with only those review texts that hold commands of people."""
+    found = tuple(
+        t for t in said.review_texts if not t.author.bot and commands.parse(t.body).commands
+    )
+    return replace(said, review_texts=found)

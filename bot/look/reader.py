@@ -1,0 +1,190 @@
+"""Reads git for a look: commits that we made, the rules of a branch, the packages that differ.
+
+Everything here works on one opened mirror and asks nobody else; it may run in a thread.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bot import config
+from bot.config import CONFIG
+from bot.git.port import Difference, History, MissingObjectError
+from bot.look import rules
+from bot.look.rules import Rules
+from bot.look.tags import Tags
+from lifecycle import names, records
+from lifecycle.identity import RepositoryId
+from lifecycle.merges import Doubt
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy, Policy
+
+MOST_SUBJECTS = 100
+"""Commits of a draft that are looked at for its title."""
+
+RULES = (CONFIG, ".porchbot", "CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS")
+"""What judges proposals, and may not change among merges that came together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What a proposal is compared with, and which rules judge it.
+
+    Attributes:
+        rules: The commit whose configuration judges it.
+        base: The commit that it, or its merge result, is compared with; None for nothing at all.
+        merge: The merge result; None before the merge.
+        doubt: Why the rules at the time of the merge cannot be told; None when they can.
+    """
+
+    rules: Sha
+    base: Sha | None
+    merge: Sha | None = None
+    doubt: Doubt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Reads one repository's mirror during one look.
+
+    Attributes:
+        git: The mirror, opened.
+        repository_id: Which repository.
+        default_branch: Such as "main".
+        keys: Keys that marks may be made with, newest first.
+        tags: Its release tags.
+        baseline: Branches that packages are published from to what they were when the bot came.
+    """
+
+    git: History
+    repository_id: RepositoryId
+    default_branch: str
+    keys: Sequence[bytes]
+    tags: Tags
+    baseline: Mapping[str, str] = field(default_factory=dict)
+
+    def made_by_us(self, sha: str | None) -> bool:
+        """A render commit with our mark: a trailer alone can be written by anybody."""
+        return self.render_asker(sha) is not None
+
+    def render_asker(self, sha: str | None) -> str | None:
+        """Who asked for a render commit of ours, "" for nobody; None for any other commit."""
+        if sha is None or not self.git.has(sha):
+            return None
+        commit = self.git.commit(sha)
+        if len(commit.parents) != 1:
+            return None
+        return records.render_asker(
+            commit.message,
+            self.keys,
+            parent=commit.parents[0],
+            tree=commit.tree,
+            repository_id=self.repository_id,
+        )
+
+    def updates(self, commits: Iterable[Sha], base_ref: str) -> dict[Sha, Sha]:
+        """Clean merges of the base's own line among some commits, each to its first parent.
+
+        What such a merge holds is worked out again: anybody can change files while merging. Where
+        that takes too long once, the rest counts as written by whoever merged.
+        """
+        tip = self.git.ref(f"refs/heads/{base_ref}")
+        found: dict[Sha, Sha] = {}
+        for sha in commits:
+            if tip is None or not self.git.has(sha):
+                continue
+            commit = self.git.commit(sha)
+            if len(commit.parents) != 2 or not self.git.on_line(tip, commit.parents[1]):
+                continue
+            merged = self.git.merged(*commit.parents)
+            if merged.too_slow:
+                break
+            if merged.tree == commit.tree:
+                found[sha] = commit.parents[0]
+        return found
+
+    def too_long(self, head: Sha, base_ref: str) -> bool:
+        """Whether a proposal's commits have more text than is read, or there are too many."""
+        tip = self.git.ref(f"refs/heads/{base_ref}")
+        return tip is not None and self.git.cut_within(tip, head)
+
+    def line(self, tip: Sha, after: Sha) -> tuple[Sha, ...] | None:
+        """The first-parent line from `after` (left out) to `tip`; None when it is not on it."""
+        try:
+            found = self.git.first_parents(tip, after)
+        except MissingObjectError:
+            return None
+        if not found or found[0].parents[:1] != (after,):
+            return None
+        return tuple(commit.sha for commit in found)
+
+    def subjects(self, tip: Sha, base: Sha) -> tuple[str, ...]:
+        """First lines of the commits of a branch that people made, oldest first.
+
+        Merges are left out, and renderings of ours.
+        """
+        origin = self.git.merge_base(tip, base)
+        return tuple(
+            commit.message.partition("\n")[0]
+            for commit in self.git.first_parents(tip, origin or "", MOST_SUBJECTS)
+            if len(commit.parents) < 2 and not self.made_by_us(commit.sha)
+        )
+
+    def rules_differ(self, commits: Iterable[Sha]) -> bool:
+        """Whether what judges proposals is not the same at all of these commits."""
+        return len({tuple(self.git.entry(sha, path) for path in RULES) for sha in commits}) > 1
+
+    def origin(self, head: Sha, base: Sha | None) -> Sha:
+        """The merge base that people are shown changes against; "" when there is none."""
+        return (self.git.merge_base(head, base) if base else None) or Sha("")
+
+    def rules(self, at: Sha, base_ref: str) -> Rules:
+        """The rules that held for a base branch at a commit."""
+        default = None
+        if base_ref != self.default_branch:
+            default = self.git.ref(f"refs/heads/{self.default_branch}") or ""
+        return rules.of_base(self.file, at, base_ref, default)
+
+    def file(self, at: str, path: str) -> bytes | BrokenPolicy | None:
+        """A file with rules; broken, and not absent, where something else stands in its place."""
+        folder = path.rpartition("/")[0]
+        for each, kind in ((folder, "40000 "), (path, "100")):
+            found = self.git.entry(at, each) if each else kind
+            if not found:
+                return None
+            if not found.startswith(kind):
+                return config.irregular(each)
+        return self.git.blob(at, path)
+
+    def units(
+        self, policy: Policy | BrokenPolicy, base_ref: str, differs: Difference
+    ) -> frozenset[str]:
+        """The units of release that differ."""
+        known = policy if isinstance(policy, Policy) else Policy()
+        tags = self.tags.refs(differs.packages)
+        return names.changed_units(differs.packages, known, base_ref, self.default_branch, tags)
+
+    def branches(self, base_ref: str, basis: Basis) -> frozenset[str]:
+        """Branches where the head of a proposal would have to be approved as well.
+
+        Those that packages are published from, where its own base is none of them.
+        """
+        held = self.rules(basis.rules, base_ref)
+        if held.published or basis.merge:
+            return frozenset()
+        return frozenset({self.default_branch, *held.branches})
+
+    def packages(self, head: Sha, base_ref: str, basis: Basis) -> set[str]:
+        """Packages whose tags count for a proposal: it changes them, or merging it would."""
+        if not self.git.has(head):
+            return set()
+        tips = [self.git.ref(f"refs/heads/{ref}") for ref in self.branches(base_ref, basis)]
+        bases = [basis, *(Basis(rules=tip, base=tip) for tip in tips if tip)]
+        return {package for each in bases for package in self._differing(head, each)}
+
+    def _differing(self, head: Sha, basis: Basis) -> set[str]:
+        found = {*self.git.difference(self.origin(head, basis.base), head).packages}
+        if basis.merge is not None:
+            found |= self.git.difference(basis.base or "", basis.merge).packages.keys()
+        elif basis.base is not None:
+            found |= self.git.merged(basis.base, head).difference.packages.keys()
+        return found

@@ -1,0 +1,118 @@
+"""What forge and database tell of one head branch and its pull requests, as values for one look."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bot.forges.port import Conversation, PullRequest, RequiredCheck
+from lifecycle.events import Log
+from lifecycle.facts import CheckRun, Comment, Required, Written
+from lifecycle.names import Sha
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head branch that a look is about.
+
+    Attributes:
+        repository: Number of the repository that holds it; None for a fork that is gone.
+        ref: Its name.
+    """
+
+    repository: int | None
+    ref: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullState:
+    """What the forge tells of one pull request, and what the database remembers of it.
+
+    Attributes:
+        pull: Which one.
+        conversation: As the forge tells it.
+        comments: Its comments, with hidden records and visible text apart.
+        required: Checks that the base branch requires.
+        queued: It is in line for publishing.
+        kept: Events that the database remembers.
+        written: Comments that we wrote, as the database knows them, by their numbers.
+    """
+
+    pull: PullRequest
+    conversation: Conversation
+    comments: tuple[Comment, ...]
+    required: tuple[RequiredCheck, ...]
+    queued: bool
+    kept: Log
+    written: Mapping[int, Written]
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Numbers of comments that we wrote and the forge does not show, sorted."""
+        return tuple(sorted(self.written.keys() - {c.id for c in self.comments}))
+
+    @property
+    def not_shown(self) -> list[str]:
+        """What the forge should show: comments of ours, and the same head wherever it is asked."""
+        missed = [f"comment {number}" for number in self.missing]
+        if self.pull.state == "open" and self.conversation.head != self.pull.head:
+            missed.append(f"head {self.pull.head}")
+        return missed
+
+    @property
+    def head_mark(self) -> str:
+        """Digest of the head branch's changes; "" when the forge does not tell of them."""
+        changes = self.conversation.changes
+        if changes is None or self.conversation.head != self.pull.head:
+            return ""
+        told = [[change.at.isoformat(), change.after] for change in changes]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadState:
+    """What the forge tells of one head branch.
+
+    Attributes:
+        pulls: All its pull requests.
+        relevant: Those that may want something, by number.
+        open_head: Head of the first open one; None when none is open.
+        checks: Check runs at `open_head`.
+        statuses: Commit statuses at `open_head`; None when nobody asked for them yet.
+        rerun: Somebody pressed Re-run.
+    """
+
+    pulls: tuple[PullRequest, ...]
+    relevant: tuple[PullState, ...]
+    open_head: Sha | None
+    checks: tuple[CheckRun, ...]
+    statuses: Mapping[str, str] | None
+    rerun: bool
+
+    @property
+    def abandoned(self) -> bool:
+        """The newest pull request of the branch was closed without being merged."""
+        newest = max(self.pulls, key=lambda p: p.number, default=None)
+        return newest is not None and newest.state != "open" and not newest.merged
+
+
+@dataclass(frozen=True, slots=True)
+class MergeState:
+    """What the forge asks of one pull request beside our own gates.
+
+    Attributes:
+        required: The required checks of others.
+        refusal: Why it refused to merge; "" when it did not, or may be asked again.
+        ended: Digest of what others have reported; None when nobody asked for all of it.
+    """
+
+    required: tuple[Required, ...] = ()
+    refusal: str = ""
+    ended: str | None = None
+
+
+def of_head(pulls: Iterable[PullRequest], head: Head) -> tuple[PullRequest, ...]:
+    """Pull requests of one head branch: forges ignore filters, and forks share names."""
+    return tuple(
+        p for p in pulls if p.head_ref == head.ref and p.head_repository == head.repository
+    )
