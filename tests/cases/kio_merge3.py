@@ -2,20 +2,31 @@
 
 from cadlib.errors import PackageError
 from cadlib.merge.resources import merge_resources
+from cadlib.package.files import Entry, Files
 from tests.cases.compare import differences, entries, listed
+from tests.cases.merging import HEAD, merge
 from tests.cases.model import Case, Verdict, checked, failed, passed
 
 
 def kio_merge3(case: Case) -> Verdict:
     """Merge the trees of a case; `merge_on_path` makes the file part of the identity."""
+    states = [entries(case.data[state]) for state in ("origin", "local", "updated")]
     try:
-        merged = merge_resources(
-            *(entries(case.data[state]) for state in ("origin", "local", "updated")),
-            across_files=not case.data["merge_on_path"],
-        )
+        merged = _merged(states) if case.data["merge_on_path"] else _across_files(states)
     except PackageError as error:
         return passed() if case.data.get("error") else failed(str(error))
     if case.data.get("error"):
         return failed("it was merged, without an error")
-    found = differences(entries(case.data["expected"]), merged.files, case.data["compare"])
-    return checked(listed(found))
+    return checked(
+        listed(differences(entries(case.data["expected"]), merged, case.data["compare"]))
+    )
+
+
+def _merged(states: list[dict[str, Entry]]) -> Files:
+    found = merge({**HEAD, **files} for files in states)
+    return {path: entry for path, entry in found.items() if path not in HEAD}
+
+
+def _across_files(states: list[dict[str, Entry]]) -> Files:
+    """Merge without the file being part of the identity, which no command of kpt or ours does."""
+    return merge_resources(*states, across_files=True).files

@@ -1,30 +1,32 @@
 """Corpus update, kinds kptfile-update and kptfile-merge: three Kptfiles made into one."""
 
 from cadlib.errors import PackageError
-from cadlib.merge.kptfile import merge
+from cadlib.package.files import KPTFILE, Entry
 from cadlib.yaml import Value, read
 from tests.cases.compare import documents_difference
 from tests.cases.merge_deviations import explained
+from tests.cases.merging import merge, merge_inside
 from tests.cases.model import Case, Handler, Verdict, deviates, failed, passed
 
 
 def run(case: Case) -> Verdict:
-    """Merge `origin`, `local` and `updated`; the result is compared as data.
+    """Merge packages that hold a Kptfile each; the result is compared as data.
 
-    kpt writes a Kptfile anew and drops its comments and layout, so they do not count.
+    Where upstream's address is to be taken over, as for a package inside another, it is one. kpt
+    writes a Kptfile anew and drops its comments and layout, so they do not count.
     """
-    origin, local, updated = (case.data[key].encode() for key in ("origin", "local", "updated"))
+    texts = [case.data[key].encode() for key in ("origin", "local", "updated")]
+    states = [{KPTFILE: Entry(text)} for text in texts]
+    how = merge_inside if case.data.get("update_upstream") else merge
     try:
-        data, _ = merge(
-            origin, local, updated, update_upstream=case.data.get("update_upstream", False)
-        )
+        data = how(states)[KPTFILE].data
     except PackageError as error:
         return failed(str(error))
     expected = case.data["expected"].encode()
     difference = documents_difference(expected, data, comments=False)
     if not difference:
         return passed()
-    entries = explained(*(_value(each) for each in (expected, data, origin, local, updated)))
+    entries = explained(*map(_value, (expected, data, *texts)))
     return deviates(min(entries), difference) if entries else failed(difference)
 
 

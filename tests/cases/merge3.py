@@ -1,58 +1,94 @@
 """Corpus merge3: documents and packages in three states."""
 
+import re
 from collections import Counter
+from textwrap import indent
 from typing import Any
 
 from cadlib.merge.conflicts import ABSENT
-from cadlib.merge.documents import ConflictPolicy, Merged, merge_documents
-from cadlib.merge.resources import merge_resources
+from cadlib.merge.documents import merge_documents
 from cadlib.merge.schema import Schemas
-from cadlib.package import files as packages
-from cadlib.package.files import Files
-from cadlib.yaml import DELETED, Document, Value, edit, read
+from cadlib.package.files import Entry, Files
+from cadlib.package.source import ref
+from cadlib.yaml import Value, edit, read
 from tests.cases.compare import data_difference, documents, documents_difference, entries
 from tests.cases.merge_deviations import explained
+from tests.cases.merging import HEAD, merge
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed, passed
 
-
-def _document(text: str | None) -> Document | None:
-    """Return the one document of a text; None where there is none."""
-    found = [each for each in read((text or "").encode()).documents if not each.empty]
-    if len(found) > 1:
-        raise ValueError("a case of this kind has one document")
-    return found[0] if found else None
+_FILE = "f.yaml"
+_FIELD = "apiVersion: v1\nkind: Case\nmetadata:\n  name: a\nvalue:\n"
 
 
 def _yaml_merge3(case: Case) -> Verdict:
-    text = case.data["local"] if _document(case.data["local"]) else "{}\n"
-    stream = read(text.encode())
-    position = next(n for n, each in enumerate(stream.documents) if not each.empty)
-    origin, local = _document(case.data["origin"]), stream.documents[position]
-    updated = _document(case.data["update"])
-    merged = merge_documents(
-        origin,
-        local,
-        updated,
-        schemas=Schemas(),
-        infer=case.data["options"]["infer_associative_lists"],
-    )
-    result = _written(text, position, merged, updated)
-    difference = documents_difference(case.data["expected"], result)
+    texts = _resources(*(case.data[key] for key in ("origin", "local", "update", "expected")))
+    states, expected = texts[:3], texts[3] or ""
+    infer = case.data["options"]["infer_associative_lists"]
+    result = _inferred(*states) if infer else _merged(*states)
+    difference = documents_difference(expected, result)
     if not difference:
         return passed()
-    if _comments(case.data["expected"]) - _comments(result):
+    if _comments(expected) - _comments(result):
         return failed(difference)
-    ids = explained(*(_value(each) for each in (case.data["expected"], result)), *(
-        ABSENT if each is None else each.value for each in (origin, local, updated)
-    ))  # fmt: skip
+    values = (ABSENT if text is None else _value(text) for text in states)
+    ids = explained(_value(expected), _value(result), *values)
     return deviates(min(ids), difference) if ids else failed(difference)
 
 
-def _written(text: str, position: int, merged: Merged, updated: Document | None) -> str:
-    comments = {} if merged.comments is None else {position: merged.comments}
-    stream = read(text.encode())
-    like = {position: (updated,)} if updated else {}
-    return edit(stream, {position: merged.value}, comments=comments, like=like).decode()
+def _merged(*states: str | None) -> str:
+    """Merge packages that hold one resource each, or none; return its text."""
+    states_ = (
+        {**HEAD, **({} if text is None else {_FILE: Entry(text.encode())})} for text in states
+    )
+    found = merge(states_).get(_FILE)
+    return found.data.decode() if found else ""
+
+
+def _inferred(origin: str | None, local: str | None, updated: str | None) -> str:
+    """Merge with keys taken for lists of which nothing is known.
+
+    Commands of kpt and ours do so for Kptfiles alone, and the cases are about other kinds.
+    """
+    was, after = (next(iter(read((t or "").encode()).documents), None) for t in (origin, updated))
+    stream = read((local or "{}\n").encode())
+    merged = merge_documents(was, stream.documents[0], after, schemas=Schemas(), infer=True)
+    comments = {} if merged.comments is None else {0: merged.comments}
+    like = {0: (after,)} if after else {}
+    return edit(stream, {0: merged.value}, comments=comments, like=like).decode()
+
+
+def _resources(*texts: str | None) -> list[str | None]:
+    """Return the documents as resources, which they are to be for a command; None for no document.
+
+    What one lacks of version, kind and name it has from the others. What these are may be what the
+    case is about: where they differ, each document is a field of a resource.
+    """
+    found = [text if documents(text or "") else None for text in texts]
+    refs = [ref(_value(text)) for text in found if text is not None]
+    lines = {
+        "apiVersion": next((each.api_version for each in refs if each.api_version), "v1"),
+        "kind": next((each.kind for each in refs if each.kind), "Some"),
+        "name": next((each.name for each in refs if each.name), "a"),
+    }
+    named = [None if text is None else _named(text, **lines) for text in found]
+    if len({_identity(text) for text in named if text is not None}) <= 1:
+        return named
+    return [None if text is None else _FIELD + indent(text.strip("\n"), "  ") for text in found]
+
+
+def _named(text: str, **lines: str) -> str:
+    """Return a document's text with version, kind and name, where it has none."""
+    name = f"  name: {lines.pop('name')}\n"
+    for key, value in {**lines, "metadata": ""}.items():
+        if not re.search(rf"^{key}:", text, re.MULTILINE):
+            text = f"{key}: {value}".rstrip() + "\n" + text.lstrip("\n")
+    if re.search(r"^metadata:(\n  .*)*\n  name:", text, re.MULTILINE):
+        return text
+    return re.sub(r"^(metadata:.*\n)", rf"\1{name}", text, flags=re.MULTILINE)
+
+
+def _identity(text: str) -> str:
+    return str(ref(_value(text)))
 
 
 def _value(text: str) -> Value:
@@ -67,22 +103,14 @@ def _comments(text: str) -> Counter[str]:
 
 
 def _package_merge3(case: Case) -> Verdict:
-    crds = [each.value for text in case.data["crds"] for each in read(text.encode()).documents]
-    origin, local, updated = (
-        entries(case.data[tree]) for tree in ("origin_tree", "local_tree", "update_tree")
+    """Merge packages, whose definitions of kinds lie in them."""
+    crds = {f"definition-{n}.yaml": Entry(t.encode()) for n, t in enumerate(case.data["crds"])}
+    trees = ("origin_tree", "local_tree", "update_tree")
+    states = ({**HEAD, **crds, **entries(case.data[tree])} for tree in trees)
+    merged = merge(states)
+    return _asserted(
+        {path: each for path, each in merged.items() if path not in crds}, case.data["expect"]
     )
-    every = packages.find([*origin, *local, *updated])
-    merged: dict[str, Any] = {}
-    for package in every:
-        states = (_of_package(files, package, every) for files in (origin, local, updated))
-        merged |= merge_resources(*states, crds=crds).files
-    return _asserted(merged, case.data["expect"])
-
-
-def _of_package(files: Files, package: str, every: tuple[str, ...]) -> Files:
-    return {
-        path: entry for path, entry in files.items() if packages.owner_of(path, every) == package
-    }
 
 
 def _asserted(files: Files, expect: dict[str, Any]) -> Verdict:
@@ -119,16 +147,8 @@ def _at(value: Any, path: list[Any]) -> Any:
 
 def _handling_strategy(case: Case) -> Verdict:
     """A resource that is gone upstream is skipped (dropped), or kept as it is locally."""
-    local = _document(case.data["local"])
-    if local is None:
-        return failed("the case has no local resource")
-    merged = merge_documents(
-        _document(case.data["origin"]),
-        local,
-        _document(case.data["update"]),
-        policy=ConflictPolicy.LOCAL,
-    )
-    strategy = "Skip" if merged.value is DELETED else "KeepDest"
+    result = _merged(*(case.data[key] for key in ("origin", "local", "update")))
+    strategy = "KeepDest" if documents(result) else "Skip"
     return checked(data_difference(case.data["expected"], strategy))
 
 

@@ -14,10 +14,7 @@ from bot.cli.pkg.get import get_into
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import GitRef
 from cadlib.kptfile.reader import read as read_kptfile
-from cadlib.merge.conflicts import ConflictPolicy
-from cadlib.package.files import KPTFILE, Files
-from cadlib.update.files import merge_files
-from cadlib.update.strategies import Trees, merge_package, whole_files
+from cadlib.package.files import KPTFILE, Files, is_resource_file
 from cadlib.yaml import Value, read
 from cadlib.yaml.tree import same
 from tests.cases import kptfile
@@ -25,6 +22,7 @@ from tests.cases.compare import Tree, differences, entries, listed, on_disk, put
 from tests.cases.git_repos import Made
 from tests.cases.kio_merge3 import kio_merge3
 from tests.cases.merge_deviations import explained_files
+from tests.cases.merging import HEAD, merge, merge_inside
 from tests.cases.model import Case, Handler, Outcome, Verdict, deviates, failed, passed
 
 NO_NOISE = "D40"
@@ -39,47 +37,25 @@ _ADDRESS = ("upstream", "upstreamLock")
 
 def _updater(case: Case) -> Verdict:
     data = case.data
-    trees = Trees(*(entries(data[side]) for side in ("origin", "local", "updated")))
+    states = [None if data[s] is None else entries(data[s]) for s in ("origin", "local", "updated")]
+    origin, local, updated = (each or {} for each in states)
     wanted = data.get("error_contains") or ("" if data.get("error") else None)
     try:
-        files = _merged(data, trees)
+        if data["is_root"]:
+            files = merge(states, data["strategy"])
+        else:
+            files = merge_inside(states, data["strategy"])
     except PackageError as error:
         return _error(error, wanted)
     if wanted is not None:
         return _no_error(data, files, wanted)
     expected = entries(data["expected"])
-    verdict = tree_verdict(expected, files, data["compare"], trees.local)
+    verdict = tree_verdict(expected, files, data["compare"], local)
     if verdict.outcome is not Outcome.FAILED:
         return verdict
     differing = differences(expected, files, data["compare"], noise=False)
-    states = (trees.origin, trees.local, trees.updated)
-    known = explained_files(differing, expected, files, states)
+    known = explained_files(differing, expected, files, (origin, local, updated))
     return deviates(min(known), verdict.text) if known else verdict
-
-
-def _merged(data: Mapping[str, Any], trees: Trees) -> Files:
-    """Merge three folders by `porchbot pkg merge`; a package inside another has no command.
-
-    Raises:
-        PackageError: It was refused.
-    """
-    if not data["is_root"]:
-        merged = merge_package(trees, data["strategy"], root=False, policy=ConflictPolicy.UPSTREAM)
-        return merged.files
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sides = []
-        for option, side in (("original", "origin"), ("updated", "updated"), ("local", "local")):
-            sides += [f"--{option}", str(folder / side)]
-            if data[side] is not None:
-                put(data[side], folder / side)
-                (folder / side).mkdir(exist_ok=True)
-        output = ["--output", str(folder / "output"), "--strategy", data["strategy"]]
-        ran = commanded(["merge", *sides, *output], folder)
-        if ran.exit_code:
-            raise PackageError(Place(), ran.stderr.strip(), "")
-        made = folder / "output"
-        return on_disk(made) if made.exists() else {}
 
 
 def _no_error(data: Mapping[str, Any], files: Files, wanted: str) -> Verdict:
@@ -102,16 +78,22 @@ def _error(error: object, wanted: str | None) -> Verdict:
 
 
 def _non_krm(case: Case) -> Verdict:
-    sides = [entries(case.data[side]) for side in ("origin", "local", "updated")]
-    origin, local, updated = sides
-    merged, _ = merge_files(*map(whole_files, sides))
-    others = whole_files(local)
-    files = {path: entry for path, entry in local.items() if path not in others} | merged
-    found = differences(entries(case.data["expected"]), files, case.data["compare"])
+    """Merge packages; what holds resources is not what the case is about."""
+    states = [entries(case.data[side]) for side in ("origin", "local", "updated")]
+    origin, local, updated = states
+    merged = merge({**HEAD, **files} for files in states)
+    expected, files = (
+        _without_resources(each) for each in (entries(case.data["expected"]), merged)
+    )
+    found = differences(expected, files, case.data["compare"])
     back = {path for path in found if path in origin and path in updated and path not in local}
     if found and back == found.keys():
         return deviates(_KEPT_DELETED, f"deleted locally, and stays so: {', '.join(back)}")
     return failed(listed(found)) if found else passed()
+
+
+def _without_resources(files: Files) -> Files:
+    return {path: entry for path, entry in files.items() if not is_resource_file(path)}
 
 
 def tree_verdict(
