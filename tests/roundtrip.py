@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from cadlib.package.files import KPTFILE, Entry
 from cadlib.yaml import edit, read
 from tests.cadlib.real import packages

@@ -23,8 +23,8 @@ from typing import Any
 
 from rich.console import Console
 
-from bot.cli.demo import Story
-from bot.cli.playground import Playground
+from bot.cli.demo.playground import Playground
+from bot.cli.demo.story import Story
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")

@@ -17,7 +17,11 @@ VIOLATIONS = {
     "The core does no input or output": ("lifecycle/names.py", "import os"),
     "The folders of cadlib": ("cadlib/merge/text.py", "import cadlib.render.pipeline"),
     "The folders of fnrunner": ("fnrunner/fence/watch.py", "import fnrunner.images.store"),
-    "The folder bot/cli": ("bot/cli/folder.py", "import bot.cli.swap"),
+    "The folder bot/cli": ("bot/cli/dropin.py", "import bot.cli.given"),
+    "The folder bot/cli/demo": ("bot/cli/demo/files.py", "import bot.cli.demo.story"),
+    "The folder bot/cli/disk": ("bot/cli/disk/parallel.py", "import bot.cli.disk.folder"),
+    "The folder bot/cli/fn": ("bot/cli/fn/place.py", "import bot.cli.fn.render"),
+    "The folder bot/cli/pkg": ("bot/cli/pkg/init.py", "import bot.cli.pkg.get"),
     "The folder bot/forges": ("bot/forges/port.py", "import bot.forges.github.http"),
     "The folder bot/forges/github": ("bot/forges/github/http.py", "import bot.forges.github.talk"),
     "The folder bot/git": ("bot/git/process.py", "import bot.git.objects"),
@@ -26,6 +30,31 @@ VIOLATIONS = {
     "The folder bot/loop": ("bot/loop/trouble.py", "import bot.loop.controller"),
     "The folder bot/render": ("bot/render/verdicts.py", "import bot.render.renderer"),
     "The folder bot/sandbox": ("bot/sandbox/git/bare.py", "import bot.sandbox.rules.pulls"),
+    "The folder bot/sandbox/faults": (
+        "bot/sandbox/faults/hooks.py",
+        "import bot.sandbox.faults.calls",
+    ),
+    "The folder bot/sandbox/git": ("bot/sandbox/git/objects.py", "import bot.sandbox.git.bare"),
+    "The folder bot/sandbox/github": (
+        "bot/sandbox/github/json.py",
+        "import bot.sandbox.github.pulls",
+    ),
+    "The folder bot/sandbox/github/graphql": (
+        "bot/sandbox/github/graphql/threads.py",
+        "import bot.sandbox.github.graphql.fields",
+    ),
+    "The folder bot/sandbox/pages": (
+        "bot/sandbox/pages/views.py",
+        "import bot.sandbox.pages.routes",
+    ),
+    "The folder bot/sandbox/records": (
+        "bot/sandbox/records/refs.py",
+        "import bot.sandbox.records.repository",
+    ),
+    "The folder bot/sandbox/rules": (
+        "bot/sandbox/rules/pulls.py",
+        "import bot.sandbox.rules.state",
+    ),
     "The folder bot/store": ("bot/store/values.py", "import bot.store.queue"),
     "No circles in cadlib, fnrunner and the folders of bot": (
         "cadlib/yaml/patch.py",

@@ -5,7 +5,8 @@ import os
 import sys
 from contextlib import suppress
 
-from bot.cli import ALIASES, failure, main
+from bot.cli import failure
+from bot.cli.root import ALIASES, main
 
 _SHORT = frozenset(("check", "fn", "pkg"))
 """Commands that do one thing and end."""

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from bot.cli.dropin import Failure
 from cadlib.errors import PackageError, Place
 from cadlib.package.files import Entry

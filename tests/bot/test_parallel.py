@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli import parallel
-from bot.cli.parallel import Parallel
+from bot.cli.disk import parallel
+from bot.cli.disk.parallel import Parallel
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from cadlib.yaml import DELETED, EditError, Stream, TemplateError, Value

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from cadlib.errors import PackageError
 from cadlib.package.files import KPTFILE, SYMLINK, Entry, Files, name
 from cadlib.yaml import Document, FieldPath, Value, field_text, read

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from bot.cli import folder as disk
-from bot.cli.pkg import pkg
+from bot.cli.disk import folder as disk
+from bot.cli.pkg.group import pkg
 from cadlib.errors import PackageError, Place
 from cadlib.package.files import KPTFILE, Entry, Files, join
 from tests.cases.compare import on_disk

@@ -11,8 +11,8 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from bot.cli.fn import fn
-from bot.cli.pkg import pkg
+from bot.cli.fn.group import fn
+from bot.cli.pkg.group import pkg
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.package.source import unfit

@@ -10,7 +10,7 @@ import click
 from click.testing import CliRunner
 
 from bot.cli.fn import config as fn_config
-from bot.cli.fn import fn
+from bot.cli.fn.group import fn
 from bot.cli.fn.report import Report
 from bot.cli.git_address import github_address
 from bot.cli.given import path_and_version

@@ -9,8 +9,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from bot.cli.git_source import Repositories
-from bot.cli.pkg import pkg
 from bot.cli.pkg.get import get_into
+from bot.cli.pkg.group import pkg
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import GitRef
 from cadlib.kptfile.reader import read as read_kptfile

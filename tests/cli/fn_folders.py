@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from bot.cli.fn import fn
+from bot.cli.fn.group import fn
 from cadlib.yaml import Value, read
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app # the app\n"

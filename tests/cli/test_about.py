@@ -14,8 +14,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.cli import ALIASES, main
 from bot.cli.dropin import Shown
+from bot.cli.root import ALIASES, main
 
 
 def run(*args: str) -> Result:

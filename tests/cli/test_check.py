@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.cli import main
+from bot.cli.root import main
 from lifecycle.messages.checks import BOT_RENDERS, CONFIGURATION_BROKEN
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: core\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from bot.cli.fn import fn
-from bot.cli.pkg import pkg
+from bot.cli.fn.group import fn
+from bot.cli.pkg.group import pkg
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TEXT = (DOCS / "commands.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bot.cli import main
 from bot.cli.dropin import DropIn
+from bot.cli.root import main
 from cadlib.errors import PackageError, Place
 
 

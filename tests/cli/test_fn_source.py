@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import halves, parallel
+from bot.cli import halves
+from bot.cli.disk import parallel
 from bot.cli.fn import command
 from tests.cli.fn_folders import KPTFILE, THING, make, run, texts
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from cadlib.errors import PackageError
 from cadlib.package.files import EXECUTABLE, SYMLINK, Entry
 
@@ -24,7 +24,7 @@ NEW = {
 WRITER = """
 import sys
 from pathlib import Path
-from bot.cli import folder
+from bot.cli.disk import folder
 from tests.cli.test_folder import NEW, OLD
 
 print("ready", flush=True)

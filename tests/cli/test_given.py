@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli.given import path_and_version
-from bot.cli.pkg import pkg
+from bot.cli.pkg.group import pkg
 from cadlib.errors import PackageError
 
 

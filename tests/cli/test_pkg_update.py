@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.cli import main
-from bot.cli.folder import read
+from bot.cli.disk.folder import read
+from bot.cli.root import main
 from cadlib.kptfile.reader import read as read_kptfile
 from cadlib.package.files import EXECUTABLE, SYMLINK, Entry
 from tests.cadlib.upstreams import config_map, kptfile
@@ -301,7 +301,8 @@ def _killed_after(writes: int, package: str = "up@v2") -> None:
     """Run the update in a process that is killed when it has put so many files in place."""
     code = f"""
 import os, signal
-from bot.cli import folder, main
+from bot.cli.root import main
+from bot.cli.disk import folder
 left, replace = {writes}, folder._replace
 def counted(*file):
     global left
@@ -311,8 +312,8 @@ def counted(*file):
     replace(*file)
 folder._replace = counted
 if left > 40:
-    import bot.cli.swap
-    bot.cli.swap._rename = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+    import bot.cli.disk.swap
+    bot.cli.disk.swap._rename = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
 main(["pkg", "update", "{package}"])
 """
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

@@ -16,7 +16,8 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\n"
 COMMAND = """
 import sys
-from bot.cli import main, progress
+from bot.cli import progress
+from bot.cli.root import main
 
 progress.EVERY = float(sys.argv[1])
 main(sys.argv[2:], standalone_mode=True)

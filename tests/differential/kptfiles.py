@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.kptfile.reader import GitRef
 from cadlib.package.files import Entry

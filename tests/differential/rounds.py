@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from cadlib.package.files import KPTFILE, Entry, name
 from cadlib.yaml import FieldPath, Value
 from tests.cases import compare

@@ -59,7 +59,7 @@ def kpt(cwd: Path, *arguments: str, stdin: str = "") -> Done:
 
 def porchbot(cwd: Path, *arguments: str, stdin: str = "") -> Done:
     """Run the porchbot command in this process; an exception that it does not catch comes out."""
-    from bot.cli import main
+    from bot.cli.root import main
 
     before = Path.cwd()
     os.chdir(cwd)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli import folder, parallel
+from bot.cli.disk import folder, parallel
 from bot.cli.dropin import DropIn, Failure
 from bot.cli.fn import config, options, place
 from bot.cli.fn.report import Report

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from bot.cli.dropin import Failure
 from bot.cli.given import alone
 from cadlib.limits import DEFAULT, STREAM

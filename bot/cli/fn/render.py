@@ -5,7 +5,7 @@ from typing import IO, Any
 
 import click
 
-from bot.cli import folder, parallel
+from bot.cli.disk import folder, parallel
 from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.fn import options, place
 from bot.cli.fn.report import Report

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.fn import place
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli import halves, parallel
+from bot.cli import halves
+from bot.cli.disk import parallel
 from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.fn import place
 from cadlib.package.files import IGNORE_FILE, KPTFILE, Files, name

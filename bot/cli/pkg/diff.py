@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from bot.cli.dropin import DropIn, Failure, at_most
 from bot.cli.given import path_and_version
 from cadlib.package.files import Files, owner_of

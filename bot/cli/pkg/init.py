@@ -41,7 +41,7 @@ def init(args: tuple[str, ...], description: str, keywords: tuple[str, ...], sit
     given = os.path.normpath(args[0] if args else ".")
     name = os.path.basename(os.path.abspath(given))
     words = [word for row in csv.reader(keywords) for word in row]
-    from bot.cli import folder
+    from bot.cli.disk import folder
 
     _make(given)
     files = packages.files(name, description=description, keywords=words, site=site)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from bot.cli import folder, progress, swap
-from bot.cli.conflicts import ON_CONFLICT, REPORT, Report
+from bot.cli import progress
+from bot.cli.disk import folder, swap
 from bot.cli.dropin import DropIn
+from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, Report
 from bot.cli.pkg.get import check_strategy
 from cadlib.errors import PackageError, Place
 from cadlib.merge.conflicts import ConflictPolicy

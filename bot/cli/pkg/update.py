@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from bot.cli import folder, swap
-from bot.cli.conflicts import ON_CONFLICT, REPORT, Report
-from bot.cli.drive import drive
+from bot.cli.disk import folder, swap
 from bot.cli.dropin import DropIn
 from bot.cli.git_source import Repositories
 from bot.cli.given import path_and_version
+from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, Report
+from bot.cli.pkg.drive import drive
 from bot.cli.pkg.get import check_strategy
 from cadlib.errors import PackageError, Place
 from cadlib.merge.conflicts import ConflictPolicy

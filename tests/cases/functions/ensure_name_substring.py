@@ -8,7 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from bot.cli.fn import fn
+from bot.cli.fn.group import fn
 from cadlib.package.files import Files
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value

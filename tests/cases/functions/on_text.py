@@ -9,7 +9,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from bot.cli.fn import fn
+from bot.cli.fn.group import fn
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, digits, edit, emit, read
 from cadlib.yaml.scalars import plain

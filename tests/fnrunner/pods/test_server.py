@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot.cli import main
+from bot.cli.root import main
 from fnrunner.contract.errors import (
     ClosureError,
     FunctionFailedError,

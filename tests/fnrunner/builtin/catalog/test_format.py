@@ -4,8 +4,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from bot.cli.fn import fn
-from bot.cli.parallel import LEAST
+from bot.cli.disk.parallel import LEAST
+from bot.cli.fn.group import fn
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import read
 from fnrunner.builtin.catalog import format as formatting

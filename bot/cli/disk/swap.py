@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from bot.cli import folder
+from bot.cli.disk import folder
 from cadlib.package.files import EXECUTABLE, KPTFILE, SYMLINK, Entry, name
 
 _Changes: TypeAlias = Mapping[str, Entry | bytes | None]

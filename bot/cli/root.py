@@ -1,0 +1,129 @@
+"""The command `porchbot`: its groups, read when one is run, and the commands that start servers."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from bot.cli.dropin import DropInGroup, Told
+from bot.variables import help_text
+
+_COMMANDS = {
+    "check": ("bot.cli.check:check", "Check a git working tree as the bot would."),
+    "completion": ("bot.cli.about:completion", "Print a script that completes commands."),
+    "fn": ("bot.cli.fn.group:fn", "Run functions on packages on disk."),
+    "help": ("bot.cli.about:help_", "Show the help of a command."),
+    "live": ("bot.cli.about:live", "Not here: `kpt live` deploys packages."),
+    "pkg": ("bot.cli.pkg.group:pkg", "Get, update, and look into packages on disk."),
+    "runner": ("bot.cli.runner:runner", "Run the function runner: Porch's gRPC service."),
+    "version": ("bot.cli.about:version", "Print the version."),
+}
+
+ALIASES = {"package": "pkg", "function": "fn", "functions": "fn"}
+"""Other names of commands: kpt's, and what people type in their place."""
+
+main = DropInGroup(
+    name="porchbot",
+    lazy=_COMMANDS,
+    aliases=ALIASES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="The life of kpt packages inside an ordinary GitHub repository, and on disk as kpt has"
+    " it.",
+    examples="""
+    # Fetch a package, change it, and see what the bot would say.
+    $ porchbot pkg get https://github.com/example/blueprints.git/shop@v1
+    $ porchbot fn render shop
+    $ porchbot check
+    """,
+)
+click.version_option(package_name="porchbot")(main)
+
+
+@main.command(
+    cls=Told,
+    epilog=help_text(),
+    examples="""
+    # Run the bot with the settings of a file of variables.
+    $ env $(cat porchbot.env) porchbot serve
+    """,
+)
+@click.option(
+    "--until-stdin-closes",
+    is_flag=True,
+    help="End when standard input closes, so that it does not outlive what started it.",
+)
+def serve(until_stdin_closes: bool) -> None:
+    """Run the bot: webhooks, workers, sweeps. Settings come from the environment."""
+    from bot.serve import run  # heavy, and not needed for --help
+
+    sys.exit(run(until_stdin_closes=until_stdin_closes))
+
+
+_REPO = click.option(
+    "--repo",
+    type=click.Path(exists=True, path_type=Path),
+    help="A git repository, a folder or a git bundle to start from. Default: the examples.",
+)
+
+
+@main.command(
+    cls=Told,
+    examples="""
+    # Start from the packages of a repository of yours.
+    $ porchbot playground --repo ../blueprints
+    """,
+)
+@_REPO
+@click.option(
+    "--info",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write addresses, users and tokens to this file as JSON.",
+)
+def playground(repo: Path | None, info: Path | None) -> None:
+    """Start a forge of its own with the bot beside it, to try things by hand."""
+    from bot.cli.demo.playground import run
+
+    sys.exit(run(repo, info))
+
+
+@main.command(
+    cls=Told,
+    examples="""
+    # See a package go from draft to tag, and end.
+    $ porchbot demo --exit
+    """,
+)
+@_REPO
+@click.option("--exit", "leave", is_flag=True, help="End after the story, on a terminal too.")
+def demo(repo: Path | None, leave: bool) -> None:
+    """The playground, with the story of a package from draft to tag told in the terminal."""
+    from bot.cli.demo.story import run
+
+    sys.exit(run(repo, leave=leave))
+
+
+@main.command(
+    "function-server",
+    cls=Told,
+    hidden=True,
+    examples="""
+    # Make the folder that pods mount.
+    $ porchbot function-server --copy-to /porchbot
+    """,
+)
+@click.option(
+    "--copy-to",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder that gets an interpreter and what it needs to serve a function.",
+)
+def function_server(folder: Path) -> None:
+    """Make a folder that serves functions inside images of all kinds; for pods."""
+    from fnrunner.contract.errors import ClosureError
+    from fnrunner.pods import closure
+
+    try:
+        closure.copy(folder)
+    except (ClosureError, OSError) as error:
+        raise click.ClickException(str(error)) from error
