@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from lifecycle import events
+from lifecycle import events, replay
 from lifecycle.access import Role
 from lifecycle.events import Approval, Event, Fall, Fell
 from lifecycle.facts import VALIDATE, CheckRun, Facts, Proposal, Review, ReviewState, Status
@@ -184,7 +184,7 @@ def unbound(proposal: Proposal, remembered: Memory) -> list[Review]:
     for person, review in latest_reviews(proposal).items():
         word = remembered.words.get(person)
         place = (review.at, 0, review.id, 0, "")
-        if review.state is ReviewState.APPROVED and (word is None or events.order(word) < place):
+        if review.state is ReviewState.APPROVED and (word is None or replay.order(word) < place):
             found.append(review)
     return found
 

@@ -24,7 +24,7 @@ from lifecycle.facts import (
     Status,
     Verdict,
 )
-from lifecycle.gates import Judgement
+from lifecycle.judgement import Judgement
 from lifecycle.messages import checks as texts
 from lifecycle.messages import findings as finding_texts
 from lifecycle.messages import gates as gate_texts

@@ -1,7 +1,5 @@
 """The decision: facts in, actions out; pure and total.
 
-Longer than 400 lines: the order of the rules is the decision, and is read from top to bottom.
-
 Rules, in the order of the code:
 
 1. A command is a comment without an answer yet. It takes effect once; its answer or the memory in
@@ -16,7 +14,7 @@ Rules, in the order of the code:
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lifecycle import checks, memory, names, upkeep
 from lifecycle.actions import (
@@ -31,30 +29,15 @@ from lifecycle.actions import (
     SetCheck,
     Tag,
 )
-from lifecycle.approvals import bind, fell
-from lifecycle.commands import answers
-from lifecycle.events import Seen, Tagged
+from lifecycle.assess import Assessed, assess
 from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict, Version
-from lifecycle.gates import Gate, GateState, Judgement, judge
-from lifecycle.memory import Memory
+from lifecycle.judgement import Gate, GateState
 from lifecycle.messages import commits, summary
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import notices as notice_texts
 from lifecycle.notices import notices
 from lifecycle.policy import MergeMethod, Policy, RenderMode
 from lifecycle.records import trailer
-from lifecycle.tags import Lost, Tagging
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """A proposal as it will stand once its commands took effect, and what is decided about it."""
-
-    proposal: Proposal
-    memory: Memory
-    judgement: Judgement
-    actions: tuple[Action, ...]
-    render_asked: int
 
 
 def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
@@ -69,8 +52,8 @@ def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
     """
     if not facts.proposals:
         return _open(facts)
-    judged = [_judge(facts, proposal) for proposal in _alone(facts)]
-    beside = [_judge(other, proposal) for other in facts.others for proposal in other.open]
+    judged = [assess(facts, proposal) for proposal in _alone(facts)]
+    beside = [assess(other, proposal) for other in facts.others for proposal in other.open]
     shared = _share_head([*judged, *beside])
     if facts.crowded:
         shared = [_crowded(one) for one in shared]
@@ -114,127 +97,7 @@ def _alone(facts: Facts) -> tuple[Proposal, ...]:
     return tuple(replace(p, elsewhere=()) for p in facts.proposals)
 
 
-def _judge(facts: Facts, proposal: Proposal) -> _Judged:
-    remembered = memory.read(proposal, facts.repository_id)
-    proposal = _recall_tags(proposal, remembered)
-    found = remembered.adding(
-        *_first_sight(proposal, remembered), *upkeep.tampered(proposal, remembered)
-    )
-    found = found.adding(*fell(facts, proposal, found))
-    answered = answers.answer(facts, proposal, found)
-    kept = answered.memory.adding(*bind(facts, answered.proposal, answered.memory))
-    kept = kept.adding(*fell(facts, answered.proposal, kept), *_tagged(proposal))
-    judgement = judge(
-        answered.proposal,
-        kept,
-        draft_branch=facts.is_draft_branch,
-        push_refused=facts.push_refused,
-    )
-    if not upkeep.fits(kept, proposal, facts.repository_id):
-        judgement = replace(judgement, gates=(*judgement.gates, _record_full()))
-    mended = upkeep.mend(proposal, remembered, found, facts.repository_id)
-    after = answered.proposal
-    if after.removal and after.merge_commit and not after.once_published and judgement.holds:
-        kept = kept.adding(*_removed(after))
-        after = _recall_tags(after, kept)
-    return _Judged(
-        after,
-        kept,
-        judgement,
-        (*mended, *answered.actions, *upkeep.keep(after, kept)),
-        answered.render_asked,
-    )
-
-
-def _removed(proposal: Proposal) -> list[Tagged]:
-    """Packages that a merge removed with every gate: there is no tag that could tell."""
-    commit = str(proposal.merge_commit)
-    return [Tagged(package=t.package, revision=0, commit=commit, tag="") for t in proposal.touched]
-
-
-def _tagged(proposal: Proposal) -> list[Tagged]:
-    """What was published, so that it stays known without the database and without the tag."""
-    return [
-        Tagged(
-            package=t.package,
-            revision=t.revision,
-            commit=str(proposal.merge_commit),
-            tag=t.tagging.tag,
-        )
-        for t in proposal.touched
-        if proposal.merged and t.tagged and t.tagging.tag
-    ]
-
-
-def _recall_tags(proposal: Proposal, remembered: Memory) -> Proposal:
-    """Packages that were published, and whose tags neither git nor the index knows any more."""
-    known = {
-        e.package: e
-        for e in remembered.log
-        if isinstance(e, Tagged) and e.commit == str(proposal.merge_commit)
-    }
-    return replace(
-        proposal,
-        touched=tuple(
-            replace(t, tagging=_recalled(known[t.package], t.tagging))
-            if t.package in known and not t.done
-            else t
-            for t in proposal.touched
-        ),
-    )
-
-
-def _recalled(published: Tagged, now: Tagging) -> Tagging:
-    if not published.revision:
-        return Tagging(0, tagged=True)
-    if published.revision in now.listed:
-        return Tagging(published.revision, tagged=True, withdrawn=True)
-    return Tagging(published.revision, lost=Lost.GONE, tag=published.tag)
-
-
-def _first_sight(proposal: Proposal, remembered: Memory) -> list[Seen]:
-    """Every open proposal is recorded when it is first seen, and whether it was there before us.
-
-    Without any record of ours, of a proposal that is older than our coming, nobody can tell what
-    was taken back or held: its approvals are asked for anew (docs/design.md, "Adoption").
-    """
-    if remembered.seen or proposal.looked_at is None or proposal.closed:
-        return []
-    fresh = memory.summary_of(proposal) is None
-    return [
-        Seen(
-            at=proposal.looked_at,
-            adopted=not remembered.log and _was_here(proposal),
-            comments=proposal.newest_comment,
-            reviews=proposal.newest_review,
-            head=str(proposal.head) if fresh else "",
-            mark=proposal.head_mark if fresh else "",
-        )
-    ]
-
-
-def _was_here(proposal: Proposal) -> bool:
-    """Whether a proposal is older than our coming; by the clocks only where no number is known."""
-    if proposal.adopted_number is not None:
-        return proposal.number <= proposal.adopted_number
-    if proposal.opened_at is None or proposal.adopted_at is None:
-        return False
-    opened, adopted = proposal.opened_at, proposal.adopted_at.replace(microsecond=0)
-    # Forges tell whole seconds; what the bot opens in the second of its coming is no older.
-    return opened < adopted or (opened == adopted and not proposal.author.bot)
-
-
-def _record_full() -> Gate:
-    return Gate(
-        name="record",
-        state=GateState.BLOCKED,
-        actual=gate_texts.RECORD_FULL,
-        wanted=gate_texts.RECORD_FULL_WANTED,
-        who=gate_texts.RECORD_FULL_WHO,
-    )
-
-
-def _share_head(judged: list[_Judged]) -> list[_Judged]:
+def _share_head(judged: list[Assessed]) -> list[Assessed]:
     """A check belongs to a commit: all proposals of one head pass, or none of them does.
 
     Otherwise the green check of one would let the other be merged by hand (trap 1).
@@ -258,7 +121,7 @@ def _share_head(judged: list[_Judged]) -> list[_Judged]:
     return shared
 
 
-def _crowded(one: _Judged) -> _Judged:
+def _crowded(one: Assessed) -> Assessed:
     """Too many share the head to look at each: all of them wait (ADR 21)."""
     if one.proposal.closed:
         return one
@@ -272,7 +135,7 @@ def _crowded(one: _Judged) -> _Judged:
     return replace(one, judgement=replace(one.judgement, gates=(*one.judgement.gates, gate)))
 
 
-def _may_pass(one: _Judged) -> bool:
+def _may_pass(one: Assessed) -> bool:
     """Nothing of it is missing, or it has no package and leaves the configuration readable."""
     p = one.proposal
     if p.ours or not isinstance(p.policy, Policy):
@@ -280,7 +143,7 @@ def _may_pass(one: _Judged) -> bool:
     return not p.configuration and not p.effect.hides
 
 
-def _render(facts: Facts, judged: Iterable[_Judged]) -> PushRender | None:
+def _render(facts: Facts, judged: Iterable[Assessed]) -> PushRender | None:
     """The render commit, for the first open proposal that wants one.
 
     A branch proposed to two bases may be rendered under two configurations; the first wins and
@@ -330,7 +193,7 @@ def _push(
     )
 
 
-def _show_checks(facts: Facts, judged: list[_Judged]) -> list[Action]:
+def _show_checks(facts: Facts, judged: list[Assessed]) -> list[Action]:
     """The check runs that are not yet as they should be; the worst of several proposals.
 
     In the order of their numbers, so that looks at other branches of the same commit agree.
@@ -341,14 +204,14 @@ def _show_checks(facts: Facts, judged: list[_Judged]) -> list[Action]:
     return [action for action in wanted if not _waits_for_publishing(action, judged)]
 
 
-def _waits_for_publishing(action: SetCheck, judged: list[_Judged]) -> bool:
+def _waits_for_publishing(action: SetCheck, judged: list[Assessed]) -> bool:
     """While every gate holds, `porchbot/publish` is the publishing look's to write."""
     return action.name == PUBLISH and any(
         one.judgement.holds and not one.proposal.closed and one.proposal.touched for one in judged
     )
 
 
-def _advance(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
+def _advance(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
     p = one.proposal
     if not p.touched:
         return _say(facts, one) if p.configures and not p.closed else []
@@ -369,7 +232,7 @@ def _advance(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
             return _say(facts, one) if memory.summary_of(p) else []
 
 
-def _merge(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
+def _merge(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
     p = one.proposal
     if not publishing:
         return [] if p.queued else [AskPublish(base_ref=p.base_ref, number=p.number)]
@@ -388,7 +251,7 @@ def _merge(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
     return [*checks.ready(facts, p), merge]
 
 
-def _tag(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
+def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
     p = one.proposal
     if p.merge_commit is None:
         return []  # asking would only be answered with the same question
@@ -409,7 +272,7 @@ def _tag(facts: Facts, one: _Judged, *, publishing: bool) -> list[Action]:
     ]
 
 
-def _approvers(one: _Judged) -> tuple[str, ...]:
+def _approvers(one: Assessed) -> tuple[str, ...]:
     standing = one.judgement.standing
     return tuple(a.person for a in standing.counted) if standing else ()
 
@@ -418,7 +281,7 @@ def _versions(verdicts: Iterable[Verdict], package: str) -> Mapping[str, Version
     return next((v.versions for v in verdicts if v.package == package), {})
 
 
-def _report(facts: Facts, one: _Judged) -> list[Action]:
+def _report(facts: Facts, one: Assessed) -> list[Action]:
     """Say once for each merge result that it is not published, and why."""
     p = one.proposal
     lifted = checks.not_published(facts, p, one.judgement)
@@ -446,7 +309,7 @@ def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:
     return [DeleteBranch(facts.head_ref, proposal.head)]
 
 
-def _say(facts: Facts, one: _Judged) -> list[Action]:
+def _say(facts: Facts, one: Assessed) -> list[Action]:
     """The summary comment, when it does not yet say this."""
     p = one.proposal
     record = upkeep.summary_record(one.memory, p, facts.repository_id)
@@ -458,7 +321,7 @@ def _say(facts: Facts, one: _Judged) -> list[Action]:
     return [Say(p.number, said.id if said else None, body, record)]
 
 
-def _remember(facts: Facts, judged: Iterable[_Judged]) -> list[Action]:
+def _remember(facts: Facts, judged: Iterable[Assessed]) -> list[Action]:
     """Keep what is new in the memory, and nothing else: the text follows when all is done."""
     actions: list[Action] = []
     for one in judged:

@@ -1,70 +1,17 @@
-"""The gates before publishing, as one value.
+"""What must hold before publishing: a gate for each condition, in the order people meet them.
 
-The same value feeds the check run, the summary comment and `/why`, so that no two of them can
-disagree (docs/design.md, "Checks"; trap 7). A gate that cannot be judged does not hold.
+A gate that cannot be judged does not hold.
 """
-
-from dataclasses import dataclass
-from enum import StrEnum
 
 from cadlib.findings import Severity
 from lifecycle import names
 from lifecycle.approvals import Standing, standing
 from lifecycle.facts import Proposal, PushRefusal
+from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.memory import Memory
 from lifecycle.messages import gates as texts
 from lifecycle.messages.markdown import people
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode, configuring
-
-
-class GateState(StrEnum):
-    """Whether a gate lets the proposal through."""
-
-    HOLDS = "holds"
-    WAITS = "waits"
-    BLOCKED = "blocked"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
-    """One condition for publishing.
-
-    Attributes:
-        name: One or two words.
-        state: Whether it lets through.
-        actual: What is so.
-        wanted: What must be so; "" when it holds.
-        who: Who can supply it; "" when it holds.
-    """
-
-    name: str
-    state: GateState
-    actual: str
-    wanted: str = ""
-    who: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """All gates of one proposal, in the order people meet them.
-
-    Attributes:
-        gates: Every gate, those that hold too.
-        standing: The approvals; None where the configuration cannot be read.
-    """
-
-    gates: tuple[Gate, ...]
-    standing: Standing | None
-
-    @property
-    def holds(self) -> bool:
-        """Everything lets through."""
-        return all(gate.state is GateState.HOLDS for gate in self.gates)
-
-    @property
-    def open(self) -> tuple[Gate, ...]:
-        """What is still missing."""
-        return tuple(gate for gate in self.gates if gate.state is not GateState.HOLDS)
 
 
 def judge(

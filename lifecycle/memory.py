@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
-from lifecycle import events, identity
+from lifecycle import events, identity, replay
 from lifecycle.events import (
     Answered,
     Approval,
@@ -24,11 +24,11 @@ from lifecycle.events import (
     Reported,
     Seen,
     Tampered,
-    Word,
 )
 from lifecycle.facts import Comment, Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.records import JSON
+from lifecycle.replay import Word
 
 __all__ = ["Approval", "Fell", "Held", "Memory", "Rejected", "Seen", "Tampered"]
 
@@ -73,22 +73,22 @@ class Memory:
     @cached_property
     def words(self) -> Mapping[str, Word]:
         """Login to that person's last word about approval."""
-        return events.words(self.log, self.logins)
+        return replay.words(self.log, self.logins)
 
     @cached_property
     def holds(self) -> tuple[Held, ...]:
         """The holds in force, oldest first."""
-        return events.holds(self.log)
+        return replay.holds(self.log)
 
     @cached_property
     def rejected(self) -> Rejected | None:
         """The last time that the proposal was sent back."""
-        return events.rejection(self.log)
+        return replay.rejection(self.log)
 
     @cached_property
     def seen(self) -> Seen | None:
         """When the proposal was first seen."""
-        return events.first_sight(self.log)
+        return replay.first_sight(self.log)
 
     @cached_property
     def reported(self) -> frozenset[str]:
@@ -99,7 +99,7 @@ class Memory:
     def tampered(self) -> tuple[Tampered, ...]:
         """What was done to our comments, by their numbers."""
         found = (e for e in self.log if isinstance(e, Tampered))
-        return tuple(sorted(found, key=lambda e: (e.comment, events.order(e))))
+        return tuple(sorted(found, key=lambda e: (e.comment, replay.order(e))))
 
     def refreshed_by(self, approval: Approval) -> bool:
         """This approval was given after all that was done to our comments."""
@@ -142,7 +142,7 @@ def log_record(memory: Memory, proposal: Proposal, repository_id: RepositoryId) 
     """The record for the summary comment; equal memories give equal records."""
     return {
         **_place("log", proposal, repository_id),
-        **events.pack(events.compact(memory.log) - memory.told),
+        **replay.pack(replay.compact(memory.log) - memory.told),
     }
 
 
@@ -165,7 +165,7 @@ def answer_record(
         "head": str(proposal.head),
         "mark": proposal.head_mark,
         "rules": proposal.digest,
-        **events.pack([*([Answered(comment=comment)] if comment else []), *about]),
+        **replay.pack([*([Answered(comment=comment)] if comment else []), *about]),
     }
 
 
@@ -173,7 +173,7 @@ def report_record(proposal: Proposal, repository_id: RepositoryId) -> dict[str, 
     """The record for the report that a merge result is not published."""
     return {
         **_place("report", proposal, repository_id),
-        **events.pack({Reported(merge=str(proposal.merge_commit))}),
+        **replay.pack({Reported(merge=str(proposal.merge_commit))}),
     }
 
 
@@ -183,7 +183,7 @@ def notice_record(
     """The record for a comment that tells people once what happened."""
     return {
         **_place("notice", proposal, repository_id),
-        **events.pack({Noticed(occasion=occasion)}),
+        **replay.pack({Noticed(occasion=occasion)}),
     }
 
 
@@ -265,7 +265,7 @@ def _events(record: Mapping[str, JSON]) -> Log:
         case "memory":
             return _of_old(record)
         case _:
-            return events.unpack(record)
+            return replay.unpack(record)
 
 
 def _of_old(record: Mapping[str, JSON]) -> Log:

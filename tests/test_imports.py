@@ -22,6 +22,15 @@ VIOLATIONS = {
     "The folder bot/cli/disk": ("bot/cli/disk/parallel.py", "import bot.cli.disk.folder"),
     "The folder bot/cli/fn": ("bot/cli/fn/place.py", "import bot.cli.fn.render"),
     "The folder bot/cli/pkg": ("bot/cli/pkg/init.py", "import bot.cli.pkg.get"),
+    "The folders of lifecycle": ("lifecycle/gates.py", "import lifecycle.checks"),
+    "The folder lifecycle/commands": (
+        "lifecycle/commands/grammar.py",
+        "import lifecycle.commands.parse",
+    ),
+    "The folder lifecycle/messages": (
+        "lifecycle/messages/markdown.py",
+        "import lifecycle.messages.summary",
+    ),
     "The folder bot/forges": ("bot/forges/port.py", "import bot.forges.github.http"),
     "The folder bot/forges/github": ("bot/forges/github/http.py", "import bot.forges.github.talk"),
     "The folder bot/git": ("bot/git/process.py", "import bot.git.objects"),
@@ -56,7 +65,7 @@ VIOLATIONS = {
         "import bot.sandbox.rules.state",
     ),
     "The folder bot/store": ("bot/store/values.py", "import bot.store.queue"),
-    "No circles in cadlib, fnrunner and the folders of bot": (
+    "No circles in cadlib, fnrunner, lifecycle and the folders of bot": (
         "cadlib/yaml/patch.py",
         "import cadlib.yaml.edit",
     ),
@@ -83,7 +92,7 @@ def test_a_new_module_has_to_be_given_its_place(tmp_path: Path) -> None:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     inner = [e.removeprefix("The folder ") for e in VIOLATIONS if e.startswith("The folder ")]
-    for name in ("fnrunner", "cadlib", "bot", *inner):
+    for name in ("fnrunner", "cadlib", "lifecycle", "bot", *inner):
         (tmp_path / name / "another.py").write_text("")
 
     exhaustive = {each for each in VIOLATIONS if each.startswith("The folder")}

@@ -23,7 +23,7 @@ from lifecycle.rights import Allowed, Refused
 if TYPE_CHECKING:
     from lifecycle.approvals import Fallen
     from lifecycle.events import Approval
-    from lifecycle.gates import Judgement
+    from lifecycle.judgement import Judgement
 
 ALTERED_ANSWER = "this answer was edited by somebody else, and what it said is not known any more."
 APPROVED_AND_REJECTED = "The same comment sends it back, so the approval does not count."

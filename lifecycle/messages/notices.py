@@ -17,7 +17,7 @@ from lifecycle.messages.markdown import (
 
 if TYPE_CHECKING:
     from lifecycle.approvals import Standing
-    from lifecycle.gates import Judgement
+    from lifecycle.judgement import Judgement
 
 
 def notice(owners: Iterable[str], text: str) -> str:

@@ -32,7 +32,7 @@ from lifecycle.messages.markdown import (
 from lifecycle.policy import BrokenPolicy
 
 if TYPE_CHECKING:
-    from lifecycle.gates import Gate, Judgement
+    from lifecycle.judgement import Gate, Judgement
     from lifecycle.memory import Memory
 
 

@@ -11,12 +11,13 @@ from lifecycle.access import Person, Role
 from lifecycle.actions import Say
 from lifecycle.approvals import Fallen, Standing, standing
 from lifecycle.decide import decide
-from lifecycle.events import Approval, Fell, TakenBack, content, words
+from lifecycle.events import Approval, Fell, TakenBack, content
 from lifecycle.facts import VALIDATE, Facts, Proposal, Review, ReviewState, Unpublished
 from lifecycle.gates import judge
 from lifecycle.messages import answers as texts
 from lifecycle.names import Sha
 from lifecycle.policy import ApproveRule, Policy
+from lifecycle.replay import words
 from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,

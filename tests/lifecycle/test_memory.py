@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifecycle import actions as a
-from lifecycle import events, memory, records
+from lifecycle import memory, records, replay
 from lifecycle.decide import decide
 from lifecycle.events import (
     Answered,
@@ -27,16 +27,14 @@ from lifecycle.events import (
     TakenBack,
     Tampered,
     Unheld,
-    compact,
     decode,
     encode,
-    pack,
-    unpack,
 )
 from lifecycle.facts import Comment, Facts, Proposal, Written
 from lifecycle.gates import judge
 from lifecycle.memory import Memory
 from lifecycle.names import Sha
+from lifecycle.replay import compact, pack, unpack
 from tests.ids import on_github
 from tests.lifecycle.samples import (
     APPROVER,
@@ -157,7 +155,7 @@ def test_a_sighting_made_stricter_is_still_the_same_sighting() -> None:
     )
 
     assert replayed(compact(one) | compact(other)) == replayed(one | other)
-    assert events.first_sight(one | other) == Seen(at=at, adopted=True, comments=2, head="x")
+    assert replay.first_sight(one | other) == Seen(at=at, adopted=True, comments=2, head="x")
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -543,4 +541,4 @@ def test_events_sort_by_the_forge_and_not_by_the_copy() -> None:
     )
     back = TakenBack(person="ann", at=NOW, comment=5)
 
-    assert events.words({review, back}) == {"ann": back}
+    assert replay.words({review, back}) == {"ann": back}

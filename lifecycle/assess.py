@@ -1,0 +1,155 @@
+"""What one proposal comes to: its memory read, its commands answered, its gates judged."""
+
+from dataclasses import dataclass, replace
+
+from lifecycle import memory, upkeep
+from lifecycle.actions import Action
+from lifecycle.approvals import bind, fell
+from lifecycle.commands import answers
+from lifecycle.events import Seen, Tagged
+from lifecycle.facts import Facts, Proposal
+from lifecycle.gates import judge
+from lifecycle.judgement import Gate, GateState, Judgement
+from lifecycle.memory import Memory
+from lifecycle.messages import gates as gate_texts
+from lifecycle.tags import Lost, Tagging
+
+
+@dataclass(frozen=True, slots=True)
+class Assessed:
+    """A proposal as it will stand once its commands took effect, and what is decided about it.
+
+    Attributes:
+        proposal: As it will stand.
+        memory: What is to be remembered then.
+        judgement: Its gates.
+        actions: Effects and answers of its commands, and the upkeep of the memory.
+        render_asked: As in `answers.Outcome`.
+    """
+
+    proposal: Proposal
+    memory: Memory
+    judgement: Judgement
+    actions: tuple[Action, ...]
+    render_asked: int
+
+
+def assess(facts: Facts, proposal: Proposal) -> Assessed:
+    """Answer the commands of a proposal, bind approvals, and judge what that comes to."""
+    remembered = memory.read(proposal, facts.repository_id)
+    proposal = _recall_tags(proposal, remembered)
+    found = remembered.adding(
+        *_first_sight(proposal, remembered), *upkeep.tampered(proposal, remembered)
+    )
+    found = found.adding(*fell(facts, proposal, found))
+    answered = answers.answer(facts, proposal, found)
+    kept = answered.memory.adding(*bind(facts, answered.proposal, answered.memory))
+    kept = kept.adding(*fell(facts, answered.proposal, kept), *_tagged(proposal))
+    judgement = judge(
+        answered.proposal,
+        kept,
+        draft_branch=facts.is_draft_branch,
+        push_refused=facts.push_refused,
+    )
+    if not upkeep.fits(kept, proposal, facts.repository_id):
+        judgement = replace(judgement, gates=(*judgement.gates, _record_full()))
+    mended = upkeep.mend(proposal, remembered, found, facts.repository_id)
+    after = answered.proposal
+    if after.removal and after.merge_commit and not after.once_published and judgement.holds:
+        kept = kept.adding(*_removed(after))
+        after = _recall_tags(after, kept)
+    return Assessed(
+        after,
+        kept,
+        judgement,
+        (*mended, *answered.actions, *upkeep.keep(after, kept)),
+        answered.render_asked,
+    )
+
+
+def _removed(proposal: Proposal) -> list[Tagged]:
+    """Packages that a merge removed with every gate: there is no tag that could tell."""
+    commit = str(proposal.merge_commit)
+    return [Tagged(package=t.package, revision=0, commit=commit, tag="") for t in proposal.touched]
+
+
+def _tagged(proposal: Proposal) -> list[Tagged]:
+    """What was published, so that it stays known without the database and without the tag."""
+    return [
+        Tagged(
+            package=t.package,
+            revision=t.revision,
+            commit=str(proposal.merge_commit),
+            tag=t.tagging.tag,
+        )
+        for t in proposal.touched
+        if proposal.merged and t.tagged and t.tagging.tag
+    ]
+
+
+def _recall_tags(proposal: Proposal, remembered: Memory) -> Proposal:
+    """Packages that were published, and whose tags neither git nor the index knows any more."""
+    known = {
+        e.package: e
+        for e in remembered.log
+        if isinstance(e, Tagged) and e.commit == str(proposal.merge_commit)
+    }
+    return replace(
+        proposal,
+        touched=tuple(
+            replace(t, tagging=_recalled(known[t.package], t.tagging))
+            if t.package in known and not t.done
+            else t
+            for t in proposal.touched
+        ),
+    )
+
+
+def _recalled(published: Tagged, now: Tagging) -> Tagging:
+    if not published.revision:
+        return Tagging(0, tagged=True)
+    if published.revision in now.listed:
+        return Tagging(published.revision, tagged=True, withdrawn=True)
+    return Tagging(published.revision, lost=Lost.GONE, tag=published.tag)
+
+
+def _first_sight(proposal: Proposal, remembered: Memory) -> list[Seen]:
+    """Every open proposal is recorded when it is first seen, and whether it was there before us.
+
+    Without any record of ours, of a proposal that is older than our coming, nobody can tell what
+    was taken back or held: its approvals are asked for anew (docs/design.md, "Adoption").
+    """
+    if remembered.seen or proposal.looked_at is None or proposal.closed:
+        return []
+    fresh = memory.summary_of(proposal) is None
+    return [
+        Seen(
+            at=proposal.looked_at,
+            adopted=not remembered.log and _was_here(proposal),
+            comments=proposal.newest_comment,
+            reviews=proposal.newest_review,
+            head=str(proposal.head) if fresh else "",
+            mark=proposal.head_mark if fresh else "",
+        )
+    ]
+
+
+def _was_here(proposal: Proposal) -> bool:
+    """Whether a proposal is older than our coming; by the clocks only where no number is known."""
+    if proposal.adopted_number is not None:
+        return proposal.number <= proposal.adopted_number
+    if proposal.opened_at is None or proposal.adopted_at is None:
+        return False
+    opened, adopted = proposal.opened_at, proposal.adopted_at.replace(microsecond=0)
+    # Forges tell whole seconds; what the bot opens in the second of its coming is no older.
+    return opened < adopted or (opened == adopted and not proposal.author.bot)
+
+
+def _record_full() -> Gate:
+    return Gate(
+        name="record",
+        state=GateState.BLOCKED,
+        actual=gate_texts.RECORD_FULL,
+        wanted=gate_texts.RECORD_FULL_WANTED,
+        who=gate_texts.RECORD_FULL_WHO,
+    )

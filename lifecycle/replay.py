@@ -1,0 +1,175 @@
+"""The log of events replayed: last words, holds, the rejection; compacted, and packed as JSON.
+
+1. Union is the union of sets: its order, repetitions and the number of copies make no difference.
+2. Replaying sorts by when the forge says that each event happened; no copy is "the newer".
+3. An event gives way only to a later word of the same person about the same thing. `compact` leaves
+   out what has given way, and replaying what is left, united with any other copy, gives the same.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from lifecycle.events import (
+    EVER,
+    Answered,
+    Approval,
+    Event,
+    Fell,
+    Held,
+    Log,
+    Noticed,
+    Rejected,
+    Reported,
+    Seen,
+    Tagged,
+    TakenBack,
+    Tampered,
+    Unheld,
+    decode,
+    encode,
+)
+from lifecycle.records import JSON
+
+_NOBODY: Mapping[int, str] = {}
+
+_Position = tuple[datetime, int, int, int, str]
+
+Word = Approval | TakenBack | Fell
+"""What a person's approval hangs on: the last of these."""
+
+
+def order(event: Event) -> _Position:
+    """When an event happened, among all others: a total order that no copy can change.
+
+    Comments are numbered as they are written. Reviews have numbers of their own; forges tell whole
+    seconds, so within one second a review comes before any comment: the later `/unapprove` counts.
+    A fall comes right after what fell. Events of equal place are told apart by their text.
+    """
+    text = json.dumps(encode(event), sort_keys=True)
+    match event:
+        case Approval() | Fell():
+            falls = int(isinstance(event, Fell))
+            number = event.comment or event.review
+            return (event.at, int(event.comment > 0), number, falls, text)
+        case TakenBack() | Held() | Unheld() | Rejected():
+            # A comment that approves and sends back in one means the latter.
+            return (event.at, 1, event.comment, 2, text)
+        case Seen():
+            return (event.at, 0, 0, 0, text)
+        case _:
+            return (EVER, 0, 0, 0, text)
+
+
+def words(log: Iterable[Event], logins: Mapping[int, str] = _NOBODY) -> dict[str, Word]:
+    """Each person's last word about approval, by login.
+
+    A person is an account, whatever its login was or is: who changes it is no second approver. What
+    is kept without an account is of whoever has that login, until that one is heard of by account.
+
+    Args:
+        log: All that happened.
+        logins: Accounts to their present logins, as far as the forge told; others are called as
+            they were when they were heard of last.
+    """
+    last = sorted(_last_words(log), key=order)
+    named = {e.account: e.person for e in last if e.account} | dict(logins)
+    heard = {e.person: order(e) for e in last if e.account}
+    found: dict[str, Word] = {}
+    for event in last:
+        if not event.account and heard.get(event.person, order(event)) > order(event):
+            continue
+        person = named.get(event.account, event.person)
+        found[person] = replace(event, person=person)
+    return found
+
+
+def _last_words(log: Iterable[Event]) -> set[Word]:
+    """The last word of each account under each login: nothing that is united later changes it."""
+    found: dict[tuple[str, int], Word] = {}
+    for event in sorted((e for e in log if isinstance(e, Approval | TakenBack | Fell)), key=order):
+        found[event.person, event.account] = event
+    return set(found.values())
+
+
+def holds(log: Iterable[Event]) -> tuple[Held, ...]:
+    """The holds in force, one for each person, oldest first."""
+    found: dict[str, Held] = {}
+    for event in sorted((e for e in log if isinstance(e, Held | Unheld)), key=order):
+        if isinstance(event, Held):
+            found.pop(event.person, None)
+            found[event.person] = event
+        elif event.every:
+            found.clear()
+        else:
+            found.pop(event.person, None)
+    return tuple(found.values())
+
+
+def rejection(log: Iterable[Event]) -> Rejected | None:
+    """The last time that the proposal was sent back; None when it never was."""
+    return max((e for e in log if isinstance(e, Rejected)), key=order, default=None)
+
+
+def first_sight(log: Iterable[Event]) -> Seen | None:
+    """When the proposal was first seen; of several sightings what is strictest in each.
+
+    The earliest tells the head. Only what is taken over from it as it is decides which one that is:
+    otherwise a sighting that `compact` made stricter would lose to another than it did before.
+    """
+    found = [e for e in log if isinstance(e, Seen)]
+    if not found:
+        return None
+    return replace(
+        min(found, key=lambda e: (e.at, e.head, e.mark)),
+        adopted=any(e.adopted for e in found),
+        comments=max(e.comments for e in found),
+        reviews=max(e.reviews for e in found),
+    )
+
+
+def compact(log: Iterable[Event]) -> Log:
+    """Leave out what a later word has overruled; replaying gives the same, in any union."""
+    given = frozenset(log)
+    lasting = Answered | Reported | Tagged | Noticed | Tampered
+    kept: set[Event] = {e for e in given if isinstance(e, lasting)}
+    kept |= _last_words(given)
+    kept |= _last_holds(given)
+    kept |= {e for e in (rejection(given), first_sight(given)) if e is not None}
+    return frozenset(kept)
+
+
+def _last_holds(log: Log) -> set[Event]:
+    """For each person the last word about their hold, and the last lifting of all of them.
+
+    A lifting of all overrules what came before, also what only another copy knows.
+    """
+    kept: dict[str, Event] = {}
+    every: Event | None = None
+    for event in sorted((e for e in log if isinstance(e, Held | Unheld)), key=order):
+        if isinstance(event, Unheld) and event.every:
+            kept.clear()
+            every = event
+        else:
+            kept[event.person] = event
+    return {*kept.values(), *((every,) if every is not None else ())}
+
+
+def pack(log: Iterable[Event]) -> dict[str, JSON]:
+    """A log as JSON, short: comments that are answered are many, and are told by their distance."""
+    answered = sorted({e.comment for e in log if isinstance(e, Answered)})
+    others = sorted((e for e in log if not isinstance(e, Answered)), key=order)
+    steps = [after - before for before, after in zip([0, *answered], answered, strict=False)]
+    return {"answered": [*steps], "events": [encode(e) for e in others]}
+
+
+def unpack(said: Mapping[str, Any]) -> Log:
+    """Read what `pack` wrote."""
+    found: set[Event] = {decode(e) for e in said["events"]}
+    number = 0
+    for step in said["answered"]:
+        number += int(step)
+        found.add(Answered(comment=number))
+    return frozenset(found)
