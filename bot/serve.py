@@ -28,7 +28,7 @@ from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
-from fnrunner.builtin import PREFIXES
+from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.errors import CertificateError
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls

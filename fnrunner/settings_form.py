@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from cadlib import forms, images, versions
 from cadlib.forms import Strict, wrong
 from cadlib.yaml import Value
-from fnrunner import builtin
+from fnrunner.builtin import lookup
 from fnrunner.contract.policy import ANY
 from fnrunner.contract.run import MIB, Bounds
 
@@ -260,7 +260,7 @@ class RunnerForm(Strict):
 
     version: Literal[1]
     """Version of this format."""
-    prefixes: list[Prefix] = Field(default=list(builtin.PREFIXES))
+    prefixes: list[Prefix] = Field(default=list(lookup.PREFIXES))
     """Registries and folders whose functions the builtin ones stand for; a short name means
     the first."""
     runtimes: list[Literal["builtin", "executable", "image", "pod"]] = Field(
@@ -347,9 +347,9 @@ class PorchSpec(Strict):
         if not (self.goExecutor or self.binaryExecutor or self.podExecutor):
             problem = "it has no executor"
             raise wrong(problem, "Add goExecutor, binaryExecutor or podExecutor")
-        if self.goExecutor and (self.goExecutor.id or self.image) not in builtin.names():
+        if self.goExecutor and (self.goExecutor.id or self.image) not in lookup.names():
             problem = f"no function {self.goExecutor.id or self.image!r} is built in"
-            raise wrong(problem, f"Name one of {', '.join(builtin.names())}")
+            raise wrong(problem, f"Name one of {', '.join(lookup.names())}")
         return self
 
 

@@ -5,7 +5,7 @@ Everything is taken from what the functions say of themselves (`About`).
 
 from typing import Final
 
-from fnrunner.builtin import IMAGE_ONLY, PREFIXES, CatalogFunction, get, names
+from fnrunner.builtin.lookup import IMAGE_ONLY, PREFIXES, CatalogFunction, get, names
 from fnrunner.contract.errors import FunctionNotFoundError
 
 _INTRO: Final = """\

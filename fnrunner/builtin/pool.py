@@ -14,8 +14,9 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from fnrunner.builtin import PREFIXES, find, frames
+from fnrunner.builtin import frames
 from fnrunner.builtin.frames import Answer, Kind
+from fnrunner.builtin.lookup import PREFIXES, find
 from fnrunner.builtin.version import behaviour, version
 from fnrunner.builtin.worker import MESSAGE_BYTES, EndedError, Worker
 from fnrunner.contract.errors import (

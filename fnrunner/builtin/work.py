@@ -16,8 +16,9 @@ from typing import Final
 
 from cadlib.errors import PackageError
 from cadlib.stream import resourcelist
-from fnrunner.builtin import CatalogFunction, frames, get
+from fnrunner.builtin import frames
 from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer, Kind
+from fnrunner.builtin.lookup import CatalogFunction, get
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.contract.errors import ResourcesRefusedError
 from fnrunner.contract.run import Outcome

@@ -18,7 +18,7 @@ from statistics import median, quantiles
 from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value, read
-from fnrunner.builtin import get
+from fnrunner.builtin.lookup import get
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from fnrunner.wire.client import Client

@@ -17,7 +17,7 @@ from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.package.source import unfit
 from cadlib.yaml import Value, edit, emit, read, same
-from fnrunner import builtin
+from fnrunner.builtin import lookup
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from fnrunner.contract.errors import FunctionNotFoundError
@@ -135,7 +135,7 @@ def missing(functions: Sequence[str]) -> list[str]:
 
 def _have(image: str) -> bool:
     try:
-        builtin.find(image)
+        lookup.find(image)
     except FunctionNotFoundError:
         return False
     return True
@@ -211,7 +211,7 @@ def _command(args: Sequence[str], ran: Ran) -> None:
 
 def _function(image: str, ran: Ran) -> None:
     """Run one function on a ResourceList, as its image does: from standard input to output."""
-    answer = evaluate(image, builtin.find(image), ran.output, ItemCache())
+    answer = evaluate(image, lookup.find(image), ran.output, ItemCache())
     ran.output = answer.resources
     ran.errors += answer.log
     ran.status = ran.status or int(answer.failed)

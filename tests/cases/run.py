@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from cadlib import images
-from fnrunner.builtin import IMAGE_ONLY
+from fnrunner.builtin.lookup import IMAGE_ONLY
 from tests.cases.model import Case, Handler, Outcome, Verdict, failed, image_only, waiting
 
 ROOT = Path(__file__).resolve().parents[2]

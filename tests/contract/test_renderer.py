@@ -15,7 +15,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
 from cadlib.limits import Limits
 from cadlib.package.files import Entry, Files
-from fnrunner import builtin
+from fnrunner.builtin import lookup
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from fnrunner.contract.errors import RunnerBusyError
@@ -90,7 +90,7 @@ class Functions:
         await asyncio.sleep(0)
         if self.broken:
             raise RunnerBusyError(image, self.broken, 1.0)
-        outcome = evaluate(image, builtin.find(image), resources, ItemCache())
+        outcome = evaluate(image, lookup.find(image), resources, ItemCache())
         return replace(outcome, digest=DIGEST)
 
     def remembered(self, function: Callable[[Files], Answer]) -> Function:

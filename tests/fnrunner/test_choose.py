@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from fnrunner.builtin import PREFIXES, find
+from fnrunner.builtin.lookup import PREFIXES, find
 from fnrunner.builtin.pool import Builtin
 from fnrunner.choose import FirstThatHas, QueueLimited, SizeLimited, TimeLimited, runners
 from fnrunner.contract.errors import (

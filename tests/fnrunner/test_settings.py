@@ -10,7 +10,7 @@ from cadlib.forms import FormError
 from cadlib.images import CATALOG
 from cadlib.stream.resourcelist import Item, ResourceList
 from fnrunner import settings, settings_form
-from fnrunner.builtin import get
+from fnrunner.builtin.lookup import get
 from fnrunner.builtin.resource import mapping
 from fnrunner.contract.errors import FunctionRefusedError
 from fnrunner.contract.policy import RunnerPolicy, fits

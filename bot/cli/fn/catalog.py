@@ -5,7 +5,7 @@ import json
 import click
 
 from bot.cli.dropin import DropIn, Failure, at_most
-from fnrunner import builtin
+from fnrunner.builtin import lookup
 from fnrunner.builtin.describe import one, page
 from fnrunner.contract.errors import FunctionNotFoundError
 
@@ -34,16 +34,16 @@ def names(args: tuple[str, ...], output: str) -> None:
     with the reason why they need their image.
     """
     at_most(args, 0)
-    functions = [builtin.get(each) for each in builtin.names()]
+    functions = [lookup.get(each) for each in lookup.names()]
     if output == "json":
         click.echo(json.dumps([_entry(each) for each in functions], indent=2))
         return
     _table(("NAME", "TAGS", "DOES"), [(f.name, _newest(f), f.about.summary) for f in functions])
     click.echo("\nImages only:")
-    _table(None, [(f"  {name}", why) for name, why in sorted(builtin.IMAGE_ONLY.items())])
+    _table(None, [(f"  {name}", why) for name, why in sorted(lookup.IMAGE_ONLY.items())])
 
 
-def _entry(function: builtin.CatalogFunction) -> dict[str, object]:
+def _entry(function: lookup.CatalogFunction) -> dict[str, object]:
     about = function.about
     return {
         "name": function.name,
@@ -54,7 +54,7 @@ def _entry(function: builtin.CatalogFunction) -> dict[str, object]:
     }
 
 
-def _newest(function: builtin.CatalogFunction) -> str:
+def _newest(function: lookup.CatalogFunction) -> str:
     """Return the tags in short: minor versions and ranges."""
     tags = function.about.tags
     return ", ".join([each for each in tags if each.count(".") < 2] or tags)
@@ -92,14 +92,14 @@ def doc(args: tuple[str, ...], image: str) -> None:
         click.echo(page(), nl=False)
         return
     try:
-        function = builtin.find(wanted)
+        function = lookup.find(wanted)
     except FunctionNotFoundError:
         raise Failure(_unknown(wanted)) from None
     click.echo(one(function.name), nl=False)
 
 
 def _unknown(name: str) -> str:
-    only = builtin.IMAGE_ONLY.get(name.rpartition("/")[2].partition(":")[0])
+    only = lookup.IMAGE_ONLY.get(name.rpartition("/")[2].partition(":")[0])
     if only:
         return f"{name} is not built in, it needs its image: it {only}"
-    return f"{name} is not built in. Those that are: {', '.join(builtin.names())}"
+    return f"{name} is not built in. Those that are: {', '.join(lookup.names())}"

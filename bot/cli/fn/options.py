@@ -9,7 +9,7 @@ import click
 
 from bot.cli.dropin import Failure
 from cadlib.images import CATALOG, is_prefix
-from fnrunner.builtin import PREFIXES
+from fnrunner.builtin.lookup import PREFIXES
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from bot.cli import progress
 from cadlib.render.calls import Call, CallOutcome, Driven, T
 from cadlib.stream.resourcelist import ResourceList
-from fnrunner import builtin
-from fnrunner.builtin import CatalogFunction
+from fnrunner.builtin import lookup
+from fnrunner.builtin.lookup import CatalogFunction
 from fnrunner.contract.errors import (
     FunctionError,
     FunctionNotFoundError,
@@ -92,7 +92,7 @@ class Functions:
     def _builtin(self, image: str) -> CatalogFunction | None:
         prefixes = None if self._wanted.address else self._wanted.prefixes
         try:
-            return None if prefixes is None else builtin.find(image, prefixes)
+            return None if prefixes is None else lookup.find(image, prefixes)
         except FunctionNotFoundError:
             return None
 

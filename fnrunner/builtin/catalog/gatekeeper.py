@@ -24,8 +24,9 @@ from typing import Any, Final
 from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import confined, constraints, resource, verdict
+from fnrunner.builtin import constraints, resource, verdict
 from fnrunner.builtin.about import About
+from fnrunner.builtin.confined import calls
 from fnrunner.builtin.constraints import Constraint, ConstraintError, Template
 from fnrunner.builtin.verdict import Verdict
 from fnrunner.contract.results import Result
@@ -85,9 +86,9 @@ def run(resources: ResourceList) -> Verdict:
     items = [item for item in resources.items if resource.is_krm(item.value)]
     try:
         found = sort_results(_results(items))
-    except (ConstraintError, confined.BrokenError, confined.StoppedError) as error:
+    except (ConstraintError, calls.BrokenError, calls.StoppedError) as error:
         text = str(error) if isinstance(error, ConstraintError) else f"the policies: {error}"
-        if isinstance(error, confined.BrokenError) and find_spec("regorus") is None:
+        if isinstance(error, calls.BrokenError) and find_spec("regorus") is None:
             text = NO_ENGINE
         found = [verdict.result(text, "error")]
     failed = any(each["severity"] == "error" for each in found)
@@ -149,7 +150,7 @@ def _asked(
         "parameters": [each.parameters for each in rules],
         "checks": [[kinds[rules[c.rule].kind], objects[c.item], c.rule] for c in checks],
     }
-    answer = confined.call("rego", payload)
+    answer = calls.call("rego", payload)
     if "error" in answer:
         raise _policy_error(answer["error"], list(templates.values()), rules, checks, items)
     found: list[list[Any]] = answer["found"]

@@ -22,8 +22,9 @@ from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, same
 from cadlib.yaml.match import match
-from fnrunner.builtin import confined, resource, verdict
+from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
+from fnrunner.builtin.confined import calls
 from fnrunner.builtin.verdict import Verdict
 
 ABOUT: Final = About(
@@ -95,7 +96,7 @@ def run(resources: ResourceList) -> Verdict:
         script = _read(resources.config)
         values = _called(script, resources, log)
         items = _items(values, resources.items)
-    except (_ScriptError, confined.BrokenError, confined.StoppedError, PackageError) as error:
+    except (_ScriptError, calls.BrokenError, calls.StoppedError, PackageError) as error:
         text = str(error) if isinstance(error, _ScriptError) else f"the script: {error}"
         failure = verdict.refused(resources.items, verdict.result(text, "error"))
         return replace(failure, log="\n".join((*log, failure.log)))
@@ -158,7 +159,7 @@ def _wrong_type(kind: str, field: str, value: Value, wanted: str) -> _ScriptErro
 
 def _called(script: _Script, resources: ResourceList, log: list[str]) -> list[dict[str, Value]]:
     """Run the script and return what it left; `log` gets what it printed."""
-    answer = confined.call(
+    answer = calls.call(
         "starlark",
         {
             "name": script.name,

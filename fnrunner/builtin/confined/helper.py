@@ -16,7 +16,8 @@ from time import monotonic
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
-from fnrunner.builtin.confined import ANSWER_BYTES, FRAME, fence
+from fnrunner.builtin.confined import fence
+from fnrunner.builtin.confined.calls import ANSWER_BYTES, FRAME
 from fnrunner.contract.run import MIB
 
 ENGINES: Final = {

@@ -19,8 +19,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from fnrunner.builtin.confined import rego
-from fnrunner.builtin.confined.rego import extensions, functions
+from fnrunner.builtin.confined.rego import compiler, extensions, functions
 
 _PLACE: Final = re.compile(r"--> (?P<file>.+):(?P<line>\d+):(?P<column>\d+)\n")
 _SAID: Final = re.compile(r"^error: (?P<text>.*(?:\n(?!\s*$|-->).+)*)", re.MULTILINE)
@@ -72,8 +71,8 @@ class CompiledPolicy:
         self._engine = engine
         self._engine.set_policy_length_config(**_LENGTHS)
         try:
-            modules = rego.ready(template["modules"])
-        except rego.UnreadableError as error:
+            modules = compiler.compiled(template["modules"])
+        except compiler.UnreadableError as error:
             raise PolicyError(str(error)) from error
         self._writers = {each.file: each.writer for each in modules}
         self._rule = f"data.{modules[0].package}.violation"

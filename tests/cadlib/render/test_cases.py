@@ -70,7 +70,7 @@ def _render(files: Files) -> Rendered:
 
 
 def _run(call: Call) -> CallOutcome:
-    builtin = pytest.importorskip("fnrunner.builtin")
+    builtin = pytest.importorskip("fnrunner.builtin.lookup")
     name = call.image.rpartition("/")[2].partition(":")[0]
     given = decode(call.resources)
     verdict = builtin.get(name).run(given)

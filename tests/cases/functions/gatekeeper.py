@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from cadlib.stream import resourcelist
-from fnrunner.builtin import find
 from fnrunner.builtin.catalog import gatekeeper
+from fnrunner.builtin.lookup import find
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from tests.cases.compare import data_difference

@@ -13,8 +13,7 @@ from bot.cli.fn.group import fn
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, digits, edit, emit, read
 from cadlib.yaml.scalars import plain
-from fnrunner import builtin
-from fnrunner.builtin import setters
+from fnrunner.builtin import lookup, setters
 from fnrunner.contract.results import Result
 from tests.cases.compare import by_rule, put
 from tests.cases.model import Case, Verdict, checked, deviates, failed
@@ -93,7 +92,7 @@ def _alone(name: str, text: str, function_config: str) -> Ran:
     """Run a function without a command."""
     given = items(text)
     resources = ResourceList(tuple(item for _, item in given), config(function_config))
-    answer = builtin.get(name).run(resources)
+    answer = lookup.get(name).run(resources)
     stream = read(text.encode())
     templates = any(each.template for each in stream.documents)
     if answer.failed:

@@ -6,7 +6,7 @@ from typing import Any
 from cadlib.package import files as packages
 from cadlib.stream.resourcelist import Item, ResourceList, bare
 from cadlib.yaml import Value, read
-from fnrunner import builtin
+from fnrunner.builtin import lookup
 from fnrunner.builtin.verdict import Verdict
 
 
@@ -30,7 +30,7 @@ def files(tree: Mapping[str, str]) -> list[Item]:
 def run(name: str, given: Sequence[Item], config: str | None) -> Verdict:
     """Run a builtin function; `config` is its functionConfig as YAML."""
     value = next((each.value for each in read((config or "").encode()).documents), None)
-    return builtin.get(name).run(ResourceList(tuple(given), value))
+    return lookup.get(name).run(ResourceList(tuple(given), value))
 
 
 def messages(verdict: Verdict) -> list[Any]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import get, names
+from fnrunner.builtin.lookup import get, names
 from tests.fnrunner.calls import values
 
 CONFIGS: dict[str, Value] = {

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from fnrunner.builtin import IMAGE_ONLY, describe, get, names
+from fnrunner.builtin import describe
+from fnrunner.builtin.lookup import IMAGE_ONLY, get, names
 from fnrunner.contract.errors import FunctionNotFoundError
 from tests.docs import pages
 

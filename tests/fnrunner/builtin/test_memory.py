@@ -15,8 +15,9 @@ from cadlib.errors import PackageError
 from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner.builtin import get, names, resource
 from fnrunner.builtin import memory as memory_module
+from fnrunner.builtin import resource
+from fnrunner.builtin.lookup import get, names
 from fnrunner.builtin.memory import ItemCache, _cut
 from fnrunner.builtin.work import evaluate
 from tests.fnrunner.calls import items, values

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cadlib.stream import resourcelist
-from fnrunner.builtin import get, names
 from fnrunner.builtin.frames import Kind
+from fnrunner.builtin.lookup import get, names
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.pool import Builtin
 from fnrunner.builtin.version import digest, version

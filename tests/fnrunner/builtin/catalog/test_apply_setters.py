@@ -4,7 +4,7 @@ import pytest
 
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value
-from fnrunner import builtin
+from fnrunner.builtin import lookup
 from fnrunner.builtin.catalog import apply_setters
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
@@ -254,7 +254,7 @@ def test_a_number_in_the_configuration_is_its_text(config: bytes) -> None:
     text = f"{HEAD}n: &n one\nv: a # kpt-set: ${{v}}\n".replace("\n", "\n  ").rstrip(" ")
     head = f"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {text}"
 
-    outcome = evaluate(NAME, builtin.get(NAME), head.encode() + config, ItemCache())
+    outcome = evaluate(NAME, lookup.get(NAME), head.encode() + config, ItemCache())
 
     assert outcome.resources is not None
     assert "v: 1.20 #" in outcome.resources.decode()

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from bot.cli.fn.group import fn
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
-from fnrunner import builtin
+from fnrunner.builtin import lookup
 from fnrunner.builtin.catalog import gen_pkg_context
 from fnrunner.contract.errors import FunctionNotFoundError
 from tests.fnrunner.calls import config_map, values
@@ -52,9 +52,9 @@ def test_the_path_comes_from_the_configuration() -> None:
 @pytest.mark.parametrize("image", ["builtins/gen-pkg-context", "builtins/gen-pkg-context:latest"])
 def test_kpts_own_name_means_it(image: str) -> None:
     """Short-cut: take all that begins so for functions of ours."""
-    assert builtin.find(image).name == "gen-pkg-context"
+    assert lookup.find(image).name == "gen-pkg-context"
     with pytest.raises(FunctionNotFoundError, match="builtins/set-labels"):
-        builtin.find("builtins/set-labels")
+        lookup.find("builtins/set-labels")
 
 
 def test_on_a_folder(tmp_path: Path) -> None:

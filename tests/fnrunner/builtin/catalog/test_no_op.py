@@ -1,7 +1,7 @@
 """no-op: nothing at all."""
 
 from cadlib.stream.resourcelist import ResourceList
-from fnrunner import builtin
+from fnrunner.builtin import lookup
 from fnrunner.builtin.catalog import no_op
 from tests.fnrunner.calls import items, values
 
@@ -17,4 +17,4 @@ def test_the_very_objects_come_back() -> None:
 
 
 def test_any_version_does_nothing() -> None:
-    assert builtin.find("no-op:v3.4.5").name == "no-op"
+    assert lookup.find("no-op:v3.4.5").name == "no-op"

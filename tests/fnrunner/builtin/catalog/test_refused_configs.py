@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from cadlib.yaml import Value
-from fnrunner.builtin import get, names
+from fnrunner.builtin.lookup import get, names
 from tests.fnrunner.calls import call_items, items
 
 PACKAGE = """\

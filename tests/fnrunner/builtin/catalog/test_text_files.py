@@ -10,8 +10,7 @@ from click.testing import CliRunner
 from bot.cli.fn.group import fn
 from cadlib.stream.resourcelist import ResourceList, decode, encode
 from cadlib.yaml import Value
-from fnrunner import builtin
-from fnrunner.builtin import resource
+from fnrunner.builtin import lookup, resource
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from tests.fnrunner.builtin.catalog.texts import items
@@ -118,10 +117,10 @@ def test_behind_the_service_the_answer_is_the_same() -> None:
     text = THING.replace("'1.19'", '"old"').replace("about: 1.19", "about: old")
     config: Value = {"data": {"name": "market", "version": "1.20", "zones": "[a]"}}
     given = items(text)
-    here = builtin.get("apply-setters").run(ResourceList(given, config))
+    here = lookup.get("apply-setters").run(ResourceList(given, config))
 
     request = encode(given, config)
-    there = evaluate("apply-setters", builtin.get("apply-setters"), request, ItemCache())
+    there = evaluate("apply-setters", lookup.get("apply-setters"), request, ItemCache())
 
     answer = decode(there.resources)
     assert [item.value for item in answer.items] == [item.value for item in here.items]
@@ -169,7 +168,7 @@ def test_what_went_wrong_stands_in_the_log(name: str, case: tuple[str, Value, st
     text, data, wanted = case
     text = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\n{text}\n"
 
-    answer = builtin.get(name).run(ResourceList(items(text, "Kptfile"), {"data": data}))
+    answer = lookup.get(name).run(ResourceList(items(text, "Kptfile"), {"data": data}))
 
     assert (answer.failed, answer.log) == (True, wanted)
 
@@ -180,7 +179,7 @@ def test_behind_the_service_numbers_of_the_configuration_keep_their_digits() -> 
     request += b"functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n  data:\n    tag: 1.20\n"
 
     name = "set-annotations"
-    answer = decode(evaluate(name, builtin.get(name), request, ItemCache()).resources)
+    answer = decode(evaluate(name, lookup.get(name), request, ItemCache()).resources)
 
     assert resource.annotation(answer.items[0].value, "tag") == "1.20"
 

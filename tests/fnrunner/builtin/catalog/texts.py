@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import edit, read
-from fnrunner import builtin
+from fnrunner.builtin import lookup
 from fnrunner.contract.results import Result
 
 
@@ -28,7 +28,7 @@ def called(
     """
     given = items(text, path)
     config: object = {"apiVersion": "v1", "kind": "ConfigMap", "data": dict(data)}
-    answer = builtin.get(name).run(ResourceList(given, config))  # type: ignore[arg-type]
+    answer = lookup.get(name).run(ResourceList(given, config))  # type: ignore[arg-type]
     stream = read(text.encode())
     if answer.failed:
         assert list(answer.items) == list(given)

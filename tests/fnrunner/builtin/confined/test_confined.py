@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from fnrunner.builtin import confined
-from fnrunner.builtin.confined import BrokenError, StoppedError, fence, helper
+from fnrunner.builtin.confined import calls, fence, helper
+from fnrunner.builtin.confined.calls import BrokenError, StoppedError
 from fnrunner.contract.run import MIB
 
 FOR_EVER = "while True: pass"
@@ -25,7 +25,7 @@ FOR_EVER = "while True: pass"
 @pytest.fixture(autouse=True)
 def _helpers_end() -> Iterator[None]:
     yield
-    confined.end()
+    calls.end()
 
 
 def starlark(source: str, **limits: Any) -> Any:
@@ -35,7 +35,7 @@ def starlark(source: str, **limits: Any) -> Any:
         "resource_list": {"items": []},
         "environment": {},
     }
-    return confined.call("starlark", payload, **limits)
+    return calls.call("starlark", payload, **limits)
 
 
 STOPPED = {
@@ -85,7 +85,7 @@ def test_calls_from_threads_run_at_once_and_are_told_apart() -> None:
 
 def test_a_helper_that_ended_is_replaced() -> None:
     starlark("print(1)")
-    [idle] = confined._idle
+    [idle] = calls._idle
     idle._process.kill()
     idle._process.wait()
     assert starlark("print(2)")["log"] == ["2"]
@@ -93,7 +93,7 @@ def test_a_helper_that_ended_is_replaced() -> None:
 
 def test_a_helper_that_ends_in_a_call_is_told_and_replaced() -> None:
     starlark("print(1)")
-    [idle] = confined._idle
+    [idle] = calls._idle
     with _killed_in_its_call(idle._process), pytest.raises(BrokenError, match="its helper ended"):
         starlark(FOR_EVER, seconds=60)
     assert starlark("print(2)")["log"] == ["2"]
@@ -101,7 +101,7 @@ def test_a_helper_that_ends_in_a_call_is_told_and_replaced() -> None:
 
 def test_the_call_ends_with_its_helper() -> None:
     starlark("print(1)")
-    [idle] = confined._idle
+    [idle] = calls._idle
     with _killed_in_its_call(idle._process) as children, pytest.raises(BrokenError):
         starlark(FOR_EVER, seconds=60)
     [child] = children
@@ -166,7 +166,7 @@ def test_nothing_of_the_environment_is_handed_on(monkeypatch: pytest.MonkeyPatch
     """Short-cut: start the helper like any other program."""
     monkeypatch.setenv("SECRET_OF_THE_RUNNER", "s3cret")
     starlark("print(1)")
-    [idle] = confined._idle
+    [idle] = calls._idle
     environment = Path(f"/proc/{idle._process.pid}/environ").read_bytes()
     assert environment == b"GOTRACEBACK=none\0"
 
@@ -223,16 +223,16 @@ def test_out_of_reach_of_what_root_started(act: str, said: str) -> None:
 def test_a_forked_process_starts_helpers_of_its_own() -> None:
     """Short-cut: share the pipes with the process that was forked."""
     starlark("print(1)")
-    [idle] = confined._idle
+    [idle] = calls._idle
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             said = "nothing"
-            mine = confined._idle[:]
-            said = f"{len(mine)} {starlark('print(2)')['log']} {idle not in confined._idle}"
+            mine = calls._idle[:]
+            said = f"{len(mine)} {starlark('print(2)')['log']} {idle not in calls._idle}"
         finally:
-            confined.end()
+            calls.end()
             os.write(write, said.encode())
             os._exit(0)
     os.close(write)
