@@ -123,7 +123,7 @@ class Performer:
             case React(comment, reaction):
                 await self._forge.react(comment, reaction)
             case SetDraft(number, draft):
-                await self._forge.set_draft(looked.nodes[number], draft=draft)
+                await self._forge.set_draft(number, draft=draft)
             case OpenProposal():
                 await self._forge.open_proposal(action)
             case PushRender():

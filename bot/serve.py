@@ -12,7 +12,8 @@ import structlog
 from psycopg.conninfo import conninfo_to_dict
 
 from bot import keys, logs, tasks
-from bot.forges.github.forge import GitHubApp
+from bot.forges.github.app import App
+from bot.forges.github.forges import GitHubForges
 from bot.git.mirror import DiskMirrors
 from bot.git.process import check_version
 from bot.http import web
@@ -133,11 +134,12 @@ async def running(settings: Settings) -> AsyncIterator[str]:
             Client(address, tls=tls if settings.runner_address else None)
         )
         runner = WatchedRunner(client)
-        app = GitHubApp(settings.github_api_url, settings.github_app_id, settings.private_key)
+        app = App(settings.github_api_url, settings.github_app_id, settings.private_key)
+        forges = GitHubForges(app)
         stack.callback(app.close)
         mirrors = DiskMirrors(settings.state / "mirrors")
         controller = Controller(
-            app,
+            forges,
             mirrors,
             PipelineRenderer(runner),
             store,
@@ -155,12 +157,12 @@ async def running(settings: Settings) -> AsyncIterator[str]:
             loops.append(group.create_task(postgres.watch()))
         readiness = Readiness(
             {
-                "forge": Check(app.check, 30),
+                "forge": Check(forges.check, 30),
                 "database": Check(store.check, 1),
                 "runner": Check(runner.check, 1),
             }
         )
-        application = web.app(settings, store, readiness, app.identity)
+        application = web.app(settings, store, readiness, forges.identity)
         try:
             async with listening(application, settings.host, settings.port) as listens:
                 yield listens

@@ -7,6 +7,7 @@ stands in its `KIND` and in `writes`.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import ClassVar
 
 from cadlib.findings import Finding
@@ -105,7 +106,7 @@ class SetCheck:
         title: One line.
         summary: Markdown, at most 65,535 characters.
         annotations: Findings with file and line.
-        external_id: Digest of all that is shown; equal means that nothing need be sent.
+        digest: Digest of all that is shown; equal means that nothing need be sent.
         run: The run to update; None to make a new one (a completed run cannot go back).
     """
 
@@ -120,13 +121,13 @@ class SetCheck:
     title: str
     summary: str
     annotations: tuple[Finding, ...]
-    external_id: str
+    digest: str
     run: int | None
 
     @property
     def writes(self) -> Write:
         """See `Described`."""
-        return Write(("check", self.head, self.name), (self.external_id,))
+        return Write(("check", self.head, self.name), (self.digest,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +211,14 @@ class Reply:
         return Write(("reply", self.number, repr(self.record)))
 
 
-class Reaction:
-    """The reactions used as acknowledgement, as the forge spells them.
+class Reaction(StrEnum):
+    """How a comment is acknowledged; each forge has a picture of its own for it.
 
     Source: docs/design.md, "Talking to people".
     """
 
-    DONE = "rocket"
-    REFUSED = "-1"
+    DONE = "done"
+    REFUSED = "refused"
     CONFUSED = "confused"
 
 
@@ -230,7 +231,7 @@ class React:
     )
 
     comment: int
-    reaction: str
+    reaction: Reaction
 
     @property
     def writes(self) -> Write:

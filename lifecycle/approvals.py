@@ -263,7 +263,7 @@ def judged_before(facts: Facts, proposal: Proposal, at: datetime) -> bool:
         and run.completed_at < at
         and proposal.head == facts.head
         and facts.head_mark != ""
-        and run.external_id.endswith(f".{facts.head_mark}")
+        and run.digest.endswith(f".{facts.head_mark}")
     )
 
 

@@ -34,7 +34,7 @@ from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
 _TROUBLE = "trouble."
-"""Begins the external id of a run that says that the bot cannot look."""
+"""Begins the digest of a run that says that the bot cannot look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ def trouble(
         said: What people can do about it; "" where only the operator can.
     """
     external = f"{_TROUBLE}{incident}"
-    if run is not None and run.external_id == external:
+    if run is not None and run.digest == external:
         return None
     shown = Shown(
         status=Status.IN_PROGRESS,
@@ -138,7 +138,7 @@ def trouble(
 def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> list[SetCheck]:
     """Take back what `trouble` said of a proposal that is merged, and cannot be published."""
     run = facts.checks.get(PUBLISH)
-    if run is None or not run.external_id.startswith(_TROUBLE) or facts.open or facts.others:
+    if run is None or not run.digest.startswith(_TROUBLE) or facts.open or facts.others:
         return []
     shown = _failed(texts.MERGED_NOT_PUBLISHED, summary.gate_list(judgement))
     return [_action(str(proposal.head), PUBLISH, shown, _again(run), shown.digest)]
@@ -308,7 +308,7 @@ def _send(facts: Facts, name: str, shown: Shown, *, force: bool) -> SetCheck | N
     run = facts.checks.get(name)
     if run is None or not run.ours:
         return _action(str(facts.head), name, shown, None, external)
-    same = run.external_id == external and run.status == shown.status
+    same = run.digest == external and run.status == shown.status
     if same and not force:
         return None
     return _action(str(facts.head), name, shown, _again(run), external)
@@ -328,6 +328,6 @@ def _action(head: str, name: str, shown: Shown, run: int | None, external: str) 
         title=shown.title,
         summary=shown.summary[:MOST_TEXT],
         annotations=shown.annotations,
-        external_id=external,
+        digest=external,
         run=run,
     )

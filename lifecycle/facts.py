@@ -309,9 +309,9 @@ class CheckRun:
     Attributes:
         id: The forge's number.
         name: Such as "porchbot/render".
-        status: "queued", "in_progress" or "completed", as the forge spells it.
-        conclusion: As the forge spells it; "" until completed.
-        external_id: What we stored with it: a digest of what it shows.
+        status: How far it is; what waits to begin is in progress.
+        conclusion: How it ended, as the forge counts it before a merge; None until completed.
+        digest: Kept with it by whoever made it; ours tell what is shown.
         completed_at: When it ended, by the forge's clock.
         ours: Made by us.
         source: Number, at the forge, of the program that made it.
@@ -319,9 +319,9 @@ class CheckRun:
 
     id: int
     name: str
-    status: str
-    conclusion: str = ""
-    external_id: str = ""
+    status: Status
+    conclusion: Conclusion | None = None
+    digest: str = ""
     completed_at: datetime | None = None
     ours: bool = True
     source: int = 0

@@ -20,9 +20,6 @@ from lifecycle.names import Sha
 
 _NONE = "0" * 40  # how forges write that a branch was not there
 
-FORCED = frozenset({"force_push", "branch_creation", "branch_deletion"})
-"""Kinds of moves after which a branch does not stand on what it was before."""
-
 
 class Doubt(StrEnum):
     """Why the rules at the time of a merge cannot be told: an approval of its result is needed."""
@@ -40,8 +37,7 @@ class Move:
         after: Where it is since; zeros when it was deleted.
         actor: Login of whoever moved it; "" when the forge does not know.
         at: When.
-        kind: "push", "force_push", "branch_creation", "branch_deletion", "pr_merge" or
-            "merge_queue_merge".
+        forced: It did not only add commits: the branch was made, deleted, or pushed by force.
         account: The forge's number of whoever moved it; 0 when it does not know.
     """
 
@@ -49,7 +45,7 @@ class Move:
     after: Sha
     actor: str
     at: datetime
-    kind: str
+    forced: bool = False
     account: int = 0
 
 
@@ -99,7 +95,7 @@ def entry(moves: Sequence[Move], merge: Sha, line: Line) -> Entry | None:
         None when no move shows it.
     """
     for move in reversed(moves):
-        if move.kind in FORCED or _NONE in (move.before, move.after):
+        if move.forced or _NONE in (move.before, move.after):
             continue
         commits = line(move.after, move.before)
         if commits and merge in commits:

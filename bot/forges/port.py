@@ -12,12 +12,12 @@ from typing import Protocol
 from bot.keys import Key
 from bot.store.values import Hint
 from lifecycle.access import Person, Role
-from lifecycle.actions import OpenProposal, SetCheck
+from lifecycle.actions import OpenProposal, Reaction, SetCheck
 from lifecycle.authors import MadeBy
 from lifecycle.facts import CheckRun, Comment, ReviewState, ReviewText
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
-from lifecycle.names import Sha
+from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
 
 
@@ -53,7 +53,6 @@ class PullRequest:
 
     Attributes:
         number: Its number.
-        node: Its id for the calls that only GraphQL has.
         title: As written.
         author: Who opened it.
         draft: In draft state.
@@ -69,7 +68,6 @@ class PullRequest:
     """
 
     number: int
-    node: str
     title: str
     author: Person
     draft: bool
@@ -229,11 +227,20 @@ class Forge(Protocol):
     async def token(self) -> str:
         """A token for git over HTTP; short-lived, never to be stored."""
 
-    async def open_proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
-        """Every open pull request of one head branch, newest first."""
+    async def open_proposals_of(self, head_ref: str) -> tuple[PullRequest, ...]:
+        """Every open pull request of one branch of this repository, newest first.
 
-    async def closed_proposals_of(self, owner: str, head_ref: str) -> tuple[PullRequest, ...]:
-        """Closed pull requests of one head branch, newest first, at most 30."""
+        Others may be among them, where the forge ignores what it was asked for.
+        """
+
+    async def closed_proposals_of(self, head_ref: str) -> tuple[PullRequest, ...]:
+        """Closed pull requests of one branch of this repository, newest first, at most 30.
+
+        Others may be among them, likewise.
+        """
+
+    def proposal_ref(self, number: int) -> Ref:
+        """The ref by which this repository holds a proposal's head, also of a fork or gone."""
 
     async def open_proposals_at(self, head: Sha) -> tuple[PullRequest, ...]:
         """Every open pull request whose head is this commit, of whatever branch or fork."""
@@ -250,11 +257,11 @@ class Forge(Protocol):
     async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[PullRequest, ...]:
         """Merged pull requests of a base branch that changed since then, last changed first."""
 
-    async def conversation(self, node: str) -> Conversation:
-        """What was said on a proposal, by its id in GraphQL."""
+    async def conversation(self, number: int) -> Conversation:
+        """What was said on a proposal."""
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
-        """The newest check run of each name and App at a commit."""
+        """The newest check run of each name and source at a commit."""
 
     async def statuses(self, head: Sha) -> dict[str, str]:
         """Commit statuses: context to "success", "pending" or "failure"."""
@@ -294,7 +301,7 @@ class Forge(Protocol):
     async def open_proposal(self, wanted: OpenProposal) -> int:
         """Open a draft pull request and assign it; one that is there already is taken."""
 
-    async def set_draft(self, node: str, *, draft: bool) -> None:
+    async def set_draft(self, number: int, *, draft: bool) -> None:
         """Turn a pull request into a draft, or mark it ready."""
 
     async def set_check(self, check: SetCheck) -> None:
@@ -306,7 +313,7 @@ class Forge(Protocol):
     async def edit_comment(self, comment: int, body: str) -> None:
         """Replace one of our comments."""
 
-    async def react(self, comment: int, reaction: str) -> None:
+    async def react(self, comment: int, reaction: Reaction) -> None:
         """React to a comment; a reaction that is there already counts as success."""
 
     async def merge(

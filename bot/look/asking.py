@@ -116,7 +116,7 @@ class Asker:
     async def _pull_state(self, pull: PullRequest) -> PullState:
         """The conversation about one pull request, and what its base asks for."""
         said, checks, queued, (kept, written) = await asyncio.gather(
-            self._forge.conversation(pull.node),
+            self._forge.conversation(pull.number),
             self._required(pull),
             self._store.revisions.queued(self._repository.id, pull.base_ref, pull.number),
             self._store.proposals.remembered(self._repository.id, pull.number),
@@ -134,11 +134,10 @@ class Asker:
     async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
         """Pull requests of the branch; what comes back is checked (trap 2)."""
         if head.repository == self._repository.id.number:
-            owner = self._repository.owner
             # Apart, so that no number of closed ones hides an open one; and only without an open
             # one does it matter what became of the others.
-            found = await self._forge.open_proposals_of(owner, head.ref)
-            found = found or await self._forge.closed_proposals_of(owner, head.ref)
+            found = await self._forge.open_proposals_of(head.ref)
+            found = found or await self._forge.closed_proposals_of(head.ref)
         else:
             found = await self._forge.open_proposals()
         missing = numbers - {p.number for p in found}

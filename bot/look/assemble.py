@@ -40,7 +40,6 @@ class Looked:
 
     Attributes:
         facts: For the decision.
-        nodes: Proposal number to its id in GraphQL.
         seen_comments: Highest comment number seen, by proposal.
         seen_reviews: Review numbers seen.
         ended: Proposal number to a digest of what others had reported at its head.
@@ -52,7 +51,6 @@ class Looked:
     """
 
     facts: Facts
-    nodes: Mapping[int, str]
     seen_comments: frozenset[int]
     seen_reviews: frozenset[int]
     ended: Mapping[int, str]
@@ -230,7 +228,6 @@ class Looker:
             facts = await self._draft(look, facts, tip)
         return Looked(
             facts,
-            nodes={p.number: p.node for p in state.pulls},
             seen_comments=frozenset(c.id for s in state.relevant for c in s.comments),
             seen_reviews=frozenset(r.id for s in state.relevant for r in s.conversation.reviews),
             ended={p.number: ended for p, ended in found if ended is not None},

@@ -17,7 +17,7 @@ from bot.git.port import History, Mirror, Scope
 from bot.look.reader import Basis, Reader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
-from lifecycle.names import Ref, Sha
+from lifecycle.names import Sha
 
 _DRAFT = re.compile(r"drafts/(.+)/[^/]+", re.DOTALL)
 """The name of a draft branch, with the package that it is likely to be about."""
@@ -97,7 +97,7 @@ class Fetcher:
         """Fetch a pull request's head by its number: of a fork, or of a branch that is gone."""
         if not await self._offload(git.has, pull.head):
             token = await self._forge.token()
-            ref = Ref(f"refs/pull/{pull.number}/head")
+            ref = self._forge.proposal_ref(pull.number)
             await self._offload(self._mirror.fetch_proposal, token, ref)
 
     async def fetch_related(

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from bot.forges.port import RequiredCheck
-from lifecycle.facts import PUBLISH, RENDER, VALIDATE, CheckRun, Required
+from lifecycle.facts import PUBLISH, RENDER, VALIDATE, CheckRun, Conclusion, Required, Status
 
 OURS = frozenset({RENDER, VALIDATE, PUBLISH})
 
@@ -61,7 +61,7 @@ def ended(runs: Iterable[CheckRun], statuses: Mapping[str, str]) -> str:
 
 
 def _state(run: CheckRun) -> str:
-    """How a check run of others counts: neutral and skipped pass, as on the forge."""
-    if run.status != "completed":
+    """How a check run of others counts."""
+    if run.status is not Status.COMPLETED:
         return "pending"
-    return "success" if run.conclusion in {"success", "neutral", "skipped"} else "failure"
+    return "success" if run.conclusion is Conclusion.SUCCESS else "failure"

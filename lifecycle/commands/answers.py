@@ -141,7 +141,7 @@ def _approved(facts: Facts, response: Response) -> tuple[str, ...]:
     return (texts.approved(approval, p, merged=merged, blocked=blocked),)
 
 
-def _reaction(response: Response) -> str:
+def _reaction(response: Response) -> Reaction:
     if response.refused:
         return Reaction.REFUSED
     return Reaction.CONFUSED if response.confused else Reaction.DONE

@@ -9,7 +9,16 @@ from cadlib.findings import Finding, Severity
 from lifecycle import memory
 from lifecycle.access import Person, Role
 from lifecycle.events import Approval, content
-from lifecycle.facts import CheckRun, Comment, Facts, Proposal, Touched, Verdict
+from lifecycle.facts import (
+    CheckRun,
+    Comment,
+    Conclusion,
+    Facts,
+    Proposal,
+    Status,
+    Touched,
+    Verdict,
+)
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.tags import Tagging
@@ -127,5 +136,7 @@ def ours(body: str, record: Mapping[str, object], number: int, *, summary: bool 
 
 def check(name: str, **changes: object) -> CheckRun:
     """A completed check run of ours."""
-    run = CheckRun(id=1, name=name, status="completed", conclusion="success", completed_at=NOW)
+    run = CheckRun(
+        id=1, name=name, status=Status.COMPLETED, conclusion=Conclusion.SUCCESS, completed_at=NOW
+    )
     return replace(run, **changes)  # type: ignore[arg-type] # any field

@@ -58,8 +58,8 @@ def _one(facts: Facts, action: a.Action) -> Facts:
                 id=number,
                 name=action.name,
                 status=action.status,
-                conclusion=action.conclusion or "",
-                external_id=action.external_id,
+                conclusion=action.conclusion,
+                digest=action.digest,
                 completed_at=NOW if action.conclusion else None,
             )
             return replace(facts, checks={**facts.checks, action.name: run})

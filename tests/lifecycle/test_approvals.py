@@ -154,7 +154,7 @@ def at_head(**values: object) -> Facts:
 
 def judged(start: Facts, at: datetime) -> Facts:
     """Our check was completed then, with what the forge told of the head."""
-    run = check(VALIDATE, completed_at=at, external_id=f"digest.{start.head_mark}")
+    run = check(VALIDATE, completed_at=at, digest=f"digest.{start.head_mark}")
     return replace(start, checks={VALIDATE: run})
 
 
@@ -196,7 +196,7 @@ SAW: dict[str, tuple[Callable[[], Facts], bool]] = {
                     VALIDATE,
                     ours=False,
                     completed_at=NOW - SECOND,
-                    external_id=f"x.{at_head().head_mark}",
+                    digest=f"x.{at_head().head_mark}",
                 )
             },
         ),

@@ -21,7 +21,7 @@ def made(sha: Sha, author: str | None, committer: str | None = "", *others: str)
 
 
 def push(before: Sha, after: Sha, actor: str) -> Move:
-    return Move(before=before, after=after, actor=actor, at=NOW, kind="push")
+    return Move(before=before, after=after, actor=actor, at=NOW)
 
 
 FIRST = push(NONE, A, "ann")

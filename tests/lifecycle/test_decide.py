@@ -593,7 +593,7 @@ def test_a_head_is_not_green_where_it_is_not_judged() -> None:
     rested = settled(facts(ELSEWHERE))
     (shown,) = (x for x in decide(facts(ELSEWHERE)) if isinstance(x, a.SetCheck))
 
-    assert rested.checks[PUBLISH].conclusion == ""
+    assert rested.checks[PUBLISH].conclusion is None
     assert shown.title == "Not judged: nothing is published from topic, but from main"
     assert "change the base branch of this pull request to `main`" in shown.summary
     assert "To merge it into `topic`, this check is not needed" in shown.summary
@@ -783,7 +783,7 @@ def test_rules_that_only_the_merge_would_change_are_a_gate() -> None:
 @pytest.mark.parametrize("status", ["in_progress", "completed"])
 def test_trouble_that_was_told_of_a_merged_proposal_is_taken_back(status: str) -> None:
     """Fails when only open proposals have their checks brought up to date."""
-    told = check(PUBLISH, id=5, status=status, external_id="trouble.0123456789")
+    told = check(PUBLISH, id=5, status=status, digest="trouble.0123456789")
     start = facts(MERGED_OTHERWISE, checks={PUBLISH: told}, head=None)
 
     sent = [one for one in decide(start) if isinstance(one, a.SetCheck)]

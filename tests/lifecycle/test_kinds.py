@@ -12,6 +12,7 @@ from lifecycle.actions import (
     Forget,
     Merge,
     React,
+    Reaction,
     Reply,
     SetCheck,
     SetDraft,
@@ -119,7 +120,7 @@ CHECK = SetCheck(
     title="",
     summary="",
     annotations=(),
-    external_id="",
+    digest="",
     run=None,
 )
 MERGE = Merge(
@@ -140,7 +141,7 @@ UNAPPROVED = Reply(7, "Your approval is taken back.", {})
         ([CHECK, MERGE], [CHECK, MERGE]),
         ([CHECK, TAG], [CHECK, TAG]),
         ([CHECK], []),
-        ([React(1, "rocket"), MERGE], [MERGE]),
+        ([React(1, Reaction.DONE), MERGE], [MERGE]),
         ([UNAPPROVED, MERGE], []),
         ([Forget(7, ()), MERGE], []),
         ([SetDraft(7, True), TAG], []),

@@ -27,15 +27,15 @@ def line(tip: Sha, after: Sha) -> tuple[Sha, ...] | None:
     return tuple(found)
 
 
-def moves(*given: tuple[Sha, Sha, str]) -> list[Move]:
-    """Moves, given oldest first as before, after, kind."""
+def moves(*given: tuple[Sha, Sha, bool]) -> list[Move]:
+    """Moves, given oldest first as before, after, forced."""
     return [
-        Move(before=before, after=after, actor="x", at=NOW + timedelta(minutes=n), kind=kind)
-        for n, (before, after, kind) in reversed(list(enumerate(given)))
+        Move(before=before, after=after, actor="x", at=NOW + timedelta(minutes=n), forced=forced)
+        for n, (before, after, forced) in reversed(list(enumerate(given)))
     ]
 
 
-MERGE, PUSH, QUEUE = "pr_merge", "push", "merge_queue_merge"
+MERGE, PUSH, QUEUE = False, False, False
 ARRIVALS: dict[str, tuple[list[Move], Sha, Sequence[Sha], Sequence[Sha], Arrival | None]] = {
     "a merge commit of its own": (
         moves((A, B, MERGE), (B, C, MERGE)), C, (B, E), (), Arrival(B, B),
@@ -64,8 +64,8 @@ ARRIVALS: dict[str, tuple[list[Move], Sha, Sequence[Sha], Sequence[Sha], Arrival
     "the first time counts: a tip that came back was merged before": (
         moves((A, B, MERGE), (C, B, PUSH)), B, (A, E), (), Arrival(A, A),
     ),
-    "a forced push says nothing": (moves((A, C, "force_push")), C, (B,), (), None),
-    "a new branch says nothing": (moves((NONE, C, "branch_creation")), C, (B,), (), None),
+    "a forced push says nothing": (moves((A, C, True)), C, (B,), (), None),
+    "a new branch says nothing": (moves((NONE, C, True)), C, (B,), (), None),
     "other merges alone": (moves((A, B, MERGE)), D, (C,), (), None),
     "nothing yet": ([], D, (C,), (), None),
 }  # fmt: skip

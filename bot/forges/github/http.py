@@ -7,19 +7,19 @@ here and not by the client: it takes a redirect of a write for success and text 
 data.
 """
 
-import asyncio
 import json
 import queue
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import github
 import requests
 from github.Auth import Auth, Token
 
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
 from bot.sayable import sayable
 
@@ -45,11 +45,13 @@ class Answer:
         status: HTTP status.
         headers: Names in lower case.
         data: The body as JSON; None for an empty one.
+        at: When it came.
     """
 
     status: int
     headers: Mapping[str, str]
     data: Any
+    at: datetime
 
     @property
     def ok(self) -> bool:
@@ -68,10 +70,26 @@ class Answer:
 
 
 class Clients:
-    """A pool of PyGithub clients with one identity."""
+    """A pool of PyGithub clients with one identity.
 
-    def __init__(self, api_url: str, auth: Callable[[], Auth | None]) -> None:
+    Args:
+        api_url: Where GitHub's REST API answers.
+        auth: Gives what requests are signed with; asked before each.
+        clock: Tells when an answer came.
+        offload: Where requests wait for their answers.
+    """
+
+    def __init__(
+        self,
+        api_url: str,
+        auth: Callable[[], Auth | None],
+        *,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
+    ) -> None:
         self._api_url = api_url
+        self.clock = clock
+        self.offload = offload
         self._auth = auth
         self._idle: queue.LifoQueue[tuple[str, github.Github]] = queue.LifoQueue()
 
@@ -135,7 +153,7 @@ def ask(
         status, headers, text = client.requester.requestJson(
             verb, path, parameters=parameters, input=sayable(body)
         )
-    return _read(wanted, status, headers, text)
+    return _read(wanted, status, headers, text, pool.clock.now())
 
 
 def send(
@@ -160,6 +178,19 @@ def send(
     return answer
 
 
+async def call(
+    pool: Clients,
+    wanted: str,
+    verb: str,
+    path: str,
+    *,
+    query: Mapping[str, object] | None = None,
+    body: object = None,
+) -> Answer:
+    """Send one request that must succeed, off the event loop; raises what `send` raises."""
+    return await pool.offload(send, pool, wanted, verb, path, query=query, body=body)
+
+
 async def pages(
     pool: Clients, wanted: str, path: str, key: str = "", **query: object
 ) -> AsyncIterator[Any]:
@@ -170,7 +201,7 @@ async def pages(
     seen: set[str] = set()
     for page in range(1, MOST_PAGES + 1):
         asked = {"per_page": 100, **query} | ({"page": page} if page > 1 else {})
-        answer = await asyncio.to_thread(send, pool, wanted, "GET", path, query=asked)
+        answer = await call(pool, wanted, "GET", path, query=asked)
         items = answer.data[key] if key else answer.data
         shown = json.dumps(items, sort_keys=True)
         if shown in seen:
@@ -194,7 +225,7 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
         status, headers, text = client.requester.requestJson(
             "POST", client.requester.graphql_url, input={"query": query, "variables": variables}
         )
-    answer = _read(wanted, status, headers, text)
+    answer = _read(wanted, status, headers, text, pool.clock.now())
     if not answer.ok:
         raise failure(wanted, answer)
     data = answer.data if isinstance(answer.data, dict) else {}
@@ -219,7 +250,7 @@ def failure(wanted: str, answer: Answer) -> Exception:
         )
     )
     if limited:
-        return ForgeBusyError(wanted, reason, _wait(headers))
+        return ForgeBusyError(wanted, reason, _wait(answer))
     if answer.status >= 500 or answer.status == 401:
         # A fresh or just ended token answers 401 for a moment (trap 14).
         return ForgeBusyError(wanted, reason)
@@ -234,7 +265,7 @@ def _graphql_failure(wanted: str, answer: Answer, errors: Any) -> Exception:
     kinds = {str(e.get("type", "")).upper() for e in listed}
     texts = "; ".join(str(e.get("message", "")) for e in listed) or "no reason given"
     if kinds & {"RATE_LIMITED", "RATE_LIMIT"} or "rate limit" in texts.lower():
-        return ForgeBusyError(wanted, texts, _wait(answer.headers))
+        return ForgeBusyError(wanted, texts, _wait(answer))
     if kinds & {"INTERNAL", "SERVICE_UNAVAILABLE"} or any(p in texts.lower() for p in _PASSING):
         return ForgeBusyError(wanted, texts)
     if kinds == {"NOT_FOUND"}:
@@ -242,7 +273,7 @@ def _graphql_failure(wanted: str, answer: Answer, errors: Any) -> Exception:
     return ForgeRefusedError(wanted, texts)
 
 
-def _read(wanted: str, status: int, headers: Mapping[str, Any], text: str) -> Answer:
+def _read(wanted: str, status: int, headers: Mapping[str, Any], text: str, at: datetime) -> Answer:
     lower = {name.lower(): str(value) for name, value in headers.items()}
     try:
         data = json.loads(text) if text.strip() else None
@@ -250,7 +281,7 @@ def _read(wanted: str, status: int, headers: Mapping[str, Any], text: str) -> An
         if 200 <= status < 300:
             raise ForgeBusyError(wanted, f"{status} with a body that is no JSON") from error
         data = None  # a proxy's error page: the status says enough
-    return Answer(status, lower, data)
+    return Answer(status, lower, data, at)
 
 
 @contextmanager
@@ -266,10 +297,11 @@ def _network(wanted: str) -> Iterator[None]:
         raise ForgeMissingError(wanted, str(error)) from error
 
 
-def _wait(headers: Mapping[str, str]) -> float:
+def _wait(answer: Answer) -> float:
     """Seconds to wait, as GitHub tells: Retry-After, else until the reset, else a minute."""
+    headers = answer.headers
     if headers.get("retry-after", "").isdigit():
         return float(headers["retry-after"])
     if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset"):
-        return max(1.0, float(headers["x-ratelimit-reset"]) - datetime.now(UTC).timestamp())
+        return max(1.0, float(headers["x-ratelimit-reset"]) - answer.at.timestamp())
     return 60.0

@@ -52,7 +52,6 @@ class Told:
 def pull(head: str, merge: str | None, number: int = 7) -> PullRequest:
     return PullRequest(
         number=number,
-        node="",
         title="t",
         author=Person(1, "ann", False),
         draft=False,
@@ -67,8 +66,8 @@ def pull(head: str, merge: str | None, number: int = 7) -> PullRequest:
     )
 
 
-def move(before: str, after: str, kind: str = "pr_merge") -> Move:
-    return Move(before=Sha(before), after=Sha(after), actor="x", at=NOW, kind=kind)
+def move(before: str, after: str) -> Move:
+    return Move(before=Sha(before), after=Sha(after), actor="x", at=NOW)
 
 
 @pytest.fixture
@@ -108,7 +107,7 @@ def history(remote: Remote, rules: Sequence[bytes]) -> list[str]:
 async def test_the_log_tells_and_nothing_else_is_asked(remote: Remote) -> None:
     """The short-cut is the merge result's parent: here it is part of what was merged."""
     old, base, middle, merge = history(remote, [b"a: 1", b"a: 2", b"a: 3", b"a: 4"])
-    told = Told([move(base, merge), move(old, base, "push")], seen=[old])
+    told = Told([move(base, merge), move(old, base)], seen=[old])
 
     assert await basis(remote, told, pull(middle, merge)) == Basis(
         rules=Sha(base), base=Sha(base), merge=Sha(merge)
@@ -159,7 +158,7 @@ async def test_rules_that_changed_among_merges_publish_none(remote: Remote) -> N
     """The short-cut judges each by its own parent: the first merge then chooses for the second."""
     base, rules, merge = history(remote, [b"a: 1", b"a: 2", b"a: 2"])
     back = remote.commit({RULES: b"a: 1"}, merge, ref="refs/heads/main")
-    told = Told([move(base, back, "push")], merged=[pull(base, rules, 6)])
+    told = Told([move(base, back)], merged=[pull(base, rules, 6)])
 
     found = await basis(remote, told, pull(base, merge))
 
@@ -189,7 +188,7 @@ async def test_what_git_does_not_show_yet_has_no_ground(remote: Remote) -> None:
 
 
 def at(minutes: int, before: str, after: str) -> Move:
-    return replace(move(before, after, "push"), at=NOW + timedelta(minutes=minutes))
+    return replace(move(before, after), at=NOW + timedelta(minutes=minutes))
 
 
 async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesTold:

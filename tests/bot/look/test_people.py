@@ -27,8 +27,7 @@ def at(minute: int) -> datetime:
 def moves(*told: tuple[int, Sha]) -> list[Move]:
     """Pushes, newest first."""
     return [
-        Move(before=NONE, after=sha, actor="ann", at=at(minute), kind="push")
-        for minute, sha in reversed(told)
+        Move(before=NONE, after=sha, actor="ann", at=at(minute)) for minute, sha in reversed(told)
     ]
 
 
@@ -83,7 +82,7 @@ class Told:
         return (MadeBy(sha=HEAD, author=self.login, committer=self.login),)
 
     async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
-        return (Move(before=NONE, after=HEAD, actor=self.login, at=NOW, kind="push"),)
+        return (Move(before=NONE, after=HEAD, actor=self.login, at=NOW),)
 
 
 @dataclass
@@ -137,7 +136,6 @@ async def test_commits_with_too_much_text_are_not_asked_for() -> None:
 
 PULL = PullRequest(
     number=PROPOSAL.number,
-    node="",
     title="t",
     author=Person(1, "porchbot[bot]", True),
     draft=False,

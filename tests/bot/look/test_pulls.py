@@ -10,7 +10,6 @@ from lifecycle.names import Sha
 
 OURS = PullRequest(
     number=7,
-    node="",
     title="t",
     author=Person(1, "ann", False),
     draft=False,

@@ -4,7 +4,7 @@ import pytest
 
 from bot.forges.port import RequiredCheck
 from bot.look import required
-from lifecycle.facts import CheckRun, Required
+from lifecycle.facts import CheckRun, Conclusion, Required, Status
 
 US, CI = 1, 2
 
@@ -17,8 +17,8 @@ def run(name: str, conclusion: str = "", *, app: int = CI, number: int = 1) -> C
     return CheckRun(
         id=number,
         name=name,
-        status="completed" if conclusion else "in_progress",
-        conclusion=conclusion,
+        status=Status.COMPLETED if conclusion else Status.IN_PROGRESS,
+        conclusion=Conclusion(conclusion) if conclusion else None,
         ours=app == US,
         source=app,
     )
@@ -27,7 +27,6 @@ def run(name: str, conclusion: str = "", *, app: int = CI, number: int = 1) -> C
 STANDS: dict[str, tuple[int | None, list[CheckRun], dict[str, str], str]] = {
     "nobody reported": (None, [], {}, "missing"),
     "a run of anybody's": (None, [run("scan", "success")], {}, "success"),
-    "a skipped run passes, as on the forge": (None, [run("scan", "skipped")], {}, "success"),
     "a run that is not done": (None, [run("scan")], {}, "pending"),
     "a status of anybody's": (None, [], {"scan": "success"}, "success"),
     "another App's run than the pinned": (
@@ -40,7 +39,7 @@ STANDS: dict[str, tuple[int | None, list[CheckRun], dict[str, str], str]] = {
     "the pinned App's run": (CI, [run("scan", "success")], {}, "success"),
     "the worst of several Apps": (
         None,
-        [run("scan", "success"), run("scan", "timed_out", app=3)],
+        [run("scan", "success"), run("scan", "failure", app=3)],
         {},
         "failure",
     ),

@@ -16,7 +16,6 @@ INSTALLED = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 MERGED = PullRequest(
     number=0,
-    node="",
     title="t",
     author=Person(1, "ann", False),
     draft=False,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.forges.github.forge import MESSAGE_BYTES, SUMMARY_BYTES, TITLE_BYTES, _annotation, _output
+from bot.forges.github.checks import MESSAGE_BYTES, SUMMARY_BYTES, TITLE_BYTES, _annotation, _output
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle.actions import SetCheck
@@ -28,7 +28,7 @@ def test_texts_of_a_check_are_cut_by_bytes(letter: str) -> None:
         title=letter * 300,
         summary=letter * 70_000,
         annotations=(found,),
-        external_id="x",
+        digest="x",
         run=None,
     )
     annotation = _annotation(found)

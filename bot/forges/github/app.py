@@ -1,0 +1,102 @@
+"""The App as GitHub knows it: its signature, number and login, and tokens of its installations."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import jwt
+from github.Auth import AppAuth, Token
+
+from bot.clock import SYSTEM, Clock, Offload, in_thread
+from bot.forges.github.fields import time
+from bot.forges.github.http import Clients, JSONObject, call, send
+from bot.forges.port import Identity
+
+RENEW_BEFORE = timedelta(minutes=2)
+"""A token is renewed this long before it ends, so that a push begun with it can finish."""
+
+
+@cache
+def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
+    """What signs the claims of a JWT; reading the key from PEM takes a hundred times as long."""
+    key = jwt.get_algorithm_by_name("RS256").prepare_key(private_key)
+    return lambda claims: jwt.encode(claims, key, algorithm="RS256")
+
+
+class App:
+    """The App, with a pool of clients for itself and one for each installation.
+
+    Args:
+        api_url: Where GitHub's REST API answers.
+        app_id: The App's number or client id.
+        private_key: The App's, in PEM.
+        clock: For the ends of tokens.
+        offload: Where requests wait for their answers.
+    """
+
+    def __init__(
+        self,
+        api_url: str,
+        app_id: str,
+        private_key: str,
+        *,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
+    ) -> None:
+        self._api_url = api_url
+        self._clock = clock
+        self._offload = offload
+        self.clients = self._clients(lambda: AppAuth(app_id, sign_func=_signer(private_key)))
+        self._tokens: dict[int, tuple[str, datetime]] = {}
+        self._lock = threading.Lock()
+        self._pools: dict[int, Clients] = {}
+        self._about: JSONObject = {}
+
+    async def identity(self) -> Identity:
+        """The login that an App's comments carry, and the address of its commits."""
+        login = f"{(await self.about())['slug']}[bot]"
+        return Identity(login, f"{login}@users.noreply.github.com")
+
+    async def number(self) -> int:
+        """The App's number, by which its checks are known."""
+        return int((await self.about())["id"])
+
+    async def about(self) -> JSONObject:
+        """What GitHub says of the App, asked once."""
+        if not self._about:
+            self._about = (await call(self.clients, "read the App", "GET", "/app")).data
+        return self._about
+
+    async def check(self) -> None:
+        """Ask the forge for the App, which counts towards no installation's limit."""
+        await call(self.clients, "read the App", "GET", "/app")
+
+    def installation_token(self, installation: int) -> str:
+        """A token of an installation, renewed before it ends; for threads."""
+        with self._lock:
+            token, ends = self._tokens.get(installation, ("", datetime.min.replace(tzinfo=UTC)))
+            if ends > self._clock.now() + RENEW_BEFORE:
+                return token
+            path = f"/app/installations/{installation}/access_tokens"
+            data = send(self.clients, "mint a token", "POST", path, body={}).data
+            self._tokens[installation] = (str(data["token"]), time(data["expires_at"]))
+            return str(data["token"])
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.clients.close()
+        for pool in self._pools.values():
+            pool.close()
+
+    def of(self, installation: int) -> Clients:
+        """Clients with the token of an installation."""
+        if installation not in self._pools:
+            self._pools[installation] = self._clients(
+                lambda: Token(self.installation_token(installation))
+            )
+        return self._pools[installation]
+
+    def _clients(self, auth: Callable[[], AppAuth | Token]) -> Clients:
+        return Clients(self._api_url, auth, clock=self._clock, offload=self._offload)

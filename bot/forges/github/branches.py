@@ -1,0 +1,163 @@
+"""Branches and tags on GitHub: what moved them, merging into them, tags made one by one."""
+
+from datetime import datetime
+from urllib.parse import parse_qs, quote, urlsplit
+
+from bot.forges.github.calls import Calls
+from bot.forges.github.fields import time
+from bot.forges.github.http import Answer, Clients, JSONObject, ask, call, failure
+from bot.forges.port import (
+    AnnotatedTag,
+    ForgeBusyError,
+    ForgeMissingError,
+    Merged,
+    MergeOutcome,
+    Tagged,
+    TagOutcome,
+)
+from lifecycle.merges import Move
+from lifecycle.names import Sha
+from lifecycle.policy import MergeMethod
+
+MOST_MOVES = 2_000
+"""Moves of a base branch that are read to find one: twenty pages, for a bot that was long away."""
+
+_FORCED = frozenset({"force_push", "branch_creation", "branch_deletion"})
+"""Moves after which a branch does not stand on what it was before."""
+
+
+class Branches(Calls):
+    """Branches and tags of one repository."""
+
+    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
+        """Moves of a branch, newest first."""
+        path, ref = f"/repositories/{repository_id}/activity", f"refs/heads/{head_ref}"
+        query = {"ref": ref, "per_page": 100}
+        answer = await call(self._pool, "read who pushed", "GET", path, query=query)
+        # The filter is not relied on (trap 2): others' moves would tell of other commits.
+        return tuple(_move(data) for data in answer.data if data["ref"] == ref)
+
+    async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
+        """What moved a base branch, newest first; only a cursor leads on."""
+        path, after = f"{self._path}/activity", ""
+        ref = f"refs/heads/{base_ref}"
+        found: list[Move] = []
+        for _ in range(MOST_MOVES // 100):
+            query = {"ref": ref, "per_page": 100}
+            answer = await call(
+                self._pool,
+                "read what moved the base branch",
+                "GET",
+                path,
+                query=query | ({"after": after} if after else {}),
+            )
+            for data in answer.data:
+                move = _move(data)
+                if data["ref"] == ref:  # the filter is not relied on (trap 2)
+                    found.append(move)
+                if move.at < since:
+                    return tuple(found)
+            after = _cursor(answer.headers.get("link", ""))
+            if not after:
+                break
+        return tuple(found)
+
+    async def has_tag(self, name: str) -> bool:
+        """Whether there is a tag of exactly this name."""
+        try:
+            found = await self._get("look for a tag", f"/git/ref/tags/{quote(name)}")
+        except ForgeMissingError:
+            return False
+        return bool(found["ref"] == f"refs/tags/{name}")
+
+    async def make_tag(self, tag: AnnotatedTag) -> Tagged:
+        """Write a tag's object, then make the ref that names it; the latter is the condition.
+
+        Source: https://docs.github.com/rest/git/tags
+        """
+        name, email = tag.tagger
+        body = {
+            "tag": tag.name,
+            "message": tag.message,
+            "object": tag.target,
+            "type": "commit",
+            "tagger": {"name": name, "email": email, "date": f"{tag.at:%Y-%m-%dT%H:%M:%SZ}"},
+        }
+        made = await self._send("write a tag", "POST", "/git/tags", body)
+        if made["sha"] != tag.object:
+            return Tagged(TagOutcome.OTHERWISE, f"the object is {made['sha']}")
+        ref = {"ref": f"refs/tags/{tag.name}", "sha": tag.object}
+        return await self._pool.offload(_make_ref, self._pool, f"{self._path}/git/refs", ref)
+
+    async def merge(
+        self, number: int, head: Sha, method: MergeMethod, title: str, message: str
+    ) -> Merged:
+        """Merge only while the head is `head`; failures are sorted by who must act."""
+        body = {
+            "sha": head,
+            "merge_method": method.value,
+            "commit_title": title,
+            "commit_message": message,
+        }
+        return await self._pool.offload(
+            _merge, self._pool, f"{self._path}/pulls/{number}/merge", body
+        )
+
+
+def _merge(pool: Clients, path: str, body: JSONObject) -> Merged:
+    answer = ask(pool, "merge", "PUT", path, body=body)
+    if answer.ok and isinstance(answer.data, dict) and answer.data.get("merged") is True:
+        return Merged(MergeOutcome.MERGED)
+    if answer.ok:
+        raise ForgeBusyError("merge", f"{answer.status} that does not say it was merged")
+    refused = _merge_failure(answer)
+    if refused is None:
+        raise failure("merge", answer)
+    return refused
+
+
+def _merge_failure(answer: Answer) -> Merged | None:
+    """Sort a refused merge by who must act; None for what is no answer to it."""
+    reason = answer.reason
+    if answer.status == 409:
+        return Merged(MergeOutcome.HEAD_MOVED, reason)
+    if answer.status == 405 and "base branch was modified" in reason.lower():
+        return Merged(MergeOutcome.BUSY, reason)
+    if answer.status in {405, 422}:
+        return Merged(MergeOutcome.REFUSED, reason)
+    return None
+
+
+def _make_ref(pool: Clients, path: str, body: JSONObject) -> Tagged:
+    answer = ask(pool, "make a tag", "POST", path, body=body)
+    if answer.ok:
+        return Tagged(TagOutcome.MADE)
+    said = answer.reason.lower()
+    if answer.status == 422 and "object does not exist" in said:
+        raise ForgeBusyError("make a tag", "it does not show the tag's object yet")
+    if answer.status == 409 or (answer.status == 422 and "already exists" in said):
+        return Tagged(TagOutcome.TAKEN, answer.reason)
+    if answer.status == 422:
+        return Tagged(TagOutcome.REFUSED, answer.reason)
+    raise failure("make a tag", answer)
+
+
+def _move(data: JSONObject) -> Move:
+    return Move(
+        before=Sha(data["before"]),
+        after=Sha(data["after"]),
+        actor=str((data["actor"] or {}).get("login", "")),
+        account=int((data["actor"] or {}).get("id") or 0),
+        at=time(data["timestamp"]),
+        forced=str(data["activity_type"]) in _FORCED,
+    )
+
+
+def _cursor(link: str) -> str:
+    """The cursor of the next page in a Link header; "" on the last page."""
+    for part in link.split(","):
+        address, _, relation = part.partition(";")
+        if 'rel="next"' in relation:
+            query = urlsplit(address.strip().strip("<>")).query
+            return parse_qs(query).get("after", [""])[0]
+    return ""

@@ -1,0 +1,166 @@
+"""Checks of commits on GitHub: check runs, statuses, and which of them a branch requires."""
+
+import asyncio
+from typing import Any
+from urllib.parse import quote
+
+from bot.forges.github.calls import Calls
+from bot.forges.github.fields import time
+from bot.forges.github.http import JSONObject, pages
+from bot.forges.port import ForgeMissingError, RequiredCheck
+from lifecycle.actions import SetCheck
+from lifecycle.facts import CheckRun, Conclusion, Status
+from lifecycle.messages.findings import annotation
+from lifecycle.messages.markdown import CUT
+from lifecycle.names import Sha
+
+ANNOTATIONS = 50
+"""Annotations that one request may carry (docs/design.md, "GitHub: checks and statuses")."""
+
+SUMMARY_BYTES, MESSAGE_BYTES, TITLE_BYTES = 65_535, 64 * 1024, 255
+"""Bytes, not characters, of a check's summary, an annotation's message and a title
+(docs/design.md, "GitHub: checks and statuses")."""
+
+_LEVEL = {"error": "failure", "warning": "warning", "info": "notice"}
+
+_PASSING = frozenset({"success", "neutral", "skipped"})
+"""Conclusions that GitHub lets pass where a check is required."""
+
+_SPELLED = {
+    Status.IN_PROGRESS: "in_progress",
+    Status.COMPLETED: "completed",
+    Conclusion.SUCCESS: "success",
+    Conclusion.FAILURE: "failure",
+}
+
+
+class Checks(Calls):
+    """Checks of one repository."""
+
+    async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
+        """The newest check run of each name and App."""
+        app_id = await self._app.number()
+        path = f"{self._path}/commits/{head}/check-runs"
+        listed = pages(self._pool, "read the check runs", path, key="check_runs", filter="latest")
+        return tuple([_check(data, app_id) async for data in listed])
+
+    async def statuses(self, head: Sha) -> dict[str, str]:
+        """Commit statuses by context."""
+        path = f"{self._path}/commits/{head}/status"
+        listed = pages(self._pool, "read the commit statuses", path, key="statuses")
+        return {
+            str(s["context"]): "failure" if s["state"] == "error" else str(s["state"])
+            async for s in listed
+        }
+
+    async def set_check(self, check: SetCheck) -> None:
+        """Make or update a check run; annotations beyond 50 follow in requests of their own."""
+        batches = [
+            [_annotation(f) for f in check.annotations[at : at + ANNOTATIONS]]
+            for at in range(0, max(1, len(check.annotations)), ANNOTATIONS)
+        ]
+        body: JSONObject = {
+            "name": check.name,
+            "status": _SPELLED[check.status],
+            "external_id": check.digest,
+            "output": _output(check, batches[0]),
+        }
+        if check.status is Status.COMPLETED and check.conclusion:
+            body["conclusion"] = _SPELLED[check.conclusion]
+        if check.run is None:
+            body["head_sha"] = check.head
+            made = await self._send("make a check run", "POST", "/check-runs", body)
+            run = int(made["id"])
+        else:
+            run = check.run
+            await self._send("update a check run", "PATCH", f"/check-runs/{run}", body)
+        for batch in batches[1:]:
+            more = {"output": _output(check, batch)}
+            await self._send("add annotations", "PATCH", f"/check-runs/{run}", more)
+
+    async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
+        """What a branch requires: rulesets and classic protection are told apart, and each alone.
+
+        Both answers are readable with what every App may read
+        (docs/design.md, "GitHub: checks and statuses").
+        """
+        app_id, by_rules, by_protection = await asyncio.gather(
+            self._app.number(),
+            self._required_by_rules(branch),
+            self._required_by_protection(branch),
+        )
+        # Rulesets write -1, or nothing, where it may come from any App.
+        found = {(name, app if app and app > 0 else None) for name, app in by_rules | by_protection}
+        checks = [RequiredCheck(name, app, app in (None, app_id)) for name, app in found]
+        return tuple(sorted(checks, key=lambda check: (check.name, check.source or 0)))
+
+    async def _required_by_rules(self, branch: str) -> set[tuple[str, int | None]]:
+        path = f"{self._path}/rules/branches/{quote(branch, safe='')}"
+        found: set[tuple[str, int | None]] = set()
+        async for rule in pages(self._pool, "read the branch rules", path):
+            if rule["type"] == "required_status_checks":
+                found |= {
+                    (str(check["context"]), check.get("integration_id"))
+                    for check in rule["parameters"]["required_status_checks"]
+                }
+        return found
+
+    async def _required_by_protection(self, branch: str) -> set[tuple[str, int | None]]:
+        try:
+            data = await self._get("read the base branch", f"/branches/{quote(branch, safe='')}")
+        except ForgeMissingError:
+            return set()  # a base branch that is gone protects nothing
+        required = (data.get("protection") or {}).get("required_status_checks") or {}
+        if required.get("enforcement_level") == "off":
+            return set()
+        checks = required.get("checks") or []
+        named = {str(check["context"]) for check in checks}
+        # Older servers tell `contexts` only.
+        more = {str(context) for context in required.get("contexts") or []} - named
+        return {(context, None) for context in more} | {
+            (str(check["context"]), check.get("app_id")) for check in checks
+        }
+
+
+def _check(data: JSONObject, app_id: int) -> CheckRun:
+    made_by, completed = int((data["app"] or {}).get("id", 0)), data["status"] == "completed"
+    passed = Conclusion.SUCCESS if data["conclusion"] in _PASSING else Conclusion.FAILURE
+    return CheckRun(
+        id=int(data["id"]),
+        name=str(data["name"]),
+        status=Status.COMPLETED if completed else Status.IN_PROGRESS,
+        conclusion=passed if completed else None,
+        digest=str(data["external_id"] or ""),
+        completed_at=time(data["completed_at"]) if data["completed_at"] else None,
+        ours=made_by == app_id,
+        source=made_by,
+    )
+
+
+def _output(check: SetCheck, annotations: list[JSONObject]) -> JSONObject:
+    return {
+        "title": _cut(check.title, TITLE_BYTES),
+        "summary": _cut(check.summary, SUMMARY_BYTES),
+        "annotations": annotations,
+    }
+
+
+def _annotation(finding: Any) -> JSONObject:
+    line = finding.place.line or 1
+    return {
+        "path": finding.place.path,
+        "start_line": line,
+        "end_line": line,
+        "annotation_level": _LEVEL[finding.severity.value],
+        "message": _cut(annotation(finding), MESSAGE_BYTES),
+        "title": _cut(finding.function or "porchbot", TITLE_BYTES),
+    }
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many bytes of UTF-8, with a note where something was left out."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= most:
+        return data.decode()
+    kept = data[: most - len(CUT.encode())].decode("utf-8", "ignore")
+    return kept + CUT

@@ -1,0 +1,32 @@
+"""Conversations about pull requests on GitHub: read as one, comments and reactions."""
+
+from bot.forges.github import talk
+from bot.forges.github.proposals import Proposals
+from bot.forges.port import Conversation
+from lifecycle.actions import Reaction
+
+_REACTIONS = {Reaction.DONE: "rocket", Reaction.REFUSED: "-1", Reaction.CONFUSED: "confused"}
+
+
+class Conversations(Proposals):
+    """Pull requests of one repository, and what is said on them."""
+
+    async def conversation(self, number: int) -> Conversation:
+        """Comments, reviews and changes of the branches."""
+        me = await self._app.identity()
+        return await self._pool.offload(talk.read, self._pool, await self._node(number), me.login)
+
+    async def comment(self, number: int, body: str) -> int:
+        """Write a comment."""
+        data = await self._send("comment", "POST", f"/issues/{number}/comments", {"body": body})
+        return int(data["id"])
+
+    async def edit_comment(self, comment: int, body: str) -> None:
+        """Replace one of our comments."""
+        path = f"/issues/comments/{comment}"
+        await self._send("edit its comment", "PATCH", path, {"body": body})
+
+    async def react(self, comment: int, reaction: Reaction) -> None:
+        """React to a comment."""
+        path = f"/issues/comments/{comment}/reactions"
+        await self._send("react", "POST", path, {"content": _REACTIONS[reaction]})

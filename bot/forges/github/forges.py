@@ -1,0 +1,100 @@
+"""GitHub as a forge that the bot serves: installations of its App, and their repositories."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from bot.forges.github.app import App
+from bot.forges.github.events import WebhookError, read_verified
+from bot.forges.github.fields import time
+from bot.forges.github.forge import GitHub
+from bot.forges.github.http import JSONObject, call, pages
+from bot.forges.port import ForgeMissingError, Identity, Installation, Repository
+from bot.keys import Key
+from bot.store.values import Hint
+from lifecycle.identity import GITHUB, RepositoryId
+
+
+class GitHubForges:
+    """All that the App is installed on; implements `bot.forges.port.Forges`.
+
+    Args:
+        app: The App.
+    """
+
+    name = GITHUB
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def identity(self) -> Identity:
+        """The login that the App's comments carry, and the address of its commits."""
+        return await self._app.identity()
+
+    async def check(self) -> None:
+        """Ask for the App, which counts towards no installation's limit."""
+        await self._app.check()
+
+    async def installations(self) -> Sequence[Installation]:
+        """Every installation, suspended ones too."""
+        listed = pages(self._app.clients, "list the installations", "/app/installations")
+        return [Installation(int(i["id"]), bool(i.get("suspended_at"))) async for i in listed]
+
+    async def installation(self, number: int) -> Installation | None:
+        """One installation; None when there is none of this number."""
+        with suppress(ForgeMissingError):
+            found = await self._about(number)
+            return Installation(int(found["id"]), bool(found.get("suspended_at")))
+        return None
+
+    async def is_installed(self, repository_id: RepositoryId) -> bool:
+        """Whether any installation has a repository; its own page is readable if it is public."""
+        with suppress(ForgeMissingError):
+            path = f"/repositories/{repository_id.number}/installation"
+            await call(self._app.clients, "find its installation", "GET", path)
+            return True
+        return False
+
+    async def repositories_of(self, installation: int) -> Sequence[Repository]:
+        """Every repository of one installation."""
+        since = time((await self._about(installation))["created_at"])
+        listed = pages(
+            self._app.of(installation),
+            "list the repositories of an installation",
+            "/installation/repositories",
+            key="repositories",
+        )
+        return [_repository(data, installation, since) async for data in listed]
+
+    async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
+        """One repository, as it is named now."""
+        path = f"/repositories/{repository_id.number}"
+        data = (await call(self._app.of(installation), "read it", "GET", path)).data
+        since = time((await self._about(installation))["created_at"])
+        return _repository(data, installation, since)
+
+    def of(self, repository: Repository) -> "GitHub":
+        """The forge for one repository."""
+        return GitHub(self._app, repository, self._app.of(repository.installation))
+
+    def wakes_of(self, headers: Mapping[str, str], body: bytes) -> Mapping[Key, Hint]:
+        """What a stored delivery asks to look at again; empty for one that cannot be read."""
+        with suppress(WebhookError):
+            return read_verified(headers, body).wakes
+        return {}
+
+    async def _about(self, installation: int) -> Any:
+        path = f"/app/installations/{installation}"
+        return (await call(self._app.clients, "read the installation", "GET", path)).data
+
+
+def _repository(data: JSONObject, installation: int, installed_at: datetime) -> Repository:
+    return Repository(
+        id=RepositoryId(GITHUB, int(data["id"])),
+        full_name=str(data["full_name"]),
+        default_branch=str(data["default_branch"]),
+        clone_url=str(data["clone_url"]),
+        installation=installation,
+        installed_at=installed_at,
+    )

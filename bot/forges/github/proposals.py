@@ -1,0 +1,164 @@
+"""Pull requests on GitHub: listed, read, opened, turned into drafts and back."""
+
+from contextlib import suppress
+from datetime import datetime
+
+from bot.forges.github import people
+from bot.forges.github.app import App
+from bot.forges.github.calls import Calls
+from bot.forges.github.fields import person, time
+from bot.forges.github.http import Clients, JSONObject, graphql, pages
+from bot.forges.port import ForgeRefusedError, PullRequest, Repository
+from lifecycle.actions import OpenProposal
+from lifecycle.authors import MadeBy
+from lifecycle.names import Ref, Sha
+
+MOST_NODES = 10_000
+"""Ids for GraphQL that are kept for one repository; an older one is asked for again."""
+
+
+class Proposals(Calls):
+    """Pull requests of one repository."""
+
+    def __init__(self, app: App, repository: Repository, pool: Clients) -> None:
+        super().__init__(app, repository, pool)
+        self._nodes: dict[int, str] = {}
+
+    async def open_proposals_of(self, head_ref: str) -> tuple[PullRequest, ...]:
+        """Every open pull request of one head branch, newest first.
+
+        A bare branch name is ignored by GitHub and returns every pull request (trap 2);
+        what came back is checked by whoever asked.
+        """
+        wanted = "list the open pull requests of a branch"
+        path, head = f"{self._path}/pulls", f"{self._repository.owner}:{head_ref}"
+        listed = pages(self._pool, wanted, path, head=head, state="open")
+        return tuple([self._pull(data) async for data in listed])
+
+    async def closed_proposals_of(self, head_ref: str) -> tuple[PullRequest, ...]:
+        """Closed pull requests of one head branch, newest first."""
+        found = await self._get(
+            "list the closed pull requests of a branch",
+            "/pulls",
+            head=f"{self._repository.owner}:{head_ref}",
+            state="closed",
+            per_page=30,
+        )
+        return tuple(self._pull(data) for data in found)
+
+    async def open_proposals_at(self, head: Sha) -> tuple[PullRequest, ...]:
+        """Every open pull request whose head is this commit."""
+        path = f"{self._path}/commits/{head}/pulls"
+        listed = pages(self._pool, "list the pull requests of a commit", path)
+        found = [self._pull(data) async for data in listed]
+        return tuple(p for p in found if p.state == "open" and p.head == head)
+
+    async def proposal(self, number: int) -> PullRequest:
+        """One pull request."""
+        return self._pull(await self._get("read a pull request", f"/pulls/{number}"))
+
+    async def open_proposals(self) -> tuple[PullRequest, ...]:
+        """Every open pull request."""
+        path = f"{self._path}/pulls"
+        listed = pages(self._pool, "list open pull requests", path, state="open")
+        return tuple([self._pull(data) async for data in listed])
+
+    async def highest_number(self) -> int:
+        """Number of the newest pull request; 0 when there is none."""
+        wanted, newest = "find the newest pull request", {"sort": "created", "direction": "desc"}
+        found = await self._get(wanted, "/pulls", state="all", per_page=1, **newest)
+        return max((int(data["number"]) for data in found), default=0)
+
+    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[PullRequest, ...]:
+        """Merged pull requests of a base branch, last changed first, page by page."""
+        found: list[PullRequest] = []
+        order = {"base": base_ref, "state": "closed", "sort": "updated", "direction": "desc"}
+        wanted, path = "list merged pull requests", f"{self._path}/pulls"
+        async for data in pages(self._pool, wanted, path, **order):
+            pull = self._pull(data)
+            if pull.updated_at < since:
+                break
+            if pull.merged:
+                found.append(pull)
+        return tuple(found)
+
+    async def commits(self, number: int) -> tuple[MadeBy, ...]:
+        """The commits of a pull request with who made them."""
+        path = f"{self._path}/pulls/{number}/commits"
+        listed = pages(self._pool, "read the commits", path)
+        return people.made_by([data async for data in listed])
+
+    async def open_proposal(self, wanted: OpenProposal) -> int:
+        """Open a draft pull request and assign it; one that is there already is taken."""
+        request = {
+            "head": wanted.head_ref,
+            "base": wanted.base_ref,
+            "title": wanted.title,
+            "body": wanted.body,
+            "draft": True,
+        }
+        try:
+            data = await self._send("open a pull request", "POST", "/pulls", request)
+        except ForgeRefusedError:
+            for pull in await self.open_proposals_of(wanted.head_ref):
+                if pull.head_ref == wanted.head_ref:
+                    return pull.number
+            raise
+        number = int(data["number"])
+        if wanted.assignee:
+            # Its text names them already; who cannot be assigned here need not be.
+            with suppress(ForgeRefusedError):
+                assigned: JSONObject = {"assignees": [wanted.assignee]}
+                await self._send("assign a pull request", "PATCH", f"/issues/{number}", assigned)
+        return number
+
+    async def set_draft(self, number: int, *, draft: bool) -> None:
+        """REST cannot change it (docs/design.md, "GitHub: pull requests and merging")."""
+        mutation = "convertPullRequestToDraft" if draft else "markPullRequestReadyForReview"
+        kind = f"{mutation[0].upper()}{mutation[1:]}Input!"
+        query = (
+            f"mutation Mutation($input: {kind}) {{ {mutation}(input: $input)"
+            " { clientMutationId pullRequest { isDraft } } }"
+        )
+        wanted = {"input": {"pullRequestId": await self._node(number)}}
+        await self._pool.offload(graphql, self._pool, "change the draft state", query, wanted)
+
+    def proposal_ref(self, number: int) -> Ref:
+        """The ref that GitHub keeps of each pull request's head."""
+        return Ref(f"refs/pull/{number}/head")
+
+    def _pull(self, data: JSONObject) -> PullRequest:
+        """A pull request as REST shows it; its id for GraphQL, which never changes, is kept."""
+        number = int(data["number"])
+        self._nodes.pop(number, None)
+        self._nodes[number] = str(data["node_id"])
+        if len(self._nodes) > MOST_NODES:
+            del self._nodes[next(iter(self._nodes))]
+        return _pull(data)
+
+    async def _node(self, number: int) -> str:
+        """Its id in GraphQL."""
+        if number not in self._nodes:
+            await self.proposal(number)
+        return self._nodes[number]
+
+
+def _pull(data: JSONObject) -> PullRequest:
+    merged_at = data["merged_at"]
+    return PullRequest(
+        number=int(data["number"]),
+        title=str(data["title"]),
+        author=person(data["user"]),
+        draft=bool(data["draft"]),
+        state=str(data["state"]),
+        head=Sha(data["head"]["sha"]),
+        head_ref=str(data["head"]["ref"]),
+        head_repository=int(data["head"]["repo"]["id"]) if data["head"]["repo"] else None,
+        base_ref=str(data["base"]["ref"]),
+        # Before a merge this field names a test merge, which nobody may tag
+        # (docs/design.md, "GitHub: pull requests and merging").
+        merge_commit=Sha(data["merge_commit_sha"]) if merged_at else None,
+        merged_at=time(merged_at) if merged_at else None,
+        updated_at=time(data["updated_at"]),
+        assigned=tuple(sorted(str(user["login"]) for user in data["assignees"] or ())),
+    )
