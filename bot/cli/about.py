@@ -5,7 +5,7 @@ from importlib import metadata
 import click
 from click.shell_completion import get_completion_class
 
-from bot.cli.dropin import Failure, Told, at_most
+from bot.cli.dropin import CommandFailure, StrictCommand, at_most
 
 _SHELLS = ("bash", "zsh", "fish")
 _ASKS = "_PORCHBOT_COMPLETE"
@@ -13,7 +13,7 @@ _ASKS = "_PORCHBOT_COMPLETE"
 
 
 @click.command(
-    cls=Told,
+    cls=StrictCommand,
     examples="""
     # Print the version.
     $ porchbot version
@@ -26,7 +26,7 @@ def version() -> None:
 
 @click.command(
     "help",
-    cls=Told,
+    cls=StrictCommand,
     examples="""
     # Show what the options of `fn eval` are.
     $ porchbot help fn eval
@@ -41,13 +41,13 @@ def help_(context: click.Context, args: tuple[str, ...]) -> None:
         group = found.command
         command = group.get_command(found, arg) if isinstance(group, click.Group) else None
         if command is None:
-            raise Failure(f"Unknown help topic [`{' '.join(args)}`]")
+            raise CommandFailure(f"Unknown help topic [`{' '.join(args)}`]")
         found = click.Context(command, found, command.name)
     click.echo(found.get_help())
 
 
 @click.command(
-    cls=Told,
+    cls=StrictCommand,
     examples="""
     # In this shell.
     $ source <(porchbot completion bash)
@@ -69,13 +69,13 @@ def completion(context: click.Context, args: tuple[str, ...]) -> None:
         return
     shell = get_completion_class(args[0]) if args[0] in _SHELLS else None
     if shell is None:
-        raise Failure(f'"{args[0]}" is no shell that is known here: name bash, zsh or fish')
+        raise CommandFailure(f'"{args[0]}" is no shell that is known here: name bash, zsh or fish')
     script = shell(context.find_root().command, {}, "porchbot", _ASKS)
     click.echo(script.source_template % script.source_vars())
 
 
 @click.command(
-    cls=Told,
+    cls=StrictCommand,
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     examples="""
@@ -91,4 +91,4 @@ def live(context: click.Context, args: tuple[str, ...]) -> None:
         click.echo(context.get_help())
         return
     typed = " ".join(("kpt live", *args))
-    raise Failure(f"porchbot does not deploy packages. Use kpt: `{typed}`")
+    raise CommandFailure(f"porchbot does not deploy packages. Use kpt: `{typed}`")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bot.cli import colour, progress
-from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import options
 from bot.cli.fn.runner import Functions
 from bot.cli.worktree import Base, WorkingTree
@@ -75,7 +75,7 @@ def check(context: click.Context, /, args: tuple[str, ...], wanted: str, **given
     at_most(args, 1)
     folder = Path(args[0] if args else ".")
     if not folder.is_dir():
-        raise Failure(f"{folder}: there is no such folder")
+        raise CommandFailure(f"{folder}: there is no such folder")
     with WorkingTree(folder) as tree, Functions(options.wanted(given)) as functions:
         passed = _check(tree, tree.base(wanted), functions)
     if not passed:

@@ -16,7 +16,7 @@ from bot.cli.lazy import LazyGroup
 from cadlib.errors import PackageError, Place
 
 
-class Failure(click.ClickException):
+class CommandFailure(click.ClickException):
     """Ends a command: its message on standard error, and exit status 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
@@ -25,7 +25,7 @@ class Failure(click.ClickException):
         click.echo(f"{shown} {self.message}", file=file, err=file is None)
 
 
-class Shown(click.Command):
+class CommandWithExamples(click.Command):
     """A command whose help has examples.
 
     Args:
@@ -43,7 +43,7 @@ class Shown(click.Command):
             formatter.write(f"\nExamples:\n{textwrap.indent(self.examples, '  ')}\n")
 
 
-class Told(Shown):
+class StrictCommand(CommandWithExamples):
     """A command whose wrong use is told in kpt's form."""
 
     def make_context(
@@ -67,7 +67,7 @@ class Told(Shown):
             _fail(error)
 
 
-class DropIn(Told):
+class DropIn(StrictCommand):
     """A command that does one thing: its `PackageError` and `OSError` are told in kpt's form."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -78,12 +78,14 @@ class DropIn(Told):
         except PackageError as error:
             whole = error.place == Place()  # it is about the command, and no file
             text = f"{error.problem}. {error.fix}." if whole else str(error)
-            raise Failure(text) from error
+            raise CommandFailure(text) from error
         except BrokenPipeError:
             raise  # whoever read what it writes has seen enough: click ends without a word
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            raise Failure(f"{where}{error.strerror or error}") from error  # ours have words only
+            raise CommandFailure(
+                f"{where}{error.strerror or error}"
+            ) from error  # ours have words only
 
 
 @click.pass_context
@@ -92,7 +94,7 @@ def _help(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-class DropInGroup(Shown, LazyGroup):
+class DropInGroup(CommandWithExamples, LazyGroup):
     """A group of such commands: it shows its help without one, and refuses what is none."""
 
     def __init__(self, **attrs: Any) -> None:
@@ -117,20 +119,20 @@ class DropInGroup(Shown, LazyGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command."""
         if self.get_command(ctx, args[0]) is None:
-            raise Failure(f'unknown command "{args[0]}" for "{ctx.command_path}"')
+            raise CommandFailure(f'unknown command "{args[0]}" for "{ctx.command_path}"')
         return super().resolve_command(ctx, args)
 
 
 def at_least(args: Sequence[str], least: int) -> None:
     """Refuse arguments that are too few, in kpt's words."""
     if len(args) < least:
-        raise Failure(f"requires at least {least} arg(s), only received {len(args)}")
+        raise CommandFailure(f"requires at least {least} arg(s), only received {len(args)}")
 
 
 def at_most(args: Sequence[str], most: int) -> None:
     """Refuse arguments that are too many, in kpt's words."""
     if len(args) > most:
-        raise Failure(f"accepts at most {most} arg(s), received {len(args)}")
+        raise CommandFailure(f"accepts at most {most} arg(s), received {len(args)}")
 
 
 def _as_flags(command: click.Command, args: Sequence[str]) -> list[str]:
@@ -158,7 +160,7 @@ def _as_flags(command: click.Command, args: Sequence[str]) -> list[str]:
 
 
 def _fail(error: click.UsageError) -> NoReturn:
-    raise Failure(_in_kpts_words(error)) from error
+    raise CommandFailure(_in_kpts_words(error)) from error
 
 
 def _in_kpts_words(error: click.UsageError) -> str:

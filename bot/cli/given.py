@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from bot.cli.disk import folder
-from bot.cli.dropin import Failure
+from bot.cli.dropin import CommandFailure
 from cadlib.errors import PackageError, Place
 from cadlib.package.files import Entry
 
@@ -19,11 +19,11 @@ def files_of(given: str) -> dict[str, Entry]:
     try:
         os.lstat(given)
     except OSError as error:
-        raise Failure(f"lstat {given}: {(error.strerror or '').lower()}") from error
+        raise CommandFailure(f"lstat {given}: {(error.strerror or '').lower()}") from error
     if os.path.isdir(given):
         return folder.read(Path(os.path.realpath(given)))
     if not os.path.isfile(given):
-        raise Failure(f"{given} is neither a folder nor a file")
+        raise CommandFailure(f"{given} is neither a folder nor a file")
     return alone(given)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli.dropin import DropInGroup, Told
+from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.variables import help_text
 
 _COMMANDS = {
@@ -40,7 +40,7 @@ click.version_option(package_name="porchbot")(main)
 
 
 @main.command(
-    cls=Told,
+    cls=StrictCommand,
     epilog=help_text(),
     examples="""
     # Run the bot with the settings of a file of variables.
@@ -67,7 +67,7 @@ _REPO = click.option(
 
 
 @main.command(
-    cls=Told,
+    cls=StrictCommand,
     examples="""
     # Start from the packages of a repository of yours.
     $ porchbot playground --repo ../blueprints
@@ -87,7 +87,7 @@ def playground(repo: Path | None, info: Path | None) -> None:
 
 
 @main.command(
-    cls=Told,
+    cls=StrictCommand,
     examples="""
     # See a package go from draft to tag, and end.
     $ porchbot demo --exit
@@ -104,7 +104,7 @@ def demo(repo: Path | None, leave: bool) -> None:
 
 @main.command(
     "function-server",
-    cls=Told,
+    cls=StrictCommand,
     hidden=True,
     examples="""
     # Make the folder that pods mount.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.cli.dropin import Told
+from bot.cli.dropin import StrictCommand
 from fnrunner.contract.run import Limits
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(
-    cls=Told,
+    cls=StrictCommand,
     examples="""
     # Run functions for Porch on this machine.
     $ porchbot runner

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from bot.cli.dropin import Failure
+from bot.cli.dropin import CommandFailure
 from bot.cli.git_objects import Objects
 from bot.cli.git_source import environment
 from bot.git import alike
@@ -67,7 +67,7 @@ class WorkingTree:
             bare = "must be run in a work tree" in shown.stderr
             where = "in a bare repository" if bare else "in no git repository"
             why = "" if bare or "not a git repository" in shown.stderr else f" ({_why(shown)})"
-            raise Failure(
+            raise CommandFailure(
                 f"{folder} is {where}{why}. Name a folder of a working tree, or make one with"
                 " `git clone` or `git init`"
             )
@@ -113,13 +113,13 @@ class WorkingTree:
         default = self._default()
         ref = self._full(wanted) if wanted else default
         if not ref:
-            raise Failure(
+            raise CommandFailure(
                 "there is no branch to compare with: neither origin/HEAD nor main or master is"
                 " here. Fetch it, or name one with --base REF"
             )
         commit = self._objects.commit(ref)
         if not commit:
-            raise Failure(
+            raise CommandFailure(
                 f'there is no branch, tag or commit "{wanted or _short(ref)}" here. Fetch it, or'
                 " name another one with --base REF"
             )
@@ -146,7 +146,7 @@ class WorkingTree:
             return ""  # nothing was committed yet
         found = self._git("merge-base", base.commit, *heads, check=False).stdout.strip()
         if not found and self._says("rev-parse", "--is-shallow-repository") == "true":
-            raise Failure(
+            raise CommandFailure(
                 f"this clone is too shallow to tell what differs from {base.shown}."
                 " Fetch its history: `git fetch --unshallow`, or fetch-depth: 0 in a workflow"
             )
@@ -242,9 +242,9 @@ def _ran(
             errors="surrogateescape",
         )
     except FileNotFoundError as error:
-        raise Failure("git is not installed. Install git") from error
+        raise CommandFailure("git is not installed. Install git") from error
     if check and done.returncode:
-        raise Failure(f"git cannot read the working tree: {_why(done)}")
+        raise CommandFailure(f"git cannot read the working tree: {_why(done)}")
     return done
 
 

@@ -25,8 +25,8 @@ from typing import Any
 
 from bot.sandbox.records.accounts import App
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.rules.state import State
-from bot.sandbox.serve import Sandbox
+from bot.sandbox.rules.state import ForgeState
+from bot.sandbox.serve import SandboxForge
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with Sandbox(options.folder, port=options.port) as forge:
+    with SandboxForge(options.folder, port=options.port) as forge:
         print(json.dumps(prepare(forge, wanted)), flush=True)  # noqa: T201 - its one line of output
         if options.until_stdin_closes:
             threading.Thread(target=_await_close, args=[ending], daemon=True).start()
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def prepare(forge: Sandbox, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def prepare(forge: SandboxForge, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Make what a state file wants.
 
     Returns:
@@ -74,7 +74,7 @@ def prepare(forge: Sandbox, wanted: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _repository(state: State, given: Mapping[str, Any]) -> Repository:
+def _repository(state: ForgeState, given: Mapping[str, Any]) -> Repository:
     owner = given["owner"]
     if owner.lower() not in state.data.users:
         state.add_user(owner)
@@ -97,7 +97,7 @@ def _with_checks(rules: Mapping[str, Any]) -> dict[str, Any]:
     return {**rules, "required_checks": checks}
 
 
-def _app(state: State, given: Mapping[str, Any], repositories: Sequence[Repository]) -> App:
+def _app(state: ForgeState, given: Mapping[str, Any], repositories: Sequence[Repository]) -> App:
     app = state.register_app(
         given["slug"],
         given["public_key"],

@@ -40,7 +40,7 @@ def moment(text: str) -> datetime:
         raise plain(f"Invalid request.\n\n{text} is not a valid date-time.") from None
 
 
-class Fields:
+class BodyFields:
     """A JSON object; each reading says which type it wants.
 
     A reading answers None where the field is missing or null, and raises RefusedError (422)
@@ -51,7 +51,7 @@ class Fields:
         self._given = given
 
     @classmethod
-    def of(cls, raw: bytes) -> Fields:
+    def of(cls, raw: bytes) -> BodyFields:
         """The fields of a body; none for an empty one. 400 for one that is no JSON object."""
         value = parsed(raw) if raw.strip() else {}
         if not isinstance(value, dict):
@@ -92,15 +92,15 @@ class Fields:
         text = self.text(name)
         return None if text is None else moment(text)
 
-    def inner(self, name: str) -> Fields | None:
+    def inner(self, name: str) -> BodyFields | None:
         """An object's own fields."""
         value = self._typed(name, dict)
-        return None if value is None else Fields(value)
+        return None if value is None else BodyFields(value)
 
     def mapping(self, name: str) -> dict[str, str]:
         """An object whose values are texts; empty where it is missing."""
         inner = self._typed(name, dict) or {}
-        return {key: Fields(inner).required(key) for key in inner}
+        return {key: BodyFields(inner).required(key) for key in inner}
 
     def texts(self, name: str) -> list[str] | None:
         """A list of texts."""
@@ -112,7 +112,7 @@ class Fields:
         value = self._typed(name, list)
         if value is None:
             return None
-        return [n for item in value if (n := Fields({name: item}).number(name)) is not None]
+        return [n for item in value if (n := BodyFields({name: item}).number(name)) is not None]
 
     def names(self, name: str) -> list[str] | None:
         """A list of names, each a text or an object with a `name`, as labels are given."""
@@ -121,13 +121,13 @@ class Fields:
             return None
         return list(_texts(name, [v.get("name") if isinstance(v, dict) else v for v in value]))
 
-    def objects(self, name: str) -> list[Fields]:
+    def objects(self, name: str) -> list[BodyFields]:
         """A list of objects; empty where it is missing."""
         value = self._typed(name, list) or []
         for item in value:
             if not isinstance(item, dict):
                 raise _other(name, item, dict)
-        return [Fields(item) for item in value]
+        return [BodyFields(item) for item in value]
 
     def _typed(self, name: str, kind: type[_T]) -> _T | None:
         value = self._given.get(name)
@@ -138,7 +138,7 @@ class Fields:
 
 def _texts(name: str, values: list[Any]) -> Iterator[str]:
     for value in values:
-        text = Fields({name: value}).text(name)
+        text = BodyFields({name: value}).text(name)
         if not text:
             raise plain(f"Invalid request.\n\nFor 'items', {value!r} is not a string.")
         yield text

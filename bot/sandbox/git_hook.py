@@ -31,7 +31,7 @@ printf '%s\\t%s\\t%s\\t%s\\n' "$1" "$2" "$3" "$GIT_OBJECT_DIRECTORY" > "$SANDBOX
 _DECLINED = b"hook declined"
 
 
-class Verdict:
+class PushVerdict:
     """What the forge says of one ref: nothing, or the lines for people and git's short reason."""
 
     def __init__(self, lines: list[str] | None = None, reason: str = "") -> None:
@@ -88,7 +88,7 @@ class Received:
         return done.stdout.decode(errors="replace")
 
 
-Judge = Callable[[RefChange, str], Verdict]
+RefCheck = Callable[[RefChange, str], PushVerdict]
 """Judges a change of a ref; the text is the folder of objects that git has received."""
 
 
@@ -100,7 +100,7 @@ class HookServer:
         refused: Ref to git's short reason, for those that were refused.
     """
 
-    def __init__(self, hooks: Path, judge: Judge) -> None:
+    def __init__(self, hooks: Path, judge: RefCheck) -> None:
         self.asked: set[str] = set()
         self.refused: dict[str, str] = {}
         self._hooks = hooks
@@ -150,13 +150,13 @@ class HookServer:
                 ref, before, after, objects = _text(line).split("\t")
                 change = RefChange(ref=ref, before=before, after=after)
                 self.asked.add(ref)
-                verdict = Verdict(["error: the forge could not judge this push."], "failed")
+                verdict = PushVerdict(["error: the forge could not judge this push."], "failed")
                 try:
                     verdict = await asyncio.to_thread(self._judge, change, objects)
                 finally:  # a hook without an answer would wait for ever
                     self._tell(ref, verdict)
 
-    def _tell(self, ref: str, verdict: Verdict) -> None:
+    def _tell(self, ref: str, verdict: PushVerdict) -> None:
         if verdict.refused:
             self.refused[ref] = verdict.reason
         told = ["no" if verdict.refused else "ok", *verdict.lines[:200], "."]

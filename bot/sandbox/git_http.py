@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, unquote
 from bot.sandbox import git_hook
 from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path, respond
 from bot.sandbox.errors import RefusedError
-from bot.sandbox.faults.calls import Call, Faults, Plan
+from bot.sandbox.faults.calls import Faults, LoggedCall, Plan
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.refs import RefChange
@@ -26,7 +26,7 @@ from bot.sandbox.rules import refs, workflows
 from bot.sandbox.rules.accounts import Accounts, Caller
 from bot.sandbox.rules.permissions import granted
 from bot.sandbox.rules.protection import Incoming, told
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 _PATH = re.compile(
     r"/(?P<owner>[\w.\-\[\]%]+)/(?P<repo>[\w.\-]+?)(?:\.git)?"
@@ -60,7 +60,7 @@ class GitHttp:
     """The ASGI app of git over smart HTTP."""
 
     def __init__(
-        self, state: State, store: BareStore, accounts: Accounts, faults: Faults, web: str
+        self, state: ForgeState, store: BareStore, accounts: Accounts, faults: Faults, web: str
     ) -> None:
         self._state = state
         self._web = web
@@ -81,7 +81,7 @@ class GitHttp:
         counted = _Counted(send)
         await self._act(asked, refused, plan, scope, receive, counted)
         self._faults.record(
-            Call(
+            LoggedCall(
                 caller=asked.caller.name,
                 kind="git",
                 method=asked.method,
@@ -177,7 +177,7 @@ class GitHttp:
         receive: Receive,
         send: Send,
     ) -> None:
-        judge = PushJudge(self._state, self._store, repo, asked.caller, self._web)
+        judge = PushCheck(self._state, self._store, repo, asked.caller, self._web)
         async with git_hook.HookServer(self._hooks, judge) as hook:
             await self._backend(asked, repo, plan, scope, receive, send, hook)
 
@@ -249,11 +249,11 @@ class GitHttp:
         return made
 
 
-class PushJudge:
+class PushCheck:
     """Says whether a pushed ref may move: workflows first, then the rules of the ref."""
 
     def __init__(
-        self, state: State, store: BareStore, repo: Repository, caller: Caller, web: str
+        self, state: ForgeState, store: BareStore, repo: Repository, caller: Caller, web: str
     ) -> None:
         self._state = state
         self._store = store
@@ -261,7 +261,7 @@ class PushJudge:
         self._caller = caller
         self._web = web
 
-    def __call__(self, change: RefChange, objects: str) -> git_hook.Verdict:
+    def __call__(self, change: RefChange, objects: str) -> git_hook.PushVerdict:
         """Judge one ref with the objects that git has received."""
         refused = refs.refused_name(change.ref) if change.creates else ""
         if refused:
@@ -270,14 +270,14 @@ class PushJudge:
                 f"error: GH002: Sorry, {refused}",
                 f'error: Invalid branch or tag name "{name}"',
             ]
-            return git_hook.Verdict(lines, "pre-receive hook declined")
+            return git_hook.PushVerdict(lines, "pre-receive hook declined")
         path = self._store.path(self._repo.id)
         received = git_hook.Received(path, objects, self._store.environment)
         with self._state.lock:
             if not change.deletes and not workflows.free(self._caller):
                 start = workflows.start_of(self._repo, change)
                 for file in received.changed(start, change.after, workflows.FOLDER):
-                    return git_hook.Verdict([], workflows.refusal(file))
+                    return git_hook.PushVerdict([], workflows.refusal(file))
             user = refs.acting(self._caller)
             incoming = Incoming(
                 lambda: received.forced(change.before, change.after),
@@ -285,8 +285,8 @@ class PushJudge:
             )
             found = self._state.rules.refusals(self._repo, change, user, incoming)
             if not found:
-                return git_hook.Verdict()
-            return git_hook.Verdict(*told(self._repo, self._web, change.ref, found))
+                return git_hook.PushVerdict()
+            return git_hook.PushVerdict(*told(self._repo, self._web, change.ref, found))
 
 
 class _Counted:

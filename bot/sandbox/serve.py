@@ -1,4 +1,4 @@
-"""Runs the forge on a loopback address: `with Sandbox(folder) as forge: …`."""
+"""Runs the forge on a loopback address: `with SandboxForge(folder) as forge: …`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bot.sandbox.asgi import App, Receive, Scope, Send, raw_path
 from bot.sandbox.faults.calls import Faults
 from bot.sandbox.git.bare import BareStore
 from bot.sandbox.git_http import GitHttp, is_git
-from bot.sandbox.github.http import Exchange, GitHub
+from bot.sandbox.github.http import Exchange, GitHubApi
 from bot.sandbox.github.json import Links
 from bot.sandbox.github.sending import Hooks
 from bot.sandbox.pages.routes import Pages
 from bot.sandbox.rules.accounts import Accounts
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Sandbox:
+class SandboxForge:
     """The whole forge: state, HTTP apps, webhooks, faults; serves while it is entered.
 
     Attributes:
@@ -52,11 +52,11 @@ class Sandbox:
         self.api_url = f"{self.web_url}/api/v3"
         self.links = Links(api=self.api_url, web=self.web_url)
         self.store = BareStore(folder / "repositories")
-        self.state = State(self.store, clock)
+        self.state = ForgeState(self.store, clock)
         self.accounts = Accounts(self.state)
         self.faults = Faults(self.state)
         self.hooks = Hooks(self.state, self.links, self.faults.hooks)
-        self._github = GitHub(self.state, self.links, self.accounts, self.faults, self.hooks)
+        self._github = GitHubApi(self.state, self.links, self.accounts, self.faults, self.hooks)
         self._git = GitHttp(self.state, self.store, self.accounts, self.faults, self.web_url)
         self._pages: App = Pages(self.state).app
         self._server = uvicorn.Server(

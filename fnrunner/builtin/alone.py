@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import verdict
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 Note = TypeVar("Note")
@@ -34,7 +34,7 @@ class Alone(Protocol, Generic[Note]):
         """
 
 
-class RefusedError(Exception):
+class ConfigRefusedError(Exception):
     """The function cannot begin.
 
     Attributes:
@@ -48,7 +48,7 @@ class RefusedError(Exception):
         self.log = log
 
 
-def run(begin: Callable[[Value], Alone[Note]], resources: ResourceList) -> Verdict:
+def run(begin: Callable[[Value], Alone[Note]], resources: ResourceList) -> FunctionResult:
     """Run such a function on a list.
 
     Args:
@@ -57,7 +57,7 @@ def run(begin: Callable[[Value], Alone[Note]], resources: ResourceList) -> Verdi
     """
     try:
         function = begin(resources.config)
-    except RefusedError as error:
+    except ConfigRefusedError as error:
         return replace(verdict.refused(resources.items, *error.results), log=error.log)
     items, notes = [], []
     for item in resources.items:
@@ -67,4 +67,4 @@ def run(begin: Callable[[Value], Alone[Note]], resources: ResourceList) -> Verdi
     results, failed = function.total(notes)
     if failed:
         return verdict.refused(resources.items, *results)
-    return Verdict(items=tuple(items), results=results)
+    return FunctionResult(items=tuple(items), results=results)

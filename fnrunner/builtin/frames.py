@@ -25,7 +25,7 @@ OUT_OF_MEMORY: Final = 86
 """Exit status of a worker that went over its limit of memory; Python's own are 1 and 2."""
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """How a call ended."""
 
     DONE = 0
@@ -36,7 +36,7 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class WorkerAnswer:
     """What came of a call.
 
     Attributes:
@@ -46,7 +46,7 @@ class Answer:
         results: Entries of `results`, when it failed.
     """
 
-    kind: Kind
+    kind: FrameKind
     resources: bytes = b""
     log: str = ""
     results: tuple[Result, ...] = ()
@@ -61,7 +61,7 @@ def longest(message_bytes: int) -> int:
     return message_bytes + _LOG_BYTES + 4 * _RESULTS_BYTES  # which JSON spells longer here
 
 
-def within(given: Answer, message_bytes: int) -> Answer:
+def within(given: WorkerAnswer, message_bytes: int) -> WorkerAnswer:
     """Return an answer that is no longer than `longest` says.
 
     Args:
@@ -69,12 +69,12 @@ def within(given: Answer, message_bytes: int) -> Answer:
         message_bytes: Longest list that can be handed on.
     """
     size = len(given.resources)
-    if size > message_bytes and given.kind is Kind.DONE:
-        return Answer(kind=Kind.TOO_LARGE, log=str(size))
+    if size > message_bytes and given.kind is FrameKind.DONE:
+        return WorkerAnswer(kind=FrameKind.TOO_LARGE, log=str(size))
     log = given.log.encode(errors="replace")[:_LOG_BYTES].decode(errors="ignore")
     found = results.within(given.results, _RESULTS_BYTES)
     kept = given.resources if size <= message_bytes else results.resource_list(found)
-    return Answer(kind=given.kind, resources=kept, log=log, results=found)
+    return WorkerAnswer(kind=given.kind, resources=kept, log=log, results=found)
 
 
 def call(name: str, resources: bytes) -> bytes:
@@ -89,7 +89,7 @@ def call_lengths(head: bytes) -> tuple[int, int]:
     return name, resources
 
 
-def answer(given: Answer) -> bytes:
+def answer(given: WorkerAnswer) -> bytes:
     """Return the frame of an answer."""
     log = given.log.encode(errors="replace")
     found = json.dumps(given.results).encode()
@@ -102,11 +102,11 @@ def answer_length(head: bytes) -> int:
     return sum(_ANSWER.unpack(head)[1:])
 
 
-def read_answer(head: bytes, body: bytes) -> Answer:
+def read_answer(head: bytes, body: bytes) -> WorkerAnswer:
     """Read an answer."""
     kind, log, found, _ = _ANSWER.unpack(head)
-    return Answer(
-        kind=Kind(kind),
+    return WorkerAnswer(
+        kind=FrameKind(kind),
         resources=body[log + found :],
         log=body[:log].decode(),
         results=tuple(json.loads(body[log : log + found])),

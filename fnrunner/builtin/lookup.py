@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cadlib.yaml import Value
     from fnrunner.builtin.about import About
     from fnrunner.builtin.alone import Alone
-    from fnrunner.builtin.verdict import Verdict
+    from fnrunner.builtin.verdict import FunctionResult
 
 # Where the catalog is published: now, and before it moved.
 PREFIXES: Final = (
@@ -72,9 +72,9 @@ class CatalogFunction:
         about: About = self.module.ABOUT
         return about
 
-    def run(self, resources: "ResourceList") -> "Verdict":
+    def run(self, resources: "ResourceList") -> "FunctionResult":
         """Call it. It does not change the values it is given: they are shared."""
-        verdict: Verdict = self.module.run(resources)
+        verdict: FunctionResult = self.module.run(resources)
         return verdict
 
     def begin(self, config: "Value") -> "Alone[Any]":

@@ -56,7 +56,7 @@ _ANCHOR: Final = re.compile(rb"[\s\[{,:?][&*][\w-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedResource:
     """A ResourceList, and the text of each of its items when it was cut.
 
     Attributes:
@@ -67,7 +67,7 @@ class Parsed:
     resources: ResourceList
     texts: Sequence[bytes]
 
-    def with_texts(self) -> "Parsed":
+    def with_texts(self) -> "ParsedResource":
         """Return the list with the text of each item that can be read alone, to look things up."""
         items = tuple(
             item if _ANCHOR.search(text) else _with_text(item, text)
@@ -75,7 +75,7 @@ class Parsed:
         )
         if not items:
             return self
-        return Parsed(replace(self.resources, items=items), self.texts)
+        return ParsedResource(replace(self.resources, items=items), self.texts)
 
 
 class ItemCache:
@@ -98,7 +98,7 @@ class ItemCache:
         """How much text is remembered."""
         return self._items.used
 
-    def decode(self, data: bytes) -> Parsed:
+    def decode(self, data: bytes) -> ParsedResource:
         """Read a ResourceList.
 
         Raises:
@@ -108,9 +108,11 @@ class ItemCache:
             parsed = self._by_items(data)
         except (PackageError, UnicodeDecodeError):
             parsed = None  # the whole is read below, and says where in it the fault is
-        return parsed or Parsed(_read(data), ())
+        return parsed or ParsedResource(_read(data), ())
 
-    def encode(self, parsed: Parsed, items: Sequence[Item], found: Iterable[Result]) -> bytes:
+    def encode(
+        self, parsed: ParsedResource, items: Sequence[Item], found: Iterable[Result]
+    ) -> bytes:
         """Write a ResourceList with the configuration of `parsed`, other items, and results.
 
         Args:
@@ -127,7 +129,7 @@ class ItemCache:
         before, after = _NO_ITEMS.split(frame, maxsplit=1)
         return results.added(b"".join((before, b"items:\n", *texts, after)), everything)
 
-    def _by_items(self, data: bytes) -> Parsed | None:
+    def _by_items(self, data: bytes) -> ParsedResource | None:
         before, texts, after = _cut(data)
         if not texts or b"\r" in data or not texts[-1].endswith(b"\n"):
             return None
@@ -152,9 +154,11 @@ class ItemCache:
                 if not _ANCHOR.search(texts[i]):
                     self._items.keep(texts[i], item, len(texts[i]))
         whole = tuple(item for item in items if item is not None)
-        return Parsed(ResourceList(items=whole, config=frame.config, results=frame.results), texts)
+        return ParsedResource(
+            ResourceList(items=whole, config=frame.config, results=frame.results), texts
+        )
 
-    def _texts(self, parsed: Parsed, items: Sequence[Item]) -> list[bytes]:
+    def _texts(self, parsed: ParsedResource, items: Sequence[Item]) -> list[bytes]:
         """Return the text of each item; () when they have none that can be told apart."""
         before = parsed.resources.items
         if len(before) != len(items) or len(parsed.texts) != len(items):

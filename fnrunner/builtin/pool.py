@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from fnrunner.builtin import frames
-from fnrunner.builtin.frames import Answer, Kind
+from fnrunner.builtin.frames import FrameKind, WorkerAnswer
 from fnrunner.builtin.lookup import PREFIXES, find
 from fnrunner.builtin.version import behaviour, version
-from fnrunner.builtin.worker import MESSAGE_BYTES, EndedError, Worker
+from fnrunner.builtin.worker import MESSAGE_BYTES, EndedError, WorkerProcess
 from fnrunner.contract.errors import (
     FunctionStoppedError,
     FunctionTimeoutError,
@@ -61,9 +61,9 @@ class Builtin:
         self._memory_bytes = memory_bytes
         self._message_bytes = message_bytes
         self._turns = asyncio.Semaphore(running)
-        self._workers: set[Worker] = set()
-        self._free: list[Worker] = []
-        self._calls: set[asyncio.Task[Answer]] = set()
+        self._workers: set[WorkerProcess] = set()
+        self._free: list[WorkerProcess] = []
+        self._calls: set[asyncio.Task[WorkerAnswer]] = set()
         self._ending: set[asyncio.Task[int]] = set()
         self._closed = False
 
@@ -124,7 +124,7 @@ class Builtin:
 
     async def _called(
         self, image: str, name: str, resources: bytes, seconds: float | None
-    ) -> Answer:
+    ) -> WorkerAnswer:
         try:
             async with asyncio.timeout(seconds):
                 return await self._answer(image, name, resources)
@@ -147,7 +147,7 @@ class Builtin:
             self._end(worker)
         await asyncio.gather(*self._ending)
 
-    async def _answer(self, image: str, name: str, resources: bytes) -> Answer:
+    async def _answer(self, image: str, name: str, resources: bytes) -> WorkerAnswer:
         """Have a worker answer, once one is free."""
         await self._turns.acquire()
         try:
@@ -175,7 +175,7 @@ class Builtin:
             call.get_loop().call_later(_GRACE, call.cancel)
             raise
 
-    def _take(self) -> Worker:
+    def _take(self) -> WorkerProcess:
         if not self._workers:
             self.start()
         while self._free:
@@ -185,12 +185,12 @@ class Builtin:
             self._end(worker)
         return self._another()
 
-    def _another(self) -> Worker:
-        worker = Worker(self._memory_bytes, self._message_bytes)
+    def _another(self) -> WorkerProcess:
+        worker = WorkerProcess(self._memory_bytes, self._message_bytes)
         self._workers.add(worker)
         return worker
 
-    def _over(self, worker: Worker, call: asyncio.Task[Answer]) -> None:
+    def _over(self, worker: WorkerProcess, call: asyncio.Task[WorkerAnswer]) -> None:
         """Take a worker back after a call, unless the call was its last."""
         self._calls.discard(call)
         if call.cancelled() or call.exception() or worker.grown:
@@ -199,24 +199,24 @@ class Builtin:
             self._free.append(worker)
         self._turns.release()
 
-    def _end(self, worker: Worker) -> None:
+    def _end(self, worker: WorkerProcess) -> None:
         self._workers.discard(worker)
         ending = asyncio.create_task(worker.end())
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 
-    def _outcome(self, image: str, name: str, answer: Answer) -> Outcome:
+    def _outcome(self, image: str, name: str, answer: WorkerAnswer) -> Outcome:
         match answer.kind:
-            case Kind.UNREADABLE:
+            case FrameKind.UNREADABLE:
                 raise ResourcesRefusedError(image, answer.log)
-            case Kind.BROKEN:
+            case FrameKind.BROKEN:
                 raise RunnerBrokenError(f'function "{image}"', "it has a bug") from _Bug(answer.log)
-            case Kind.TOO_LARGE:
+            case FrameKind.TOO_LARGE:
                 raise MessageTooLargeError(image, int(answer.log), self._message_bytes)
         return Outcome(
             resources=answer.resources,
             log=answer.log,
-            failed=answer.kind is Kind.FAILED,
+            failed=answer.kind is FrameKind.FAILED,
             results=answer.results,
             digest=_identity(name),
         )

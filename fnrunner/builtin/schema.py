@@ -34,7 +34,7 @@ _NOTES: Final = ("description", "default", "$schema", "$id")  # say nothing abou
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SchemaProblem:
     """One way in which a value breaks its schema.
 
     Attributes:
@@ -47,7 +47,7 @@ class Problem:
     message: str
 
 
-Check = Callable[[Value, Path, list[Problem]], None]
+Check = Callable[[Value, Path, list[SchemaProblem]], None]
 _Schema = Mapping[str, Any]
 
 
@@ -72,12 +72,14 @@ class Schemas:
         """The schemas by name, as the file has them."""
         return self._definitions
 
-    def problems(self, group: str, version: str, kind: str, value: Value) -> list[Problem] | None:
+    def problems(
+        self, group: str, version: str, kind: str, value: Value
+    ) -> list[SchemaProblem] | None:
         """Return what is wrong with a resource, or None when its kind has no schema."""
         name = self._names.get((group, version, kind))
         if name is None:
             return None
-        found: list[Problem] = []
+        found: list[SchemaProblem] = []
         self._named(name)(value, (), found)
         return found
 
@@ -103,7 +105,7 @@ class Schemas:
         if len(checks) == 1:
             return checks[0]
 
-        def each(value: Value, path: Path, found: list[Problem]) -> None:
+        def each(value: Value, path: Path, found: list[SchemaProblem]) -> None:
             for check in checks:
                 check(value, path, found)
 
@@ -140,7 +142,7 @@ class Schemas:
             raise UnknownKeywordError(f"$ref {reference}")
 
         # Looked up at each use, since definitions refer to themselves.
-        def check(value: Value, path: Path, found: list[Problem]) -> None:
+        def check(value: Value, path: Path, found: list[SchemaProblem]) -> None:
             self._named(name)(value, path, found)
 
         return check
@@ -224,9 +226,9 @@ def check_types(names: tuple[str, ...]) -> Check:
     """Return the check that a value has one of some JSON types."""
     plain = frozenset(_PLAIN[name] for name in names if name in _PLAIN)
 
-    def check(value: Value, path: Path, found: list[Problem]) -> None:
+    def check(value: Value, path: Path, found: list[SchemaProblem]) -> None:
         if type(value) not in plain and not any(_is(value, name) for name in names):
-            found.append(Problem(path, _mismatch(value, names)))
+            found.append(SchemaProblem(path, _mismatch(value, names)))
 
     return check
 
@@ -242,12 +244,12 @@ def _one_of(alternatives: list[_Schema]) -> Check:
         raise UnknownKeywordError("oneOf with more than types")
     types = [_names(alternative["type"]) for alternative in alternatives]
 
-    def check(value: Value, path: Path, found: list[Problem]) -> None:
+    def check(value: Value, path: Path, found: list[SchemaProblem]) -> None:
         fitting = [names for names in types if any(_is(value, name) for name in names)]
         if len(fitting) != 1:
             # In the end the types that only one alternative has are wanted.
             wanted = {name for names in types for name in names} - {"null"}
-            found.append(Problem(path, _mismatch(value, wanted)))
+            found.append(SchemaProblem(path, _mismatch(value, wanted)))
 
     return check
 
@@ -257,14 +259,14 @@ def check_enum(allowed: list[Value]) -> Check:
     shown = ", ".join(f"'{value}'" for value in allowed)
     message = f"value must be {shown}" if len(allowed) == 1 else f"value must be one of {shown}"
 
-    def check(value: Value, path: Path, found: list[Problem]) -> None:
+    def check(value: Value, path: Path, found: list[SchemaProblem]) -> None:
         if not any(same(value, each) for each in allowed):  # for `in`, 1 is true
-            found.append(Problem(path, message))
+            found.append(SchemaProblem(path, message))
 
     return check
 
 
-def check_date_time(value: Value, path: Path, found: list[Problem]) -> None:
+def check_date_time(value: Value, path: Path, found: list[SchemaProblem]) -> None:
     """Check that a text is a day and a time, as RFC 3339 writes them."""
     if not isinstance(value, str):
         return
@@ -275,13 +277,13 @@ def check_date_time(value: Value, path: Path, found: list[Problem]) -> None:
             pass  # it looks like one, but names no day or time there is
         else:
             return
-    found.append(Problem(path, f"'{value}' is not valid date-time"))
+    found.append(SchemaProblem(path, f"'{value}' is not valid date-time"))
 
 
 def check_items(inner: Check) -> Check:
     """Return the check of every element of a list."""
 
-    def check(value: Value, path: Path, found: list[Problem]) -> None:
+    def check(value: Value, path: Path, found: list[SchemaProblem]) -> None:
         if isinstance(value, list):
             for position, entry in enumerate(value):
                 inner(entry, (*path, position), found)
@@ -292,12 +294,12 @@ def check_items(inner: Check) -> Check:
 def check_required(names: list[str]) -> Check:
     """Return the check that a mapping has some fields."""
 
-    def check(value: Value, path: Path, found: list[Problem]) -> None:
+    def check(value: Value, path: Path, found: list[SchemaProblem]) -> None:
         if not isinstance(value, dict):
             return
         if missing := [f"'{name}'" for name in names if name not in value]:
             noun = "property" if len(missing) == 1 else "properties"
-            found.append(Problem(path, f"missing {noun} {', '.join(missing)}"))
+            found.append(SchemaProblem(path, f"missing {noun} {', '.join(missing)}"))
 
     return check
 
@@ -313,13 +315,15 @@ def check_fields(
         closed: There may be no others; they are told together, after what is wrong elsewhere.
     """
 
-    def check(value: Value, path: Path, found: list[Problem]) -> None:
+    def check(value: Value, path: Path, found: list[SchemaProblem]) -> None:
         if not isinstance(value, dict):
             return
         for key, part in value.items():
             if inner := fields.get(key, other):
                 inner(part, (*path, key), found)
         if closed and (unknown := [f"'{key}'" for key in value if key not in fields]):
-            found.append(Problem(path, f"additional properties {', '.join(unknown)} not allowed"))
+            found.append(
+                SchemaProblem(path, f"additional properties {', '.join(unknown)} not allowed")
+            )
 
     return check

@@ -33,7 +33,7 @@ from fnrunner.builtin import resource
 from fnrunner.builtin.resource import Path
 from fnrunner.builtin.schema import (
     Check,
-    Problem,
+    SchemaProblem,
     check_date_time,
     check_enum,
     check_fields,
@@ -69,7 +69,7 @@ class DefinitionError(Exception):
         self.problem = problem
 
 
-class Kind:
+class CustomKind:
     """A kind of custom resource, in one version; its schema is compiled when first used."""
 
     def __init__(self, schema: Value, path: Path, *, strict: bool, metadata: Check) -> None:
@@ -81,13 +81,13 @@ class Kind:
     def _check(self) -> Check:
         return self._compiler.whole(self._schema, self._path)
 
-    def problems(self, value: Value) -> list[Problem]:
+    def problems(self, value: Value) -> list[SchemaProblem]:
         """Return what is wrong with a resource.
 
         Raises:
             DefinitionError: The schema cannot be used.
         """
-        found: list[Problem] = []
+        found: list[SchemaProblem] = []
         self._check(value, (), found)
         return found
 
@@ -97,7 +97,7 @@ class Kind:
         return self._compiler.rules
 
 
-def problems(value: Value, schema: Value, path: Path, at: Path) -> list[Problem]:
+def problems(value: Value, schema: Value, path: Path, at: Path) -> list[SchemaProblem]:
     """Return what is wrong with a value that is no resource, unknown fields aside.
 
     Args:
@@ -109,12 +109,12 @@ def problems(value: Value, schema: Value, path: Path, at: Path) -> list[Problem]
     Raises:
         DefinitionError: The schema cannot be used.
     """
-    found: list[Problem] = []
+    found: list[SchemaProblem] = []
     _Compiler(strict=False, metadata=_all(())).value(schema, path)(value, at, found)
     return found
 
 
-Kinds = Mapping[tuple[str, str, str], Kind]
+Kinds = Mapping[tuple[str, str, str], CustomKind]
 """Custom kinds by group, version and kind."""
 
 
@@ -136,7 +136,9 @@ def kinds(definition: Value, *, strict: bool, metadata: Check) -> Kinds:
     kind = resource.text(resource.field(spec, "names", "kind"))
     keep = spec.get("preserveUnknownFields") is True
     return {
-        (group, version, kind): Kind(schema, path, strict=strict and not keep, metadata=metadata)
+        (group, version, kind): CustomKind(
+            schema, path, strict=strict and not keep, metadata=metadata
+        )
         for version, schema, path in _versions(spec)
     }
 
@@ -196,7 +198,7 @@ class _Compiler:
             return _all(checks)
         inner = _all(checks)
 
-        def nullable(value: Value, at: Path, found: list[Problem]) -> None:
+        def nullable(value: Value, at: Path, found: list[SchemaProblem]) -> None:
             if value is not None:
                 inner(value, at, found)
 
@@ -286,7 +288,7 @@ class _Compiler:
 
 
 def _all(checks: Sequence[Check]) -> Check:
-    def each(value: Value, path: Path, found: list[Problem]) -> None:
+    def each(value: Value, path: Path, found: list[SchemaProblem]) -> None:
         for check in checks:
             check(value, path, found)
 
@@ -308,9 +310,9 @@ def _pattern(pattern: Value, path: Path) -> Check:
     except re2.error as error:
         raise DefinitionError(path, f"{pattern!r} is no pattern") from error
 
-    def check(value: Value, at: Path, found: list[Problem]) -> None:
+    def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:
         if isinstance(value, str) and not compiled.search(value):
-            found.append(Problem(at, f"'{value}' does not match pattern '{pattern}'"))
+            found.append(SchemaProblem(at, f"'{value}' does not match pattern '{pattern}'"))
 
     return check
 
@@ -366,12 +368,12 @@ def _bounded(
         raise DefinitionError((*path, key), f"{bound!r} is no number")
     limit = bound
 
-    def check(value: Value, at: Path, found: list[Problem]) -> None:
+    def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:
         if isinstance(value, types) and not isinstance(value, bool):
             got = measure(value)
             if not fits(got, limit):
                 found.append(
-                    Problem(at, f"{shown or key}: got {_plain(got)}, want {_plain(limit)}")
+                    SchemaProblem(at, f"{shown or key}: got {_plain(got)}, want {_plain(limit)}")
                 )
 
     return check
@@ -383,35 +385,35 @@ def _plain(number: float) -> str:
 
 
 def _any_of(parts: Sequence[Check]) -> Check:
-    def check(value: Value, at: Path, found: list[Problem]) -> None:
+    def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:
         if not any(_fits(part, value) for part in parts):
-            found.append(Problem(at, "'anyOf' failed"))
+            found.append(SchemaProblem(at, "'anyOf' failed"))
 
     return check
 
 
 def _one_of(parts: Sequence[Check]) -> Check:
-    def check(value: Value, at: Path, found: list[Problem]) -> None:
+    def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:
         fitting = [position for position, part in enumerate(parts) if _fits(part, value)]
         if not fitting:
-            found.append(Problem(at, "'oneOf' failed, none matched"))
+            found.append(SchemaProblem(at, "'oneOf' failed, none matched"))
         elif len(fitting) > 1:
             first, second, *_ = fitting
-            found.append(Problem(at, f"'oneOf' failed, subschemas {first}, {second} matched"))
+            found.append(SchemaProblem(at, f"'oneOf' failed, subschemas {first}, {second} matched"))
 
     return check
 
 
 def _not(part: Check) -> Check:
-    def check(value: Value, at: Path, found: list[Problem]) -> None:
+    def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:
         if _fits(part, value):
-            found.append(Problem(at, "'not' failed"))
+            found.append(SchemaProblem(at, "'not' failed"))
 
     return check
 
 
 def _fits(check: Check, value: Value) -> bool:
-    found: list[Problem] = []
+    found: list[SchemaProblem] = []
     check(value, (), found)
     return not found
 
@@ -427,13 +429,13 @@ def _unique(schema: _Schema) -> Check | None:
         whole = resource.mapping(element)
         return _canonical([whole.get(key) for key in keys] if as_map else element)
 
-    def check(value: Value, at: Path, found: list[Problem]) -> None:
+    def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:
         seen: dict[str, int] = {}
         for position, element in enumerate(resource.items(value)):
             first = seen.setdefault(named(element), position)
             if first != position:
                 same = f"have the same {' and '.join(keys)}" if as_map else "are equal"
-                found.append(Problem(at, f"items at {first} and {position} {same}"))
+                found.append(SchemaProblem(at, f"items at {first} and {position} {same}"))
 
     return check
 
@@ -443,13 +445,13 @@ def _canonical(value: Value) -> str:
 
 
 def _text_format(name: str, reads: Callable[[str], object]) -> Check:
-    def check(value: Value, at: Path, found: list[Problem]) -> None:
+    def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:
         if not isinstance(value, str):
             return
         try:
             reads(value)
         except ValueError:
-            found.append(Problem(at, f"'{value}' is not valid {name}"))
+            found.append(SchemaProblem(at, f"'{value}' is not valid {name}"))
 
     return check
 
@@ -463,9 +465,9 @@ def _date(text: str) -> date:
 def _number_format(bits: int) -> Check:
     most = 2 ** (bits - 1)
 
-    def check(value: Value, at: Path, found: list[Problem]) -> None:
+    def check(value: Value, at: Path, found: list[SchemaProblem]) -> None:
         if isinstance(value, int) and not isinstance(value, bool) and not -most <= value < most:
-            found.append(Problem(at, f"{value} is not valid int{bits}"))
+            found.append(SchemaProblem(at, f"{value} is not valid int{bits}"))
 
     return check
 

@@ -12,7 +12,7 @@ FAILURE_LOG = "failed to evaluate function: error: function failure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class FunctionResult:
     """A builtin function's output: resources, results, failure.
 
     Attributes:
@@ -28,12 +28,12 @@ class Verdict:
     log: str = ""
 
 
-def refused(items: Sequence[Item], *results: Result) -> Verdict:
+def refused(items: Sequence[Item], *results: Result) -> FunctionResult:
     """Return the verdict of a function that fails and changes nothing."""
-    return Verdict(items=items, results=results, failed=True, log=FAILURE_LOG)
+    return FunctionResult(items=items, results=results, failed=True, log=FAILURE_LOG)
 
 
-def logged(found: Verdict, prefix: str = "") -> Verdict:
+def logged(found: FunctionResult, prefix: str = "") -> FunctionResult:
     """Return a verdict whose log, if it failed, are its errors, each once.
 
     So do functions that are built on kyaml's framework, not on the functions SDK.

@@ -17,7 +17,7 @@ from typing import Final
 from cadlib.errors import PackageError
 from cadlib.stream import resourcelist
 from fnrunner.builtin import frames
-from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer, Kind
+from fnrunner.builtin.frames import OUT_OF_MEMORY, FrameKind, WorkerAnswer
 from fnrunner.builtin.lookup import CatalogFunction, get
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.contract.errors import ResourcesRefusedError
@@ -56,7 +56,7 @@ def evaluate(image: str, function: CatalogFunction, resources: bytes, memory: It
     )
 
 
-def answer(name: str, resources: bytes, memory: ItemCache) -> Answer:
+def answer(name: str, resources: bytes, memory: ItemCache) -> WorkerAnswer:
     """Run a function by its name, and return its answer or its error.
 
     Raises:
@@ -67,26 +67,26 @@ def answer(name: str, resources: bytes, memory: ItemCache) -> Answer:
             return read(resources)
         outcome = evaluate(name, get(name), resources, memory)
     except ResourcesRefusedError as error:
-        return Answer(kind=Kind.UNREADABLE, log=str(error.__cause__))
+        return WorkerAnswer(kind=FrameKind.UNREADABLE, log=str(error.__cause__))
     except MemoryError:
         raise  # there may not be enough left for an answer
     except Exception:
-        return Answer(kind=Kind.BROKEN, log=traceback.format_exc())
-    return Answer(
-        kind=Kind.FAILED if outcome.failed else Kind.DONE,
+        return WorkerAnswer(kind=FrameKind.BROKEN, log=traceback.format_exc())
+    return WorkerAnswer(
+        kind=FrameKind.FAILED if outcome.failed else FrameKind.DONE,
         resources=outcome.resources,
         log=outcome.log,
         results=outcome.results,
     )
 
 
-def read(data: bytes) -> Answer:
+def read(data: bytes) -> WorkerAnswer:
     """Read what a function of any kind wrote, for its results; nothing of it is remembered."""
     try:
         found = resourcelist.decode(data)
     except PackageError as error:
-        return Answer(kind=Kind.UNREADABLE, log=str(error))
-    return Answer(kind=Kind.DONE, results=tuple(found.results))
+        return WorkerAnswer(kind=FrameKind.UNREADABLE, log=str(error))
+    return WorkerAnswer(kind=FrameKind.DONE, results=tuple(found.results))
 
 
 def serve(connection: socket.socket, message_bytes: int) -> None:

@@ -11,7 +11,7 @@ import weakref
 from typing import Final
 
 from fnrunner.builtin import frames
-from fnrunner.builtin.frames import OUT_OF_MEMORY, Answer
+from fnrunner.builtin.frames import OUT_OF_MEMORY, WorkerAnswer
 from fnrunner.contract.run import MIB
 
 MESSAGE_BYTES: Final = 256 * MIB
@@ -42,7 +42,7 @@ class EndedError(Exception):
         self.over_memory = status in (OUT_OF_MEMORY, -signal.SIGKILL)
 
 
-class Worker:
+class WorkerProcess:
     """A process that runs builtin functions, one call at a time (`fnrunner.builtin.work`)."""
 
     def __init__(self, memory_bytes: int, message_bytes: int = MESSAGE_BYTES) -> None:
@@ -87,7 +87,7 @@ class Worker:
         """Whether it still runs."""
         return self._process.poll() is None
 
-    async def call(self, name: str, resources: bytes) -> Answer:
+    async def call(self, name: str, resources: bytes) -> WorkerAnswer:
         """Have it run a function.
 
         Args:

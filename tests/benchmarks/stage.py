@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from bot.sandbox.faults.calls import Call
+from bot.sandbox.faults.calls import LoggedCall
 from bot.sandbox.github.http import Exchange
 from bot.sandbox.records.memory import Happening
 from bot.store.embedded.server import EmbeddedPostgres
@@ -187,7 +187,7 @@ class Stage:
         pattern = r'^porchbot_step_seconds_sum\{step="(\w+)"\} (\S+)$'
         return {step: float(sum_) for step, sum_ in re.findall(pattern, text, re.MULTILINE)}
 
-    def calls(self, since: float, until: float) -> list[Call]:
+    def calls(self, since: float, until: float) -> list[LoggedCall]:
         """The bot's calls that were answered between two moments, or under way at the last."""
         return [
             c
@@ -234,7 +234,7 @@ def _runner(address: str) -> Iterator[None]:
         process.wait(20)
 
 
-KINDS: Sequence[tuple[str, Callable[[Call], bool]]] = (
+KINDS: Sequence[tuple[str, Callable[[LoggedCall], bool]]] = (
     ("git push", lambda c: c.kind == "git" and ("receive" in c.path or c.method == "PUT")),
     ("git fetch", lambda c: c.kind == "git"),
     ("API writes", lambda c: c.method != "GET"),
@@ -243,7 +243,7 @@ KINDS: Sequence[tuple[str, Callable[[Call], bool]]] = (
 """Kinds of calls; a moment with several under way belongs to the first kind."""
 
 
-def shares(calls: Sequence[Call], since: float, until: float) -> Mapping[str, float]:
+def shares(calls: Sequence[LoggedCall], since: float, until: float) -> Mapping[str, float]:
     """Seconds between two moments, by what the forge was doing then; the rest is the bot's own."""
     marks = sorted({since, until, *_marks(calls, since, until)})
     found = dict.fromkeys([*(name for name, _ in KINDS), "bot itself"], 0.0)
@@ -254,7 +254,7 @@ def shares(calls: Sequence[Call], since: float, until: float) -> Mapping[str, fl
     return found
 
 
-def _marks(calls: Sequence[Call], since: float, until: float) -> Iterator[float]:
+def _marks(calls: Sequence[LoggedCall], since: float, until: float) -> Iterator[float]:
     for call in calls:
         for moment in (call.began, call.began + call.seconds):
             if since < moment < until:

@@ -23,7 +23,7 @@ from statistics import median
 import httpx
 import psycopg
 
-from bot.sandbox.faults.calls import Call
+from bot.sandbox.faults.calls import LoggedCall
 from tests.benchmarks.stage import table
 from tests.stories.world import World, package, world
 
@@ -225,7 +225,7 @@ def _parent(process: Path) -> int:
         return 0
 
 
-def _writes(call: Call, kind: str) -> bool:
+def _writes(call: LoggedCall, kind: str) -> bool:
     """Whether a call is one that needs what was killed."""
     if kind == "runner":
         return call.method != "GET" and "check-runs" in call.path

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bot.cli.fn import config as fn_config
 from bot.cli.fn.group import fn
-from bot.cli.fn.report import Report
+from bot.cli.fn.report import RunReport
 from bot.cli.git_address import github_address
 from bot.cli.given import path_and_version
 from cadlib import images, versions
@@ -266,7 +266,7 @@ def _told(step: Step, *, truncate: bool) -> list[str]:
 
     @click.command()
     def told() -> None:
-        Report(truncate=truncate).step(step)
+        RunReport(truncate=truncate).step(step)
 
     return CliRunner().invoke(told).stderr.splitlines()
 

@@ -14,7 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.cli.dropin import Shown
+from bot.cli.dropin import CommandWithExamples
 from bot.cli.root import ALIASES, main
 
 
@@ -52,7 +52,7 @@ def test_every_help_has_examples_that_are_commands(
         (tmp_path / folder).mkdir()
     monkeypatch.chdir(tmp_path / "work")
     command = COMMANDS[path]
-    assert isinstance(command, Shown)
+    assert isinstance(command, CommandWithExamples)
     lines = [line for line in command.examples.split("\n") if line.startswith("$ ")]
     typed = [
         words

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.cli.dropin import Failure
+from bot.cli.dropin import CommandFailure
 from bot.cli.fn import options
 from cadlib.images import CATALOG
 
@@ -18,5 +18,5 @@ def test_where_short_names_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_prefix_that_is_an_address_is_refused() -> None:
     """The short-cut is to take any text: the name of every function would be wrong."""
-    with pytest.raises(Failure, match=r'^invalid image prefix "http://a\.example/b": give'):
+    with pytest.raises(CommandFailure, match=r'^invalid image prefix "http://a\.example/b": give'):
         options.prefix("http://a.example/b")

@@ -170,7 +170,7 @@ def test_a_command_is_no_shell_and_has_the_folder_and_the_environment(
     monkeypatch.setenv("X", "set")
 
     assert command.run("echo '$X' ; exit", b"").output == b"$X ; exit\n"
-    assert command.run("sh -c 'pwd; echo $X; exit 4'", b"") == command.Ended(
+    assert command.run("sh -c 'pwd; echo $X; exit 4'", b"") == command.CommandResult(
         f"{tmp_path}\nset\n".encode(), "", 4
     )
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bot.sandbox.records.accounts import App, Role
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import FileChange
-from bot.sandbox.serve import Sandbox
+from bot.sandbox.serve import SandboxForge
 from tests.contract.descriptions import Validator
 from tests.contract.watch import Watch, session_validator
 
@@ -43,7 +43,7 @@ HEAD = "drafts/net/core/one"
 class Walk:
     """A forge with a repository, an App and people, and a client for each of them."""
 
-    def __init__(self, forge: Sandbox, validator: Validator) -> None:
+    def __init__(self, forge: SandboxForge, validator: Validator) -> None:
         self.forge = forge
         self.watch = Watch(validator)
         self.watch.attach(forge)
@@ -116,7 +116,7 @@ class Walk:
 
 @pytest.fixture
 def walk(tmp_path: Path) -> Iterator[Walk]:
-    with Sandbox(tmp_path) as forge:
+    with SandboxForge(tmp_path) as forge:
         made = Walk(forge, session_validator())
         owner = forge.state.user("owner")
         with forge.state.lock:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, read
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
-Run = Callable[[ResourceList], Verdict]
+Run = Callable[[ResourceList], FunctionResult]
 
 
 @dataclass(frozen=True, slots=True)

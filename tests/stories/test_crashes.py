@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.sandbox.faults.calls import Call
+from bot.sandbox.faults.calls import LoggedCall
 from tests.stories.people import PATIENCE, wait_for
 from tests.stories.world import World, package
 
@@ -33,7 +33,7 @@ class Step:
     nth: int
 
 
-def writes(call: Call) -> bool:
+def writes(call: LoggedCall) -> bool:
     """Whether a call changes something."""
     if call.kind == "git":
         return call.method == "POST" and call.template.endswith("git-receive-pack")

@@ -16,7 +16,7 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.sandbox.serve import Sandbox
+from bot.sandbox.serve import SandboxForge
 from bot.serve import running
 from bot.settings import Settings
 from cadlib import yaml
@@ -103,7 +103,7 @@ def keys() -> tuple[str, str]:
 class World:
     """One repository on one forge, with people and a bot that can be started and stopped."""
 
-    forge: Sandbox
+    forge: SandboxForge
     repository: Any
     app: Any
     people: Mapping[str, Person]
@@ -294,7 +294,7 @@ def world(
     """
     private, public = keys()
     source = source or _source(folder / "source", config)
-    with Sandbox(folder / "forge") as forge:
+    with SandboxForge(folder / "forge") as forge:
         for login in ROLES:
             forge.state.add_user(login)
         forge.state.add_user("acme")
@@ -345,7 +345,7 @@ def world(
             made.stop_bot()
 
 
-def seconds_pass(forge: Sandbox, seconds: float) -> None:
+def seconds_pass(forge: SandboxForge, seconds: float) -> None:
     """Let time pass at the forge, at once."""
     with forge.state.lock:
         before = forge.state.clock

@@ -36,7 +36,7 @@ class StoryError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class Account:
     """Somebody with an account."""
 
     login: str
@@ -85,7 +85,7 @@ class Story:
         self._console = console
         self._watch = watch
         self._people = {
-            u["login"]: Person(u["login"], u["token"], u["role"]) for u in info["users"]
+            u["login"]: Account(u["login"], u["token"], u["role"]) for u in info["users"]
         }
         self._full_name = info["repositories"][0]["full_name"]
         self._clone_url = info["repositories"][0]["clone_url"]

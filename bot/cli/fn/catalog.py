@@ -4,7 +4,7 @@ import json
 
 import click
 
-from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.dropin import CommandFailure, DropIn, at_most
 from fnrunner.builtin import lookup
 from fnrunner.builtin.describe import one, page
 from fnrunner.contract.errors import FunctionNotFoundError
@@ -94,7 +94,7 @@ def doc(args: tuple[str, ...], image: str) -> None:
     try:
         function = lookup.find(wanted)
     except FunctionNotFoundError:
-        raise Failure(_unknown(wanted)) from None
+        raise CommandFailure(_unknown(wanted)) from None
     click.echo(one(function.name), nl=False)
 
 

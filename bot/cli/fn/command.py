@@ -32,7 +32,7 @@ class CommandError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandResult:
     """What a command left behind.
 
     Attributes:
@@ -64,7 +64,7 @@ def words(text: str) -> list[str]:
 
 def run(
     text: str, data: bytes, *, seconds: float = SECONDS, output_bytes: int = OUTPUT_BYTES
-) -> Ended:
+) -> CommandResult:
     """Run a command.
 
     Args:
@@ -122,7 +122,7 @@ def _run(
     seconds: float,
     output_bytes: int,
     heed: Callable[[], None],
-) -> Ended:
+) -> CommandResult:
     try:
         process = subprocess.Popen(  # noqa: S603 - the user wrote the command and allowed it
             parts,
@@ -149,7 +149,7 @@ def _run(
 
 def _talk(
     process: "subprocess.Popen[bytes]", data: bytes, seconds: float, output_bytes: int
-) -> Ended:
+) -> CommandResult:
     assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 - asked for
     pool = ThreadPoolExecutor(3)
     try:
@@ -160,7 +160,7 @@ def _talk(
         if len(output) > output_bytes:
             raise CommandError(f"the command wrote more than {output_bytes} bytes")
         status = process.wait(seconds)
-        return Ended(output, hearing.result(seconds).decode(errors="replace"), status)
+        return CommandResult(output, hearing.result(seconds).decode(errors="replace"), status)
     finally:
         _end(process)  # what still runs holds the pipes that the threads read
         pool.shutdown()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.cli.dropin import Failure
+from bot.cli.dropin import CommandFailure
 from cadlib.forms import FormError
 from fnrunner import settings
 from fnrunner.settings import RunnerSettings
@@ -13,6 +13,6 @@ def configured(file: str) -> RunnerSettings:
     try:
         return settings.read(Path(file).read_bytes(), file)
     except OSError as error:
-        raise Failure(f"--runner-config {file}: {error.strerror}") from error
+        raise CommandFailure(f"--runner-config {file}: {error.strerror}") from error
     except FormError as error:
-        raise Failure(str(error)) from error
+        raise CommandFailure(str(error)) from error

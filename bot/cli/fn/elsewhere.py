@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final
 
-from bot.cli.dropin import Failure
+from bot.cli.dropin import CommandFailure
 from bot.cli.fn.configured import configured
 from bot.cli.fn.options import Wanted
 from cadlib.errors import PackageError, Place
@@ -40,7 +40,7 @@ class Elsewhere:
         except BaseException as error:
             self._loop.close()
             if isinstance(error, CertificateError):
-                raise Failure(str(error)) from error
+                raise CommandFailure(str(error)) from error
             raise
 
     async def _begin(self) -> Runner:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.disk import folder, parallel
-from bot.cli.dropin import DropIn, Failure
+from bot.cli.dropin import CommandFailure, DropIn
 from bot.cli.fn import config, options, place
-from bot.cli.fn.report import Report
+from bot.cli.fn.report import RunReport
 from bot.cli.fn.runner import Functions
 from cadlib import images
 from cadlib.errors import PackageError, Place
@@ -102,7 +102,7 @@ def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> 
     """
     request = _request(args, context.meta[_ARGS], given)
     place.check_output(request.output)
-    report = Report(truncate=given["truncate_output"])
+    report = RunReport(truncate=given["truncate_output"])
     with Functions(options.wanted(given)) as functions:
         how = Options(as_kpt=True, allow_exec=True, tags=functions.tags, prefix=request.prefix)
         if request.folder == "-":
@@ -111,7 +111,7 @@ def evaluate(context: click.Context, /, args: tuple[str, ...], **given: Any) -> 
             result = _folder(request, report, how, functions)
     place.save_results(request.results_dir, result.steps)
     if result.failed:
-        raise Failure(_told(result.error)) if result.error else Silent()
+        raise CommandFailure(_told(result.error)) if result.error else Silent()
     for finding in result.findings:
         click.echo(f"[WARN] {finding}", err=True)
 
@@ -121,7 +121,7 @@ def _told(error: PackageError) -> str:
     return error.problem if error.place.path in error.problem else str(error)
 
 
-class Silent(Failure):
+class Silent(CommandFailure):
     """Ends the command without a word: the function has said why."""
 
     def __init__(self) -> None:
@@ -147,27 +147,31 @@ class _Request:
 
 def _request(args: Sequence[str], fn_args: Sequence[str], given: dict[str, Any]) -> _Request:
     if given["include_meta_resources"]:
-        raise Failure(
+        raise CommandFailure(
             "--include-meta-resources is no longer necessary because meta resources are now"
             " included by default"
         )
     if not (given["image"] or given["exec_"]):
-        raise Failure("must specify --image or --exec")
+        raise CommandFailure("must specify --image or --exec")
     if given["tag"] and not given["image"]:
-        raise Failure("--tag can only be used with --image")
+        raise CommandFailure("--tag can only be used with --image")
     save, kind = given["save"], given["type_"]
     if kind and kind not in _STEPS:
-        raise Failure("--type must be either `mutator` or `validator`")
+        raise CommandFailure("--type must be either `mutator` or `validator`")
     if save and not kind:
-        raise Failure("--type must be specified if saving functions to Kptfile (--save=true)")
+        raise CommandFailure(
+            "--type must be specified if saving functions to Kptfile (--save=true)"
+        )
     if len(args) > 1:
-        raise Failure("0 or 1 arguments supported, function arguments go after '--'")
+        raise CommandFailure("0 or 1 arguments supported, function arguments go after '--'")
     path = given["fn_config"]
     if fn_args and path:
-        raise Failure("function arguments can only be specified without function config file")
+        raise CommandFailure(
+            "function arguments can only be specified without function config file"
+        )
     container = any(given[key] for key in ("network", "as_current_user", "env", "mount"))
     if given["exec_"] and not given["image"] and container:
-        raise Failure(f"{_CONTAINER} can only be used with container functions")
+        raise CommandFailure(f"{_CONTAINER} can only be used with container functions")
     prefix = options.prefix(given["image_prefix"])
     where = args[0] if args else "."
     settings = config.of_args(fn_args) if not path else config.of_file(path)
@@ -190,7 +194,7 @@ def _function(given: dict[str, Any], prefix: str) -> Function:
         try:
             command.words(given["exec_"])
         except command.CommandError as error:
-            raise Failure(str(error)) from error
+            raise CommandFailure(str(error)) from error
     matched, excluded = _selector("match", given), _selector("exclude", given)
     return Function(
         image=_image(given, prefix) if given["image"] else "",
@@ -222,13 +226,13 @@ def _selector(verb: str, given: dict[str, Any]) -> Selector:
 def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         if "=" not in text:
-            raise Failure(f"{option} {text!r}: must have a key and a value separated by =")
+            raise CommandFailure(f"{option} {text!r}: must have a key and a value separated by =")
     pairs = (text.partition("=") for text in texts)
     return {key: value for key, _, value in pairs}
 
 
 def _stream(
-    request: _Request, report: Report, how: Options, functions: Functions
+    request: _Request, report: RunReport, how: Options, functions: Functions
 ) -> evaluation.Evaluated:
     from cadlib.stream import listing
 
@@ -251,12 +255,12 @@ def _stream(
 
 
 def _folder(
-    request: _Request, report: Report, how: Options, functions: Functions
+    request: _Request, report: RunReport, how: Options, functions: Functions
 ) -> evaluation.Evaluated:
     path, files = place.found_or_file(request.folder)
     inside = _inside(path, request.config_path)
     if request.save and request.config_path and not inside:
-        raise Failure(
+        raise CommandFailure(
             f"--fn-config must be under {path} if saving functions to Kptfile (--save=true)"
         )
     with parallel.bulk() as bulk:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from bot.cli.dropin import Failure
+from bot.cli.dropin import CommandFailure
 from cadlib.images import CATALOG, is_prefix
 from fnrunner.builtin.lookup import PREFIXES
 
@@ -55,17 +55,17 @@ class Wanted:
 def wanted(given: Mapping[str, Any]) -> Wanted:
     """Return what a command's options say; fail where they do not go together."""
     if given.get("mount"):
-        raise Failure(
+        raise CommandFailure(
             "--mount is not offered: functions see no files of this machine."
             " Give them what they need as resources or configuration"
         )
     pairs = dict(_variable(each) for each in given.get("env") or ())
     if given["runner"] and (pairs or given.get("network")):
-        raise Failure(
+        raise CommandFailure(
             "--network and --env cannot be used with --runner: its operator says what functions get"
         )
     if bool(given["runner_cert"]) != bool(given["runner_key"]):
-        raise Failure("--runner-cert and --runner-key belong together: give both, or none")
+        raise CommandFailure("--runner-cert and --runner-key belong together: give both, or none")
     return Wanted(
         address=given["runner"],
         ca=given["runner_ca"],
@@ -82,7 +82,7 @@ def _variable(text: str) -> tuple[str, str]:
     """Return a variable and its value; the one here, where only a name is given."""
     name, equals, value = text.partition("=")
     if not name:
-        raise Failure(f"--env {text!r}: give NAME=VALUE, or a NAME to pass on")
+        raise CommandFailure(f"--env {text!r}: give NAME=VALUE, or a NAME to pass on")
     return name, value if equals else os.environ.get(name, "")
 
 
@@ -104,7 +104,7 @@ def prefix(given: str | None) -> str:
     """Return where images with a short name come from; fail if that can be no such place."""
     found = os.environ.get("KPT_IMAGE_PREFIX", CATALOG) if given is None else given
     if not is_prefix(found):
-        raise Failure(
+        raise CommandFailure(
             f'invalid image prefix "{found}": give a registry and a path, as in {CATALOG}'
         )
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from bot.cli.disk import folder
-from bot.cli.dropin import Failure
+from bot.cli.dropin import CommandFailure
 from bot.cli.given import alone
 from cadlib.limits import DEFAULT, STREAM
 from cadlib.package.files import EXECUTABLE, REGULAR, Entry, Files
@@ -30,9 +30,9 @@ def found(given: str) -> Path:
     """
     real = Path(os.path.realpath(given))
     if real.is_file():
-        raise Failure(f"{given} is a file. Name the folder of a package")
+        raise CommandFailure(f"{given} is a file. Name the folder of a package")
     if not real.is_dir():
-        raise Failure(f"lstat {given}: no such file or directory")
+        raise CommandFailure(f"lstat {given}: no such file or directory")
     if os.path.islink(given.rstrip("/") or "/"):
         shown = os.fspath(real) if os.path.isabs(given) else os.path.relpath(real)
         click.echo(
@@ -59,7 +59,9 @@ def found_or_file(given: str) -> tuple[Path, dict[str, Entry]]:
 def check_output(output: str) -> None:
     """Refuse a folder to write to that is there already, before anything is run."""
     if output not in ("", STDOUT, UNWRAP) and os.path.lexists(output):
-        raise Failure(f'directory "{output}" already exists, please delete the directory and retry')
+        raise CommandFailure(
+            f'directory "{output}" already exists, please delete the directory and retry'
+        )
 
 
 def write_output(output: str, files: Files) -> None:

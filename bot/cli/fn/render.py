@@ -6,9 +6,9 @@ from typing import IO, Any
 import click
 
 from bot.cli.disk import folder, parallel
-from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import options, place
-from bot.cli.fn.report import Report
+from bot.cli.fn.report import RunReport
 from bot.cli.fn.runner import Functions
 from cadlib.errors import PackageError
 from cadlib.findings import Severity
@@ -18,7 +18,7 @@ from cadlib.render import pipeline as rendering
 from cadlib.render import status
 
 
-class RenderFailure(Failure):
+class RenderFailure(CommandFailure):
     """Ends the command; kpt writes some of its messages with a capital."""
 
     def show(self, file: IO[Any] | None = None) -> None:
@@ -67,7 +67,7 @@ def render(
     files = folder.read(path)
     if KPTFILE not in files:
         raise RenderFailure(f'Error: No Kptfile found at "{path}".')
-    report = Report(path.name, truncate=truncate_output)
+    report = RunReport(path.name, truncate=truncate_output)
     with Functions(options.wanted(given)) as functions, parallel.bulk() as bulk:
         how = rendering.Options(
             as_kpt=True,
@@ -103,7 +103,7 @@ def _write(
     folder.write(path, changes)
 
 
-def _sum_up(rendered: rendering.Rendered, report: Report, output: str) -> None:
+def _sum_up(rendered: rendering.Rendered, report: RunReport, output: str) -> None:
     for finding in rendered.findings:
         if finding.severity is Severity.WARNING and not finding.function:
             click.echo(f"[WARN] {finding}", err=True)

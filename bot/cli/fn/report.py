@@ -11,7 +11,7 @@ from cadlib.render.calls import Call, Step
 _MOST_LINES = 4
 
 
-class Report:
+class RunReport:
     """Says which functions run and what they said.
 
     Args:

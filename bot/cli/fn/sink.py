@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from bot.cli.disk import folder
-from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import place
 
 
@@ -21,7 +21,7 @@ def sink(args: tuple[str, ...]) -> None:
     """Write resources from standard input into DIR, which must not be there yet."""
     at_most(args, 1)
     if not args:
-        raise Failure("requires at least 1 arg(s), only received 0")
+        raise CommandFailure("requires at least 1 arg(s), only received 0")
     place.check_output(args[0])
     from cadlib.stream import listing
 

@@ -7,7 +7,7 @@ import click
 
 from bot.cli import halves
 from bot.cli.disk import parallel
-from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import place
 from cadlib.package.files import IGNORE_FILE, KPTFILE, Files, name
 
@@ -37,7 +37,9 @@ def source(args: tuple[str, ...], output: str, fn_config: str) -> None:
     """Write the resources of DIR, by default the current folder, or of FILE to standard output."""
     at_most(args, 1)
     if output not in ("", place.STDOUT, place.UNWRAP):
-        raise Failure(f'invalid input for --output flag "{output}", must be "stdout" or "unwrap"')
+        raise CommandFailure(
+            f'invalid input for --output flag "{output}", must be "stdout" or "unwrap"'
+        )
     _, files = place.found_or_file(args[0] if args else ".")
     from cadlib.stream import listing
 
@@ -99,5 +101,5 @@ def _read(files: Files) -> tuple["Source", list[str]]:
     found = Source(files, DEFAULT, plain=True)
     for finding in found.findings:
         if finding.severity == "error":
-            raise Failure(str(finding))
+            raise CommandFailure(str(finding))
     return found, [str(each) for each in found.findings if each.severity == "warning"]

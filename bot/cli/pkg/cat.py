@@ -4,7 +4,7 @@ import os
 
 import click
 
-from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.dropin import CommandFailure, DropIn, at_most
 
 _STYLES = ("TaggedStyle", "DoubleQuotedStyle", "LiteralStyle", "FoldedStyle", "FlowStyle")
 
@@ -72,4 +72,4 @@ def _refuse_others(given: str) -> None:
         kind = "a Kptfile package metadata file, not a resource file"
     else:
         kind = "not a YAML/JSON file"
-    raise Failure(f'"{given}" is {kind}; no resources will be read')
+    raise CommandFailure(f'"{given}" is {kind}; no resources will be read')

@@ -26,7 +26,7 @@ ON_CONFLICT = click.option(
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ConflictReport:
     """Where conflicts go.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bot.cli.disk import folder
-from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.given import path_and_version
 from cadlib.package.files import Files, owner_of
 
@@ -68,10 +68,12 @@ def diff(args: tuple[str, ...], kind: str, tool: str, options: str, debug: bool)
     """
     at_most(args, 1)
     if kind not in _TYPES:
-        raise Failure(f"invalid diff-type '{kind}': supported diff-types are: {', '.join(_TYPES)}")
+        raise CommandFailure(
+            f"invalid diff-type '{kind}': supported diff-types are: {', '.join(_TYPES)}"
+        )
     found = shutil.which(tool) if tool else None
     if tool and found is None:
-        raise Failure(f"diff-tool '{tool}' not found in the PATH")
+        raise CommandFailure(f"diff-tool '{tool}' not found in the PATH")
     path, version = path_and_version(args[0] if args else ".")
     trees = _trees(path or ".", version, kind)
     if found is None:
@@ -88,14 +90,14 @@ def _trees(given: str, version: str, kind: str) -> dict[str, Files]:
 
     where = os.path.abspath(given)
     if not os.path.lexists(given):
-        raise Failure(f"lstat {given}: no such file or directory")
+        raise CommandFailure(f"lstat {given}: no such file or directory")
     local = folder.read(Path(os.path.realpath(given)))
     kptfile = read_kptfile(local)
     if kptfile is None:
-        raise Failure(f"package missing Kptfile at '{where}': no such file or directory")
+        raise CommandFailure(f"package missing Kptfile at '{where}': no such file or directory")
     git, lock = kptfile.upstream, kptfile.upstream_lock
     if git is None:
-        raise Failure(f"package missing upstream in Kptfile at '{where}'")
+        raise CommandFailure(f"package missing upstream in Kptfile at '{where}'")
     fetched = lock.ref if lock is not None else git.ref
     trees: dict[str, Files] = {}
     with Repositories() as repositories:
@@ -170,4 +172,4 @@ def _run(command: list[str], trees: Mapping[str, Files], kind: str, *, keep: boo
             f"\nThe selected diff tool ({command[0]}) exited with an error. It may not support the"
             f" chosen diff type ({kind}). Choose another one with --diff-tool.\n"
         )
-        raise Failure(f"exit status {status}")
+        raise CommandFailure(f"exit status {status}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli.dropin import DropIn, Failure, at_most
+from bot.cli.dropin import CommandFailure, DropIn, at_most
 from cadlib.update import init as packages
 
 
@@ -57,4 +57,4 @@ def _make(given: str) -> None:
         os.makedirs(given, exist_ok=True)
     except OSError as error:
         problem = "not a directory" if isinstance(error, FileExistsError) else error.strerror or ""
-        raise Failure(f"open {os.path.abspath(given)}: {problem.lower()}") from error
+        raise CommandFailure(f"open {os.path.abspath(given)}: {problem.lower()}") from error

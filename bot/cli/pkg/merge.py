@@ -7,7 +7,7 @@ import click
 from bot.cli import progress
 from bot.cli.disk import folder, swap
 from bot.cli.dropin import DropIn
-from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, Report
+from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, ConflictReport
 from bot.cli.pkg.get import check_strategy
 from cadlib.errors import PackageError, Place
 from cadlib.merge.conflicts import ConflictPolicy
@@ -63,12 +63,15 @@ def command(
     if strategy:
         check_strategy(strategy)
     merge_folders(
-        (original, local, updated), output, strategy, Report(ConflictPolicy(on_conflict), report)
+        (original, local, updated),
+        output,
+        strategy,
+        ConflictReport(ConflictPolicy(on_conflict), report),
     )
 
 
 def merge_folders(
-    sides: tuple[Path, Path, Path], output: Path, strategy: str, report: Report
+    sides: tuple[Path, Path, Path], output: Path, strategy: str, report: ConflictReport
 ) -> None:
     """Merge the packages in three folders.
 

@@ -9,7 +9,7 @@ from bot.cli.disk import folder, swap
 from bot.cli.dropin import DropIn
 from bot.cli.git_source import Repositories
 from bot.cli.given import path_and_version
-from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, Report
+from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, ConflictReport
 from bot.cli.pkg.drive import drive
 from bot.cli.pkg.get import check_strategy
 from cadlib.errors import PackageError, Place
@@ -53,13 +53,13 @@ def command(package: str, strategy: str, report: Path | None, on_conflict: str) 
             Path(path or "."),
             ref,
             strategy,
-            Report(ConflictPolicy(on_conflict), report),
+            ConflictReport(ConflictPolicy(on_conflict), report),
             repositories,
         )
 
 
 def update_folder(
-    path: Path, ref: str, strategy: str, report: Report, repositories: Repositories
+    path: Path, ref: str, strategy: str, report: ConflictReport, repositories: Repositories
 ) -> None:
     """Bring the package in a folder up to its upstream.
 

@@ -19,7 +19,7 @@ from typing import Any
 from bot.sandbox.faults.hooks import HookFaults
 from bot.sandbox.records.memory import Data, Happening
 from bot.sandbox.records.refs import Activity
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 GRAPHQL_ERRORS: Mapping[str, Mapping[str, Any]] = {
     "RATE_LIMITED": {"type": "RATE_LIMITED", "message": "API rate limit exceeded for user ID 1."},
@@ -33,7 +33,7 @@ GRAPHQL_ERRORS: Mapping[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class LoggedCall:
     """One HTTP call that was answered.
 
     Attributes:
@@ -63,7 +63,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class OrderedFailure:
     """An answer to give instead of the right one."""
 
     status: int
@@ -78,7 +78,7 @@ class _Rule:
     times: int | None
     caller: str | None
     delay: float = 0.0
-    failure: Failure | None = None
+    failure: OrderedFailure | None = None
     before: Callable[[], None] | None = None
     after: Callable[[], None] | None = None
     late: bool = False
@@ -97,9 +97,9 @@ class Plan:
 
     delay: float = 0.0
     before: list[Callable[[], None]] = field(default_factory=list)
-    failure: Failure | None = None
+    failure: OrderedFailure | None = None
     after: list[Callable[[], None]] = field(default_factory=list)
-    late_failure: Failure | None = None
+    late_failure: OrderedFailure | None = None
     memory: Data | None = None
 
 
@@ -114,7 +114,7 @@ class _Staleness:
 class Faults:
     """What goes wrong, as tests order it; and the log of calls."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ForgeState) -> None:
         self.latency = 0.0
         """Seconds added to every call, git's too."""
         self.hooks = HookFaults()
@@ -124,7 +124,7 @@ class Faults:
         self._rules: list[_Rule] = []
         self._stale: _Staleness | None = None
         self._moments: list[tuple[datetime, Data]] = []
-        self._calls: list[Call] = []
+        self._calls: list[LoggedCall] = []
         state.listeners.append(self._heard)
 
     def fail(
@@ -151,7 +151,7 @@ class Faults:
             caller: Only calls of this caller.
             carried_out: Whether the deed is done all the same (the answer gets lost).
         """
-        answer = Failure(status=status, body=body, headers=dict(headers or {}))
+        answer = OrderedFailure(status=status, body=body, headers=dict(headers or {}))
         self._add(call, nth, times, caller, failure=answer, late=carried_out)
 
     def slow(
@@ -274,7 +274,7 @@ class Faults:
 
     def calls(
         self, caller: str | None = None, kind: str | None = None, since: int = 0
-    ) -> list[Call]:
+    ) -> list[LoggedCall]:
         """Calls answered, in order of their answers; `since` is a `mark`."""
         with self._lock:
             found = self._calls[since:]
@@ -295,7 +295,7 @@ class Faults:
         with self._lock:
             return len(self._calls)
 
-    def record(self, call: Call) -> None:
+    def record(self, call: LoggedCall) -> None:
         """Write a call into the log (the forge's HTTP apps do)."""
         with self._lock:
             self._calls.append(call)

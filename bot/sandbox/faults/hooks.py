@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class OutgoingHook:
     """A webhook ready to be sent: the same bytes and the same GUID however often it goes."""
 
     guid: str
@@ -34,7 +34,7 @@ class _Rule:
     copies: int
     delay: float
 
-    def fits(self, delivery: Delivery) -> bool:
+    def fits(self, delivery: OutgoingHook) -> bool:
         """Whether it is about this delivery."""
         return self.name in ("*", delivery.event, delivery.name)
 
@@ -45,10 +45,10 @@ class HookFaults:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._rules: list[_Rule] = []
-        self._held: list[Delivery] | None = None
-        self.send: Callable[[Delivery], None] = _nowhere
+        self._held: list[OutgoingHook] | None = None
+        self.send: Callable[[OutgoingHook], None] = _nowhere
         """Where released deliveries go; the hooks' sender sets it."""
-        self.dropped: list[Delivery] = []
+        self.dropped: list[OutgoingHook] = []
         """Deliveries that were never sent."""
 
     def drop(self, name: str = "*", times: int | None = 1) -> None:
@@ -68,13 +68,13 @@ class HookFaults:
         with self._lock:
             self._held = self._held or []
 
-    def held(self) -> list[Delivery]:
+    def held(self) -> list[OutgoingHook]:
         """What is kept back, in order."""
         with self._lock:
             return list(self._held or ())
 
     def release(
-        self, order: Callable[[Sequence[Delivery]], Sequence[Delivery]] | None = None
+        self, order: Callable[[Sequence[OutgoingHook]], Sequence[OutgoingHook]] | None = None
     ) -> None:
         """Send what was kept back; `order` puts it in another order (`lambda d: d[::-1]`)."""
         with self._lock:
@@ -88,7 +88,7 @@ class HookFaults:
             self._rules.clear()
             self._held = None
 
-    def fate(self, delivery: Delivery) -> tuple[int, float]:
+    def fate(self, delivery: OutgoingHook) -> tuple[int, float]:
         """How often to send a delivery, and after how many seconds; (0, 0) for held or dropped."""
         with self._lock:
             if self._held is not None:
@@ -110,5 +110,5 @@ class HookFaults:
             self._rules.append(rule)
 
 
-def _nowhere(_delivery: Delivery) -> None:
+def _nowhere(_delivery: OutgoingHook) -> None:
     raise RuntimeError("no sender is connected: start the forge first")

@@ -18,7 +18,7 @@ _PERSON = re.compile(rb"(.*?) ?<([^>]*)> (-?\d+) ([+-]\d{4})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class Ident:
     """Author, committer or tagger, with the time and its zone."""
 
     name: str
@@ -33,8 +33,8 @@ class Commit:
     sha: str
     tree: str
     parents: tuple[str, ...]
-    author: Person
-    committer: Person
+    author: Ident
+    committer: Ident
     message: str
     signed: bool = False
 
@@ -51,7 +51,7 @@ class Tag:
     name: str
     target: str
     kind: str
-    tagger: Person
+    tagger: Ident
     message: str
 
 
@@ -120,7 +120,7 @@ def tree_bytes(entries: Iterable[TreeEntry]) -> bytes:
 
 
 def commit_bytes(
-    tree: str, parents: Iterable[str], message: str, *, author: Person, committer: Person
+    tree: str, parents: Iterable[str], message: str, *, author: Ident, committer: Ident
 ) -> bytes:
     """A commit object's content."""
     lines = [f"tree {tree}", *(f"parent {p}" for p in parents)]
@@ -165,19 +165,19 @@ def _one(headers: list[tuple[bytes, bytes]], key: bytes) -> str:
     return next((value.decode(errors="replace") for k, value in headers if k == key), "")
 
 
-def _person(headers: list[tuple[bytes, bytes]], key: bytes) -> Person:
+def _person(headers: list[tuple[bytes, bytes]], key: bytes) -> Ident:
     value = next((value for k, value in headers if k == key), b"")
     match = _PERSON.match(value)
     if match is None:
-        return Person("", "", datetime.fromtimestamp(0, UTC))
+        return Ident("", "", datetime.fromtimestamp(0, UTC))
     name, email, seconds, zone = match.groups()
     minutes = int(zone[1:3]) * 60 + int(zone[3:5])
     offset = timezone(timedelta(minutes=-minutes if zone[:1] == b"-" else minutes))
     when = datetime.fromtimestamp(int(seconds), offset)
-    return Person(name.decode(errors="replace"), email.decode(errors="replace"), when)
+    return Ident(name.decode(errors="replace"), email.decode(errors="replace"), when)
 
 
-def _written(person: Person) -> str:
+def _written(person: Ident) -> str:
     name, email = (re.sub(r"[<>\n\0]", "", text).strip() for text in (person.name, person.email))
     return (
         f"{name} <{email}> {int(person.when.timestamp())} {person.when.strftime('%z') or '+0000'}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bot.sandbox.git.diffs import FileDiff
-from bot.sandbox.git.objects import Commit, Person, Tag, TreeEntry
+from bot.sandbox.git.objects import Commit, Ident, Tag, TreeEntry
 from bot.sandbox.records.refs import RefChange
 
 
@@ -19,8 +19,8 @@ class NewCommit:
     tree: str
     parents: tuple[str, ...]
     message: str
-    author: Person
-    committer: Person
+    author: Ident
+    committer: Ident
 
 
 class Git(Protocol):

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from bot.sandbox.errors import plain
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import Answer, Request, cursor_page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, cursor_page, route
 from bot.sandbox.records.refs import Activity, ActivityKind
 from bot.sandbox.records.view import View
 from bot.sandbox.rules.ids import node_id
@@ -17,7 +17,7 @@ _PERIODS = {"day": 1, "week": 7, "month": 30, "quarter": 90, "year": 365}
 
 
 @route("GET", "/repos/{owner}/{repo}/activity")
-def list_activity(request: Request) -> Answer:
+def list_activity(request: ApiRequest) -> ApiResponse:
     """Changes of branches, newest first, page by page with cursors."""
     repo, query = request.repo, request.query
     _check(request)
@@ -32,10 +32,10 @@ def list_activity(request: Request) -> Answer:
 
     ordered = found if query.get("direction") == "asc" else found.backwards()
     listed = cursor_page(request, ordered, lambda a: a.id, wanted)
-    return Answer(body=[_activity(request, a) for a in listed.body], headers=listed.headers)
+    return ApiResponse(body=[_activity(request, a) for a in listed.body], headers=listed.headers)
 
 
-def _check(request: Request) -> None:
+def _check(request: ApiRequest) -> None:
     allowed = {
         "activity_type": {kind.value for kind in ActivityKind},
         "time_period": set(_PERIODS),
@@ -47,20 +47,20 @@ def _check(request: Request) -> None:
             raise plain(f"Invalid request.\n\n{value} is not a possible {name}.")
 
 
-def _wanted(activity: Activity, request: Request) -> bool:
+def _wanted(activity: Activity, request: ApiRequest) -> bool:
     actor, kind = request.query.get("actor"), request.query.get("activity_type")
     return (not actor or activity.actor.login.lower() == actor.lower()) and (
         not kind or activity.kind.value == kind
     )
 
 
-def _since(request: Request) -> datetime:
+def _since(request: ApiRequest) -> datetime:
     now, period = request.state.now(), request.query.get("time_period")
     # GitHub looks back a year at most, whatever is asked.
     return now - timedelta(days=_PERIODS[period or "year"])
 
 
-def _activity(request: Request, activity: Activity) -> basic.Json:
+def _activity(request: ApiRequest, activity: Activity) -> basic.Json:
     return {
         "id": activity.id,
         "node_id": node_id("PSH", activity.id),

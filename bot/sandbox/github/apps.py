@@ -4,55 +4,55 @@ from __future__ import annotations
 
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Repository
 
 
 @route("GET", "/app")
-def get_app(request: Request) -> Answer:
+def get_app(request: ApiRequest) -> ApiResponse:
     """The App of the JWT."""
     body = basic.app(request.links, request.app)
     installed = [i for i in request.state.data.installations.values() if i.app is request.app]
-    return Answer(body=body | {"installations_count": len(installed)})
+    return ApiResponse(body=body | {"installations_count": len(installed)})
 
 
 @route("GET", "/apps/{app_slug}")
-def get_app_by_slug(request: Request) -> Answer:
+def get_app_by_slug(request: ApiRequest) -> ApiResponse:
     """Any App, by its slug."""
     for app in request.state.data.apps.values():
         if app.slug == request.params["app_slug"]:
-            return Answer(body=basic.app(request.links, app))
+            return ApiResponse(body=basic.app(request.links, app))
     raise not_found()
 
 
 @route("GET", "/app/installations")
-def list_installations(request: Request) -> Answer:
+def list_installations(request: ApiRequest) -> ApiResponse:
     """Installations of the App."""
     found = [i for i in request.state.data.installations.values() if i.app is request.app]
     return page(request, [basic.installation(request.links, i) for i in found])
 
 
 @route("GET", "/app/installations/{installation_id}")
-def get_installation(request: Request) -> Answer:
+def get_installation(request: ApiRequest) -> ApiResponse:
     """One installation of the App."""
     found = request.state.data.installations.get(request.number("installation_id"))
     if found is None or found.app is not request.app:
         raise not_found()
-    return Answer(body=basic.installation(request.links, found))
+    return ApiResponse(body=basic.installation(request.links, found))
 
 
 @route("GET", "/repos/{owner}/{repo}/installation")
-def get_repo_installation(request: Request) -> Answer:
+def get_repo_installation(request: ApiRequest) -> ApiResponse:
     """The App's installation that covers a repository."""
     found = request.state.installation_of(request.app, request.repo)
     if found is None:
         raise not_found()
-    return Answer(body=basic.installation(request.links, found))
+    return ApiResponse(body=basic.installation(request.links, found))
 
 
 @route("POST", "/app/installations/{installation_id}/access_tokens")
-def create_access_token(request: Request) -> Answer:
+def create_access_token(request: ApiRequest) -> ApiResponse:
     """Mint an installation token, for all or for some of its repositories and permissions."""
     found = request.state.data.installations.get(request.number("installation_id"))
     if found is None or found.app is not request.app:
@@ -68,11 +68,11 @@ def create_access_token(request: Request) -> Answer:
     }
     if chosen is not None:
         answer["repositories"] = [basic.repository(request.links, repo) for repo in chosen]
-    return Answer(status=201, body=answer)
+    return ApiResponse(status=201, body=answer)
 
 
 def _chosen(
-    request: Request, names: list[str] | None, ids: list[int] | None
+    request: ApiRequest, names: list[str] | None, ids: list[int] | None
 ) -> list[Repository] | None:
     if names is None and ids is None:
         return None
@@ -85,7 +85,7 @@ def _chosen(
 
 
 @route("GET", "/installation/repositories")
-def list_installation_repositories(request: Request) -> Answer:
+def list_installation_repositories(request: ApiRequest) -> ApiResponse:
     """Repositories that the installation's token reaches."""
     token = request.caller.token
     if token is None:
@@ -105,26 +105,26 @@ def list_installation_repositories(request: Request) -> Answer:
 
 
 @route("DELETE", "/installation/token")
-def revoke_token(request: Request) -> Answer:
+def revoke_token(request: ApiRequest) -> ApiResponse:
     """End the installation token that is used."""
     if request.caller.token is not None:
         request.caller.token.revoked = True
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
 @route("GET", "/user")
-def get_authenticated(request: Request) -> Answer:
+def get_authenticated(request: ApiRequest) -> ApiResponse:
     """The account that asks."""
-    return Answer(body=_full(request, request.user.login))
+    return ApiResponse(body=_full(request, request.user.login))
 
 
 @route("GET", "/users/{username}")
-def get_user(request: Request) -> Answer:
+def get_user(request: ApiRequest) -> ApiResponse:
     """Any account."""
-    return Answer(body=_full(request, request.params["username"]))
+    return ApiResponse(body=_full(request, request.params["username"]))
 
 
-def _full(request: Request, login: str) -> basic.Json:
+def _full(request: ApiRequest, login: str) -> basic.Json:
     user = request.state.user(login)
     repos = request.state.data.repositories.values()
     public = sum(repo.owner is user and not repo.private for repo in repos)
@@ -132,7 +132,7 @@ def _full(request: Request, login: str) -> basic.Json:
 
 
 @route("GET", "/meta")
-def get_meta(_request: Request) -> Answer:
+def get_meta(_request: ApiRequest) -> ApiResponse:
     """What the forge says of itself."""
     body = {
         "verifiable_password_authentication": False,
@@ -141,11 +141,11 @@ def get_meta(_request: Request) -> Answer:
         "api": ["127.0.0.1/32"],
         "git": ["127.0.0.1/32"],
     }
-    return Answer(body=body)
+    return ApiResponse(body=body)
 
 
 @route("GET", "/repos/{owner}/{repo}/collaborators")
-def list_collaborators(request: Request) -> Answer:
+def list_collaborators(request: ApiRequest) -> ApiResponse:
     """People with a role of their own, the owner first."""
     repo = request.repo
     users = [repo.owner, *(request.state.user(login) for login in repo.members)]
@@ -153,7 +153,7 @@ def list_collaborators(request: Request) -> Answer:
 
 
 @route("GET", "/repos/{owner}/{repo}/collaborators/{username}/permission")
-def get_permission(request: Request) -> Answer:
+def get_permission(request: ApiRequest) -> ApiResponse:
     """What a user may do: `permission` in four steps, `role_name` in six."""
     user = request.state.user(request.params["username"])
     role = request.state.role(request.repo, user)
@@ -163,19 +163,19 @@ def get_permission(request: Request) -> Answer:
         "role_name": role.word,
         "user": _collaborator(request, user.login),
     }
-    return Answer(body=body)
+    return ApiResponse(body=body)
 
 
 @route("GET", "/repos/{owner}/{repo}/collaborators/{username}")
-def check_collaborator(request: Request) -> Answer:
+def check_collaborator(request: ApiRequest) -> ApiResponse:
     """204 for a collaborator, 404 for anybody else."""
     user = request.state.user(request.params["username"])
     if user is not request.repo.owner and user.login not in request.repo.members:
         raise not_found()
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
-def _collaborator(request: Request, login: str) -> basic.Json:
+def _collaborator(request: ApiRequest, login: str) -> basic.Json:
     user = request.state.user(login)
     role = request.state.role(request.repo, user)
     names = (("admin", "admin"), ("maintain", "maintain"), ("push", "write"), ("triage", "triage"))

@@ -9,14 +9,14 @@ from urllib.parse import quote
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.protection import Protection
 
 _REPO = "/repos/{owner}/{repo}"
 
 
 @route("GET", f"{_REPO}/branches/{{branch}}/protection")
-def get_protection(request: Request) -> Answer:
+def get_protection(request: ApiRequest) -> ApiResponse:
     """Classic protection of a branch; 404 "Branch not protected" without."""
     repo, branch = request.repo, request.params["branch"]
     rules = request.state.rules.protection(repo, branch)
@@ -40,7 +40,7 @@ def get_protection(request: Request) -> Answer:
             "require_last_push_approval": False,
             "required_approving_review_count": rules.required_reviews,
         }
-    return Answer(body=body)
+    return ApiResponse(body=body)
 
 
 def _status_checks(rules: Protection, url: str) -> basic.Json:
@@ -54,7 +54,7 @@ def _status_checks(rules: Protection, url: str) -> basic.Json:
 
 
 @route("GET", f"{_REPO}/branches/{{branch}}/protection/required_status_checks")
-def get_required_checks(request: Request) -> Answer:
+def get_required_checks(request: ApiRequest) -> ApiResponse:
     """Checks that classic protection requires; 404 where it requires none."""
     repo, branch = request.repo, request.params["branch"]
     rules = request.state.rules.protection(repo, branch)
@@ -63,11 +63,11 @@ def get_required_checks(request: Request) -> Answer:
     if not rules.required_checks:
         raise RefusedError(404, "Required status checks not enabled")
     url = f"{basic.repo_url(request.links, repo)}/branches/{quote(branch)}/protection"
-    return Answer(body=_status_checks(rules, url))
+    return ApiResponse(body=_status_checks(rules, url))
 
 
 @route("GET", f"{_REPO}/branches")
-def list_branches(request: Request) -> Answer:
+def list_branches(request: ApiRequest) -> ApiResponse:
     """Branches, by name."""
     repo = request.repo
     only = request.query.get("protected")
@@ -88,11 +88,11 @@ def list_branches(request: Request) -> Answer:
         }
         for ref in found.body
     ]
-    return Answer(body=body, headers=found.headers)
+    return ApiResponse(body=body, headers=found.headers)
 
 
 @route("GET", f"{_REPO}/branches/{{branch}}")
-def get_branch(request: Request) -> Answer:
+def get_branch(request: ApiRequest) -> ApiResponse:
     """A branch and its newest commit."""
     repo, name = request.repo, request.params["branch"]
     sha = repo.branch(name)
@@ -120,11 +120,11 @@ def get_branch(request: Request) -> Answer:
         },
         "protection_url": f"{url}/protection",
     }
-    return Answer(body=body)
+    return ApiResponse(body=body)
 
 
 @route("GET", f"{_REPO}/tags")
-def list_tags(request: Request) -> Answer:
+def list_tags(request: ApiRequest) -> ApiResponse:
     """Tags, newest name first, each with the commit behind it."""
     repo = request.repo
     url, html = basic.repo_url(request.links, repo), basic.repo_html(request.links, repo)
@@ -142,4 +142,4 @@ def list_tags(request: Request) -> Answer:
                 "node_id": f"REF_{repo.id}:{ref}",
             }
         )
-    return Answer(body=body, headers=found.headers)
+    return ApiResponse(body=body, headers=found.headers)

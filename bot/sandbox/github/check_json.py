@@ -11,10 +11,10 @@ from bot.sandbox.records.checks import Status
 from bot.sandbox.records.repository import CheckRun, CheckSuite, Repository
 from bot.sandbox.rules import checks as rules
 from bot.sandbox.rules.ids import node_id
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 
-def check_run(state: State, links: Links, run: CheckRun) -> Json:
+def check_run(state: ForgeState, links: Links, run: CheckRun) -> Json:
     """Schema `check-run`."""
     suite = run.suite
     url = f"{basic.repo_url(links, suite.repo)}/check-runs/{run.id}"
@@ -45,7 +45,7 @@ def check_run(state: State, links: Links, run: CheckRun) -> Json:
     return made
 
 
-def webhook_check_run(state: State, links: Links, run: CheckRun) -> Json:
+def webhook_check_run(state: ForgeState, links: Links, run: CheckRun) -> Json:
     """Schema `check-run-with-simple-check-suite`."""
     suite = run.suite
     status, conclusion = rules.suite_verdict(suite)
@@ -71,7 +71,7 @@ def webhook_check_run(state: State, links: Links, run: CheckRun) -> Json:
     }
 
 
-def check_suite(state: State, links: Links, suite: CheckSuite) -> Json:
+def check_suite(state: ForgeState, links: Links, suite: CheckSuite) -> Json:
     """Schema `check-suite`."""
     status, conclusion = rules.suite_verdict(suite)
     url = f"{basic.repo_url(links, suite.repo)}/check-suites/{suite.id}"
@@ -136,5 +136,5 @@ def status(links: Links, repo: Repository, made: Status, *, simple: bool = False
     return whole if simple else whole | {"creator": basic.user(links, made.creator)}
 
 
-def _pulls(state: State, links: Links, suite: CheckSuite) -> list[Json]:
+def _pulls(state: ForgeState, links: Links, suite: CheckSuite) -> list[Json]:
     return [pull_json.minimal_pull(links, pull) for pull in state.checks.pulls_of(suite)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.sandbox.errors import RefusedError, plain
-from bot.sandbox.fields import Fields
+from bot.sandbox.fields import BodyFields
 from bot.sandbox.github import check_json
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.checks import Annotation
 from bot.sandbox.records.repository import CheckRun, CheckSuite
 from bot.sandbox.rules.checks import Wish
@@ -15,25 +15,25 @@ _RUN = f"{_REPO}/check-runs/{{check_run_id}}"
 _SUITE = f"{_REPO}/check-suites/{{check_suite_id}}"
 
 
-def _run(request: Request) -> CheckRun:
+def _run(request: ApiRequest) -> CheckRun:
     return request.state.checks.find(request.repo, request.number("check_run_id"))
 
 
-def _suite(request: Request) -> CheckSuite:
+def _suite(request: ApiRequest) -> CheckSuite:
     return request.state.checks.find_suite(request.repo, request.number("check_suite_id"))
 
 
 @route("POST", f"{_REPO}/check-runs")
-def create_check_run(request: Request) -> Answer:
+def create_check_run(request: ApiRequest) -> ApiResponse:
     """Make a check run."""
     sha = request.required("head_sha")
     run = request.state.checks.create(request.repo, request.app, sha, _wish(request))
     body = check_json.check_run(request.state, request.links, run)
-    return Answer(status=201, body=body, headers={"Location": body["url"]})
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
 @route("PATCH", _RUN)
-def update_check_run(request: Request) -> Answer:
+def update_check_run(request: ApiRequest) -> ApiResponse:
     """Change a check run of the App's own."""
     run = _run(request)
     if run.suite.app is not request.app:
@@ -43,45 +43,45 @@ def update_check_run(request: Request) -> Answer:
             " App that created it.",
         )
     request.state.checks.update(run, _wish(request))
-    return Answer(body=check_json.check_run(request.state, request.links, run))
+    return ApiResponse(body=check_json.check_run(request.state, request.links, run))
 
 
 @route("GET", _RUN)
-def get_check_run(request: Request) -> Answer:
+def get_check_run(request: ApiRequest) -> ApiResponse:
     """One check run."""
-    return Answer(body=check_json.check_run(request.state, request.links, _run(request)))
+    return ApiResponse(body=check_json.check_run(request.state, request.links, _run(request)))
 
 
 @route("GET", f"{_RUN}/annotations")
-def list_annotations(request: Request) -> Answer:
+def list_annotations(request: ApiRequest) -> ApiResponse:
     """Annotations of a check run, in the order they came."""
     return page(request, check_json.check_annotations(request.links, _run(request)))
 
 
 @route("POST", f"{_RUN}/rerequest")
-def rerequest_run(request: Request) -> Answer:
+def rerequest_run(request: ApiRequest) -> ApiResponse:
     """Ask for one check again."""
     request.state.checks.rerequest(_run(request), request.user)
-    return Answer(status=201, body={})
+    return ApiResponse(status=201, body={})
 
 
 @route("POST", f"{_REPO}/check-suites")
-def create_suite(request: Request) -> Answer:
+def create_suite(request: ApiRequest) -> ApiResponse:
     """Make the App's suite of a commit: 201, or 200 when it is there."""
     sha = request.required("head_sha")
     suite, fresh = request.state.checks.suite(request.repo, request.app, sha)
     body = check_json.check_suite(request.state, request.links, suite)
-    return Answer(status=201 if fresh else 200, body=body)
+    return ApiResponse(status=201 if fresh else 200, body=body)
 
 
 @route("GET", _SUITE)
-def get_suite(request: Request) -> Answer:
+def get_suite(request: ApiRequest) -> ApiResponse:
     """One check suite."""
-    return Answer(body=check_json.check_suite(request.state, request.links, _suite(request)))
+    return ApiResponse(body=check_json.check_suite(request.state, request.links, _suite(request)))
 
 
 @route("GET", f"{_SUITE}/check-runs")
-def list_suite_runs(request: Request) -> Answer:
+def list_suite_runs(request: ApiRequest) -> ApiResponse:
     """Check runs of a suite, newest first."""
     found = [
         check_json.check_run(request.state, request.links, run)
@@ -91,14 +91,14 @@ def list_suite_runs(request: Request) -> Answer:
 
 
 @route("POST", f"{_SUITE}/rerequest")
-def rerequest_suite(request: Request) -> Answer:
+def rerequest_suite(request: ApiRequest) -> ApiResponse:
     """Ask for a whole suite again."""
     request.state.checks.rerequest_suite(_suite(request), request.user)
-    return Answer(status=201, body={})
+    return ApiResponse(status=201, body={})
 
 
 @route("POST", f"{_REPO}/statuses/{{sha}}")
-def create_status(request: Request) -> Answer:
+def create_status(request: ApiRequest) -> ApiResponse:
     """Put a status on a commit."""
     made = request.state.checks.add_status(
         request.repo,
@@ -110,16 +110,16 @@ def create_status(request: Request) -> Answer:
         target_url=request.text("target_url"),
     )
     body = check_json.status(request.links, request.repo, made)
-    return Answer(status=201, body=body, headers={"Location": body["url"]})
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
-def _wish(request: Request) -> Wish:
+def _wish(request: ApiRequest) -> Wish:
     fields, output = request.fields, request.fields.inner("output")
     if output is not None:
         lacking = [name for name in ("title", "summary") if name not in output]
         if lacking and (request.method == "POST" or "summary" in lacking):
             raise plain(f'Invalid request.\n\n"{lacking[0]}" wasn\'t supplied.')
-    output = output or Fields({})
+    output = output or BodyFields({})
     actions = [
         {key: action.required(key) for key in ("label", "description", "identifier")}
         for action in fields.objects("actions")
@@ -140,7 +140,7 @@ def _wish(request: Request) -> Wish:
     )
 
 
-def _annotation(given: Fields) -> Annotation:
+def _annotation(given: BodyFields) -> Annotation:
     start, end = given.number("start_line"), given.number("end_line")
     for name, value in (("start_line", start), ("end_line", end)):
         if value is None:

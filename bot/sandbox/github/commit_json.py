@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from bot.sandbox.git.diffs import FileDiff
-from bot.sandbox.git.objects import Commit, Person
+from bot.sandbox.git.objects import Commit, Ident
 from bot.sandbox.git.protocol import Git
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json, Links, repo_html, repo_url, stamp, user_or_none
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 
-def git_person(who: Person) -> Json:
+def git_person(who: Ident) -> Json:
     """A commit's author or committer."""
     return {"name": who.name, "email": who.email, "date": stamp(who.when)}
 
@@ -30,7 +30,7 @@ def verification(commit: Commit) -> Json:
     }
 
 
-def commit(state: State, links: Links, repo: Repository, found: Commit) -> Json:
+def commit(state: ForgeState, links: Links, repo: Repository, found: Commit) -> Json:
     """Schema `commit`, without files."""
     url, html = repo_url(links, repo), repo_html(links, repo)
     return {
@@ -77,7 +77,7 @@ def git_commit(links: Links, repo: Repository, found: Commit) -> Json:
     }
 
 
-def simple_commit(state: State, found: Commit) -> Json:
+def simple_commit(state: ForgeState, found: Commit) -> Json:
     """Schema `simple-commit`."""
     return {
         "id": found.sha,
@@ -89,7 +89,7 @@ def simple_commit(state: State, found: Commit) -> Json:
     }
 
 
-def push_commit(state: State, links: Links, repo: Repository, git: Git, found: Commit) -> Json:
+def push_commit(state: ForgeState, links: Links, repo: Repository, git: Git, found: Commit) -> Json:
     """A commit as webhook `push` lists it, with the names of its files."""
     parent = found.parents[0] if found.parents else None
     files = git.diff(parent, found.sha)
@@ -118,7 +118,7 @@ def git_ref(links: Links, repo: Repository, git: Git, ref: str, sha: str) -> Jso
     }
 
 
-def _named(state: State, who: Person, *, username: bool = False) -> Json:
+def _named(state: ForgeState, who: Ident, *, username: bool = False) -> Json:
     made: Json = {"name": who.name, "email": who.email}
     if username:
         made["date"] = stamp(who.when)
@@ -150,7 +150,7 @@ def file(links: Links, repo: Repository, head: str, found: FileDiff) -> Json:
 
 
 def commit_files(
-    state: State, links: Links, repo: Repository, found: Commit, files: Sequence[FileDiff]
+    state: ForgeState, links: Links, repo: Repository, found: Commit, files: Sequence[FileDiff]
 ) -> Json:
     """Schema `commit` with its files and counts."""
     added, gone = sum(f.additions for f in files), sum(f.deletions for f in files)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from bot.sandbox.github import check_json, commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.repos import commit_of
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 
 _COMMIT = "/repos/{owner}/{repo}/commits/{ref}"
 
 
 @route("GET", f"{_COMMIT}/check-runs")
-def list_check_runs(request: Request) -> Answer:
+def list_check_runs(request: ApiRequest) -> ApiResponse:
     """Check runs of a commit; the newest of each name unless `filter=all`."""
     repo, query = request.repo, request.query
     sha = commit_of(request, repo, request.params["ref"])
@@ -32,7 +32,7 @@ def list_check_runs(request: Request) -> Answer:
 
 
 @route("GET", f"{_COMMIT}/check-suites")
-def list_check_suites(request: Request) -> Answer:
+def list_check_suites(request: ApiRequest) -> ApiResponse:
     """Check suites of a commit."""
     repo, query = request.repo, request.query
     sha = commit_of(request, repo, request.params["ref"])
@@ -46,7 +46,7 @@ def list_check_suites(request: Request) -> Answer:
 
 
 @route("GET", f"{_COMMIT}/status")
-def get_combined_status(request: Request) -> Answer:
+def get_combined_status(request: ApiRequest) -> ApiResponse:
     """The newest status of each context, and what they come to together."""
     repo = request.repo
     sha = commit_of(request, repo, request.params["ref"])
@@ -74,7 +74,7 @@ def get_combined_status(request: Request) -> Answer:
 
 
 @route("GET", f"{_COMMIT}/statuses")
-def list_statuses(request: Request) -> Answer:
+def list_statuses(request: ApiRequest) -> ApiResponse:
     """All statuses of a commit, newest first."""
     repo = request.repo
     sha = commit_of(request, repo, request.params["ref"])
@@ -83,10 +83,10 @@ def list_statuses(request: Request) -> Answer:
 
 
 @route("GET", _COMMIT)
-def get_commit(request: Request) -> Answer:
+def get_commit(request: ApiRequest) -> ApiResponse:
     """A commit with its files."""
     repo, state = request.repo, request.state
     git = state.git(repo)
     found = git.commit(commit_of(request, repo, request.params["ref"]))
     files = git.diff(found.parents[0] if found.parents else None, found.sha)
-    return Answer(body=commit_json.commit_files(state, request.links, repo, found, files))
+    return ApiResponse(body=commit_json.commit_files(state, request.links, repo, found, files))

@@ -14,12 +14,12 @@ from bot.sandbox.records.memory import Happening, Installation
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.ids import node_id
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 _MOST_COMMITS = 2048  # GitHub lists no more commits in one push
 
 
-def payload(state: State, links: Links, happening: Happening) -> Json:
+def payload(state: ForgeState, links: Links, happening: Happening) -> Json:
     """The body of a webhook, without `installation` where the event's own is not it."""
     made: Json = {} if happening.action is None else {"action": happening.action}
     made |= _BUILDERS[happening.kind](state, links, happening)
@@ -37,7 +37,7 @@ def installation_node_id(installation: Installation) -> str:
     return node_id("MDIz", installation.id)
 
 
-def _push(state: State, links: Links, happening: Happening) -> Json:
+def _push(state: ForgeState, links: Links, happening: Happening) -> Json:
     repo, change = _repo(happening), happening.extra["change"]
     git, html = state.git(repo), basic.repo_html(links, repo)
     before, after = change.before[:12], change.after[:12]
@@ -62,7 +62,7 @@ def _push(state: State, links: Links, happening: Happening) -> Json:
     }
 
 
-def _pushed(state: State, repo: Repository, change: RefChange) -> list[str]:
+def _pushed(state: ForgeState, repo: Repository, change: RefChange) -> list[str]:
     if change.deletes or not change.ref.startswith("refs/heads/"):
         return []
     git = state.git(repo)
@@ -75,7 +75,7 @@ def _pushed(state: State, repo: Repository, change: RefChange) -> list[str]:
     return history.commits_between(git, base, change.after)
 
 
-def _ref(_state: State, _links: Links, happening: Happening) -> Json:
+def _ref(_state: ForgeState, _links: Links, happening: Happening) -> Json:
     repo, change = _repo(happening), happening.extra["change"]
     _, folder, name = change.ref.split("/", 2)
     made: Json = {
@@ -88,7 +88,7 @@ def _ref(_state: State, _links: Links, happening: Happening) -> Json:
     return made
 
 
-def _pull_request(state: State, links: Links, happening: Happening) -> Json:
+def _pull_request(state: ForgeState, links: Links, happening: Happening) -> Json:
     pull = happening.extra["pull"]
     made: Json = {
         "number": pull.number,
@@ -102,7 +102,7 @@ def _pull_request(state: State, links: Links, happening: Happening) -> Json:
     return made | _label_or_assignee(links, happening)
 
 
-def _issues(_state: State, links: Links, happening: Happening) -> Json:
+def _issues(_state: ForgeState, links: Links, happening: Happening) -> Json:
     made: Json = {"issue": more.issue(links, happening.extra["issue"])}
     if "changes" in happening.extra:
         made["changes"] = happening.extra["changes"]
@@ -132,7 +132,7 @@ def _settings() -> Json:
     }
 
 
-def _review(_state: State, links: Links, happening: Happening) -> Json:
+def _review(_state: ForgeState, links: Links, happening: Happening) -> Json:
     review = happening.extra["review"]
     return {
         "review": more.webhook_review(links, review),
@@ -140,7 +140,7 @@ def _review(_state: State, links: Links, happening: Happening) -> Json:
     }
 
 
-def _issue_comment(_state: State, links: Links, happening: Happening) -> Json:
+def _issue_comment(_state: ForgeState, links: Links, happening: Happening) -> Json:
     comment = happening.extra["comment"]
     made: Json = {
         "issue": more.issue(links, comment.thread),
@@ -151,17 +151,17 @@ def _issue_comment(_state: State, links: Links, happening: Happening) -> Json:
     return made
 
 
-def _check_run(state: State, links: Links, happening: Happening) -> Json:
+def _check_run(state: ForgeState, links: Links, happening: Happening) -> Json:
     return {"check_run": check_json.webhook_check_run(state, links, happening.extra["run"])}
 
 
-def _check_suite(state: State, links: Links, happening: Happening) -> Json:
+def _check_suite(state: ForgeState, links: Links, happening: Happening) -> Json:
     whole = check_json.check_suite(state, links, happening.extra["suite"])
     del whole["repository"]  # it stands beside the suite in a webhook
     return {"check_suite": whole}
 
 
-def _status(state: State, links: Links, happening: Happening) -> Json:
+def _status(state: ForgeState, links: Links, happening: Happening) -> Json:
     repo, status = _repo(happening), happening.extra["status"]
     commit = state.git(repo).commit(status.sha)
     url = f"{basic.repo_url(links, repo)}/commits/{status.sha}"
@@ -189,7 +189,7 @@ def _status(state: State, links: Links, happening: Happening) -> Json:
     }
 
 
-def _installation(_state: State, links: Links, happening: Happening) -> Json:
+def _installation(_state: ForgeState, links: Links, happening: Happening) -> Json:
     installation = happening.extra["installation"]
     made: Json = {"installation": basic.installation(links, installation)}
     if happening.action in ("created", "deleted"):
@@ -198,7 +198,7 @@ def _installation(_state: State, links: Links, happening: Happening) -> Json:
     return made
 
 
-def _installation_repositories(_state: State, links: Links, happening: Happening) -> Json:
+def _installation_repositories(_state: ForgeState, links: Links, happening: Happening) -> Json:
     return {
         "installation": basic.installation(links, happening.extra["installation"]),
         "repository_selection": "selected",
@@ -208,7 +208,7 @@ def _installation_repositories(_state: State, links: Links, happening: Happening
     }
 
 
-def _installation_target(_state: State, links: Links, happening: Happening) -> Json:
+def _installation_target(_state: ForgeState, links: Links, happening: Happening) -> Json:
     installation = happening.extra["installation"]
     return {
         "account": basic.user(links, installation.account),
@@ -221,7 +221,7 @@ def _installation_target(_state: State, links: Links, happening: Happening) -> J
     }
 
 
-def _repository(_state: State, links: Links, happening: Happening) -> Json:
+def _repository(_state: ForgeState, links: Links, happening: Happening) -> Json:
     made: Json = {"repository": basic.repository(links, _repo(happening))}
     if "changes" in happening.extra:
         made["changes"] = happening.extra["changes"]
@@ -248,7 +248,7 @@ def _repo(happening: Happening) -> Repository:
     return happening.repo
 
 
-_BUILDERS: dict[str, Callable[[State, Links, Happening], dict[str, Any]]] = {
+_BUILDERS: dict[str, Callable[[ForgeState, Links, Happening], dict[str, Any]]] = {
     "push": _push,
     "create": _ref,
     "delete": _ref,

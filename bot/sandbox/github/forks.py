@@ -6,14 +6,14 @@ from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.git import history
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
 
 _FORKS = "/repos/{owner}/{repo}/forks"
 
 
 @route("GET", _FORKS)
-def list_forks(request: Request) -> Answer:
+def list_forks(request: ApiRequest) -> ApiResponse:
     """Forks of a repository that the caller may see."""
     state, user = request.state, request.caller.user
     found = [
@@ -25,7 +25,7 @@ def list_forks(request: Request) -> Answer:
 
 
 @route("POST", _FORKS)
-def create_fork(request: Request) -> Answer:
+def create_fork(request: ApiRequest) -> ApiResponse:
     """Copy a repository to the caller's account, or to an organization's; 202 as on GitHub."""
     state, repo = request.state, request.repo
     owner = state.user(request.text("organization") or request.user.login)
@@ -43,11 +43,11 @@ def create_fork(request: Request) -> Answer:
     if not all(c.isalnum() or c in "-_." for c in name) or not name.isascii() or len(name) > 100:
         raise plain("Repository name is not valid")
     fork = kept[0] if kept else state.fork(repo, owner.login, name)
-    return Answer(status=202, body=basic.full_repository(request.links, fork, Role.ADMIN))
+    return ApiResponse(status=202, body=basic.full_repository(request.links, fork, Role.ADMIN))
 
 
 @route("POST", "/repos/{owner}/{repo}/merge-upstream")
-def sync_fork(request: Request) -> Answer:
+def sync_fork(request: ApiRequest) -> ApiResponse:
     """Bring a branch of a fork up to its parent's branch of the same name."""
     state, repo, branch = request.state, request.repo, request.required("branch")
     parent = repo.parent
@@ -79,4 +79,4 @@ def sync_fork(request: Request) -> Answer:
         "merge_type": kind,
         "base_branch": f"{parent.owner.login}:{branch}",
     }
-    return Answer(body=body)
+    return ApiResponse(body=body)

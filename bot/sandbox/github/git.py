@@ -6,14 +6,14 @@ import base64
 from collections.abc import Iterator
 
 from bot.sandbox.errors import RefusedError, not_found, plain
-from bot.sandbox.fields import Fields
+from bot.sandbox.fields import BodyFields
 from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import TreeEntry
 from bot.sandbox.git.protocol import Git, NewCommit
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.repos import person
-from bot.sandbox.github.routing import Answer, Request, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, route
 from bot.sandbox.records.refs import RefChange
 from bot.sandbox.rules import limits, refs, workflows
 
@@ -28,23 +28,23 @@ _KINDS = {
 }
 
 
-def _git(request: Request) -> Git:
+def _git(request: ApiRequest) -> Git:
     return request.state.git(request.repo)
 
 
-def _url(request: Request, kind: str, sha: str) -> str:
+def _url(request: ApiRequest, kind: str, sha: str) -> str:
     return f"{basic.repo_url(request.links, request.repo)}/git/{kind}/{sha}"
 
 
 @route("POST", f"{_GIT}/blobs")
-def create_blob(request: Request) -> Answer:
+def create_blob(request: ApiRequest) -> ApiResponse:
     """Store a file's content."""
     sha = _git(request).write_blob(_content(request.fields))
     url = _url(request, "blobs", sha)
-    return Answer(status=201, body={"sha": sha, "url": url}, headers={"Location": url})
+    return ApiResponse(status=201, body={"sha": sha, "url": url}, headers={"Location": url})
 
 
-def _content(fields: Fields) -> bytes:
+def _content(fields: BodyFields) -> bytes:
     text, encoding = fields.required("content"), fields.text("encoding") or "utf-8"
     if encoding not in ("utf-8", "base64"):
         raise plain(f"Invalid request.\n\n{encoding} is not a possible encoding.")
@@ -57,7 +57,7 @@ def _content(fields: Fields) -> bytes:
 
 
 @route("GET", f"{_GIT}/blobs/{{file_sha}}")
-def get_blob(request: Request) -> Answer:
+def get_blob(request: ApiRequest) -> ApiResponse:
     """A file's content."""
     git, sha = _git(request), request.params["file_sha"]
     if git.kind(sha) != "blob":
@@ -71,11 +71,11 @@ def get_blob(request: Request) -> Answer:
         "content": base64.encodebytes(content).decode(),
         "encoding": "base64",
     }
-    return Answer(body=body)
+    return ApiResponse(body=body)
 
 
 @route("GET", f"{_GIT}/trees/{{tree_sha}}")
-def get_tree(request: Request) -> Answer:
+def get_tree(request: ApiRequest) -> ApiResponse:
     """A tree by its object id, or that of a branch, tag or commit; `recursive` goes all down."""
     git, name = _git(request), request.params["tree_sha"]
     if git.kind(name) == "tree":
@@ -85,10 +85,10 @@ def get_tree(request: Request) -> Answer:
         if commit is None:
             raise not_found()
         sha = git.commit(commit).tree
-    return Answer(body=_tree(request, sha, deep="recursive" in request.query))
+    return ApiResponse(body=_tree(request, sha, deep="recursive" in request.query))
 
 
-def _tree(request: Request, sha: str, *, deep: bool) -> basic.Json:
+def _tree(request: ApiRequest, sha: str, *, deep: bool) -> basic.Json:
     entries: list[basic.Json] = []
     for path, entry in _walk(_git(request), sha, "", deep=deep):
         if len(entries) == _MOST_ENTRIES:
@@ -109,7 +109,7 @@ def _walk(git: Git, tree: str, folder: str, *, deep: bool) -> Iterator[tuple[str
             yield from _walk(git, entry.sha, f"{folder}{entry.name}/", deep=True)
 
 
-def _entry(request: Request, path: str, entry: TreeEntry) -> basic.Json:
+def _entry(request: ApiRequest, path: str, entry: TreeEntry) -> basic.Json:
     made: basic.Json = {
         "path": path,
         "mode": entry.mode.zfill(6),
@@ -124,7 +124,7 @@ def _entry(request: Request, path: str, entry: TreeEntry) -> basic.Json:
 
 
 @route("POST", f"{_GIT}/trees")
-def create_tree(request: Request) -> Answer:
+def create_tree(request: ApiRequest) -> ApiResponse:
     """Write a tree: entries over a tree that is there, or alone."""
     git, base = _git(request), request.text("base_tree")
     if base is not None and git.kind(base) == "commit":
@@ -138,10 +138,10 @@ def create_tree(request: Request) -> Answer:
     for entry in entries:
         tree = trees.put(git, tree, *_wanted(git, entry))
     body = _tree(request, tree or git.write_tree(()), deep=False)
-    return Answer(status=201, body=body, headers={"Location": body["url"]})
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
-def _wanted(git: Git, entry: Fields) -> tuple[str, tuple[str, str] | None]:
+def _wanted(git: Git, entry: BodyFields) -> tuple[str, tuple[str, str] | None]:
     """Path, and mode with object, of an entry; None for a path that is taken out."""
     path, mode = entry.required("path"), entry.text("mode") or "100644"
     limits.check_path(path)
@@ -160,7 +160,7 @@ def _wanted(git: Git, entry: Fields) -> tuple[str, tuple[str, str] | None]:
 
 
 @route("POST", f"{_GIT}/commits")
-def create_commit(request: Request) -> Answer:
+def create_commit(request: ApiRequest) -> ApiResponse:
     """Write a commit; no ref points at it yet."""
     git, tree = _git(request), request.required("tree")
     if git.kind(tree) != "tree":
@@ -178,11 +178,11 @@ def create_commit(request: Request) -> Answer:
         committer=person(request, "committer") or author or request.state.web_flow(),
     )
     body = commit_json.git_commit(request.links, request.repo, git.commit(git.write_commit(new)))
-    return Answer(status=201, body=body, headers={"Location": body["url"]})
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
 @route("POST", "/repos/{owner}/{repo}/merges")
-def merge(request: Request) -> Answer:
+def merge(request: ApiRequest) -> ApiResponse:
     """Merge a branch or commit into a branch, without a pull request."""
     repo, state, git = request.repo, request.state, _git(request)
     base, head = request.required("base"), request.required("head")
@@ -190,7 +190,7 @@ def merge(request: Request) -> Answer:
     if tip is None or other is None:
         raise RefusedError(404, f"{'Base' if tip is None else 'Head'} does not exist")
     if history.contains(git, tip, other):
-        return Answer(status=204)
+        return ApiResponse(status=204)
     tree = git.merge_tree(tip, other)
     if tree is None:
         raise RefusedError(409, "Merge conflict")
@@ -206,4 +206,4 @@ def merge(request: Request) -> Answer:
     state.rules.check_api(repo, change, request.user, status=409)
     state.update_ref(repo, change.ref, change.after, refs.acting(request.caller))
     body = commit_json.commit(state, request.links, repo, git.commit(change.after))
-    return Answer(status=201, body=body)
+    return ApiResponse(status=201, body=body)

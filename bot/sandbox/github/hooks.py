@@ -6,11 +6,11 @@ import json
 from urllib.parse import urlsplit
 
 from bot.sandbox.errors import custom, not_found, plain
-from bot.sandbox.fields import Fields
+from bot.sandbox.fields import BodyFields
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import Answer, Request, page, pages_of, route
-from bot.sandbox.github.sending import Sent
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, pages_of, route
+from bot.sandbox.github.sending import SentHook
 from bot.sandbox.records.repository import RepoHook
 
 _HOOKS = "/repos/{owner}/{repo}/hooks"
@@ -21,54 +21,54 @@ _HOOK = "/repos/{owner}/{repo}/hooks/{hook_id}"
 
 
 @route("GET", "/app/hook/config")
-def get_app_config(request: Request) -> Answer:
+def get_app_config(request: ApiRequest) -> ApiResponse:
     """Where the App's webhooks go."""
     app = request.app
-    return Answer(body=_config(app.webhook_url or "", app.webhook_secret))
+    return ApiResponse(body=_config(app.webhook_url or "", app.webhook_secret))
 
 
 @route("PATCH", "/app/hook/config")
-def update_app_config(request: Request) -> Answer:
+def update_app_config(request: ApiRequest) -> ApiResponse:
     """Change where the App's webhooks go, or their secret."""
     app = request.app
     url, secret = request.text("url"), request.text("secret")
     app.webhook_url = app.webhook_url if url is None else _url(url)
     app.webhook_secret = app.webhook_secret if secret is None else secret
-    return Answer(body=_config(app.webhook_url or "", app.webhook_secret))
+    return ApiResponse(body=_config(app.webhook_url or "", app.webhook_secret))
 
 
 @route("GET", "/app/hook/deliveries")
-def list_app_deliveries(request: Request) -> Answer:
+def list_app_deliveries(request: ApiRequest) -> ApiResponse:
     """Deliveries of the App's webhooks, newest first."""
     return _list(request, request.app.hook_id)
 
 
 @route("GET", "/app/hook/deliveries/{delivery_id}")
-def get_app_delivery(request: Request) -> Answer:
+def get_app_delivery(request: ApiRequest) -> ApiResponse:
     """One delivery, with what was sent and answered."""
-    return Answer(body=_whole(_sent(request, request.app.hook_id)))
+    return ApiResponse(body=_whole(_sent(request, request.app.hook_id)))
 
 
 @route("POST", "/app/hook/deliveries/{delivery_id}/attempts")
-def redeliver_app(request: Request) -> Answer:
+def redeliver_app(request: ApiRequest) -> ApiResponse:
     """Send a delivery once more: the same GUID and bytes."""
     request.hooks.redeliver(_sent(request, request.app.hook_id))
-    return Answer(status=202, body={})
+    return ApiResponse(status=202, body={})
 
 
 # Webhooks of a repository.
 
 
 @route("GET", _HOOKS)
-def list_hooks(request: Request) -> Answer:
+def list_hooks(request: ApiRequest) -> ApiResponse:
     """Webhooks of a repository."""
     return page(request, [_hook(request, hook) for hook in request.repo.hooks.values()])
 
 
 @route("POST", _HOOKS)
-def create_hook(request: Request) -> Answer:
+def create_hook(request: ApiRequest) -> ApiResponse:
     """Make a webhook; it is pinged at once."""
-    repo, config = request.repo, request.fields.inner("config") or Fields({})
+    repo, config = request.repo, request.fields.inner("config") or BodyFields({})
     if request.text("name") not in (None, "web"):
         raise custom("Hook", "name must be passed as web")
     url = _url(config.required("url"))
@@ -87,17 +87,17 @@ def create_hook(request: Request) -> Answer:
     repo.hooks[made.id] = made
     request.hooks.ping(made, _hook(request, made), request.user)
     body = _hook(request, made)
-    return Answer(status=201, body=body, headers={"Location": body["url"]})
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
 @route("GET", _HOOK)
-def get_hook(request: Request) -> Answer:
+def get_hook(request: ApiRequest) -> ApiResponse:
     """One webhook."""
-    return Answer(body=_hook(request, _found(request)))
+    return ApiResponse(body=_hook(request, _found(request)))
 
 
 @route("PATCH", _HOOK)
-def update_hook(request: Request) -> Answer:
+def update_hook(request: ApiRequest) -> ApiResponse:
     """Change a webhook."""
     hook, fields = _found(request), request.fields
     config, events = fields.inner("config"), fields.texts("events")
@@ -111,44 +111,44 @@ def update_hook(request: Request) -> Answer:
     hook.events = tuple(event for event in kept if event not in gone)
     hook.active = fields.flag("active", default=hook.active)
     hook.updated_at = request.state.now()
-    return Answer(body=_hook(request, hook))
+    return ApiResponse(body=_hook(request, hook))
 
 
 @route("DELETE", _HOOK)
-def delete_hook(request: Request) -> Answer:
+def delete_hook(request: ApiRequest) -> ApiResponse:
     """Take a webhook away."""
     del request.repo.hooks[_found(request).id]
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
 @route("POST", f"{_HOOK}/pings")
-def ping_hook(request: Request) -> Answer:
+def ping_hook(request: ApiRequest) -> ApiResponse:
     """Send a ping."""
     hook = _found(request)
     request.hooks.ping(hook, _hook(request, hook), request.user)
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
 @route("GET", f"{_HOOK}/deliveries")
-def list_deliveries(request: Request) -> Answer:
+def list_deliveries(request: ApiRequest) -> ApiResponse:
     """Deliveries of a webhook, newest first."""
     return _list(request, _found(request).id)
 
 
 @route("GET", f"{_HOOK}/deliveries/{{delivery_id}}")
-def get_delivery(request: Request) -> Answer:
+def get_delivery(request: ApiRequest) -> ApiResponse:
     """One delivery."""
-    return Answer(body=_whole(_sent(request, _found(request).id)))
+    return ApiResponse(body=_whole(_sent(request, _found(request).id)))
 
 
 @route("POST", f"{_HOOK}/deliveries/{{delivery_id}}/attempts")
-def redeliver(request: Request) -> Answer:
+def redeliver(request: ApiRequest) -> ApiResponse:
     """Send a delivery once more."""
     request.hooks.redeliver(_sent(request, _found(request).id))
-    return Answer(status=202, body={})
+    return ApiResponse(status=202, body={})
 
 
-def _found(request: Request) -> RepoHook:
+def _found(request: ApiRequest) -> RepoHook:
     found = request.repo.hooks.get(request.number("hook_id"))
     if found is None:
         raise not_found()
@@ -171,7 +171,7 @@ def _config(url: str, secret: str) -> Json:
     return made | {"secret": "********"} if secret else made
 
 
-def _hook(request: Request, hook: RepoHook) -> Json:
+def _hook(request: ApiRequest, hook: RepoHook) -> Json:
     url = f"{basic.repo_url(request.links, hook.repo)}/hooks/{hook.id}"
     last = next((s for s in reversed(request.hooks.sent()) if s.delivery.hook_id == hook.id), None)
     response: Json = {"code": None, "status": "unused", "message": None}
@@ -194,13 +194,13 @@ def _hook(request: Request, hook: RepoHook) -> Json:
     }
 
 
-def _list(request: Request, hook_id: int) -> Answer:
+def _list(request: ApiRequest, hook_id: int) -> ApiResponse:
     found = [s for s in reversed(request.hooks.sent()) if s.delivery.hook_id == hook_id]
     listed = pages_of(request, found, lambda sent: sent.id, "cursor")
-    return Answer(body=[_short(sent) for sent in listed.body], headers=listed.headers)
+    return ApiResponse(body=[_short(sent) for sent in listed.body], headers=listed.headers)
 
 
-def _sent(request: Request, hook_id: int) -> Sent:
+def _sent(request: ApiRequest, hook_id: int) -> SentHook:
     text = request.params["delivery_id"]
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise plain("Invalid request.\n\nThe delivery id is not a number.")
@@ -210,13 +210,13 @@ def _sent(request: Request, hook_id: int) -> Sent:
     raise not_found()
 
 
-def _word(sent: Sent) -> str:
+def _word(sent: SentHook) -> str:
     if sent.status == 0:
         return "failed to connect to host"
     return "OK" if sent.status < 300 else f"Invalid HTTP Response: {sent.status}"
 
 
-def _short(sent: Sent) -> Json:
+def _short(sent: SentHook) -> Json:
     delivery = sent.delivery
     return {
         "id": sent.id,
@@ -234,7 +234,7 @@ def _short(sent: Sent) -> Json:
     }
 
 
-def _whole(sent: Sent) -> Json:
+def _whole(sent: SentHook) -> Json:
     delivery = sent.delivery
     return _short(sent) | {
         "url": delivery.url,

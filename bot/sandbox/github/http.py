@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 from bot.sandbox.asgi import Receive, Scope, Send, headers_of, raw_path, read_body, respond
 from bot.sandbox.errors import GitError, RefusedError, not_found
-from bot.sandbox.faults.calls import Call, Faults, Plan
+from bot.sandbox.faults.calls import Faults, LoggedCall, Plan
 from bot.sandbox.fields import parsed
 from bot.sandbox.github import (
     activity,
@@ -42,11 +42,11 @@ from bot.sandbox.github import (
 )
 from bot.sandbox.github.graphql import execute as graphql
 from bot.sandbox.github.json import Links
-from bot.sandbox.github.routing import Answer, Request, Route, find, named, query_of, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, Route, find, named, query_of, route
 from bot.sandbox.github.sending import Hooks
 from bot.sandbox.rules.accounts import Accounts, Caller
 from bot.sandbox.rules.permissions import NEEDS
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 OPERATIONS = (
     activity,
@@ -87,7 +87,7 @@ class Exchange:
         status: HTTP status.
         response_headers: Headers, names in small letters.
         response_body: The answer's JSON; None for no body or one that is not JSON.
-        caller: As in `Call`.
+        caller: As in `LoggedCall`.
         fault: Whether a fault made the answer, so that it says nothing about the forge.
     """
 
@@ -114,11 +114,11 @@ class _Asked:
     raw: bytes
 
 
-class GitHub:
+class GitHubApi:
     """The ASGI app of the API."""
 
     def __init__(
-        self, state: State, links: Links, accounts: Accounts, faults: Faults, hooks: Hooks
+        self, state: ForgeState, links: Links, accounts: Accounts, faults: Faults, hooks: Hooks
     ) -> None:
         self._state = state
         self._hooks = hooks
@@ -149,7 +149,7 @@ class GitHub:
         self._observe(asked, template, caller, answer, status, headers, faulty)
         await respond(send, status, headers, body, bare=scope["method"] == "HEAD")
         self._faults.record(
-            Call(
+            LoggedCall(
                 caller=caller.name,
                 kind="api",
                 method=asked.method,
@@ -183,7 +183,7 @@ class GitHub:
         caller: Caller,
         refused: RefusedError | None,
         plan: Plan,
-    ) -> tuple[Answer, bool]:
+    ) -> tuple[ApiResponse, bool]:
         """Do what is asked, with the faults that are planned; runs in a thread of its own."""
         for callback in plan.before:
             callback()
@@ -203,7 +203,7 @@ class GitHub:
         caller: Caller,
         refused: RefusedError | None,
         plan: Plan,
-    ) -> Answer:
+    ) -> ApiResponse:
         try:
             if refused is not None:
                 raise refused
@@ -215,7 +215,7 @@ class GitHub:
         except RefusedError as no:
             return answers.refusal(no)
         except GitError as error:
-            return Answer(status=500, body={"message": f"Server Error: {error}"})
+            return ApiResponse(status=500, body={"message": f"Server Error: {error}"})
 
     def _carry_out(
         self,
@@ -223,7 +223,7 @@ class GitHub:
         found: tuple[Route, dict[str, str]] | None,
         caller: Caller,
         plan: Plan,
-    ) -> Answer:
+    ) -> ApiResponse:
         state = self._state
         if plan.memory is not None:
             state = self._state.at(plan.memory)
@@ -232,7 +232,7 @@ class GitHub:
         if found is None and not graphql_call:
             raise RefusedError(404, "Not Found")
         chosen, params = found if found is not None else (None, {})
-        request = Request(
+        request = ApiRequest(
             state=state,
             links=self._links,
             accounts=self._accounts,
@@ -256,10 +256,10 @@ class GitHub:
         if repo is not None and repo.archived and asked.method != "GET":
             raise RefusedError(403, "Repository was archived so is read-only.")
         if chosen.template == "/rate_limit":
-            return Answer(body=self._rate_limit(caller))
+            return ApiResponse(body=self._rate_limit(caller))
         return chosen.handler(request)
 
-    def _moved(self, request: Request) -> Answer:
+    def _moved(self, request: ApiRequest) -> ApiResponse:
         """Where a repository is found that had this name before; 404 where there is none.
 
         Raises:
@@ -275,10 +275,10 @@ class GitHub:
         status = 301 if request.method == "GET" else 307
         message = "Moved Permanently" if status == 301 else "Temporary Redirect"
         body = {"message": message, "url": url, "documentation_url": answers.DOCS}
-        return Answer(status=status, body=body, headers={"Location": url})
+        return ApiResponse(status=status, body=body, headers={"Location": url})
 
     def _finish(
-        self, asked: _Asked, caller: Caller, template: str, answer: Answer
+        self, asked: _Asked, caller: Caller, template: str, answer: ApiResponse
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and bytes, with what every answer of GitHub's carries."""
         body = answers.encoded(answer)
@@ -339,7 +339,7 @@ class GitHub:
         asked: _Asked,
         template: str,
         caller: Caller,
-        answer: Answer,
+        answer: ApiResponse,
         status: int,
         headers: list[tuple[str, str]],
         faulty: bool,
@@ -364,8 +364,8 @@ class GitHub:
 
 
 @route("GET", "/rate_limit")
-def _get_rate_limit(_request: Request) -> Answer:
-    """Made known for its path; `GitHub` itself counts and answers."""
+def _get_rate_limit(_request: ApiRequest) -> ApiResponse:
+    """Made known for its path; `GitHubApi` itself counts and answers."""
     raise NotImplementedError("GitHub answers /rate_limit")
 
 

@@ -5,54 +5,54 @@ from __future__ import annotations
 from bot.sandbox.errors import not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Organization, Role, Team, User
 from bot.sandbox.rules.ids import node_id
 
 _TEAM = "/orgs/{org}/teams/{team_slug}"
 
 
-def _org(request: Request) -> Organization:
+def _org(request: ApiRequest) -> Organization:
     return request.state.organizations.find(request.params["org"])
 
 
-def _team(request: Request) -> Team:
+def _team(request: ApiRequest) -> Team:
     return request.state.organizations.team(request.params["org"], request.params["team_slug"])
 
 
-def _member(request: Request) -> User:
+def _member(request: ApiRequest) -> User:
     return request.state.user(request.params["username"])
 
 
 @route("GET", "/orgs/{org}/installation")
-def get_org_installation(request: Request) -> Answer:
+def get_org_installation(request: ApiRequest) -> ApiResponse:
     """The App's installation on an organization."""
     return _installation(request, _org(request).account)
 
 
 @route("GET", "/users/{username}/installation")
-def get_user_installation(request: Request) -> Answer:
+def get_user_installation(request: ApiRequest) -> ApiResponse:
     """The App's installation on an account."""
     return _installation(request, _member(request))
 
 
-def _installation(request: Request, account: User) -> Answer:
+def _installation(request: ApiRequest, account: User) -> ApiResponse:
     for found in request.state.data.installations.values():
         if found.app is request.app and found.account is account:
-            return Answer(body=basic.installation(request.links, found))
+            return ApiResponse(body=basic.installation(request.links, found))
     raise not_found()
 
 
 @route("GET", "/orgs/{org}/members/{username}")
-def check_member(request: Request) -> Answer:
+def check_member(request: ApiRequest) -> ApiResponse:
     """204 for a member, 404 for anybody else."""
     if _member(request).login not in _org(request).members:
         raise not_found()
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
 @route("GET", "/orgs/{org}/memberships/{username}")
-def get_membership(request: Request) -> Answer:
+def get_membership(request: ApiRequest) -> ApiResponse:
     """What a member is: `admin` or `member`."""
     org, user = _org(request), _member(request)
     role = org.members.get(user.login)
@@ -67,11 +67,11 @@ def get_membership(request: Request) -> Answer:
         "organization": basic.organization(request.links, org.account),
         "user": basic.user(request.links, user),
     }
-    return Answer(body=body)
+    return ApiResponse(body=body)
 
 
 @route("GET", _TEAM)
-def get_team(request: Request) -> Answer:
+def get_team(request: ApiRequest) -> ApiResponse:
     """A team."""
     org, team = _org(request), _team(request)
     account = org.account
@@ -97,36 +97,36 @@ def get_team(request: Request) -> Answer:
             "archived_at": None,
         },
     }
-    return Answer(body=body)
+    return ApiResponse(body=body)
 
 
 @route("GET", f"{_TEAM}/members")
-def list_team_members(request: Request) -> Answer:
+def list_team_members(request: ApiRequest) -> ApiResponse:
     """Members of a team."""
     return page(request, [basic.user(request.links, user) for user in _team(request).members])
 
 
 @route("GET", f"{_TEAM}/memberships/{{username}}")
-def get_team_membership(request: Request) -> Answer:
+def get_team_membership(request: ApiRequest) -> ApiResponse:
     """What somebody is in a team; 404 for who is not in it."""
     team, user = _team(request), _member(request)
     if user not in team.members:
         raise not_found()
     org = _org(request).account.login
     url = f"{request.links.api}/orgs/{org}/teams/{team.slug}/memberships/{user.login}"
-    return Answer(body={"url": url, "role": "member", "state": "active"})
+    return ApiResponse(body={"url": url, "role": "member", "state": "active"})
 
 
 @route("GET", f"{_TEAM}/repos/{{owner}}/{{repo}}")
-def check_team_repository(request: Request) -> Answer:
+def check_team_repository(request: ApiRequest) -> ApiResponse:
     """204 where a team reaches a repository, 404 where it does not."""
     if request.repo.id not in _team(request).roles:
         raise not_found()
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
 @route("GET", "/repos/{owner}/{repo}/teams")
-def list_teams(request: Request) -> Answer:
+def list_teams(request: ApiRequest) -> ApiResponse:
     """Teams that reach a repository; none where a person owns it."""
     repo = request.repo
     org = request.state.data.organizations.get(repo.owner.login.lower())
@@ -135,7 +135,7 @@ def list_teams(request: Request) -> Answer:
     return page(request, shown)
 
 
-def _shown(request: Request, org: Organization, team: Team, role: Role = Role.READ) -> Json:
+def _shown(request: ApiRequest, org: Organization, team: Team, role: Role = Role.READ) -> Json:
     url = f"{request.links.api}/organizations/{org.account.id}/team/{team.id}"
     steps = {Role.READ: "pull", Role.WRITE: "push"}
     return {

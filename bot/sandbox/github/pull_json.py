@@ -23,7 +23,7 @@ from bot.sandbox.records.repository import (
 )
 from bot.sandbox.records.talk import Label, Reaction
 from bot.sandbox.rules.ids import node_id
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.rules.talk import CONTENTS
 
 
@@ -226,7 +226,10 @@ def simple_pull(links: Links, pull: Pull) -> Json:
 
 
 def pull(
-    state: State, links: Links, made: Pull, mergeable: tuple[bool | None, str] = (None, "unknown")
+    state: ForgeState,
+    links: Links,
+    made: Pull,
+    mergeable: tuple[bool | None, str] = (None, "unknown"),
 ) -> Json:
     """Schema `pull-request`, with what `Pulls.mergeable` said."""
     files = state.pulls.files(made)

@@ -8,7 +8,7 @@ from bot.sandbox.errors import invalid, not_found, plain
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.repository import Pull, Review
 from bot.sandbox.rules import workflows
 
@@ -18,12 +18,12 @@ _MOST_FILES = 3000  # GitHub's cap on a pull request's list of files
 _MOST_COMMITS = 250  # GitHub's cap on a pull request's list of commits
 
 
-def _pull(request: Request) -> Pull:
+def _pull(request: ApiRequest) -> Pull:
     return request.state.pulls.find(request.repo, request.number("pull_number"))
 
 
 @route("GET", _PULLS)
-def list_pulls(request: Request) -> Answer:
+def list_pulls(request: ApiRequest) -> ApiResponse:
     """Pull requests; `head` without an owner is ignored, as on GitHub."""
     query, repo = request.query, request.repo
     state, base, head = query.get("state", "open"), query.get("base"), query.get("head", "")
@@ -47,11 +47,11 @@ def list_pulls(request: Request) -> Answer:
     )
     listed = page(request, found)
     body = [more.simple_pull(request.links, pull) for pull in listed.body]
-    return Answer(body=body, headers=listed.headers)
+    return ApiResponse(body=body, headers=listed.headers)
 
 
 @route("POST", _PULLS)
-def create_pull(request: Request) -> Answer:
+def create_pull(request: ApiRequest) -> ApiResponse:
     """Open a pull request."""
     pull = request.state.pulls.open(
         request.repo,
@@ -64,19 +64,19 @@ def create_pull(request: Request) -> Answer:
         maintainer_can_modify=request.fields.flag("maintainer_can_modify", default=True),
     )
     made = more.pull(request.state, request.links, pull)
-    return Answer(status=201, body=made, headers={"Location": made["url"]})
+    return ApiResponse(status=201, body=made, headers={"Location": made["url"]})
 
 
 @route("GET", _PULL)
-def get_pull(request: Request) -> Answer:
+def get_pull(request: ApiRequest) -> ApiResponse:
     """A pull request; reading it starts the search for `mergeable`."""
     pull = _pull(request)
     mergeable = request.state.mergeability.told(pull)
-    return Answer(body=more.pull(request.state, request.links, pull, mergeable))
+    return ApiResponse(body=more.pull(request.state, request.links, pull, mergeable))
 
 
 @route("PATCH", _PULL)
-def update_pull(request: Request) -> Answer:
+def update_pull(request: ApiRequest) -> ApiResponse:
     """Change title, text, base or state."""
     pull = _pull(request)
     request.state.pulls.edit(
@@ -87,38 +87,38 @@ def update_pull(request: Request) -> Answer:
         base=request.text("base"),
         state=request.text("state"),
     )
-    return Answer(body=more.pull(request.state, request.links, pull))
+    return ApiResponse(body=more.pull(request.state, request.links, pull))
 
 
 @route("GET", f"{_PULL}/files")
-def list_files(request: Request) -> Answer:
+def list_files(request: ApiRequest) -> ApiResponse:
     """Files that a pull request changes."""
     pull = _pull(request)
     repo = pull.head_repo or pull.repo
     found = page(request, request.state.pulls.files(pull)[:_MOST_FILES])
     body = [commit_json.file(request.links, repo, pull.head_sha, f) for f in found.body]
-    return Answer(body=body, headers=found.headers)
+    return ApiResponse(body=body, headers=found.headers)
 
 
 @route("GET", f"{_PULL}/commits")
-def list_commits(request: Request) -> Answer:
+def list_commits(request: ApiRequest) -> ApiResponse:
     """Commits of a pull request, oldest first."""
     pull = _pull(request)
     found = page(request, request.state.pulls.commits(pull)[:_MOST_COMMITS])
     body = [commit_json.commit(request.state, request.links, pull.repo, c) for c in found.body]
-    return Answer(body=body, headers=found.headers)
+    return ApiResponse(body=body, headers=found.headers)
 
 
 @route("GET", f"{_PULL}/merge")
-def check_merged(request: Request) -> Answer:
+def check_merged(request: ApiRequest) -> ApiResponse:
     """204 when it is merged, else 404."""
     if not _pull(request).merged:
         raise not_found()
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
 @route("PUT", f"{_PULL}/merge")
-def merge(request: Request) -> Answer:
+def merge(request: ApiRequest) -> ApiResponse:
     """Merge, if the rules allow it now and the head is the one asked for."""
     pull = _pull(request)
     workflows.check_merge(request.state, pull, request.caller)
@@ -131,28 +131,28 @@ def merge(request: Request) -> Answer:
         message=request.text("commit_message"),
     )
     body = {"sha": sha, "merged": True, "message": "Pull Request successfully merged"}
-    return Answer(body=body)
+    return ApiResponse(body=body)
 
 
 @route("PUT", f"{_PULL}/update-branch")
-def update_branch(request: Request) -> Answer:
+def update_branch(request: ApiRequest) -> ApiResponse:
     """Merge the base into the head."""
     pull = _pull(request)
     request.state.pulls.update_branch(pull, request.user, request.text("expected_head_sha"))
     url = f"{basic.repo_url(request.links, pull.repo)}/pulls/{pull.number}"
-    return Answer(status=202, body={"message": "Updating pull request branch.", "url": url})
+    return ApiResponse(status=202, body={"message": "Updating pull request branch.", "url": url})
 
 
 @route("GET", f"{_PULL}/reviews")
-def list_reviews(request: Request) -> Answer:
+def list_reviews(request: ApiRequest) -> ApiResponse:
     """Reviews, oldest first."""
     found = page(request, _pull(request).reviews)
     body = [more.review(request.links, r) for r in found.body]
-    return Answer(body=body, headers=found.headers)
+    return ApiResponse(body=body, headers=found.headers)
 
 
 @route("POST", f"{_PULL}/reviews")
-def create_review(request: Request) -> Answer:
+def create_review(request: ApiRequest) -> ApiResponse:
     """Submit a review."""
     review = request.state.reviews.submit(
         _pull(request),
@@ -161,10 +161,10 @@ def create_review(request: Request) -> Answer:
         request.text("body") or "",
         request.text("commit_id"),
     )
-    return Answer(body=more.review(request.links, review))
+    return ApiResponse(body=more.review(request.links, review))
 
 
-def _review(request: Request) -> Review:
+def _review(request: ApiRequest) -> Review:
     wanted = request.number("review_id")
     found = next((r for r in _pull(request).reviews if r.id == wanted), None)
     if found is None:
@@ -173,39 +173,39 @@ def _review(request: Request) -> Review:
 
 
 @route("GET", f"{_PULL}/reviews/{{review_id}}")
-def get_review(request: Request) -> Answer:
+def get_review(request: ApiRequest) -> ApiResponse:
     """One review."""
-    return Answer(body=more.review(request.links, _review(request)))
+    return ApiResponse(body=more.review(request.links, _review(request)))
 
 
 @route("PUT", f"{_PULL}/reviews/{{review_id}}/dismissals")
-def dismiss_review(request: Request) -> Answer:
+def dismiss_review(request: ApiRequest) -> ApiResponse:
     """Dismiss a review."""
     review = _review(request)
     request.state.reviews.dismiss(review, request.user, request.required("message"))
-    return Answer(body=more.review(request.links, review))
+    return ApiResponse(body=more.review(request.links, review))
 
 
 @route("GET", f"{_PULL}/requested_reviewers")
-def list_reviewers(request: Request) -> Answer:
+def list_reviewers(request: ApiRequest) -> ApiResponse:
     """People who are asked for a review and have not given one yet."""
     people = [basic.user(request.links, who) for who in _pull(request).requested_reviewers]
-    return Answer(body={"users": people, "teams": []})
+    return ApiResponse(body={"users": people, "teams": []})
 
 
 @route("POST", f"{_PULL}/requested_reviewers")
-def request_reviewers(request: Request) -> Answer:
+def request_reviewers(request: ApiRequest) -> ApiResponse:
     """Ask people for a review."""
     pull, logins = _pull(request), request.fields.texts("reviewers") or []
     request.state.reviews.ask(pull, request.user, logins)
-    return Answer(status=201, body=more.simple_pull(request.links, pull))
+    return ApiResponse(status=201, body=more.simple_pull(request.links, pull))
 
 
 @route("DELETE", f"{_PULL}/requested_reviewers")
-def remove_reviewers(request: Request) -> Answer:
+def remove_reviewers(request: ApiRequest) -> ApiResponse:
     """Ask no more."""
     pull, logins = _pull(request), request.fields.texts("reviewers")
     if logins is None:
         raise plain('Invalid request.\n\n"reviewers" wasn\'t supplied.')
     request.state.reviews.unask(pull, request.user, logins)
-    return Answer(body=more.simple_pull(request.links, pull))
+    return ApiResponse(body=more.simple_pull(request.links, pull))

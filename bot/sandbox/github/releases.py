@@ -7,7 +7,7 @@ from urllib.parse import quote
 from bot.sandbox.errors import invalid, not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Release
 from bot.sandbox.rules import limits, refs
@@ -18,7 +18,7 @@ _RELEASE = "/repos/{owner}/{repo}/releases/{release_id}"
 
 
 @route("GET", _RELEASES)
-def list_releases(request: Request) -> Answer:
+def list_releases(request: ApiRequest) -> ApiResponse:
     """Releases, newest first; drafts for who may write."""
     found = sorted(request.repo.releases.values(), key=lambda made: -made.id)
     shown = [made for made in found if not made.draft or _writes(request)]
@@ -26,7 +26,7 @@ def list_releases(request: Request) -> Answer:
 
 
 @route("POST", _RELEASES)
-def create_release(request: Request) -> Answer:
+def create_release(request: ApiRequest) -> ApiResponse:
     """Make a release; its tag is made where it is missing."""
     tag, fields = request.required("tag_name"), request.fields
     if not tag or any(r.tag == tag and not r.draft for r in request.repo.releases.values()):
@@ -47,35 +47,35 @@ def create_release(request: Request) -> Answer:
         _publish(request, made)
     request.repo.releases[made.id] = made
     body = _release(request, made)
-    return Answer(status=201, body=body, headers={"Location": body["url"]})
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
 @route("GET", f"{_RELEASES}/latest")
-def get_latest(request: Request) -> Answer:
+def get_latest(request: ApiRequest) -> ApiResponse:
     """The newest release that is neither a draft nor a prerelease."""
     full = [r for r in request.repo.releases.values() if not r.draft and not r.prerelease]
     if not full:
         raise not_found()
-    return Answer(body=_release(request, max(full, key=lambda made: made.id)))
+    return ApiResponse(body=_release(request, max(full, key=lambda made: made.id)))
 
 
 @route("GET", f"{_RELEASES}/tags/{{tag}}")
-def get_by_tag(request: Request) -> Answer:
+def get_by_tag(request: ApiRequest) -> ApiResponse:
     """The release of a tag."""
     for made in request.repo.releases.values():
         if made.tag == request.params["tag"] and not made.draft:
-            return Answer(body=_release(request, made))
+            return ApiResponse(body=_release(request, made))
     raise not_found()
 
 
 @route("GET", _RELEASE)
-def get_release(request: Request) -> Answer:
+def get_release(request: ApiRequest) -> ApiResponse:
     """One release."""
-    return Answer(body=_release(request, _found(request)))
+    return ApiResponse(body=_release(request, _found(request)))
 
 
 @route("PATCH", _RELEASE)
-def update_release(request: Request) -> Answer:
+def update_release(request: ApiRequest) -> ApiResponse:
     """Change a release; a draft can be published."""
     made, fields = _found(request), request.fields
     limits.check_body("Release", request.text("body"))
@@ -87,29 +87,29 @@ def update_release(request: Request) -> Answer:
     made.draft = fields.flag("draft", default=made.draft)
     if not made.draft and made.published_at is None:
         _publish(request, made)
-    return Answer(body=_release(request, made))
+    return ApiResponse(body=_release(request, made))
 
 
 @route("DELETE", _RELEASE)
-def delete_release(request: Request) -> Answer:
+def delete_release(request: ApiRequest) -> ApiResponse:
     """Take a release away; its tag stays."""
     del request.repo.releases[_found(request).id]
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
-def _found(request: Request) -> Release:
+def _found(request: ApiRequest) -> Release:
     found = request.repo.releases.get(request.number("release_id"))
     if found is None or (found.draft and not _writes(request)):
         raise not_found()
     return found
 
 
-def _writes(request: Request) -> bool:
+def _writes(request: ApiRequest) -> bool:
     role = request.state.role(request.repo, request.caller.user)
     return request.caller.token is not None or role >= Role.WRITE
 
 
-def _publish(request: Request, made: Release) -> None:
+def _publish(request: ApiRequest, made: Release) -> None:
     ref = f"refs/tags/{made.tag}"
     if ref not in request.repo.refs:
         target = request.state.resolve(request.repo, made.target)
@@ -119,7 +119,7 @@ def _publish(request: Request, made: Release) -> None:
     made.published_at = request.state.now()
 
 
-def _release(request: Request, made: Release) -> Json:
+def _release(request: ApiRequest, made: Release) -> Json:
     repo = request.repo
     url = f"{basic.repo_url(request.links, repo)}/releases/{made.id}"
     html, tag = basic.repo_html(request.links, repo), quote(made.tag)

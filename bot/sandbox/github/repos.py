@@ -8,12 +8,12 @@ from urllib.parse import quote, urlencode
 
 from bot.sandbox.errors import RefusedError, invalid, not_found, plain
 from bot.sandbox.git import history, trees
-from bot.sandbox.git.objects import Person, Tag, TreeEntry
+from bot.sandbox.git.objects import Ident, Tag, TreeEntry
 from bot.sandbox.git.protocol import Git
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.records.repository import Repository
@@ -27,17 +27,17 @@ _LARGEST_INLINE = 1_000_000  # GitHub sends larger files without content
 
 
 @route("GET", _REPO)
-def get_repository(request: Request) -> Answer:
+def get_repository(request: ApiRequest) -> ApiResponse:
     """A repository."""
     token = request.caller.token
     role = request.state.role(request.repo, request.caller.user)
     if token is not None and token.permissions.get("contents") == "write":
         role = max(role, Role.WRITE)
-    return Answer(body=basic.full_repository(request.links, request.repo, role))
+    return ApiResponse(body=basic.full_repository(request.links, request.repo, role))
 
 
 @route("GET", f"{_REPO}/contents/{{path}}")
-def get_contents(request: Request) -> Answer:
+def get_contents(request: ApiRequest) -> ApiResponse:
     """A file, a folder or a link at a path of a commit."""
     repo, path = request.repo, request.params["path"].strip("/")
     ref = request.query.get("ref") or repo.default_branch
@@ -52,16 +52,16 @@ def get_contents(request: Request) -> Answer:
         listed = [
             _content(request, ref, f"{path}/{e.name}".lstrip("/"), e) for e in git.tree(entry.sha)
         ]
-        return Answer(body=listed)
+        return ApiResponse(body=listed)
     if "raw" in request.headers.get("accept", "") and entry.kind == "blob":
-        return Answer(
+        return ApiResponse(
             body=git.blob(entry.sha), media_type="application/vnd.github.raw; charset=utf-8"
         )
-    return Answer(body=_content(request, ref, path, entry, whole=True))
+    return ApiResponse(body=_content(request, ref, path, entry, whole=True))
 
 
 def _content(
-    request: Request, ref: str, path: str, entry: TreeEntry, *, whole: bool = False
+    request: ApiRequest, ref: str, path: str, entry: TreeEntry, *, whole: bool = False
 ) -> dict[str, Any]:
     repo, git = request.repo, request.state.git(request.repo)
     api, html = basic.repo_url(request.links, repo), basic.repo_html(request.links, repo)
@@ -96,7 +96,7 @@ def _content(
 
 
 @route("PUT", f"{_REPO}/contents/{{path}}")
-def put_contents(request: Request) -> Answer:
+def put_contents(request: ApiRequest) -> ApiResponse:
     """Write a file as one commit; `sha` must name the file that is replaced."""
     path = request.params["path"]
     try:
@@ -107,12 +107,12 @@ def put_contents(request: Request) -> Answer:
 
 
 @route("DELETE", f"{_REPO}/contents/{{path}}")
-def delete_contents(request: Request) -> Answer:
+def delete_contents(request: ApiRequest) -> ApiResponse:
     """Remove a file as one commit."""
     return _change_file(request, FileChange(path=request.params["path"], content=None))
 
 
-def _change_file(request: Request, change: FileChange) -> Answer:
+def _change_file(request: ApiRequest, change: FileChange) -> ApiResponse:
     repo, state = request.repo, request.state
     limits.check_path(change.path)
     branch = request.text("branch") or repo.default_branch
@@ -140,10 +140,10 @@ def _change_file(request: Request, change: FileChange) -> Answer:
     entry = trees.entry_at(state.git(repo), commit.sha, change.path)
     if entry is not None:
         body["content"] = _content(request, branch, change.path, entry)
-    return Answer(status=201 if old is None else 200, body=body)
+    return ApiResponse(status=201 if old is None else 200, body=body)
 
 
-def _check_old(request: Request, change: FileChange, old: TreeEntry | None) -> None:
+def _check_old(request: ApiRequest, change: FileChange, old: TreeEntry | None) -> None:
     sha = request.text("sha")
     if change.content is None and old is None:
         raise not_found()
@@ -153,7 +153,7 @@ def _check_old(request: Request, change: FileChange, old: TreeEntry | None) -> N
         raise RefusedError(409, f"{change.path} does not match {sha}")
 
 
-def person(request: Request, field: str) -> Person | None:
+def person(request: ApiRequest, field: str) -> Ident | None:
     """An author, committer or tagger of the body; None where it is not given."""
     given = request.fields.inner(field)
     if given is None:
@@ -161,63 +161,63 @@ def person(request: Request, field: str) -> Person | None:
     name, email = given.text("name"), given.text("email")
     if not name or not email:
         raise invalid("Commit", field)
-    return Person(name, email, given.when("date") or request.state.now())
+    return Ident(name, email, given.when("date") or request.state.now())
 
 
 @route("GET", f"{_REPO}/git/ref/{{ref}}")
-def get_ref(request: Request) -> Answer:
+def get_ref(request: ApiRequest) -> ApiResponse:
     """One ref; 404 when it is not there in full."""
     ref = f"refs/{request.params['ref']}"
     sha = request.repo.refs.get(ref)
     if sha is None:
         raise not_found()
-    return Answer(body=_ref(request, ref, sha))
+    return ApiResponse(body=_ref(request, ref, sha))
 
 
 @route("GET", f"{_REPO}/git/matching-refs/{{ref}}")
-def list_matching_refs(request: Request) -> Answer:
+def list_matching_refs(request: ApiRequest) -> ApiResponse:
     """Refs that begin with a text; an empty list when none does."""
     prefix = f"refs/{request.params['ref']}"
     known = request.repo.refs
     found = page(request, known.below(prefix))
     body = [_ref(request, ref, known[ref]) for ref in found.body]
-    return Answer(body=body, headers=found.headers)
+    return ApiResponse(body=body, headers=found.headers)
 
 
 @route("POST", f"{_REPO}/git/refs")
-def create_ref(request: Request) -> Answer:
+def create_ref(request: ApiRequest) -> ApiResponse:
     """Make a ref."""
     if not request.repo.refs:
         raise RefusedError(409, "Git Repository is empty.")
     ref, sha = request.required("ref"), request.required("sha")
     refs.create(request.state, request.repo, ref, sha, request.caller)
     body = _ref(request, ref, sha)
-    return Answer(status=201, body=body, headers={"Location": body["url"]})
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
 @route("PATCH", f"{_REPO}/git/refs/{{ref}}")
-def update_ref(request: Request) -> Answer:
+def update_ref(request: ApiRequest) -> ApiResponse:
     """Move a ref; by force only where asked."""
     ref, sha = f"refs/{request.params['ref']}", request.required("sha")
     force = request.fields.flag("force")
     refs.move(request.state, request.repo, ref, sha, request.caller, force=force)
-    return Answer(body=_ref(request, ref, sha))
+    return ApiResponse(body=_ref(request, ref, sha))
 
 
 @route("DELETE", f"{_REPO}/git/refs/{{ref}}")
-def delete_ref(request: Request) -> Answer:
+def delete_ref(request: ApiRequest) -> ApiResponse:
     """Remove a ref."""
     refs.delete(request.state, request.repo, f"refs/{request.params['ref']}", request.caller)
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
-def _ref(request: Request, ref: str, sha: str) -> basic.Json:
+def _ref(request: ApiRequest, ref: str, sha: str) -> basic.Json:
     git = request.state.git(request.repo)
     return commit_json.git_ref(request.links, request.repo, git, ref, sha)
 
 
 @route("POST", f"{_REPO}/git/tags")
-def create_tag(request: Request) -> Answer:
+def create_tag(request: ApiRequest) -> ApiResponse:
     """Write an annotated tag object; no ref points at it yet."""
     git = request.state.git(request.repo)
     target, kind = request.required("object"), request.required("type")
@@ -233,19 +233,19 @@ def create_tag(request: Request) -> Answer:
         message=request.required("message"),
     )
     body = _tag(request, git.write_tag(tag), tag)
-    return Answer(status=201, body=body, headers={"Location": body["url"]})
+    return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
 
 @route("GET", f"{_REPO}/git/tags/{{tag_sha}}")
-def get_tag(request: Request) -> Answer:
+def get_tag(request: ApiRequest) -> ApiResponse:
     """Read an annotated tag object."""
     git, sha = request.state.git(request.repo), request.params["tag_sha"]
     if git.kind(sha) != "tag":
         raise not_found()
-    return Answer(body=_tag(request, sha, git.tag(sha)))
+    return ApiResponse(body=_tag(request, sha, git.tag(sha)))
 
 
-def _tag(request: Request, sha: str, tag: Tag) -> basic.Json:
+def _tag(request: ApiRequest, sha: str, tag: Tag) -> basic.Json:
     url = basic.repo_url(request.links, request.repo)
     return {
         "node_id": f"TA_{sha}",
@@ -270,16 +270,16 @@ def _tag(request: Request, sha: str, tag: Tag) -> basic.Json:
 
 
 @route("GET", f"{_REPO}/git/commits/{{commit_sha}}")
-def get_git_commit(request: Request) -> Answer:
+def get_git_commit(request: ApiRequest) -> ApiResponse:
     """A commit as git stores it."""
     git, sha = request.state.git(request.repo), request.params["commit_sha"]
     if git.kind(sha) != "commit":
         raise not_found()
-    return Answer(body=commit_json.git_commit(request.links, request.repo, git.commit(sha)))
+    return ApiResponse(body=commit_json.git_commit(request.links, request.repo, git.commit(sha)))
 
 
 @route("GET", f"{_REPO}/commits")
-def list_commits(request: Request) -> Answer:
+def list_commits(request: ApiRequest) -> ApiResponse:
     """History from a branch, tag or commit, newest first; `path` keeps those that touch it."""
     repo, state = request.repo, request.state
     start = state.resolve(repo, request.query.get("sha") or repo.default_branch)
@@ -295,7 +295,7 @@ def list_commits(request: Request) -> Answer:
         shas = [sha for sha in shas if _by(request, git.commit(sha).author.email, author)]
     found = page(request, shas)
     body = [commit_json.commit(state, request.links, repo, git.commit(sha)) for sha in found.body]
-    return Answer(body=body, headers=found.headers)
+    return ApiResponse(body=body, headers=found.headers)
 
 
 def _touches(git: Git, sha: str, path: str) -> bool:
@@ -306,13 +306,13 @@ def _touches(git: Git, sha: str, path: str) -> bool:
     return all(trees.entry_at(git, parent, path) != here for parent in parents)
 
 
-def _by(request: Request, email: str, author: str) -> bool:
+def _by(request: ApiRequest, email: str, author: str) -> bool:
     account = request.state.account_of(email)
     return author == email or (account is not None and account.login.lower() == author.lower())
 
 
 @route("GET", f"{_REPO}/commits/{{commit_sha}}/pulls")
-def list_pulls_of_commit(request: Request) -> Answer:
+def list_pulls_of_commit(request: ApiRequest) -> ApiResponse:
     """Pull requests that hold a commit, or that were merged as it."""
     repo, state, sha = request.repo, request.state, request.params["commit_sha"]
     git = state.git(repo)
@@ -328,7 +328,7 @@ def list_pulls_of_commit(request: Request) -> Answer:
 
 
 @route("GET", f"{_REPO}/compare/{{basehead}}")
-def compare(request: Request) -> Answer:
+def compare(request: ApiRequest) -> ApiResponse:
     """What `base...head` brings: commits, files, how far apart they are."""
     repo, state = request.repo, request.state
     base_name, dots, head_name = request.params["basehead"].partition("...")
@@ -370,10 +370,10 @@ def compare(request: Request) -> Answer:
             for f in git.diff(fork_point, head)[:_MOST_FILES]
         ],
     }
-    return Answer(body=body, headers=listed.headers)
+    return ApiResponse(body=body, headers=listed.headers)
 
 
-def _resolve(request: Request, name: str) -> str | None:
+def _resolve(request: ApiRequest, name: str) -> str | None:
     owner, colon, branch = name.partition(":")
     if colon:
         for pull in request.repo.pulls_by_head.get(branch, ()):
@@ -382,7 +382,7 @@ def _resolve(request: Request, name: str) -> str | None:
     return request.state.resolve(request.repo, branch if colon else name)
 
 
-def commit_of(request: Request, repo: Repository, name: str) -> str:
+def commit_of(request: ApiRequest, repo: Repository, name: str) -> str:
     """The commit a `{ref}` of a path names; 422 "No commit found for SHA" when there is none."""
     sha = request.state.resolve(repo, name)
     if sha is None:

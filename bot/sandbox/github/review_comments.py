@@ -6,10 +6,10 @@ from bot.sandbox.errors import RefusedError, custom, invalid, not_found, plain
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.repository import Pull
-from bot.sandbox.records.talk import Edit, ReviewComment
+from bot.sandbox.records.talk import LastEdit, ReviewComment
 from bot.sandbox.rules import limits
 from bot.sandbox.rules.ids import node_id
 
@@ -18,19 +18,19 @@ _OF_PULL = "/repos/{owner}/{repo}/pulls/{pull_number}/comments"
 _ONE = "/repos/{owner}/{repo}/pulls/comments/{comment_id}"
 
 
-def _pull(request: Request) -> Pull:
+def _pull(request: ApiRequest) -> Pull:
     return request.state.pulls.find(request.repo, request.number("pull_number"))
 
 
 @route("GET", _OF_PULL)
-def list_of_pull(request: Request) -> Answer:
+def list_of_pull(request: ApiRequest) -> ApiResponse:
     """Remarks of a pull request, oldest first."""
     pull = _pull(request)
     return page(request, [_shown(request, pull, made) for made in pull.remarks])
 
 
 @route("GET", f"{_PULLS}/comments")
-def list_of_repository(request: Request) -> Answer:
+def list_of_repository(request: ApiRequest) -> ApiResponse:
     """Remarks of all pull requests."""
     found = [
         _shown(request, pull, made) for pull in request.repo.pulls.values() for made in pull.remarks
@@ -39,7 +39,7 @@ def list_of_repository(request: Request) -> Answer:
 
 
 @route("POST", _OF_PULL)
-def create(request: Request) -> Answer:
+def create(request: ApiRequest) -> ApiResponse:
     """Remark at a line of a file that the pull request changes, or answer a remark."""
     pull, fields = _pull(request), request.fields
     answered = fields.number("in_reply_to")
@@ -60,12 +60,12 @@ def create(request: Request) -> Answer:
 
 
 @route("POST", f"{_OF_PULL}/{{comment_id}}/replies")
-def reply(request: Request) -> Answer:
+def reply(request: ApiRequest) -> ApiResponse:
     """Answer a remark."""
     return _reply(request, _pull(request), request.number("comment_id"))
 
 
-def _reply(request: Request, pull: Pull, answered: int) -> Answer:
+def _reply(request: ApiRequest, pull: Pull, answered: int) -> ApiResponse:
     first = next((made for made in pull.remarks if made.id == answered), None)
     if first is None:
         raise not_found()
@@ -81,7 +81,7 @@ def _reply(request: Request, pull: Pull, answered: int) -> Answer:
 
 
 def _write(
-    request: Request,
+    request: ApiRequest,
     pull: Pull,
     *,
     path: str,
@@ -89,7 +89,7 @@ def _write(
     side: str,
     commit: str,
     answers: int | None,
-) -> Answer:
+) -> ApiResponse:
     body, now = request.required("body"), request.state.now()
     _check(body)
     made = ReviewComment(
@@ -106,37 +106,37 @@ def _write(
     )
     pull.remarks.append(made)
     shown = _shown(request, pull, made)
-    return Answer(status=201, body=shown, headers={"Location": shown["url"]})
+    return ApiResponse(status=201, body=shown, headers={"Location": shown["url"]})
 
 
 @route("GET", _ONE)
-def get(request: Request) -> Answer:
+def get(request: ApiRequest) -> ApiResponse:
     """One remark."""
-    return Answer(body=_shown(request, *_found(request)))
+    return ApiResponse(body=_shown(request, *_found(request)))
 
 
 @route("PATCH", _ONE)
-def update(request: Request) -> Answer:
+def update(request: ApiRequest) -> ApiResponse:
     """Change a remark's text."""
     pull, made = _found(request)
     _own(request, pull, made)
     body = request.required("body")
     _check(body)
     made.body, made.updated_at = body, request.state.now()
-    made.edit = Edit(request.user, made.updated_at)
-    return Answer(body=_shown(request, pull, made))
+    made.edit = LastEdit(request.user, made.updated_at)
+    return ApiResponse(body=_shown(request, pull, made))
 
 
 @route("DELETE", _ONE)
-def delete(request: Request) -> Answer:
+def delete(request: ApiRequest) -> ApiResponse:
     """Take a remark away."""
     pull, made = _found(request)
     _own(request, pull, made)
     pull.remarks.remove(made)
-    return Answer(status=204)
+    return ApiResponse(status=204)
 
 
-def _found(request: Request) -> tuple[Pull, ReviewComment]:
+def _found(request: ApiRequest) -> tuple[Pull, ReviewComment]:
     wanted = request.number("comment_id")
     for pull in request.repo.pulls.values():
         for made in pull.remarks:
@@ -145,7 +145,7 @@ def _found(request: Request) -> tuple[Pull, ReviewComment]:
     raise not_found()
 
 
-def _own(request: Request, pull: Pull, made: ReviewComment) -> None:
+def _own(request: ApiRequest, pull: Pull, made: ReviewComment) -> None:
     user = request.user
     if made.user is user or user.app is not None:
         return  # what an App may change is decided by its permissions
@@ -159,7 +159,7 @@ def _check(body: str) -> None:
     limits.check_body("PullRequestReviewComment", body)
 
 
-def _shown(request: Request, pull: Pull, made: ReviewComment) -> Json:
+def _shown(request: ApiRequest, pull: Pull, made: ReviewComment) -> Json:
     """Schema `pull-request-review-comment`."""
     links, repo = request.links, pull.repo
     pull_url = f"{basic.repo_url(links, repo)}/pulls/{pull.number}"
@@ -197,6 +197,6 @@ def _shown(request: Request, pull: Pull, made: ReviewComment) -> Json:
     return shown
 
 
-def _hunk(request: Request, pull: Pull, path: str) -> str:
+def _hunk(request: ApiRequest, pull: Pull, path: str) -> str:
     files = request.state.pulls.files(pull)
     return next((file.patch or "" for file in files if file.path == path), "")

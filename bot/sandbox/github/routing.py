@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from bot.sandbox.errors import RefusedError, not_found, plain
-from bot.sandbox.fields import Fields
+from bot.sandbox.fields import BodyFields
 from bot.sandbox.github.json import Links
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.accounts import Accounts, Caller
 from bot.sandbox.rules.permissions import NEEDS, Need
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 if TYPE_CHECKING:
     from bot.sandbox.github.sending import Hooks
@@ -33,7 +33,7 @@ _PER_PAGE = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ApiResponse:
     """What is sent back: a JSON value, or bytes of another type, or nothing (None)."""
 
     status: int = 200
@@ -43,7 +43,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ApiRequest:
     """One API request, after it found its operation and its caller.
 
     Attributes:
@@ -61,7 +61,7 @@ class Request:
         raw: The body's bytes.
     """
 
-    state: State
+    state: ForgeState
     links: Links
     accounts: Accounts
     hooks: Hooks
@@ -101,9 +101,9 @@ class Request:
         return int(value)
 
     @cached_property
-    def fields(self) -> Fields:
+    def fields(self) -> BodyFields:
         """The body's fields; none for no body. 400 for what is no JSON object."""
-        return Fields.of(self.raw)
+        return BodyFields.of(self.raw)
 
     def text(self, name: str) -> str | None:
         """A field of the body that is text, or None where it is missing or null; else 422."""
@@ -114,7 +114,7 @@ class Request:
         return self.fields.required(name)
 
 
-Handler = Callable[[Request], Answer]
+Handler = Callable[[ApiRequest], ApiResponse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
     return None
 
 
-def named(state: State, path: str) -> str:
+def named(state: ForgeState, path: str) -> str:
     """The `/repos/{owner}/{repo}` form of a path in the `/repositories/{id}` form."""
     match = re.match(r"/repositories/([0-9]{1,18})(?=/|$)", path)
     if match is None:
@@ -183,8 +183,8 @@ def query_of(raw: bytes) -> dict[str, str]:
 
 
 def page(
-    request: Request, items: Sequence[Any], wrap: Callable[[list[Any]], Any] | None = None
-) -> Answer:
+    request: ApiRequest, items: Sequence[Any], wrap: Callable[[list[Any]], Any] | None = None
+) -> ApiResponse:
     """One page of a list, with `Link` where there are more.
 
     Args:
@@ -199,15 +199,15 @@ def page(
     headers: dict[str, str] = {}
     if last > 1:
         headers["Link"] = _links(request, number, last)
-    return Answer(body=wrap(part) if wrap is not None else part, headers=headers)
+    return ApiResponse(body=wrap(part) if wrap is not None else part, headers=headers)
 
 
 def cursor_page(
-    request: Request,
+    request: ApiRequest,
     items: Sequence[Any],
     key: Callable[[Any], int],
     wanted: Callable[[Any], bool] = lambda _item: True,
-) -> Answer:
+) -> ApiResponse:
     """One page of a list that is read by cursors: `after` or `before` an item, and `per_page`.
 
     Args:
@@ -240,7 +240,7 @@ def cursor_page(
     if part and older:
         links.append(f'<{list_url(bare, before=_cursor(key(items[part[0]])))}>; rel="prev"')
     body = [items[at] for at in part]
-    return Answer(body=body, headers={"Link": ", ".join(links)} if links else {})
+    return ApiResponse(body=body, headers={"Link": ", ".join(links)} if links else {})
 
 
 def _take(places: range, kept: Callable[[int], bool], most: int) -> list[int]:
@@ -248,8 +248,8 @@ def _take(places: range, kept: Callable[[int], bool], most: int) -> list[int]:
 
 
 def pages_of(
-    request: Request, items: Sequence[Any], key: Callable[[Any], int], name: str
-) -> Answer:
+    request: ApiRequest, items: Sequence[Any], key: Callable[[Any], int], name: str
+) -> ApiResponse:
     """One page of a list that goes one way by a cursor of the given name."""
     query = {k: v for k, v in request.query.items() if k != name}
     if request.query.get(name):
@@ -257,8 +257,8 @@ def pages_of(
     listed = cursor_page(replace(request, query=query), items, key)
     link = listed.headers.get("Link", "").partition(", ")[0]
     if 'rel="next"' not in link:
-        return Answer(body=listed.body)
-    return Answer(body=listed.body, headers={"Link": link.replace("after=", f"{name}=")})
+        return ApiResponse(body=listed.body)
+    return ApiResponse(body=listed.body, headers={"Link": link.replace("after=", f"{name}=")})
 
 
 def _cursor(number: int) -> str:
@@ -279,7 +279,7 @@ def _place(
     return search(items, sign * number, key=lambda item: sign * key(item))
 
 
-def _links(request: Request, number: int, last: int) -> str:
+def _links(request: ApiRequest, number: int, last: int) -> str:
     places = []
     if number > 1:
         places += [("prev", min(number - 1, last)), ("first", 1)]
@@ -290,7 +290,7 @@ def _links(request: Request, number: int, last: int) -> str:
     )
 
 
-def list_url(request: Request, **changed: str) -> str:
+def list_url(request: ApiRequest, **changed: str) -> str:
     """Address of a list in the `/repositories/{id}` form, its other parameters kept."""
     path = request.path
     if path.startswith("/repos/"):  # a link that was followed has the other form already

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.sandbox.errors import not_found
 from bot.sandbox.github import json as basic
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.accounts import Role
 from bot.sandbox.records.protection import Ruleset
 from bot.sandbox.records.repository import Repository
@@ -17,7 +17,7 @@ _SIMPLE = ("creation", "deletion", "non_fast_forward", "required_signatures")
 
 
 @route("GET", f"{_REPO}/rules/branches/{{branch}}")
-def get_rules(request: Request) -> Answer:
+def get_rules(request: ApiRequest) -> ApiResponse:
     """The rules that rulesets have for a branch; classic protection is not told here."""
     repo = request.repo
     found = [
@@ -29,7 +29,7 @@ def get_rules(request: Request) -> Answer:
 
 
 @route("GET", f"{_REPO}/rulesets")
-def list_rulesets(request: Request) -> Answer:
+def list_rulesets(request: ApiRequest) -> ApiResponse:
     """Rulesets of a repository, without their rules."""
     targets = request.query.get("targets")
     wanted = targets.split(",") if targets else None
@@ -38,7 +38,7 @@ def list_rulesets(request: Request) -> Answer:
 
 
 @route("GET", f"{_REPO}/rulesets/{{ruleset_id}}")
-def get_ruleset(request: Request) -> Answer:
+def get_ruleset(request: ApiRequest) -> ApiResponse:
     """One ruleset; who bypasses it is told to administrators only."""
     repo = request.repo
     found = repo.rulesets.get(request.number("ruleset_id"))
@@ -53,10 +53,10 @@ def get_ruleset(request: Request) -> Answer:
             {"actor_id": b.actor_id, "actor_type": b.actor_type, "bypass_mode": b.mode}
             for b in found.bypass
         ]
-    return Answer(body=body)
+    return ApiResponse(body=body)
 
 
-def _ruleset(request: Request, ruleset: Ruleset) -> basic.Json:
+def _ruleset(request: ApiRequest, ruleset: Ruleset) -> basic.Json:
     repo = request.repo
     url = f"{basic.repo_url(request.links, repo)}/rulesets/{ruleset.id}"
     html = f"{basic.repo_html(request.links, repo)}/rules/{ruleset.id}"

@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.sandbox.faults.hooks import Delivery, HookFaults
+from bot.sandbox.faults.hooks import HookFaults, OutgoingHook
 from bot.sandbox.github import events as github_events
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Links
@@ -29,7 +29,7 @@ from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.memory import Happening, Installation
 from bot.sandbox.records.repository import RepoHook
 from bot.sandbox.rules.permissions import granted
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 _MOST_KEPT = 1000  # bytes of a receiver's answer that are shown
 _TIMEOUT = 10.0  # seconds GitHub waits for an answer
@@ -52,7 +52,7 @@ _OWNER_ONLY = ("rerequested", "requested", "requested_action")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentHook:
     """A delivery that went out; status 0 when nobody answered.
 
     Attributes:
@@ -62,7 +62,7 @@ class Sent:
     """
 
     id: int
-    delivery: Delivery
+    delivery: OutgoingHook
     status: int
     seconds: float
     at: datetime
@@ -85,14 +85,14 @@ class _Target:
 class Hooks:
     """Turns happenings into deliveries and sends them."""
 
-    def __init__(self, state: State, links: Links, faults: HookFaults) -> None:
+    def __init__(self, state: ForgeState, links: Links, faults: HookFaults) -> None:
         self._state = state
         self._links = links
         self._faults = faults
         self._senders: dict[int, _Sender] = {}
         self.observers: list[Callable[[str, Mapping[str, str], Mapping[str, Any]], None]] = []
         """Called with event, headers and payload of each delivery when it is made."""
-        self.log: list[Sent] = []
+        self.log: list[SentHook] = []
         """Deliveries that went out, in the order they were answered."""
         faults.send = self._enqueue
         state.listeners.append(self.heard)
@@ -131,11 +131,11 @@ class Hooks:
         }
         self._make(_target(hook), "ping", None, payload)
 
-    def redeliver(self, sent: Sent) -> None:
+    def redeliver(self, sent: SentHook) -> None:
         """Send a delivery once more, as people do by a button: the same GUID and bytes."""
         self._enqueue(sent.delivery, again=True)
 
-    def sent(self) -> list[Sent]:
+    def sent(self) -> list[SentHook]:
         """Deliveries that went out, oldest first."""
         return list(self.log)
 
@@ -181,7 +181,7 @@ class Hooks:
 
     def _delivery(
         self, target: _Target, kind: str, action: str | None, payload: dict[str, Any]
-    ) -> Delivery:
+    ) -> OutgoingHook:
         body = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
         guid = str(uuid.uuid4())
         headers = {
@@ -200,7 +200,7 @@ class Hooks:
             digest = hmac.new(key, body, hashlib.sha256).hexdigest()
             headers["X-Hub-Signature-256"] = f"sha256={digest}"
         repository = payload.get("repository")
-        return Delivery(
+        return OutgoingHook(
             guid=guid,
             event=kind,
             action=action,
@@ -212,7 +212,7 @@ class Hooks:
             repository_id=repository["id"] if repository else None,
         )
 
-    def _post(self, delivery: Delivery) -> None:
+    def _post(self, delivery: OutgoingHook) -> None:
         copies, delay = self._faults.fate(delivery)
         for _ in range(copies):
             if delay > 0:
@@ -222,7 +222,7 @@ class Hooks:
             else:
                 self._enqueue(delivery)
 
-    def _enqueue(self, delivery: Delivery, again: bool = False) -> None:
+    def _enqueue(self, delivery: OutgoingHook, again: bool = False) -> None:
         with self._state.lock:
             if delivery.hook_id not in self._senders:
                 self._senders[delivery.hook_id] = _Sender(self.log, self._state)
@@ -238,14 +238,14 @@ def _target(hook: RepoHook) -> _Target:
 class _Sender:
     """Sends one webhook's deliveries one after the other."""
 
-    def __init__(self, log: list[Sent], state: State) -> None:
+    def __init__(self, log: list[SentHook], state: ForgeState) -> None:
         self._log = log
         self._state = state
-        self._queue: queue.Queue[tuple[Delivery, bool] | None] = queue.Queue()
+        self._queue: queue.Queue[tuple[OutgoingHook, bool] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run, name="sandbox-hooks", daemon=True)
         self._thread.start()
 
-    def put(self, delivery: Delivery, again: bool) -> None:
+    def put(self, delivery: OutgoingHook, again: bool) -> None:
         self._queue.put((delivery, again))
 
     def idle(self, timeout: float) -> bool:
@@ -266,7 +266,7 @@ class _Sender:
             began = time.monotonic()
             status, answer = self._send(delivery)
             with self._state.lock:
-                sent = Sent(
+                sent = SentHook(
                     id=self._state.next_id(),
                     delivery=delivery,
                     status=status,
@@ -278,7 +278,7 @@ class _Sender:
             self._log.append(sent)
             self._queue.task_done()
 
-    def _send(self, delivery: Delivery) -> tuple[int, str]:
+    def _send(self, delivery: OutgoingHook) -> tuple[int, str]:
         parts = urlsplit(delivery.url)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         # A connection for each: one kept open may be dead, and a second try would be a

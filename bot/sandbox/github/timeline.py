@@ -7,7 +7,7 @@ from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
 from bot.sandbox.github import pull_json as more
 from bot.sandbox.github.json import Json
-from bot.sandbox.github.routing import Answer, Request, page, route
+from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
 from bot.sandbox.records.repository import Comment, Pull, Review, Thread
 from bot.sandbox.records.talk import TimelineEvent
 from bot.sandbox.rules import timeline
@@ -15,15 +15,15 @@ from bot.sandbox.rules.ids import node_id
 
 
 @route("GET", "/repos/{owner}/{repo}/issues/{issue_number}/timeline")
-def list_timeline(request: Request) -> Answer:
+def list_timeline(request: ApiRequest) -> ApiResponse:
     """Events, comments, reviews and commits, oldest first."""
     thread = request.state.issues.find(request.repo, request.number("issue_number"))
     listed = page(request, timeline.items(request.state, thread))
     body = [_item(request, thread, item) for item in listed.body]
-    return Answer(body=body, headers=listed.headers)
+    return ApiResponse(body=body, headers=listed.headers)
 
 
-def _item(request: Request, thread: Thread, item: timeline.Item) -> Json:
+def _item(request: ApiRequest, thread: Thread, item: timeline.TimelineItem) -> Json:
     match item.what:
         case Comment() as comment:
             made = more.comment(request.links, comment)
@@ -36,7 +36,7 @@ def _item(request: Request, thread: Thread, item: timeline.Item) -> Json:
             return _event(request, thread, item.kind, event)
 
 
-def _event(request: Request, thread: Thread, kind: str, event: TimelineEvent) -> Json:
+def _event(request: ApiRequest, thread: Thread, kind: str, event: TimelineEvent) -> Json:
     """An event with GitHub's common fields, and its own."""
     links, url = request.links, basic.repo_url(request.links, thread.repo)
     commit = event.detail.get("commit") if kind == "merged" else None

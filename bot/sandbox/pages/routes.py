@@ -25,7 +25,7 @@ from bot.sandbox.errors import GitError, RefusedError, not_found
 from bot.sandbox.pages import markup, templating, views
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import Pull, Repository
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 COOKIE = "sandbox"
 """Holds `<login>.<random>`: who acts, and what the forms' tokens are bound to."""
@@ -58,7 +58,7 @@ class PageRequest:
         seed: The random part of the cookie.
     """
 
-    def __init__(self, request: Request, state: State) -> None:
+    def __init__(self, request: Request, state: ForgeState) -> None:
         self.request = request
         self.state = state
         login, _, seed = request.cookies.get(COOKIE, "").rpartition(".")
@@ -90,7 +90,7 @@ class PageRequest:
 class Pages:
     """The pages of one forge, as an ASGI application in `app`."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ForgeState) -> None:
         self._state = state
         self._key = secrets.token_bytes(32)
         self._templates = templating.environment(state)

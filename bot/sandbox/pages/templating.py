@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bot.sandbox.pages import markup, views
 from bot.sandbox.records.repository import Comment, Review
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 _UNITS = (
     ("year", 31_536_000),
@@ -25,7 +25,7 @@ _TINTS = 8
 """Colours that avatars have in the style sheet."""
 
 
-def environment(state: State) -> Environment:
+def environment(state: ForgeState) -> Environment:
     """The environment of all templates: what they may call, and that all text is escaped."""
     """Return the templates with what they call."""
     made = Environment(

@@ -1,7 +1,7 @@
 """What the forge's pages show, read from its state: trees, timelines, checks, the merge box.
 
-Everything here reads; the caller holds `State.lock`. What a viewer may do is decided here once, for
-the buttons that are shown and for the forms that come back.
+Everything here reads; the caller holds `ForgeState.lock`. What a viewer may do is decided here
+once, for the buttons that are shown and for the forms that come back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import CheckRun, Comment, Pull, Repository, Review
 from bot.sandbox.records.talk import Reaction, TimelineEvent
 from bot.sandbox.rules.checks import GOOD
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 MOST_SHOWN_BYTES = 512_000
 """A file above this size is not shown."""
@@ -67,7 +67,7 @@ class May:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TreePlace:
     """A folder or file at a ref.
 
     Attributes:
@@ -90,7 +90,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class ShownCheck:
     """One check run or status on the head.
 
     Attributes:
@@ -126,7 +126,7 @@ class MergeBox:
     light: Light
     headline: str
     reviews: tuple[Review, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[ShownCheck, ...]
     conflict: bool
     blockers: tuple[str, ...]
 
@@ -136,10 +136,10 @@ class MergeBox:
         return self.light is Light.GOOD
 
 
-Said = Comment | Review | TimelineEvent
+TimelineEntry = Comment | Review | TimelineEvent
 
 
-def may(state: State, pull: Pull, viewer: User | None) -> May:
+def may(state: ForgeState, pull: Pull, viewer: User | None) -> May:
     """What a viewer may do with a pull request."""
     role = state.role(pull.repo, viewer)
     author = viewer is not None and viewer is pull.user
@@ -153,7 +153,7 @@ def may(state: State, pull: Pull, viewer: User | None) -> May:
     )
 
 
-def visible(state: State, viewer: User | None) -> list[Repository]:
+def visible(state: ForgeState, viewer: User | None) -> list[Repository]:
     """Repositories that a viewer may read, by name."""
     found = state.data.repositories.values()
     readable = [repo for repo in found if state.role(repo, viewer) >= Role.READ]
@@ -166,7 +166,7 @@ def names(repo: Repository, kind: str) -> list[str]:
     return sorted((ref.removeprefix(prefix) for ref in repo.refs.below(prefix)), key=_natural)
 
 
-def place(state: State, repo: Repository, address: str) -> Place:
+def place(state: ForgeState, repo: Repository, address: str) -> TreePlace:
     """Find what `<ref>/<path>` names; refs may hold slashes, so the longest one that is wins.
 
     Raises:
@@ -181,14 +181,14 @@ def place(state: State, repo: Repository, address: str) -> Place:
     raise not_found()
 
 
-def timeline(pull: Pull) -> list[Said]:
+def timeline(pull: Pull) -> list[TimelineEntry]:
     """Comments, reviews and events of a pull request, oldest first."""
     events = [event for event in pull.events if event.kind != "opened"]
-    said: list[Said] = [*events, *pull.comments, *pull.reviews]
+    said: list[TimelineEntry] = [*events, *pull.comments, *pull.reviews]
     return sorted(said, key=lambda one: (said_at(one), getattr(one, "id", 0)))
 
 
-def said_at(one: Said) -> datetime:
+def said_at(one: TimelineEntry) -> datetime:
     """When something was said or done."""
     match one:
         case Comment():
@@ -212,11 +212,11 @@ def reactions(given: Sequence[Reaction]) -> list[tuple[str, int, str]]:
     ]
 
 
-def checks(state: State, pull: Pull) -> tuple[Check, ...]:
+def checks(state: ForgeState, pull: Pull) -> tuple[ShownCheck, ...]:
     """Checks and statuses on the head, what is required and missing last; by name otherwise."""
     required = {context for context, _ in state.rules.required_checks(pull.repo, pull.base_ref)}
     found = [
-        Check(
+        ShownCheck(
             name=run.name,
             light=_light(run.conclusion if run.status == "completed" else None),
             word=(run.conclusion or run.status).replace("_", " "),
@@ -227,7 +227,7 @@ def checks(state: State, pull: Pull) -> tuple[Check, ...]:
         for run in state.checks.runs_on(pull.repo, pull.head_sha)
     ]
     found += [
-        Check(
+        ShownCheck(
             name=status.context,
             light=_light({"pending": None, "error": "failure"}.get(status.state, status.state)),
             word=status.state,
@@ -239,14 +239,14 @@ def checks(state: State, pull: Pull) -> tuple[Check, ...]:
     found.sort(key=lambda check: check.name)
     for name in sorted(required - {check.name for check in found}):
         found.append(
-            Check(
+            ShownCheck(
                 name=name, light=Light.WAITING, word="expected", title="not reported", required=True
             )
         )
     return tuple(found)
 
 
-def light(found: Sequence[Check]) -> Light:
+def light(found: Sequence[ShownCheck]) -> Light:
     """How several checks stand together: the worst of them."""
     lights = {check.light for check in found}
     for worst in (Light.BAD, Light.WAITING, Light.GOOD):
@@ -255,7 +255,7 @@ def light(found: Sequence[Check]) -> Light:
     return Light.QUIET
 
 
-def merge_box(state: State, pull: Pull) -> MergeBox:
+def merge_box(state: ForgeState, pull: Pull) -> MergeBox:
     """Whether a pull request can be merged now, and what is in its way."""
     found = checks(state, pull)
     reviews = _newest_reviews(pull)
@@ -289,7 +289,7 @@ def merge_box(state: State, pull: Pull) -> MergeBox:
     )
 
 
-def notes(found: Sequence[Check]) -> list[Note]:
+def notes(found: Sequence[ShownCheck]) -> list[Note]:
     """Annotations of all checks."""
     return [
         Note(
@@ -307,7 +307,7 @@ def notes(found: Sequence[Check]) -> list[Note]:
     ]
 
 
-def diffs(state: State, pull: Pull, found: Sequence[Check]) -> list[ShownDiff]:
+def diffs(state: ForgeState, pull: Pull, found: Sequence[ShownCheck]) -> list[ShownDiff]:
     """The files that a pull request changes, with annotations at their lines."""
     remarks = notes(found)
     return [
@@ -325,12 +325,12 @@ def pull_word(pull: Pull) -> str:
     return "draft" if pull.draft else "open"
 
 
-def author(state: State, commit: Commit) -> User | None:
+def author(state: ForgeState, commit: Commit) -> User | None:
     """The account behind a commit, or None."""
     return state.account_of(commit.author.email)
 
 
-def release(state: State, repo: Repository, tag: str) -> tuple[str, str]:
+def release(state: ForgeState, repo: Repository, tag: str) -> tuple[str, str]:
     """A tag's commit and its message; "" for a lightweight tag."""
     sha = repo.refs[f"refs/tags/{tag}"]
     git = state.git(repo)
@@ -338,16 +338,16 @@ def release(state: State, repo: Repository, tag: str) -> tuple[str, str]:
     return state.peel(repo, sha), message
 
 
-def _at(state: State, repo: Repository, ref: str, sha: str, path: str) -> Place:
+def _at(state: ForgeState, repo: Repository, ref: str, sha: str, path: str) -> TreePlace:
     git = state.git(repo)
     entry = trees.entry_at(git, sha, path)
     if entry is None or entry.kind == "commit":
         raise not_found()
     if entry.kind == "blob":
-        return Place(ref=ref, sha=sha, path=path, is_file=True, text=_text(git.blob(entry.sha)))
+        return TreePlace(ref=ref, sha=sha, path=path, is_file=True, text=_text(git.blob(entry.sha)))
     entries = sorted(git.tree(entry.sha), key=lambda e: (e.kind != "tree", _natural(e.name)))
     readme = next((e for e in entries if e.name.lower() == "readme.md" and e.kind == "blob"), None)
-    return Place(
+    return TreePlace(
         ref=ref,
         sha=sha,
         path=path,

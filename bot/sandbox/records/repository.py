@@ -1,7 +1,7 @@
 """A repository and what hangs on it: issues, pull requests, reviews, check runs, releases.
 
 These records name each other, so they are one module. They change in place, under the forge's one
-lock (`State.lock`); everything else about the forge is a rule in `rules`.
+lock (`ForgeState.lock`); everything else about the forge is a rule in `rules`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bot.sandbox.records.accounts import App, Role, User
 from bot.sandbox.records.checks import Annotation, Status
 from bot.sandbox.records.protection import Protection, Ruleset
 from bot.sandbox.records.refs import Activity, Refs
-from bot.sandbox.records.talk import Edit, Label, Reaction, ReviewComment, TimelineEvent
+from bot.sandbox.records.talk import Label, LastEdit, Reaction, ReviewComment, TimelineEvent
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -42,7 +42,7 @@ class Comment:
     created_at: datetime
     updated_at: datetime
     reactions: list[Reaction] = field(default_factory=list)
-    edit: Edit | None = None
+    edit: LastEdit | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -57,7 +57,7 @@ class Review:
     commit_id: str
     submitted_at: datetime
     updated_at: datetime
-    edit: Edit | None = None
+    edit: LastEdit | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -80,7 +80,7 @@ class Thread:
     comments: list[Comment] = field(default_factory=list)
     reactions: list[Reaction] = field(default_factory=list)
     events: list[TimelineEvent] = field(default_factory=list)
-    edit: Edit | None = None
+    edit: LastEdit | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -231,7 +231,7 @@ class Repository:
     """A repository and all that hangs on it.
 
     `refs` mirrors the bare repository's refs (full name to object id, a tag object's own id for
-    annotated tags); `State` keeps the two equal, so that reading a ref starts no process.
+    annotated tags); `ForgeState` keeps the two equal, so that reading a ref starts no process.
 
     The rules keep these beside what they index, so that no request reads everything:
 

@@ -31,7 +31,7 @@ class Reaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class LastEdit:
     """The last edit of a text, however soon after it was written."""
 
     editor: User
@@ -76,4 +76,4 @@ class ReviewComment:
     answers: int | None
     created_at: datetime
     updated_at: datetime
-    edit: Edit | None = None
+    edit: LastEdit | None = None

@@ -52,7 +52,7 @@ class Wish:
 
 
 class Checks:
-    """Check suites, runs and statuses of a forge; the caller holds `State.lock`."""
+    """Check suites, runs and statuses of a forge; the caller holds `ForgeState.lock`."""
 
     def __init__(self, state: Context) -> None:
         self._state = state

@@ -2,7 +2,7 @@
 
 Rules of this module:
 - one lock (`lock`) is held around every reading and every change; callers hold it (set-up methods
-  of `State` take it themselves);
+  of `ForgeState` take it themselves);
 - a ref changes on disk first and in memory after; a ref that does not stand where the forge
   believes makes the change fail;
 - time comes from `clock`, git from `GitStore`; nothing here knows of HTTP or JSON;
@@ -20,7 +20,7 @@ from typing import Any
 
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.git import history, trees
-from bot.sandbox.git.objects import Commit, Person
+from bot.sandbox.git.objects import Commit, Ident
 from bot.sandbox.git.protocol import Git, GitStore, NewCommit
 from bot.sandbox.records.accounts import App, Role, User
 from bot.sandbox.records.memory import Data, Happening, Installation
@@ -213,8 +213,8 @@ class Context:
         message: str,
         *,
         actor: User,
-        author: Person | None = None,
-        committer: Person | None = None,
+        author: Ident | None = None,
+        committer: Ident | None = None,
     ) -> Commit:
         """Commit files to a branch, which is made from the default branch if it is missing.
 
@@ -240,13 +240,13 @@ class Context:
         self.update_ref(repo, f"refs/heads/{branch}", sha, actor)
         return git.commit(sha)
 
-    def person(self, user: User) -> Person:
+    def person(self, user: User) -> Ident:
         """A user as author of a commit that the forge makes now."""
-        return Person(user.name, user.email, self.now())
+        return Ident(user.name, user.email, self.now())
 
-    def web_flow(self) -> Person:
+    def web_flow(self) -> Ident:
         """The forge itself as committer, as GitHub signs commits of its web pages."""
-        return Person("GitHub", "noreply@sandbox.example", self.now())
+        return Ident("GitHub", "noreply@sandbox.example", self.now())
 
     def need(self, repo: Repository, user: User, role: Role) -> None:
         """Refuse an account that may do less than a role; 403."""

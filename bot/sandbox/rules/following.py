@@ -8,14 +8,14 @@ from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Pull, Repository
 from bot.sandbox.rules import merging
 from bot.sandbox.rules.context import Context
-from bot.sandbox.rules.protection import Rules
+from bot.sandbox.rules.protection import BranchRules
 from bot.sandbox.rules.pulls import Pulls
 
 
 class Following:
-    """Lets pull requests follow what happens to branches; the caller holds `State.lock`."""
+    """Lets pull requests follow what happens to branches; the caller holds `ForgeState.lock`."""
 
-    def __init__(self, state: Context, pulls: Pulls, rules: Rules) -> None:
+    def __init__(self, state: Context, pulls: Pulls, rules: BranchRules) -> None:
         self._state = state
         self._pulls = pulls
         self._rules = rules

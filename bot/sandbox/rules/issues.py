@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.sandbox.errors import RefusedError, invalid, not_found
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import Issue, Pull, Repository, Thread
-from bot.sandbox.records.talk import Edit, TimelineEvent
+from bot.sandbox.records.talk import LastEdit, TimelineEvent
 from bot.sandbox.rules import limits
 from bot.sandbox.rules.context import Context
 from bot.sandbox.rules.pulls import Pulls
@@ -15,7 +15,7 @@ _REASONS = ("completed", "not_planned", "duplicate", "reopened")
 
 
 class Issues:
-    """Issues of a forge; the caller holds `State.lock`."""
+    """Issues of a forge; the caller holds `ForgeState.lock`."""
 
     def __init__(self, state: Context, pulls: Pulls, talk: Talk) -> None:
         self._state = state
@@ -80,7 +80,7 @@ class Issues:
             changes["title"], thread.title = {"from": thread.title}, title
         if body is not None and body != thread.body:
             changes["body"], thread.body = {"from": thread.body or ""}, body
-            thread.edit = Edit(user, self._state.now())
+            thread.edit = LastEdit(user, self._state.now())
         if changes:
             thread.updated_at = self._state.now()
             self._state.emit("issues", "edited", thread.repo, user, issue=thread, changes=changes)

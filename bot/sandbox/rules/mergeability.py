@@ -6,13 +6,13 @@ from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.repository import Pull
 from bot.sandbox.rules.checks import Checks
 from bot.sandbox.rules.context import Context
-from bot.sandbox.rules.protection import Rules
+from bot.sandbox.rules.protection import BranchRules
 
 
 class Mergeability:
-    """What readers of a pull request are told of it; the caller holds `State.lock`."""
+    """What readers of a pull request are told of it; the caller holds `ForgeState.lock`."""
 
-    def __init__(self, state: Context, checks: Checks, rules: Rules) -> None:
+    def __init__(self, state: Context, checks: Checks, rules: BranchRules) -> None:
         self._state = state
         self._checks = checks
         self._rules = rules
@@ -21,7 +21,7 @@ class Mergeability:
         """What a reader is told: `mergeable` and `mergeable_state`.
 
         The first reading after a change of head or base says (None, "unknown") and starts the
-        search, as on GitHub; `State.null_reads` says how many readings do.
+        search, as on GitHub; `ForgeState.null_reads` says how many readings do.
         """
         base = pull.repo.branch(pull.base_ref)
         if pull.state != "open" or base is None:

@@ -15,7 +15,7 @@ from bot.sandbox.rules.context import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class PlannedMerge:
     """One merge about to be made: its commit is written, no ref is moved."""
 
     state: Context

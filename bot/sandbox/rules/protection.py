@@ -2,7 +2,7 @@
 
 Both kinds hold at once. What they refuse is said in GitHub's words: GH006 and bare reasons for
 classic protection, GH013 and "Repository rule violations found" for rulesets. A push, a call of
-the API and a merge are judged by the same function, `Rules.refusals`.
+the API and a merge are judged by the same function, `BranchRules.refusals`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BY_PULL_REQUEST = "Changes must be made through a pull request."
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RuleViolation:
     """Why a change of a ref is refused.
 
     Attributes:
@@ -56,8 +56,8 @@ class Incoming:
     unsigned: Callable[[], Sequence[str]]
 
 
-class Rules:
-    """Protection and rulesets of a forge; the caller holds `State.lock`."""
+class BranchRules:
+    """Protection and rulesets of a forge; the caller holds `ForgeState.lock`."""
 
     def __init__(self, state: Context, checks: Checks) -> None:
         self._state = state
@@ -157,13 +157,13 @@ class Rules:
 
     def refusals(
         self, repo: Repository, change: RefChange, user: User, incoming: Incoming
-    ) -> list[Refusal]:
+    ) -> list[RuleViolation]:
         """Why a change of a ref outside pull requests is refused; empty where it is not."""
         found = []
         branch = change.ref.removeprefix("refs/heads/")
         classic = self.protection(repo, branch) if change.ref.startswith("refs/heads/") else None
         if classic is not None:
-            found += [Refusal(True, text) for text in _classic(classic, change, incoming)]
+            found += [RuleViolation(True, text) for text in _classic(classic, change, incoming)]
         for ruleset in self.rulesets(repo, change.ref):
             if not self._bypasses(ruleset, repo, user, merging=False):
                 found += self._of_ruleset(repo, ruleset, change, incoming)
@@ -171,30 +171,32 @@ class Rules:
 
     def _of_ruleset(
         self, repo: Repository, ruleset: Ruleset, change: RefChange, incoming: Incoming
-    ) -> list[Refusal]:
+    ) -> list[RuleViolation]:
         made, gone = change.creates, change.deletes
         if gone:
-            return [Refusal(False, "Cannot delete this branch")] if ruleset.deletion else []
+            return [RuleViolation(False, "Cannot delete this branch")] if ruleset.deletion else []
         found = []
         if made and ruleset.creation:
-            found.append(Refusal(False, "Cannot create ref due to creations being restricted."))
+            found.append(
+                RuleViolation(False, "Cannot create ref due to creations being restricted.")
+            )
         if not made and ruleset.update:
-            found.append(Refusal(False, "Cannot update this protected ref."))
+            found.append(RuleViolation(False, "Cannot update this protected ref."))
         if not made and ruleset.pull_request:
-            found.append(Refusal(False, BY_PULL_REQUEST))
+            found.append(RuleViolation(False, BY_PULL_REQUEST))
         if ruleset.non_fast_forward and not made and incoming.forced():
-            found.append(Refusal(False, "Cannot force-push to this branch"))
+            found.append(RuleViolation(False, "Cannot force-push to this branch"))
         if ruleset.required_signatures and (unsigned := incoming.unsigned()):
             text = "Commits must have verified signatures."
-            found.append(Refusal(False, text, tuple(unsigned)))
+            found.append(RuleViolation(False, text, tuple(unsigned)))
         if not made:
             found += [
-                Refusal(False, text)
+                RuleViolation(False, text)
                 for text in self._lacking(repo, change.after, ruleset.required_checks)
             ]
         return found
 
-    def _merge_refusals(self, pull: Pull, user: User | None) -> list[Refusal]:
+    def _merge_refusals(self, pull: Pull, user: User | None) -> list[RuleViolation]:
         repo, base = pull.repo, pull.repo.branch(pull.base_ref)
         if base is None:
             return []
@@ -208,7 +210,7 @@ class Rules:
         sources += [(classic, True)] if classic else []
         found = []
         for rules, old in sources:
-            found += [Refusal(old, text) for text in self._merge_reasons(pull, base, rules)]
+            found += [RuleViolation(old, text) for text in self._merge_reasons(pull, base, rules)]
         return sorted(dict.fromkeys(found), key=lambda refusal: refusal.classic, reverse=True)
 
     def _merge_reasons(self, pull: Pull, base: str, rules: Protection | Ruleset) -> list[str]:
@@ -297,7 +299,9 @@ def pattern_of(text: str) -> re.Pattern[str]:
     return re.compile("".join(known.get(part, re.escape(part)) for part in parts))
 
 
-def told(repo: Repository, web: str, ref: str, found: Sequence[Refusal]) -> tuple[list[str], str]:
+def told(
+    repo: Repository, web: str, ref: str, found: Sequence[RuleViolation]
+) -> tuple[list[str], str]:
     """What git says of a refused push: the lines of `remote:`, and the reason beside the ref."""
     if any(refusal.classic for refusal in found):
         lines = [f"error: GH006: Protected branch update failed for {ref}."]
@@ -318,7 +322,7 @@ def told(repo: Repository, web: str, ref: str, found: Sequence[Refusal]) -> tupl
     return lines, "push declined due to repository rule violations"
 
 
-def _violations(found: Sequence[Refusal]) -> str:
+def _violations(found: Sequence[RuleViolation]) -> str:
     reasons = "".join(f"{refusal.text}\n\n" for refusal in found)
     return f"Repository rule violations found\n\n{reasons}"
 

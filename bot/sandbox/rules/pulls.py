@@ -13,16 +13,16 @@ from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.refs import ActivityKind, RefChange
 from bot.sandbox.records.repository import Pull, Repository
-from bot.sandbox.records.talk import Edit
+from bot.sandbox.records.talk import LastEdit
 from bot.sandbox.rules import limits, merging
 from bot.sandbox.rules.context import Context
-from bot.sandbox.rules.protection import Rules
+from bot.sandbox.rules.protection import BranchRules
 
 
 class Pulls:
-    """Pull requests of a forge; the caller holds `State.lock`."""
+    """Pull requests of a forge; the caller holds `ForgeState.lock`."""
 
-    def __init__(self, state: Context, rules: Rules) -> None:
+    def __init__(self, state: Context, rules: BranchRules) -> None:
         self._state = state
         self._rules = rules
 
@@ -131,7 +131,7 @@ class Pulls:
             changes["title"], pull.title = {"from": pull.title}, title
         if body is not None and body != pull.body:
             changes["body"], pull.body = {"from": pull.body or ""}, body
-            pull.edit = Edit(user, self._state.now())
+            pull.edit = LastEdit(user, self._state.now())
         if base is not None and base != pull.base_ref:
             changes["base"] = self._retarget(pull, user, base)
         if changes:
@@ -193,7 +193,7 @@ class Pulls:
         if self._state.git(pull.repo).merge_tree(base, pull.head_sha) is None:
             raise RefusedError(405, "Pull Request is not mergeable")
         self._rules.check_merge(pull, user)
-        merger = merging.Merge(
+        merger = merging.PlannedMerge(
             self._state, pull, user, base, title, message, partial(self.commits, pull)
         )
         done = merger.perform(method)
@@ -216,7 +216,7 @@ class Pulls:
         for pull in pulls:
             if self._state.git(repo).merge_tree(tip, pull.head_sha) is None:
                 raise RefusedError(405, "Pull Request is not mergeable")
-            made = merging.Merge(
+            made = merging.PlannedMerge(
                 self._state, pull, user, tip, None, None, partial(self.commits, pull)
             ).perform("merge")
             merges.append((pull, made, tip))

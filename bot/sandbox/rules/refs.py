@@ -12,7 +12,7 @@ from bot.sandbox.records.refs import ZERO, RefChange
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import workflows
 from bot.sandbox.rules.accounts import Caller
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 _KIND = re.compile(r"^refs/(?:heads|tags)/")
 _OBJECT_ID = re.compile(r"[0-9a-fA-F]{40}")
@@ -20,7 +20,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MALFORMED = re.compile(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|[./]\Z")
 
 
-def create(state: State, repo: Repository, ref: str, sha: str, caller: Caller) -> None:
+def create(state: ForgeState, repo: Repository, ref: str, sha: str, caller: Caller) -> None:
     """Make a ref as `POST /git/refs` does.
 
     Raises:
@@ -46,7 +46,7 @@ def create(state: State, repo: Repository, ref: str, sha: str, caller: Caller) -
 
 
 def move(
-    state: State, repo: Repository, ref: str, sha: str, caller: Caller, *, force: bool
+    state: ForgeState, repo: Repository, ref: str, sha: str, caller: Caller, *, force: bool
 ) -> None:
     """Move a ref as `PATCH /git/refs` does; 422 as there."""
     if ref not in repo.refs:
@@ -60,7 +60,7 @@ def move(
     state.update_ref(repo, ref, sha, acting(caller))
 
 
-def delete(state: State, repo: Repository, ref: str, caller: Caller) -> None:
+def delete(state: ForgeState, repo: Repository, ref: str, caller: Caller) -> None:
     """Remove a ref as `DELETE /git/refs` does; 422 as there."""
     if ref not in repo.refs:
         raise plain("Reference does not exist")
@@ -75,7 +75,7 @@ def acting(caller: Caller) -> User:
     return caller.user
 
 
-def _check(state: State, repo: Repository, change: RefChange, caller: Caller) -> None:
+def _check(state: ForgeState, repo: Repository, change: RefChange, caller: Caller) -> None:
     workflows.check_ref(state, repo, change, caller)
     state.rules.check_api(repo, change, acting(caller))
 

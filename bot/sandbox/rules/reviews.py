@@ -19,7 +19,7 @@ _REVIEW_STATES = {
 
 
 class Reviews:
-    """Reviews of a forge's pull requests; the caller holds `State.lock`."""
+    """Reviews of a forge's pull requests; the caller holds `ForgeState.lock`."""
 
     def __init__(self, state: Context, talk: Talk) -> None:
         self._state = state

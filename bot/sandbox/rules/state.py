@@ -21,7 +21,7 @@ from bot.sandbox.rules.following import Following
 from bot.sandbox.rules.issues import Issues
 from bot.sandbox.rules.mergeability import Mergeability
 from bot.sandbox.rules.organizations import Organizations
-from bot.sandbox.rules.protection import Rules
+from bot.sandbox.rules.protection import BranchRules
 from bot.sandbox.rules.pulls import Pulls
 from bot.sandbox.rules.reviews import Reviews
 from bot.sandbox.rules.talk import Talk
@@ -47,14 +47,14 @@ _DEFAULT_PERMISSIONS = {
 }
 
 
-class State(Context):
+class ForgeState(Context):
     """The forge: its memory and git, the rules of each subject, and how a forge is set up."""
 
     def __init__(self, store: GitStore, clock: Callable[[], datetime]) -> None:
         super().__init__(store, clock)
         self.talk = Talk(self)
         self.checks = Checks(self)
-        self.rules = Rules(self, self.checks)
+        self.rules = BranchRules(self, self.checks)
         self.reviews = Reviews(self, self.talk)
         self.mergeability = Mergeability(self, self.checks, self.rules)
         self.pulls = Pulls(self, self.rules)
@@ -64,9 +64,9 @@ class State(Context):
         self.admin = Administration(self)
         self.branch_listeners += [self.following.branch_moved, self.checks.pushed]
 
-    def at(self, data: Data) -> State:
+    def at(self, data: Data) -> ForgeState:
         """A view of the forge whose memory is `data`, a moment of earlier."""
-        view = State(self.store, self.clock)
+        view = ForgeState(self.store, self.clock)
         view.data = data
         view.lock = self.lock
         view.null_reads = self.null_reads
@@ -142,7 +142,7 @@ class State(Context):
         strict: bool = False,
         allow_direct_push: bool = False,
     ) -> None:
-        """Protect a branch the classic way; see `Protection`, and `Rules.add` for rulesets.
+        """Protect a branch the classic way; see `Protection`, and `BranchRules.add` for rulesets.
 
         Calling it again replaces the branch's classic rules.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found
 from bot.sandbox.records.accounts import Role, User
 from bot.sandbox.records.repository import Comment, Pull, Repository, Thread
-from bot.sandbox.records.talk import Edit, Label, Reaction
+from bot.sandbox.records.talk import Label, LastEdit, Reaction
 from bot.sandbox.rules import limits
 from bot.sandbox.rules.context import Context
 
@@ -17,7 +17,7 @@ _MOST_LABELS = 100  # GitHub's limit of labels on one issue
 
 
 class Talk:
-    """Comments, reactions and labels of a forge; the caller holds `State.lock`."""
+    """Comments, reactions and labels of a forge; the caller holds `ForgeState.lock`."""
 
     def __init__(self, state: Context) -> None:
         self._state = state
@@ -49,7 +49,7 @@ class Talk:
         _check_body(body)
         before, comment.body = comment.body, body
         comment.updated_at = comment.thread.updated_at = self._state.now()
-        comment.edit = Edit(user, comment.updated_at)
+        comment.edit = LastEdit(user, comment.updated_at)
         changes = {"body": {"from": before}}
         self._state.emit(
             "issue_comment", "edited", comment.thread.repo, user, comment=comment, changes=changes

@@ -11,7 +11,7 @@ from bot.sandbox.records.refs import RefChange
 from bot.sandbox.records.repository import Pull, Repository
 from bot.sandbox.rules.accounts import Caller
 from bot.sandbox.rules.permissions import granted
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 FOLDER = ".github/workflows/"
 
@@ -40,7 +40,7 @@ def check_file(caller: Caller, path: str) -> None:
         raise RefusedError(403, refusal(path))
 
 
-def check_ref(state: State, repo: Repository, change: RefChange, caller: Caller) -> None:
+def check_ref(state: ForgeState, repo: Repository, change: RefChange, caller: Caller) -> None:
     """Refuse a change of a ref by the API that brings other workflows; 403."""
     if free(caller) or change.deletes:
         return
@@ -54,7 +54,7 @@ def check_ref(state: State, repo: Repository, change: RefChange, caller: Caller)
         raise RefusedError(403, "Resource not accessible by integration")
 
 
-def check_merge(state: State, pull: Pull, caller: Caller) -> None:
+def check_merge(state: ForgeState, pull: Pull, caller: Caller) -> None:
     """Refuse a merge that changes workflows; 403."""
     if free(caller):
         return

@@ -29,7 +29,7 @@ from fnrunner.builtin.about import About
 from fnrunner.builtin.field_paths import PathError
 from fnrunner.builtin.label_selector import LabelSelectorError
 from fnrunner.builtin.regex import PatternError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3", "v0.1.4", "v0.1.5", "~0.1"),
@@ -177,7 +177,7 @@ class _Replacement:
     targets: tuple[_Target, ...]
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Make the replacements that the configuration lists."""
     items, left = resources.items, _MOST
     try:
@@ -185,7 +185,7 @@ def run(resources: ResourceList) -> Verdict:
             items, left = _replaced(items, replacement, left)
     except (_RefusedError, PatternError, LabelSelectorError) as error:
         return verdict.refused(resources.items, verdict.result(str(error), "error"))
-    return Verdict(items=items, results=())
+    return FunctionResult(items=items, results=())
 
 
 # --- replacing ------------------------------------------------------------------------------

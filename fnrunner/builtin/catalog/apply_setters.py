@@ -18,8 +18,8 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, digits, field_text
 from fnrunner.builtin import alone, resource, scalars, secrecy, setters, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, RefusedError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -69,7 +69,7 @@ class _UnsetError(Exception):
     """A field cannot be set; the text says why, in the catalog's words."""
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Apply the setters that the configuration gives."""
     return verdict.logged(alone.run(begin, resources), _FAILED)
 
@@ -79,7 +79,7 @@ def begin(config: Value) -> Alone[_Note]:
     given = scalars.of_config(resource.field(config, "data"))
     if given is None:
         problem = "`data` must be a mapping from the names of setters to texts; write lists as text"
-        raise RefusedError(verdict.result(_FAILED + problem, "error"))
+        raise ConfigRefusedError(verdict.result(_FAILED + problem, "error"))
     return _ApplySetters(given)
 
 

@@ -19,8 +19,8 @@ from cadlib.yaml import FieldPath, Value
 from cadlib.yaml.tree import Scalar, Seq
 from fnrunner.builtin import alone, resource, scalars, setters, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, RefusedError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -55,7 +55,7 @@ _FAILED: Final = "failed to create setters: "
 _Note = tuple[Result, ...]
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Create the setters that the configuration gives."""
     return verdict.logged(alone.run(begin, resources), _FAILED)
 
@@ -83,8 +83,8 @@ def begin(config: Value) -> Alone[_Note]:
     return _CreateSetters(texts, lists)
 
 
-def _refused(problem: str) -> RefusedError:
-    return RefusedError(verdict.result(_FAILED + problem, "error"))
+def _refused(problem: str) -> ConfigRefusedError:
+    return ConfigRefusedError(verdict.result(_FAILED + problem, "error"))
 
 
 @dataclass(frozen=True, slots=True)

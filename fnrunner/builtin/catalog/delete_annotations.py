@@ -18,8 +18,8 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value
 from fnrunner.builtin import alone, resource, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, RefusedError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.alone import Alone, ConfigRefusedError
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 _KEY: Final = "annotationKeys"
@@ -43,7 +43,7 @@ data:
 )
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Delete the annotations that the configuration names."""
     return alone.run(begin, resources)
 
@@ -57,7 +57,7 @@ def begin(config: Value) -> Alone[tuple[Result, ...]]:
         # The catalog's words.
         problem = f"{_KEY} was not provided as part of the config or paramters to the function"
         log = f"failed to evaluate function: {problem}"
-        raise RefusedError(verdict.result(problem, "error"), log=log)
+        raise ConfigRefusedError(verdict.result(problem, "error"), log=log)
     return _DeleteAnnotations(keys)
 
 

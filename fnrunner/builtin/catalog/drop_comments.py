@@ -15,7 +15,7 @@ from cadlib.yaml import Value
 from fnrunner.builtin import alone
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -29,7 +29,7 @@ function that returns none at all has lost them on its way.
 )
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Return the resources without their comments."""
     return alone.run(begin, resources)
 

@@ -19,7 +19,7 @@ from cadlib.yaml import Value, same
 from fnrunner.builtin import field_paths, resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.resource import Identity, ShapeError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -64,7 +64,7 @@ class _Done:
         return verdict.at(replace(self.item, index=None), self.message, "info", "")
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Make the Services, and remove those that are not listed any more."""
     try:
         sets = [item for item in resources.items if _is_set(item.value)]
@@ -78,7 +78,7 @@ def run(resources: ResourceList) -> Verdict:
         refused = verdict.refused(resources.items, verdict.result(problem, "error"))
         return replace(refused, log=str(error))
     done.sort(key=lambda each: (each.item.path, resource.identity(each.item.value), each.message))
-    return Verdict(items=items, results=tuple(each.result for each in done))
+    return FunctionResult(items=items, results=tuple(each.result for each in done))
 
 
 def _is_set(value: Value) -> bool:

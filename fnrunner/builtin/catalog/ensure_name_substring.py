@@ -20,7 +20,7 @@ from fnrunner.builtin import field_spec, name_references, resource
 from fnrunner.builtin.about import About
 from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
 from fnrunner.builtin.resource import ShapeError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.2", "v0.2.0", "v0.2.1", "~0.1 || ~0.2"),
@@ -82,7 +82,7 @@ class _Config:
         return self.text + name if self.mode == "prepend" else name + self.text
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Rename the resources."""
     items = resources.items
     try:
@@ -101,7 +101,7 @@ def run(resources: ResourceList) -> Verdict:
     ]
     names = {i: new for i, new in enumerate(news) if new != olds[i]}
     values = name_references.renamed(values, names)
-    return Verdict(
+    return FunctionResult(
         items=tuple(
             item if item.value is value else replace(item, value=value)
             for item, value in zip(items, values, strict=True)
@@ -110,9 +110,9 @@ def run(resources: ResourceList) -> Verdict:
     )
 
 
-def _failed(resources: ResourceList, problem: str) -> Verdict:
+def _failed(resources: ResourceList, problem: str) -> FunctionResult:
     # Without a result: the catalog's function says it in its log only.
-    return Verdict(items=resources.items, results=(), failed=True, log=problem)
+    return FunctionResult(items=resources.items, results=(), failed=True, log=problem)
 
 
 def _may_change(value: Value) -> bool:

@@ -30,7 +30,7 @@ from cadlib.yaml import FieldPath, Value, emit, read
 from cadlib.yaml.tree import Scalar, Seq
 from fnrunner.builtin import field_paths, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -65,7 +65,7 @@ class FixError(Exception):
     """The package cannot be brought to today's form."""
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Fix the package and its subpackages."""
     if not any(_is_kptfile(item) for item in resources.items):
         return _refused(
@@ -79,9 +79,9 @@ def run(resources: ResourceList) -> Verdict:
         return _refused(resources, str(error))
 
 
-def _refused(resources: ResourceList, problem: str) -> Verdict:
+def _refused(resources: ResourceList, problem: str) -> FunctionResult:
     message = f"failed to fix package: {problem}"
-    return Verdict(
+    return FunctionResult(
         items=resources.items,
         results=(verdict.result(message, "error"),),
         failed=True,
@@ -109,7 +109,7 @@ class _Fix:
             if _is_kptfile(each)
         }
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> FunctionResult:
         for position, item in enumerate(self._items):
             if _is_kptfile(item):
                 self._items[position] = self._kptfile(item)
@@ -122,7 +122,7 @@ class _Fix:
             else:
                 # A configuration may have moved, but not out of its package.
                 self._items[position] = self._marked(item)
-        return Verdict(
+        return FunctionResult(
             items=(*self._items, *self._added),
             results=tuple(self._results),
             log="".join(f"{line}\n" for line in self._log),

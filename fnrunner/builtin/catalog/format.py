@@ -26,7 +26,7 @@ from cadlib.yaml import Document, FieldPath, Stream, Value, digits, emit, read, 
 from cadlib.yaml.scalars import Quoted
 from fnrunner.builtin import scalars, schema, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -43,7 +43,7 @@ Files get the order only where this is the last function that changes the resour
 )
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Format every resource."""
     items, problems = [], []
     for item in resources.items:
@@ -54,7 +54,7 @@ def run(resources: ResourceList) -> Verdict:
     if problems:
         log = "\n".join(str(each["message"]) for each in problems)
         return replace(verdict.refused(resources.items, *problems), log=log)
-    return Verdict(items=tuple(items), results=())
+    return FunctionResult(items=tuple(items), results=())
 
 
 def _problem(item: Item, error: PackageError) -> Result:

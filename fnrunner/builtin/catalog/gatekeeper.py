@@ -28,7 +28,7 @@ from fnrunner.builtin import constraints, resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.confined import calls
 from fnrunner.builtin.constraints import Constraint, ConstraintError, Template
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -81,19 +81,19 @@ NO_ENGINE: Final = (
 )
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Check the resources by the constraints among them."""
     items = [item for item in resources.items if resource.is_krm(item.value)]
     try:
         found = sort_results(_results(items))
-    except (ConstraintError, calls.BrokenError, calls.StoppedError) as error:
+    except (ConstraintError, calls.BrokenError, calls.CallStoppedError) as error:
         text = str(error) if isinstance(error, ConstraintError) else f"the policies: {error}"
         if isinstance(error, calls.BrokenError) and find_spec("regorus") is None:
             text = NO_ENGINE
         found = [verdict.result(text, "error")]
     failed = any(each["severity"] == "error" for each in found)
     log = "\n\n".join(map(_line, found)) if failed else ""
-    return Verdict(items=resources.items, results=tuple(found), failed=failed, log=log)
+    return FunctionResult(items=resources.items, results=tuple(found), failed=failed, log=log)
 
 
 def _results(items: Sequence[Item]) -> list[Result]:

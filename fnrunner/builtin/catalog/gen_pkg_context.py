@@ -14,7 +14,7 @@ from cadlib.render import context
 from cadlib.stream.resourcelist import ResourceList
 from fnrunner.builtin import resource
 from fnrunner.builtin.about import About
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 _PATH_KEY: Final = "package-path"
 ABOUT: Final = About(
@@ -39,8 +39,8 @@ data:
 )
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Make the context."""
     path = resource.text(resource.field(resources.config, "data", _PATH_KEY))
     items, results = context.generated(resources.items, path)
-    return Verdict(items=tuple(items), results=tuple(results))
+    return FunctionResult(items=tuple(items), results=tuple(results))

@@ -22,7 +22,7 @@ from fnrunner.builtin import field_paths, resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.name_references import DEPENDS_ON
 from fnrunner.builtin.resource import Identity
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -84,7 +84,7 @@ class _Tree:
     native: bool = False
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Make the Folders of every hierarchy in the package."""
     folders: dict[Identity, Value] = {}
     results: list[Result] = []
@@ -105,7 +105,7 @@ def run(resources: ResourceList) -> Verdict:
     if problems:
         # The library that the catalog's function is built on says nothing besides.
         return replace(verdict.refused(resources.items, *results, *problems), log="")
-    return Verdict(items=_merged(resources.items, folders), results=tuple(results))
+    return FunctionResult(items=_merged(resources.items, folders), results=tuple(results))
 
 
 def _merged(items: Sequence[Item], folders: dict[Identity, Value]) -> tuple[Item, ...]:

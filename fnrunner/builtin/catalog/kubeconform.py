@@ -29,9 +29,9 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, schema, structural, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.schema import Problem
-from fnrunner.builtin.structural import DefinitionError, Kind
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.schema import SchemaProblem
+from fnrunner.builtin.structural import CustomKind, DefinitionError
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -80,7 +80,7 @@ class _ConfigError(Exception):
     """The configuration asks for something that is not there."""
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Validate every resource; none changes."""
     try:
         config = _read(resources.config)
@@ -93,7 +93,7 @@ def run(resources: ResourceList) -> Verdict:
                 checked.hold(item, value, path)
     if checked.results:
         return verdict.refused(resources.items, *checked.results)
-    return Verdict(items=resources.items, results=(), log=checked.log())
+    return FunctionResult(items=resources.items, results=(), log=checked.log())
 
 
 class _Checked:
@@ -105,7 +105,7 @@ class _Checked:
         self._unchecked: set[str] = set()
         self._rules: set[str] = set()
         self._shipped = schema.load(config.version, strict=config.strict)
-        self._custom: dict[tuple[str, str, str], tuple[Kind, Item]] = {}
+        self._custom: dict[tuple[str, str, str], tuple[CustomKind, Item]] = {}
         self._broken: set[str] = set()
         for item in items:
             if structural.is_definition(item.value) and not _is_skipped(item.value, config):
@@ -127,7 +127,7 @@ class _Checked:
         """
         name = resource.group(value), resource.version(value), resource.kind(value)
         if name in self._custom:
-            problems: Sequence[Problem] | None = self._of_custom(value, *self._custom[name])
+            problems: Sequence[SchemaProblem] | None = self._of_custom(value, *self._custom[name])
         else:
             problems = self._shipped.problems(*name, value)
         if problems is not None:
@@ -140,7 +140,9 @@ class _Checked:
         else:
             self._unchecked.add(_called(value))
 
-    def _of_custom(self, value: Value, kind: Kind, definition: Item) -> Sequence[Problem]:
+    def _of_custom(
+        self, value: Value, kind: CustomKind, definition: Item
+    ) -> Sequence[SchemaProblem]:
         """Return what is wrong with a custom resource; a broken definition is told once."""
         called = _called(value)
         try:

@@ -23,7 +23,7 @@ from cadlib.yaml import FieldPath, Value, emit, same
 from cadlib.yaml.tree import Seq
 from fnrunner.builtin import resource, scalars, setters, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.1.2", "v0.1.3"),
@@ -70,7 +70,7 @@ class Setter:
 
 
 @dataclass(slots=True)
-class Found:
+class FoundSetter:
     """What was found in a package.
 
     Attributes:
@@ -98,7 +98,7 @@ class _UndiscoveredError(Exception):
         self.broken = broken
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """List the setters; nothing is changed."""
     try:
         found = discovered(resources.items)
@@ -112,10 +112,10 @@ def run(resources: ResourceList) -> Verdict:
         results = [{"message": "no setters found", "severity": "warning"}]
     if found.broken:
         results.append({"message": found.warning, "severity": "warning"})
-    return Verdict(items=resources.items, results=tuple(results))
+    return FunctionResult(items=resources.items, results=tuple(results))
 
 
-def discovered(items: Sequence[Item]) -> Found:
+def discovered(items: Sequence[Item]) -> FoundSetter:
     """Find the setters of a package.
 
     Args:
@@ -124,7 +124,7 @@ def discovered(items: Sequence[Item]) -> Found:
     Raises:
         KptfileError: The root Kptfile is none.
     """
-    found = Found()
+    found = FoundSetter()
     try:
         for name, text in _given(items).items():
             elements = _elements(text)
@@ -139,7 +139,7 @@ def discovered(items: Sequence[Item]) -> Found:
     return found
 
 
-def _look(item: Item, found: Found) -> None:
+def _look(item: Item, found: FoundSetter) -> None:
     """Count what the comments of a resource name."""
     patterns = {path: setters.pattern(comment) for path, comment in item.comments.items()}
     if not any(patterns.values()):

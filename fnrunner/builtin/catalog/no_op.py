@@ -11,7 +11,7 @@ from cadlib.yaml import Value
 from fnrunner.builtin import alone
 from fnrunner.builtin.about import About
 from fnrunner.builtin.alone import Alone
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -22,7 +22,7 @@ ABOUT: Final = About(
 )
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Return the resources as they are."""
     return alone.run(begin, resources)
 

@@ -15,7 +15,7 @@ from cadlib.package.files import KPTFILE, name
 from cadlib.stream.resourcelist import Item, ResourceList
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -31,14 +31,14 @@ Results: the number of resources dropped and the name of each, or a warning that
 )
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Drop what is local."""
     gone = [item for item in resources.items if _is_local(item)]
     if not gone:
         message = "Found no resources to prune with the local config annotation"
-        return Verdict(items=resources.items, results=(verdict.result(message, "warning"),))
+        return FunctionResult(items=resources.items, results=(verdict.result(message, "warning"),))
     dropped = set(map(id, gone))
-    return Verdict(
+    return FunctionResult(
         items=tuple(item for item in resources.items if id(item) not in dropped),
         results=(
             verdict.result(f"Number of resources pruned: {len(gone)}", "info"),

@@ -24,9 +24,9 @@ from cadlib.yaml import FieldPath, Value, field_text
 from cadlib.yaml.emit import flow
 from fnrunner.builtin import alone, globs, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, RefusedError
+from fnrunner.builtin.alone import Alone, ConfigRefusedError
 from fnrunner.builtin.resource import ShapeError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -88,7 +88,7 @@ class _ImpossibleError(Exception):
     """It cannot be done; the text says why."""
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Search as the configuration says, and replace if it says so."""
     found = verdict.logged(alone.run(begin, resources), _FAILED)
     # Messages have the errors in quotes.
@@ -101,7 +101,7 @@ def begin(config: Value) -> Alone[_Note]:
     try:
         return _SearchReplace(_given(resource.field(config, "data")))
     except _ImpossibleError as error:
-        raise RefusedError(verdict.result(_failure(str(error)), "error")) from error
+        raise ConfigRefusedError(verdict.result(_failure(str(error)), "error")) from error
 
 
 def _failure(problem: str) -> str:

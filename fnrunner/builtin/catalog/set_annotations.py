@@ -21,10 +21,10 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import alone, field_spec, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, RefusedError
+from fnrunner.builtin.alone import Alone, ConfigRefusedError
 from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
 from fnrunner.builtin.resource import Path, ShapeError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -83,7 +83,7 @@ class _Note:
     problem: Result | None = None
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Set the annotations that the configuration names."""
     return alone.run(begin, resources)
 
@@ -145,9 +145,9 @@ def _read(config: Value) -> tuple[dict[str, str], tuple[_Spec, ...]]:
     return dict(sorted(annotations.items())), (*specs, *_USUAL)
 
 
-def _refused(problem: str) -> RefusedError:
+def _refused(problem: str) -> ConfigRefusedError:
     message = f"failed to configure function: {problem}"
-    return RefusedError(verdict.result(message, "error"), log=f"[error]: {message}")
+    return ConfigRefusedError(verdict.result(message, "error"), log=f"[error]: {message}")
 
 
 _OWN_KINDS: Final = (

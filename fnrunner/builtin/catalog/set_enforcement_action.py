@@ -16,9 +16,9 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import alone, resource, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, RefusedError
+from fnrunner.builtin.alone import Alone, ConfigRefusedError
 from fnrunner.builtin.resource import ShapeError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -44,7 +44,7 @@ _PATH: Final = ("spec", "enforcementAction")
 _ACTIONS: Final = ("deny", "warn", "dryrun")
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Set the action that the configuration names."""
     return alone.run(begin, resources)
 
@@ -61,9 +61,9 @@ def begin(config: Value) -> Alone[tuple[Result, ...]]:
     return _SetAction(action)
 
 
-def _refused(problem: str) -> RefusedError:
+def _refused(problem: str) -> ConfigRefusedError:
     message = f"failed to process policies: {problem}"
-    return RefusedError(verdict.result(message, "error"), log=problem)
+    return ConfigRefusedError(verdict.result(message, "error"), log=problem)
 
 
 class _SetAction:

@@ -17,11 +17,11 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, field_text
 from fnrunner.builtin import alone, field_spec, regex, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, RefusedError
+from fnrunner.builtin.alone import Alone, ConfigRefusedError
 from fnrunner.builtin.field_spec import FieldSpec, FieldSpecError
 from fnrunner.builtin.regex import PatternError
 from fnrunner.builtin.resource import ShapeError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -90,7 +90,7 @@ class _Note:
     problem: Result | None = None
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Change the image that the configuration names."""
     found = alone.run(begin, resources)
     if not found.failed:
@@ -109,7 +109,7 @@ def begin(config: Value) -> Alone[_Note]:
         # Tried here, so that a mistake is told once and not for each image.
         regex.found(image.name, "")
     except (_ConfigError, FieldSpecError, PatternError) as error:
-        raise RefusedError(
+        raise ConfigRefusedError(
             *said,
             verdict.result(str(error), "error"),
             verdict.result(f"{_TERMINATED}{error}", "error"),

@@ -19,9 +19,9 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import alone, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.alone import Alone, RefusedError
+from fnrunner.builtin.alone import Alone, ConfigRefusedError
 from fnrunner.builtin.resource import Path, ShapeError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -120,7 +120,7 @@ class _Note:
     problems: tuple[Result, ...] = ()
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Set the labels that the configuration names."""
     return alone.run(begin, resources)
 
@@ -180,8 +180,8 @@ def _read(config: Value) -> dict[str, str] | None:
     )
 
 
-def _refused(problem: str) -> RefusedError:
-    return RefusedError(verdict.result(problem, "error"))
+def _refused(problem: str) -> ConfigRefusedError:
+    return ConfigRefusedError(verdict.result(problem, "error"))
 
 
 def _strings(value: Value, field: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from fnrunner.builtin import field_spec, name_references, resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.name_references import DEPENDS_ON
 from fnrunner.builtin.resource import ShapeError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=(),  # the catalog has it without a release
@@ -64,7 +64,7 @@ class _Prefixes:
         return name
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Rename the resources."""
     items = resources.items
     try:
@@ -79,7 +79,7 @@ def run(resources: ResourceList) -> Verdict:
     names = {i: new for i, new in enumerate(news) if new != olds[i]}
     renamed = _Renamed((items[i].value, new) for i, new in names.items())
     values = list(map(renamed.in_, name_references.renamed([each.value for each in items], names)))
-    return Verdict(
+    return FunctionResult(
         items=tuple(
             item if item.value is value else replace(item, value=value)
             for item, value in zip(items, values, strict=True)

@@ -27,7 +27,7 @@ from cadlib.yaml import Value
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.resource import Identity, Path, ShapeError, field, text
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
 ABOUT: Final = About(
@@ -77,7 +77,7 @@ class _ConfigError(Exception):
     """The configuration does not say which namespace to set."""
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Set the namespace that the configuration names."""
     try:
         config = _read(resources.config)
@@ -202,12 +202,12 @@ class _Run:
         self._fields = _Count()
         self._references = _Count()
 
-    def over(self, items: Sequence[Item]) -> Verdict:
+    def over(self, items: Sequence[Item]) -> FunctionResult:
         values = [item.value for item in items]
         # The catalog visits what is not namespaced first; its messages come in that order.
         for each in sorted(self._applied, key=lambda each: each.namespaced):
             values[each.position] = self._depends_on(self._resource(each), each.depends_on)
-        return Verdict(
+        return FunctionResult(
             items=tuple(
                 item if item.value is value else replace(item, value=value)
                 for item, value in zip(items, values, strict=True)

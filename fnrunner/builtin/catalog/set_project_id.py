@@ -21,7 +21,7 @@ from cadlib.yaml import Value
 from fnrunner.builtin import resource, scalars, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.resource import Path, ShapeError
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.2", "v0.2.0", "v0.2.1", "~0.1 || ~0.2"),
@@ -55,7 +55,7 @@ class _RefusedError(Exception):
     """The project cannot be set; the text says why."""
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Set the project that the configuration names."""
     items = list(resources.items)
     try:
@@ -76,7 +76,7 @@ def run(resources: ResourceList) -> Verdict:
         message = f"failed to set project-id setter: {field} must be a mapping"
         problem = verdict.result(message, "error")
         return verdict.logged(verdict.refused(resources.items, problem))
-    return Verdict(items=tuple(_annotated(item, project) for item in items), results=())
+    return FunctionResult(items=tuple(_annotated(item, project) for item in items), results=())
 
 
 def _project(config: Value) -> str:

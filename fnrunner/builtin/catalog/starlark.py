@@ -25,7 +25,7 @@ from cadlib.yaml.match import match
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.confined import calls
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=(
@@ -89,18 +89,18 @@ class _Script:
     source: str
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Run the script that the configuration holds."""
     log: list[str] = []
     try:
         script = _read(resources.config)
         values = _called(script, resources, log)
         items = _items(values, resources.items)
-    except (_ScriptError, calls.BrokenError, calls.StoppedError, PackageError) as error:
+    except (_ScriptError, calls.BrokenError, calls.CallStoppedError, PackageError) as error:
         text = str(error) if isinstance(error, _ScriptError) else f"the script: {error}"
         failure = verdict.refused(resources.items, verdict.result(text, "error"))
         return replace(failure, log="\n".join((*log, failure.log)))
-    return Verdict(items=items, results=(), log="\n".join(log))
+    return FunctionResult(items=items, results=(), log="\n".join(log))
 
 
 def _read(config: Value) -> _Script:

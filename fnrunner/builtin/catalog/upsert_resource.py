@@ -20,7 +20,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, same
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 ABOUT: Final = About(
     tags=("v0.1", "v0.1.0", "v0.1.1", "v0.2", "v0.2.0", "v0.2.1", "~0.1 || ~0.2"),
@@ -66,7 +66,7 @@ _NOT_TAKEN: Final = frozenset(
 )
 
 
-def run(resources: ResourceList) -> Verdict:
+def run(resources: ResourceList) -> FunctionResult:
     """Put in the resource, or the resources, that the configuration is."""
     config = resources.config
     given = [config]
@@ -84,10 +84,10 @@ def run(resources: ResourceList) -> Verdict:
     for position, value in enumerate(given):
         path = () if value is config else ("items", position)
         package.upsert(value, _below(comments, path))
-    return Verdict(items=tuple(package.items), results=())
+    return FunctionResult(items=tuple(package.items), results=())
 
 
-def _refused(resources: ResourceList, problem: str) -> Verdict:
+def _refused(resources: ResourceList, problem: str) -> FunctionResult:
     message = f"failed to upsert resource: {problem}"
     return verdict.logged(verdict.refused(resources.items, verdict.result(message, "error")))
 

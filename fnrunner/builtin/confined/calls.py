@@ -43,7 +43,7 @@ _START: Final = (
 )
 
 
-class StoppedError(Exception):
+class CallStoppedError(Exception):
     """A call was stopped because it went over a limit.
 
     Attributes:
@@ -114,14 +114,16 @@ def call(
     raise _error(head["end"], body.decode(errors="replace"), seconds, memory_bytes)
 
 
-def _error(end: str, text: str, seconds: float, memory_bytes: int) -> StoppedError | BrokenError:
+def _error(
+    end: str, text: str, seconds: float, memory_bytes: int
+) -> CallStoppedError | BrokenError:
     allowed = {
         "time": f"{seconds:g} seconds",
         "memory": f"{memory_bytes / MIB:g} MiB",
         "output": f"{ANSWER_BYTES / MIB:g} MiB",
     }
     if end in allowed:
-        return StoppedError(end, allowed[end])
+        return CallStoppedError(end, allowed[end])
     return BrokenError(f"it ended without an answer ({text}). Run it by hand to see why.")
 
 

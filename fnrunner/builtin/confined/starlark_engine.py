@@ -91,7 +91,7 @@ def _run(payload: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     script: str = payload["source"]
     given = {**payload, "open_api": schemas}
     values = {_GIVEN: lambda name: given[name], starlark_source.LOAD: lambda *args: _member(*args)}
-    ready = starlark_source.Source(script, ())
+    ready = starlark_source.ScriptSource(script, ())
     try:
         ready = starlark_source.ready(script, _members(script))
         starlark = Starlark(globals=values, print=lambda line: log.add(line))

@@ -54,7 +54,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScriptSource:
     """A script, rewritten.
 
     Attributes:
@@ -106,7 +106,7 @@ def _content(literal: str) -> str:
     return bare[quotes:-quotes]
 
 
-def ready(script: str, members: Collection[str]) -> Source:
+def ready(script: str, members: Collection[str]) -> ScriptSource:
     """Return a script with its loads as assignments, and members of structs as calls.
 
     Args:
@@ -126,7 +126,7 @@ def ready(script: str, members: Collection[str]) -> Source:
             written.append(part)
         shifts.append((line, column, len(new) - len(match[0])))
         done = match.end()
-    return Source("".join((*written, script[done:])), shifts)
+    return ScriptSource("".join((*written, script[done:])), shifts)
 
 
 def _after(text: str, line: int, column: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.sandbox.records.repository import Pull, Repository
 from bot.sandbox.rules.context import FileChange
-from bot.sandbox.serve import Sandbox
+from bot.sandbox.serve import SandboxForge
 from tests.bot.sandbox.world import SECRET, Received, World
 from tests.contract.watch import watched
 
@@ -85,14 +85,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def forge(tmp_path: Path, clock: Clock) -> Iterator[Sandbox]:
+def forge(tmp_path: Path, clock: Clock) -> Iterator[SandboxForge]:
     """A forge that serves; whatever it answers is held against GitHub's descriptions."""
-    with Sandbox(tmp_path / "forge", clock=clock) as made, watched(made):
+    with SandboxForge(tmp_path / "forge", clock=clock) as made, watched(made):
         yield made
 
 
 @pytest.fixture
-def world(forge: Sandbox, received: Received, tmp_path: Path) -> World:
+def world(forge: SandboxForge, received: Received, tmp_path: Path) -> World:
     """Owner, author, approver and outsider, a repository with one file, an App installed."""
     private, public = _key()
     state = forge.state

@@ -9,7 +9,7 @@ from bot.sandbox.records.checks import Annotation
 from bot.sandbox.records.repository import Pull
 from bot.sandbox.rules.checks import Wish
 from bot.sandbox.rules.context import FileChange
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 
 README = (
     b"# Network packages\n\nWhat runs at the *edge*.\n\n"
@@ -52,9 +52,9 @@ class Clock:
         return self.time
 
 
-def sample(store: BareStore) -> tuple[State, Pull]:
+def sample(store: BareStore) -> tuple[ForgeState, Pull]:
     """Make a forge with one repository and a proposal in the middle of its life."""
-    state = State(store, Clock())
+    state = ForgeState(store, Clock())
     for login in ("author", "approver", "outsider", "owner"):
         state.add_user(login)
     repo = state.add_repository("owner", "packages")

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from bot.sandbox.errors import GitError
 from bot.sandbox.git import history, objects, trees
 from bot.sandbox.git.bare import BareGit, BareStore
-from bot.sandbox.git.objects import Person, Tag, TreeEntry
+from bot.sandbox.git.objects import Ident, Tag, TreeEntry
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.refs import ZERO, RefChange
 from tests.bot.sandbox.world import Git
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-ANN = Person("Ann", "ann@x.example", NOW)
+ANN = Ident("Ann", "ann@x.example", NOW)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def commit(git: BareGit, files: dict[str, bytes], *parents: str, day: int = 0) -
     tree: str | None = None
     for path, content in files.items():
         tree = trees.put(git, tree, path, ("100644", git.write_blob(content)))
-    who = Person("Ann", "ann@x.example", NOW + timedelta(days=day))
+    who = Ident("Ann", "ann@x.example", NOW + timedelta(days=day))
     return git.write_commit(
         NewCommit(
             tree=tree or git.write_tree(()),
@@ -53,7 +53,7 @@ def test_git_finds_what_was_written_sound(bare: BareGit, tmp_path: Path) -> None
     files = {"a/b/c": b"1", "a.txt": b"2", "a-b": b"3", "ä": b"4", "empty": b""}
     first = commit(bare, files)
     zone = timezone(timedelta(hours=-3, minutes=-30))
-    tagger = Person("Bo", "bo@x.example", NOW.astimezone(zone))
+    tagger = Ident("Bo", "bo@x.example", NOW.astimezone(zone))
     tag = bare.write_tag(Tag(name="v1", target=first, kind="commit", tagger=tagger, message="One"))
     assert bare.move(
         [
@@ -189,7 +189,7 @@ def test_trees_are_read_as_they_were_written(names: list[str], mode: str) -> Non
 @settings(max_examples=50)
 def test_commits_are_read_as_they_were_written(name: str, minutes: int, message: str) -> None:
     when = NOW.astimezone(timezone(timedelta(minutes=minutes)))
-    who = Person(name.strip(), "a@b", when)
+    who = Ident(name.strip(), "a@b", when)
     written = objects.commit_bytes("1" * 40, ["2" * 40], message, author=who, committer=ANN)
     read = objects.read_commit("3" * 40, written)
     assert (read.author, read.parents, read.message) == (who, ("2" * 40,), message)

@@ -18,7 +18,7 @@ from bot.sandbox.pages.templating import ago
 from bot.sandbox.records.memory import Happening
 from bot.sandbox.records.repository import Pull
 from bot.sandbox.rules.context import FileChange
-from bot.sandbox.rules.state import State
+from bot.sandbox.rules.state import ForgeState
 from tests.bot.sandbox.sample import sample
 
 REPO = "/owner/packages"
@@ -27,7 +27,7 @@ REPO = "/owner/packages"
 class Browser:
     """A visitor with cookies, who fills in the forms of the page last seen."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ForgeState) -> None:
         self.app = Pages(state).app
         self.cookies = httpx.Cookies()
 
@@ -75,28 +75,28 @@ class Browser:
 
 
 @pytest.fixture
-def forge(tmp_path: Path) -> Iterator[tuple[State, Pull]]:
+def forge(tmp_path: Path) -> Iterator[tuple[ForgeState, Pull]]:
     store = BareStore(tmp_path)
     yield sample(store)
     store.close()
 
 
 @pytest.fixture
-def state(forge: tuple[State, Pull]) -> State:
+def state(forge: tuple[ForgeState, Pull]) -> ForgeState:
     return forge[0]
 
 
 @pytest.fixture
-def pull(forge: tuple[State, Pull]) -> Pull:
+def pull(forge: tuple[ForgeState, Pull]) -> Pull:
     return forge[1]
 
 
 @pytest.fixture
-def browser(state: State) -> Browser:
+def browser(state: ForgeState) -> Browser:
     return Browser(state)
 
 
-def heard(state: State) -> list[tuple[str, str | None, str]]:
+def heard(state: ForgeState) -> list[tuple[str, str | None, str]]:
     """Collect what webhooks will tell from now on: kind, action, sender."""
     found: list[tuple[str, str | None, str]] = []
 
@@ -155,7 +155,7 @@ class TestShows:
         assert "net/core/deployment.yaml" in html
 
     def test_a_check_runs_address_leads_to_its_pull_request(
-        self, browser: Browser, state: State, pull: Pull
+        self, browser: Browser, state: ForgeState, pull: Pull
     ) -> None:
         run = state.checks.runs_on(pull.repo, pull.head_sha)[0]
         answer = browser.ask("GET", f"{REPO}/runs/{run.id}", follow=False)
@@ -187,7 +187,7 @@ class TestShows:
         browser.be("owner").see("/owner/secret")
 
     def test_an_empty_repository_and_a_forge_without_users(
-        self, browser: Browser, state: State
+        self, browser: Browser, state: ForgeState
     ) -> None:
         state.add_repository("owner", "empty")
         assert "This repository is empty" in browser.see("/owner/empty")
@@ -208,7 +208,7 @@ class TestShows:
 
 class TestForms:
     def test_a_comment_is_written_as_the_chosen_user_with_its_webhook(
-        self, browser: Browser, state: State, pull: Pull
+        self, browser: Browser, state: ForgeState, pull: Pull
     ) -> None:
         """Short-cut: put the comment into the list, past the rules that make the webhook."""
         told = heard(state)
@@ -219,7 +219,7 @@ class TestForms:
         assert "/why" in html
 
     def test_without_the_token_nothing_happens(
-        self, browser: Browser, state: State, pull: Pull
+        self, browser: Browser, state: ForgeState, pull: Pull
     ) -> None:
         told, count = heard(state), len(pull.comments)
         browser.see("/")
@@ -246,7 +246,7 @@ class TestForms:
         browser.send("/_/user", 404, login="porchbot[bot]")
         browser.send("/_/user", 404, login="nobody")
 
-    def test_draft_ready_close_reopen(self, browser: Browser, state: State) -> None:
+    def test_draft_ready_close_reopen(self, browser: Browser, state: ForgeState) -> None:
         told = heard(state)
         browser.be("author")
         for action in ("draft", "ready", "close", "reopen"):
@@ -258,7 +258,7 @@ class TestForms:
             "reopened",
         ]
 
-    def test_a_review_and_a_merge(self, browser: Browser, state: State, pull: Pull) -> None:
+    def test_a_review_and_a_merge(self, browser: Browser, state: ForgeState, pull: Pull) -> None:
         browser.be("approver").send(f"{REPO}/pull/1/review", event="APPROVE", body="")
         assert [review.state for review in pull.reviews] == ["APPROVED"]
         html = browser.send(f"{REPO}/pull/1/merge", 405, head=pull.head_sha)
@@ -271,7 +271,7 @@ class TestForms:
         assert "merged by approver" in browser.see(f"{REPO}/pulls?state=closed")
 
     def test_a_check_is_asked_to_run_again(
-        self, browser: Browser, state: State, pull: Pull
+        self, browser: Browser, state: ForgeState, pull: Pull
     ) -> None:
         told = heard(state)
         runs = state.checks.runs_on(pull.repo, pull.head_sha)
@@ -290,7 +290,7 @@ class TestForms:
         ],
     )
     def test_buttons_that_are_not_shown_do_not_work_either(
-        self, browser: Browser, state: State, pull: Pull, login: str, action: str
+        self, browser: Browser, state: ForgeState, pull: Pull, login: str, action: str
     ) -> None:
         """Short-cut: hide the button and trust that nobody posts the form."""
         told = heard(state)
@@ -325,7 +325,7 @@ def test_how_long_ago(seconds: int, told: str) -> None:
 
 
 def test_what_git_cannot_read_is_a_page_too(
-    browser: Browser, state: State, pull: Pull, monkeypatch: pytest.MonkeyPatch
+    browser: Browser, state: ForgeState, pull: Pull, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(old: str | None, new: str) -> None:
         raise GitError(f"{old}..{new} is gone")
@@ -334,7 +334,7 @@ def test_what_git_cannot_read_is_a_page_too(
     assert "is gone" in browser.see(f"{REPO}/commit/{pull.head_sha}", 500)
 
 
-def test_conflict_and_fork(browser: Browser, state: State, pull: Pull) -> None:
+def test_conflict_and_fork(browser: Browser, state: ForgeState, pull: Pull) -> None:
     change = FileChange(path="net/core/deployment.yaml", content=b"other\n")
     state.commit_files(pull.repo, "main", [change], "Other", actor=state.user("owner"))
     html = browser.see(f"{REPO}/pull/1")

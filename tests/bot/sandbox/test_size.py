@@ -17,12 +17,12 @@ import pytest
 
 from bot.sandbox.git import history
 from bot.sandbox.git.bare import BareGit, BareStore
-from bot.sandbox.git.objects import EMPTY_TREE, Person
+from bot.sandbox.git.objects import EMPTY_TREE, Ident
 from bot.sandbox.git.protocol import NewCommit
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import FileChange
-from bot.sandbox.serve import Sandbox
+from bot.sandbox.serve import SandboxForge
 
 FEW, MANY = 20, 2000
 
@@ -31,7 +31,7 @@ FEW, MANY = 20, 2000
 class Forge:
     """A forge that listens nowhere, with a repository and somebody who may do everything."""
 
-    forge: Sandbox
+    forge: SandboxForge
     repo: Repository
     owner: User
     token: str
@@ -87,10 +87,10 @@ def calls(act: Callable[[], object]) -> int:
 @pytest.fixture
 def at(tmp_path: Path) -> Iterator[Callable[[int], Forge]]:
     """Makes a forge whose repository has so many tags."""
-    made: list[Sandbox] = []
+    made: list[SandboxForge] = []
 
     def make(tags: int) -> Forge:
-        forge = Sandbox(tmp_path / str(tags))
+        forge = SandboxForge(tmp_path / str(tags))
         made.append(forge)
         state = forge.state
         owner = state.add_user("owner")
@@ -222,7 +222,7 @@ def line(git: BareGit, length: int) -> list[str]:
     """A line of commits, the oldest first, whose times say nothing."""
     made: list[str] = []
     for number in range(length):
-        who = Person("A", "a@example.org", datetime(2024, 1, 1 + number % 28, tzinfo=UTC))
+        who = Ident("A", "a@example.org", datetime(2024, 1, 1 + number % 28, tzinfo=UTC))
         parents = tuple(made[-1:])
         new = NewCommit(
             tree=EMPTY_TREE, parents=parents, message=f"{number}", author=who, committer=who
@@ -261,7 +261,7 @@ def test_history_says_what_walking_all_of_it_says(tmp_path: Path) -> None:
     for number in range(40):
         when = datetime(2024, 1, chance.randint(1, 28), tzinfo=UTC)
         parents = tuple(chance.sample(shas[-6:], min(len(shas), chance.choice((0, 1, 1, 2)))))
-        who = Person("A", "a@example.org", when)
+        who = Ident("A", "a@example.org", when)
         new = NewCommit(
             tree=EMPTY_TREE, parents=parents, message=f"{number}", author=who, committer=who
         )

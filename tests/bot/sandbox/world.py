@@ -20,8 +20,8 @@ from bot.sandbox.git.objects import Commit
 from bot.sandbox.records.accounts import App
 from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules.context import FileChange
-from bot.sandbox.rules.state import State
-from bot.sandbox.serve import Sandbox
+from bot.sandbox.rules.state import ForgeState
+from bot.sandbox.serve import SandboxForge
 
 SECRET = "it is a secret"
 
@@ -70,7 +70,7 @@ class Received:
 class World:
     """One forge and everything a test needs of it."""
 
-    forge: Sandbox
+    forge: SandboxForge
     repo: Repository
     app: App
     private_key: str
@@ -79,7 +79,7 @@ class World:
     _tokens: dict[str, str] = field(default_factory=dict)
 
     @property
-    def state(self) -> State:
+    def state(self) -> ForgeState:
         """The forge's rules and memory."""
         return self.forge.state
 

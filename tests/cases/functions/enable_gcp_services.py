@@ -8,7 +8,7 @@ from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin.catalog import enable_gcp_services
-from fnrunner.builtin.verdict import Verdict as Answer
+from fnrunner.builtin.verdict import FunctionResult as Answer
 from tests.cases.compare import data_difference, documents, text_difference
 from tests.cases.functions import attribution
 from tests.cases.model import Case, Handler, Verdict, checked, failed

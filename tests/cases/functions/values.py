@@ -7,7 +7,7 @@ from cadlib.package import files as packages
 from cadlib.stream.resourcelist import Item, ResourceList, bare
 from cadlib.yaml import Value, read
 from fnrunner.builtin import lookup
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 
 def items(text: str, path: str = "") -> list[Item]:
@@ -27,13 +27,13 @@ def files(tree: Mapping[str, str]) -> list[Item]:
     return [item for path in paths for item in items(tree[path], path)]
 
 
-def run(name: str, given: Sequence[Item], config: str | None) -> Verdict:
+def run(name: str, given: Sequence[Item], config: str | None) -> FunctionResult:
     """Run a builtin function; `config` is its functionConfig as YAML."""
     value = next((each.value for each in read((config or "").encode()).documents), None)
     return lookup.get(name).run(ResourceList(tuple(given), value))
 
 
-def messages(verdict: Verdict) -> list[Any]:
+def messages(verdict: FunctionResult) -> list[Any]:
     """Return the messages of a verdict."""
     return [result["message"] for result in verdict.results]
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from cadlib.stream import resourcelist
-from fnrunner.builtin.frames import Kind
+from fnrunner.builtin.frames import FrameKind
 from fnrunner.builtin.lookup import get, names
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.pool import Builtin
 from fnrunner.builtin.version import digest, version
 from fnrunner.builtin.work import answer, evaluate
-from fnrunner.builtin.worker import Worker
+from fnrunner.builtin.worker import WorkerProcess
 from fnrunner.contract.errors import (
     FunctionNotFoundError,
     FunctionStoppedError,
@@ -294,15 +294,15 @@ async def test_what_is_refused(image: str, data: bytes, error: type[Exception], 
 
 async def test_a_bug_is_answered_too() -> None:
     """Short-cut: let the worker fall over its first bug."""
-    worker = Worker(1024 * MIB)
+    worker = WorkerProcess(1024 * MIB)
     try:
         broken = await worker.call("no-such-function", b"")
-        assert broken.kind is Kind.BROKEN
+        assert broken.kind is FrameKind.BROKEN
         assert "ModuleNotFoundError" in broken.log
-        assert (await worker.call("set-labels", request())).kind is Kind.DONE
+        assert (await worker.call("set-labels", request())).kind is FrameKind.DONE
     finally:
         await worker.end()
-    assert answer("no-such-function", b"", ItemCache()).kind is Kind.BROKEN
+    assert answer("no-such-function", b"", ItemCache()).kind is FrameKind.BROKEN
 
 
 async def test_a_worker_knows_nothing_of_the_runners_secrets(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fnrunner.builtin import frames
-from fnrunner.builtin.frames import Answer, Kind
+from fnrunner.builtin.frames import FrameKind, WorkerAnswer
 from fnrunner.builtin.pool import Builtin
 from fnrunner.choose import runners
 from fnrunner.contract import results
@@ -145,16 +145,18 @@ async def test_a_builtin_function_writes_no_more_than_a_message_either() -> None
 def test_an_answer_is_cut_to_what_can_travel() -> None:
     """Short-cut: let a worker send what it likes, to be cut by who serves everybody."""
     many = tuple({"message": "\U0001f600" * 100} for _ in range(5000))
-    given = Answer(kind=Kind.FAILED, resources=b"x" * 2000, log="l" * 3 * MIB, results=many)
+    given = WorkerAnswer(
+        kind=FrameKind.FAILED, resources=b"x" * 2000, log="l" * 3 * MIB, results=many
+    )
     cut = frames.within(given, 1000)
     sent = frames.answer(cut)
 
     assert len(sent) <= frames.longest(1000) + frames.ANSWER_HEAD
-    assert (cut.kind, len(cut.log)) == (Kind.FAILED, MIB)
+    assert (cut.kind, len(cut.log)) == (FrameKind.FAILED, MIB)
     assert 100 < len(cut.results) < 5000
     assert cut.results[-1]["message"] == (
         f"{5001 - len(cut.results)} more results do not fit into the answer"
     )
-    done = Answer(kind=Kind.DONE, resources=b"x" * 2000)
-    assert frames.within(done, 1000) == Answer(kind=Kind.TOO_LARGE, log="2000")
+    done = WorkerAnswer(kind=FrameKind.DONE, resources=b"x" * 2000)
+    assert frames.within(done, 1000) == WorkerAnswer(kind=FrameKind.TOO_LARGE, log="2000")
     assert frames.within(done, 2000) == done

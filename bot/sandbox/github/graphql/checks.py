@@ -26,7 +26,7 @@ from bot.sandbox.rules.checks import GOOD
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RollupContext:
     """A status or a check run, with the repository that it is of."""
 
     what: Status | CheckRun
@@ -42,7 +42,7 @@ class Said:
 class Rollup:
     """All that is said of a commit: the newest status of each context, the newest run of a name."""
 
-    said: tuple[Said, ...]
+    said: tuple[RollupContext, ...]
 
     @property
     def state(self) -> str:
@@ -56,8 +56,10 @@ class Rollup:
 def rollup(repo: Repository, sha: str, info: Info) -> Rollup | None:
     """What is said of a commit; None where nothing is."""
     state = request_of(info).state
-    statuses = [Said(each, repo) for each in state.checks.statuses_on(repo, sha, latest=True)]
-    runs = [Said(each, repo) for each in state.checks.runs_on(repo, sha)]
+    statuses = [
+        RollupContext(each, repo) for each in state.checks.statuses_on(repo, sha, latest=True)
+    ]
+    runs = [RollupContext(each, repo) for each in state.checks.runs_on(repo, sha)]
     return Rollup((*statuses, *runs)) if statuses or runs else None
 
 
@@ -69,7 +71,7 @@ def _word(each: Status | CheckRun) -> str:
     return "SUCCESS" if each.conclusion in GOOD else "FAILURE"
 
 
-def _required(said: Said, info: Info, **given: Any) -> bool:
+def _required(said: RollupContext, info: Info, **given: Any) -> bool:
     pull = _pull(said, info, given)
     required = request_of(info).state.rules.required_checks(pull.repo, pull.base_ref)
     what = said.what
@@ -78,7 +80,7 @@ def _required(said: Said, info: Info, **given: Any) -> bool:
     return any(name == what.name and app in (None, what.suite.app.id) for name, app in required)
 
 
-def _pull(said: Said, info: Info, given: Mapping[str, Any]) -> Pull:
+def _pull(said: RollupContext, info: Info, given: Mapping[str, Any]) -> Pull:
     need(info, PULLS)
     wanted, number = given.get("pullRequestId"), given.get("pullRequestNumber")
     if wanted is not None:

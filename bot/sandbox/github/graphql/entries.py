@@ -12,14 +12,14 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.git.objects import Commit
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.graphql.connections import QueryError, connection
-from bot.sandbox.github.routing import Request
+from bot.sandbox.github.routing import ApiRequest
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.repository import Comment, Issue, Pull, Repository, Review, Thread
 from bot.sandbox.records.talk import TimelineEvent
 from bot.sandbox.rules.ids import numbered
 from bot.sandbox.rules.permissions import granted
 
-Info = GraphQLResolveInfo[Request]
+Info = GraphQLResolveInfo[ApiRequest]
 Resolver = Callable[..., Any]
 T = TypeVar("T", bound=Thread)
 
@@ -28,7 +28,7 @@ PULLS = "pull_requests=read"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NodeOf:
     """A commit or an event, with the pull request or repository that it is of."""
 
     kind: str
@@ -37,7 +37,7 @@ class Found:
     pull: Pull | None = None
 
 
-def request_of(info: Info) -> Request:
+def request_of(info: Info) -> ApiRequest:
     """The request that a query came in."""
     return info.context
 
@@ -140,7 +140,7 @@ def node(_root: Any, info: Info, id: str) -> Any:  # noqa: A002 - GitHub's name
     return found
 
 
-def _by_id(request: Request, wanted: str) -> Any:
+def _by_id(request: ApiRequest, wanted: str) -> Any:
     prefix, number = numbered(wanted)
     data = request.state.data
     if prefix in ("U", "BOT", "O"):

@@ -27,7 +27,7 @@ from bot.sandbox.errors import RefusedError
 from bot.sandbox.fields import parsed
 from bot.sandbox.github.graphql.connections import QueryError
 from bot.sandbox.github.graphql.fields import ABSTRACT, FIELDS
-from bot.sandbox.github.routing import Answer, Request
+from bot.sandbox.github.routing import ApiRequest, ApiResponse
 
 SCHEMA = Path(__file__).with_name("schema.graphql")
 """What is answered, in GraphQL's own language."""
@@ -38,7 +38,7 @@ _MERGED = re.compile(r"^Fields '\w+' conflict because they return conflicting ty
 _UNKNOWN_FIELD = re.compile(r"Cannot query field '(\w+)' on type '(\w+)'")
 
 
-def answer(request: Request) -> Answer:
+def answer(request: ApiRequest) -> ApiResponse:
     """Answer a GraphQL request.
 
     Raises:
@@ -52,7 +52,7 @@ def answer(request: Request) -> Answer:
         raise RefusedError(400, "A query attribute must be specified and must be a string.")
     if not isinstance(variables or {}, dict) or not isinstance(name or "", str):
         raise RefusedError(400, "Variables must be an object and operationName a string.")
-    return Answer(body=_shown(_execute(request, query, variables or {}, name or None)))
+    return ApiResponse(body=_shown(_execute(request, query, variables or {}, name or None)))
 
 
 @cache
@@ -71,7 +71,7 @@ def schema() -> GraphQLSchema:
 
 
 def _execute(
-    request: Request, query: str, variables: dict[str, Any], name: str | None
+    request: ApiRequest, query: str, variables: dict[str, Any], name: str | None
 ) -> ExecutionResult:
     try:
         document, wrong = _read(query)

@@ -20,8 +20,8 @@ from bot.sandbox.github.graphql.connections import connection
 from bot.sandbox.github.graphql.entries import (
     PULLS,
     TALK,
-    Found,
     Info,
+    NodeOf,
     Resolver,
     need,
     request_of,
@@ -82,11 +82,11 @@ def _thread_path(thread: Thread) -> str:
     return f"{thread.repo.full_name}/{kind}/{thread.number}"
 
 
-def _commit(repo: Repository, sha: str | None, info: Info) -> Found | None:
+def _commit(repo: Repository, sha: str | None, info: Info) -> NodeOf | None:
     git = request_of(info).state.git(repo)
     if sha is None or git.kind(sha) != "commit":
         return None
-    return Found("Commit", git.commit(sha), repo)
+    return NodeOf("Commit", git.commit(sha), repo)
 
 
 def _mergeable(pull: Pull, info: Info) -> str:
@@ -133,24 +133,24 @@ def _item_type(type_name: str) -> str:
     return "".join(f"_{c}" if c.isupper() else c.upper() for c in type_name).removeprefix("_")
 
 
-def _entry(item: timeline.Item, pull: Pull) -> Comment | Review | Found:
+def _entry(item: timeline.TimelineItem, pull: Pull) -> Comment | Review | NodeOf:
     if isinstance(item.what, Comment | Review):
         return item.what
-    return Found(_EVENTS[item.kind], item.what, pull.repo, pull)
+    return NodeOf(_EVENTS[item.kind], item.what, pull.repo, pull)
 
 
 def _detail_commit(key: str) -> Resolver:
     return lambda event, info: _commit(event.repo, event.what.detail.get(key), info)
 
 
-def _dismissed(event: Found, _info: Info) -> Review | None:
+def _dismissed(event: NodeOf, _info: Info) -> Review | None:
     what, pull = event.what, event.pull
     if not isinstance(what, TimelineEvent) or pull is None:
         return None
     return next((r for r in pull.reviews if r.id == what.detail.get("review")), None)
 
 
-def _event_id(event: Found, _info: Info) -> str:
+def _event_id(event: NodeOf, _info: Info) -> str:
     number = event.what.id if isinstance(event.what, TimelineEvent) else 0
     return node_id("".join(c for c in event.kind if c.isupper()), number)
 
@@ -222,7 +222,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "databaseId": _of(lambda r: r.id),
         "defaultBranchRef": _of(
             lambda r: (
-                Found("Ref", f"refs/heads/{r.default_branch}", r)
+                NodeOf("Ref", f"refs/heads/{r.default_branch}", r)
                 if r.branch(r.default_branch)
                 else None
             )
@@ -300,7 +300,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "url": _link(lambda r: f"{_pull_path(r.pull)}#pullrequestreview-{r.id}"),
     },
     "PullRequestCommit": {
-        "commit": _of(lambda f: Found("Commit", f.what, f.repo)),
+        "commit": _of(lambda f: NodeOf("Commit", f.what, f.repo)),
         "id": _of(lambda f: f"PURC_{f.pull.number}:{f.what.sha}"),
         "pullRequest": _of(lambda f: f.pull),
         "url": _link(lambda f: f"{_pull_path(f.pull)}/commits/{f.what.sha}"),
@@ -354,7 +354,7 @@ FIELDS: Mapping[str, Mapping[str, Resolver]] = {
 
 
 def _type_of(thing: Any, _info: Info, _kind: Any) -> str:
-    if isinstance(thing, Found | graphql_checks.Said):
+    if isinstance(thing, NodeOf | graphql_checks.RollupContext):
         return thing.kind
     if isinstance(thing, User):
         return "Bot" if thing.app else thing.kind

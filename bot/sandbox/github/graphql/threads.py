@@ -14,8 +14,8 @@ from bot.sandbox.github.graphql.connections import QueryError, connection
 from bot.sandbox.github.graphql.entries import (
     PULLS,
     TALK,
-    Found,
     Info,
+    NodeOf,
     Resolver,
     need,
     ordered,
@@ -50,7 +50,7 @@ def _reactions(on: Thread | Comment, _info: Info) -> list[dict[str, Any]]:
 def _commits(pull: Pull, info: Info) -> list[Any]:
     need(info, PULLS)
     found = request_of(info).state.pulls.commits(pull)
-    return [Found("PullRequestCommit", commit, pull.repo, pull) for commit in found]
+    return [NodeOf("PullRequestCommit", commit, pull.repo, pull) for commit in found]
 
 
 def _files(pull: Pull, info: Info) -> Sequence[Any]:
@@ -106,7 +106,7 @@ def _protection(ref: Any, info: Info) -> dict[str, Any] | None:
 
 def _base(pull: Pull, _info: Info) -> Any:
     there = pull.repo.branch(pull.base_ref)
-    return Found("Ref", f"refs/heads/{pull.base_ref}", pull.repo) if there else None
+    return NodeOf("Ref", f"refs/heads/{pull.base_ref}", pull.repo) if there else None
 
 
 def _authors(commit: Any, info: Info) -> list[dict[str, Any]]:

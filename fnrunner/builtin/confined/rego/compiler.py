@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fnrunner.builtin.confined.rego import rules
-from fnrunner.builtin.confined.rego.names import Names
+from fnrunner.builtin.confined.rego.names import ModuleNames
 from fnrunner.builtin.confined.rego.rewrite import Rewriter
 from fnrunner.builtin.confined.rego.syntax import Module, RegoError, Rule, Term, rebuilt_name
 from fnrunner.builtin.confined.rego.writer import Writer, path_text
@@ -56,7 +56,7 @@ def compiled(modules: Sequence[Mapping[str, Any]]) -> list[Compiled]:
     for each, module in zip(modules, read, strict=True):
         try:
             writer = Writer()
-            names = Names(module, read)
+            names = ModuleNames(module, read)
             writer.module(_rewritten(module, names, v1=each["v1"]))
         except RegoError as error:
             raise _unreadable(each["file"], error) from error
@@ -74,13 +74,13 @@ def _unreadable(file: str, error: RegoError) -> UnreadableError:
     return UnreadableError(f"{file}:{line}:{column}: {error.problem}")
 
 
-def _rewritten(module: Module, names: Names, *, v1: bool) -> Module:
+def _rewritten(module: Module, names: ModuleNames, *, v1: bool) -> Module:
     names.check(v1=v1)
     module = Rewriter(names.known, names.arity).module(module)
     return replace(module, rules=tuple(_with_stand_ins(rule, names) for rule in module.rules))
 
 
-def _with_stand_ins(rule: Rule, names: Names) -> Rule:
+def _with_stand_ins(rule: Rule, names: ModuleNames) -> Rule:
     def maybe(term: Term | None) -> Term | None:
         return None if term is None else names.with_stand_ins(term)
 

@@ -44,7 +44,7 @@ from fnrunner.builtin.confined.rego.syntax import (
 _ROOTS: Final = frozenset(("data", "input"))
 
 
-class Names:
+class ModuleNames:
     """The names of all modules of a template, as one of them sees them.
 
     Attributes:

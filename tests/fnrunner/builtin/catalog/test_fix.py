@@ -7,7 +7,7 @@ import pytest
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, read
 from fnrunner.builtin.catalog import fix
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from tests.fnrunner.builtin.catalog import texts
 
 OLD = """
@@ -69,15 +69,15 @@ def items(**texts: str) -> tuple[Item, ...]:
     )
 
 
-def fixed(*given: Item) -> Verdict:
+def fixed(*given: Item) -> FunctionResult:
     return fix.run(ResourceList(given))
 
 
-def by_path(verdict: Verdict) -> dict[str, Any]:
+def by_path(verdict: FunctionResult) -> dict[str, Any]:
     return {item.path: item.value for item in verdict.items}
 
 
-def messages(verdict: Verdict) -> list[object]:
+def messages(verdict: FunctionResult) -> list[object]:
     return [result["message"] for result in verdict.results]
 
 

@@ -9,7 +9,7 @@ from bot.cli.fn.group import fn
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import read
 from fnrunner.builtin.catalog import format as formatting
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 
 MIXED = """\
 # top
@@ -47,7 +47,7 @@ spec: # what it does
 """
 
 
-def run(text: str) -> Verdict:
+def run(text: str) -> FunctionResult:
     document = read(text.encode()).documents[0]
     return formatting.run(ResourceList((Item(document.value, document.comments, "a.yaml", 0),)))
 

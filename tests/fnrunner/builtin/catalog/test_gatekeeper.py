@@ -7,7 +7,7 @@ import pytest
 
 from cadlib.stream.resourcelist import Item, ResourceList
 from fnrunner.builtin.catalog import gatekeeper
-from fnrunner.builtin.verdict import Verdict
+from fnrunner.builtin.verdict import FunctionResult
 from tests.fnrunner.builtin.catalog.policies import POLICIES, Policy
 
 NAMED = 'violation[{"msg": msg}] { msg := input.review.object.metadata.name }'
@@ -54,14 +54,14 @@ def namespace(name: str, **labels: str) -> Any:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-def check(*resources: Any) -> Verdict:
+def check(*resources: Any) -> FunctionResult:
     given = tuple(Item(value, path=f"f{n}.yaml", index=0) for n, value in enumerate(resources))
     answer = gatekeeper.run(ResourceList(given))
     assert answer.items == given
     return answer
 
 
-def said(answer: Verdict) -> list[str]:
+def said(answer: FunctionResult) -> list[str]:
     return [f"{each['severity']}: {each['message']}" for each in answer.results]
 
 
@@ -472,7 +472,7 @@ def test_what_is_no_resource_is_passed_over() -> None:
 
 @pytest.mark.parametrize("resources", [(), (pod(),), (pod(), template())])
 def test_nothing_to_check_is_fine(resources: tuple[Any, ...]) -> None:
-    assert check(*resources) == Verdict(items=check(*resources).items, results=())
+    assert check(*resources) == FunctionResult(items=check(*resources).items, results=())
 
 
 def test_the_review_is_one_of_an_api_server() -> None:

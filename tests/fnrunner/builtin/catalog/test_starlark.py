@@ -10,7 +10,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource
 from fnrunner.builtin.catalog import starlark
-from fnrunner.builtin.verdict import FAILURE_LOG, Verdict
+from fnrunner.builtin.verdict import FAILURE_LOG, FunctionResult
 from tests.fnrunner.calls import call, items, values
 
 PODS = """
@@ -35,7 +35,7 @@ def script(source: str, **params: Value) -> str:
     return json.dumps(config)
 
 
-def run(source: str, given: tuple[Item, ...] = (), **params: Value) -> Verdict:
+def run(source: str, given: tuple[Item, ...] = (), **params: Value) -> FunctionResult:
     return starlark.run(ResourceList(given, values(script(source, **params))[0]))
 
 
@@ -221,7 +221,7 @@ def test_a_script_that_fails_changes_nothing_and_says_why(
     source: str, message: str, log: str
 ) -> None:
     answer = run(source)
-    assert answer == Verdict(
+    assert answer == FunctionResult(
         items=(),
         results=({"message": message, "severity": "error"},),
         failed=True,

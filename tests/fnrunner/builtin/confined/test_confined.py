@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fnrunner.builtin.confined import calls, fence, helper
-from fnrunner.builtin.confined.calls import BrokenError, StoppedError
+from fnrunner.builtin.confined.calls import BrokenError, CallStoppedError
 from fnrunner.contract.run import MIB
 
 FOR_EVER = "while True: pass"
@@ -61,7 +61,7 @@ def test_what_goes_over_a_limit_is_stopped_and_the_limit_named(
     source: str, limits: dict[str, Any], said: str
 ) -> None:
     """Short-cut: run the script in this process, or watch the clock only."""
-    with pytest.raises(StoppedError) as caught:
+    with pytest.raises(CallStoppedError) as caught:
         starlark(source, **{"seconds": 60, **limits})
     assert str(caught.value) == (
         f"it was stopped over its limit of {said} allowed."

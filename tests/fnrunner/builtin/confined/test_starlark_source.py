@@ -75,4 +75,4 @@ def test_lines_stay_where_they_are(script: str) -> None:
 @given(st.lists(_PIECES, max_size=20).map("".join))
 def test_what_has_no_member_and_no_load_stays(script: str) -> None:
     bare = script.replace("ctx.open_api", "ctx.other").replace("load", "unload")
-    assert ready(bare, CONTEXT) == starlark_source.Source(bare, [])
+    assert ready(bare, CONTEXT) == starlark_source.ScriptSource(bare, [])
