@@ -20,12 +20,13 @@ import re
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from bot.cli.git_objects import Objects
+from bot.cli.git_objects import RepositoryTrees
+from bot.git.process import GitSlowError, execute, locked, users_environment
+from bot.git.refs import advertised
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, Limits
 from cadlib.update.upstream import Fetch, Fetched
@@ -110,8 +111,8 @@ class Repositories:
             repository = _Local(wanted.repo, local) if local else _Remote(wanted.repo, self._cache)
             self._opened[wanted.repo] = repository
         ref, commit = repository.resolve(wanted.directory.strip("/"), wanted.ref)
-        tree = repository.objects.folder(commit, wanted.directory.strip("/"))
-        if tree is None:
+        tree = repository.objects.tree(commit, wanted.directory.strip("/"))
+        if not tree:
             raise PackageError(
                 Place(),
                 f'path "{wanted.directory}" does not exist in repo "{wanted.repo}"',
@@ -125,7 +126,7 @@ class _Repository(ABC):
 
     def __init__(self, repo: str, path: Path) -> None:
         self._repo = repo
-        self.objects = Objects(path, environment())
+        self.objects = RepositoryTrees(path, users_environment())
 
     def close(self) -> None:
         """End the process that reads objects."""
@@ -154,7 +155,8 @@ class _Remote(_Repository):
         self._repo = repo
         self._folder = cache / f"{hashlib.sha256(repo.encode()).hexdigest()[:32]}.git"
         self._lock = self._folder.with_suffix(".lock")
-        with _locked(self._lock):
+        cache.mkdir(parents=True, exist_ok=True)
+        with locked(self._lock):
             if not (self._folder / "HEAD").exists():
                 self._git("init", "--quiet", "--bare", "--", str(self._folder), folder=cache)
         super().__init__(repo, self._folder)
@@ -190,7 +192,7 @@ class _Remote(_Repository):
         refs = [each for each in arguments if not each.startswith("--")]
         if whole and (self._folder / "shallow").exists():
             options.append("--unshallow")
-        with _locked(self._lock):
+        with locked(self._lock):
             done = self._git(
                 *("fetch", "--progress" if sys.stderr.isatty() else "--quiet"),
                 *("--no-tags", "--no-write-fetch-head", *options),
@@ -248,16 +250,6 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     return Path(base) / "porchbot" / "git"
 
 
-def environment() -> dict[str, str]:
-    """Return the environment for git: the user's, without what would lead it elsewhere."""
-    misleading = re.compile(
-        r"GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|OBJECT_DIRECTORY"
-        r"|ALTERNATE_OBJECT_DIRECTORIES|PREFIX|QUARANTINE_PATH|TRACE.*)\Z"
-    )
-    kept = {name: text for name, text in os.environ.items() if not misleading.match(name)}
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
-
-
 def _unknown(repo: str, ref: str) -> PackageError:
     return PackageError(
         Place(),
@@ -281,20 +273,20 @@ def _listed(repo: str, patterns: Sequence[str]) -> list[tuple[str, str]]:
     local = local_repository(repo)
     arguments = ["ls-remote", "--symref", "--", str(local or repo), *patterns]
     done = _run(arguments, repo, Path.cwd())
-    # Not splitlines(): the name of a ref may hold U+2028, and would pass for a shorter one.
-    lines = (line.split("\t", 1) for line in done.stdout.split("\n") if "\t" in line)
-    return [(sha, name) for sha, name in lines]
+    return advertised(done.stdout)
 
 
 def _run(
     arguments: Sequence[str], repo: str, folder: Path, *, check: bool = True
 ) -> subprocess.CompletedProcess[str]:
     command = f"git {arguments[0]}"
+    show = _shown if "--progress" in arguments else None
+    given = ["-c", "gc.auto=0", *arguments]
     try:
-        done = _ran(["git", "-c", "gc.auto=0", *arguments], folder)
+        done = execute(given, folder, users_environment(), timeout=_TIMEOUT, show=show)
     except FileNotFoundError as error:
         raise PackageError(Place(), "git is not installed", "Install git") from error
-    except subprocess.TimeoutExpired as error:
+    except GitSlowError as error:
         problem = f"{command} of {repo} took longer than {_TIMEOUT} s"
         raise PackageError(Place(), problem, "Try again") from error
     if check and done.returncode:
@@ -307,42 +299,7 @@ def _run(
     return done
 
 
-def _ran(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run git; what it says of its progress goes on to a terminal."""
-    with subprocess.Popen(  # noqa: S603 (a list; what others wrote stands behind "--")
-        command,
-        cwd=folder,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        said = _passed_on(process) if "--progress" in command else b""
-        try:
-            out, rest = process.communicate(timeout=_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-    told = [each.decode(errors="replace") for each in (out, said + rest)]
-    return subprocess.CompletedProcess(command, process.returncode, *told)
-
-
-def _passed_on(process: subprocess.Popen[bytes]) -> bytes:
-    """Show standard error as it comes, and return it."""
-    said = b""
-    while process.stderr and (part := os.read(process.stderr.fileno(), 4096)):
-        sys.stderr.write(part.decode(errors="replace"))
-        sys.stderr.flush()
-        said += part
-    return said
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Let one process at a time change a repository of the cache."""
-    import fcntl
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def _shown(text: str) -> None:
+    """What git says of its progress goes on to a terminal."""
+    sys.stderr.write(text)
+    sys.stderr.flush()

@@ -18,11 +18,9 @@ from pathlib import Path
 from types import TracebackType
 
 from bot.cli.dropin import CommandFailure
-from bot.cli.git_objects import Objects
-from bot.cli.git_source import environment
-from bot.git import alike
-from bot.git.difference import differ
+from bot.cli.git_objects import RepositoryTrees
 from bot.git.port import Difference
+from bot.git.process import execute, users_environment
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry
 
@@ -60,7 +58,7 @@ class WorkingTree:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._env = environment()
+        self._env = users_environment()
         self.top = folder
         shown = self._git("rev-parse", "--show-toplevel", check=False)
         if shown.returncode:
@@ -73,7 +71,7 @@ class WorkingTree:
             )
         self.top = Path(shown.stdout.removesuffix("\n"))
         self._made = tempfile.TemporaryDirectory(prefix="porchbot-check-")
-        self._objects = Objects(self.top, self._apart())
+        self._objects = RepositoryTrees(self.top, self._apart())
 
     def __enter__(self) -> "WorkingTree":
         return self
@@ -162,11 +160,11 @@ class WorkingTree:
 
     def difference(self, before: str, after: str) -> Difference:
         """Compare two commits or trees; "" for nothing at all."""
-        return differ(self._objects.entries, *(self._tree(each) for each in (before, after)))
+        return self._objects.difference(before, after)
 
-    def alike(self, tree: str, packages: Iterable[str]) -> dict[str, frozenset[str]]:
+    def alike(self, tree: str, packages: Iterable[str]) -> Mapping[str, frozenset[str]]:
         """Return the packages of a tree whose paths look like one of these."""
-        return alike.packages(self._objects.entries, tree, packages)
+        return self._objects.alike(tree, packages)
 
     def files(self, tree: str) -> Mapping[str, Entry]:
         """Return the files of a tree.
@@ -178,10 +176,7 @@ class WorkingTree:
 
     def blob(self, commit: str, path: str) -> bytes | None:
         """Return a regular file of a commit or tree; None where there is none."""
-        return self._objects.regular(commit, path)
-
-    def _tree(self, name: str) -> str:
-        return (self._objects.folder(name, "") or "") if name else ""
+        return self._objects.blob(commit, path)
 
     def _default(self) -> str:
         """The full name of the branch that proposals go to; "" where nothing tells."""
@@ -232,15 +227,7 @@ def _ran(
     folder: Path, arguments: Sequence[str], env: Mapping[str, str], *, check: bool
 ) -> subprocess.CompletedProcess[str]:
     try:
-        done = subprocess.run(  # noqa: S603 (a list; what others wrote stands behind an option)
-            ["git", *arguments],  # noqa: S607 (the user's git)
-            cwd=folder,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-        )
+        done = execute(arguments, folder, env, errors="surrogateescape")
     except FileNotFoundError as error:
         raise CommandFailure("git is not installed. Install git") from error
     if check and done.returncode:

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
-from bot.git.difference import TREE, Entries, is_package
+from bot.git.difference import TREE, is_package
+from bot.git.objects import Entries
 from lifecycle import spelling
 
 MOST = 20

@@ -1,9 +1,16 @@
-"""A commit, read from its object."""
+"""Commits and tags, read from their objects and written, wherever those are kept."""
 
 import re
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from itertools import takewhile
 
-from bot.git.port import Commit
+from bot.git import write
+from bot.git.objects import Object
+from bot.git.port import MOST_TEXT, Commit, MissingObjectError, Signature, TooLargeError
+from bot.git.trees import TreeReader
+from lifecycle.messages.checks import large_commit
 from lifecycle.names import Sha
 
 _COMMITTED = re.compile(r"committer .*> ([0-9]{1,11}) [+-][0-9]{4}$")
@@ -22,3 +29,85 @@ def parse(sha: Sha, data: bytes, *, cut: bool) -> Commit:
     )
     seconds = int(committed[1]) if committed else 0
     return Commit(sha, lines[0].removeprefix("tree "), parents, message, author, seconds, cut)
+
+
+class CommitReader(TreeReader):
+    """Reads and writes commits and tags; all that follows from their objects alone."""
+
+    @abstractmethod
+    def object(self, sha: str, most: int) -> Object:
+        """An object by its id, with the first bytes of its data.
+
+        Raises:
+            MissingObjectError: It is not here.
+        """
+
+    @abstractmethod
+    def store(self, kind: str, data: bytes) -> str:
+        """Keep an object of a kind; gives its id."""
+
+    def commit(self, sha: str) -> Commit:
+        """One commit; no more than `MOST_TEXT` bytes of it are read.
+
+        Raises:
+            MissingObjectError: It is not here.
+            TooLargeError: It has more than that before its message.
+        """
+        found = self.object(sha, MOST_TEXT)
+        if found.kind != "commit":
+            raise MissingObjectError(f"object {sha} is no commit")
+        if b"\n\n" not in found.data and found.size > MOST_TEXT:
+            raise TooLargeError(large_commit(sha, MOST_TEXT))
+        return parse(Sha(sha), found.data, cut=found.size > MOST_TEXT)
+
+    def root(self, commit: str) -> str:
+        """Id of the tree of a commit."""
+        return self.commit(commit).tree
+
+    def has(self, sha: str) -> bool:
+        """Whether a commit is here."""
+        try:
+            self.commit(sha)
+        except MissingObjectError:
+            return False
+        return True
+
+    def first_parents(self, tip: str, after: str, limit: int = 1000) -> tuple[Commit, ...]:
+        """Commits on the first-parent line from `after` (left out) to `tip`, oldest first."""
+        line: list[Commit] = []
+        sha = tip
+        while sha != after and len(line) < limit:
+            commit = self.commit(sha)
+            line.append(commit)
+            if not commit.parents:
+                break
+            sha = commit.parents[0]
+        return tuple(reversed(line))
+
+    def on_line(self, tip: str, sha: str, limit: int = 1000) -> bool:
+        """Whether a commit is on the first-parent line of a tip, not too far back."""
+        line = self.first_parents(tip, sha, limit)
+        return not line or line[0].parents[:1] == (sha,)
+
+    def tag_message(self, sha: str, target: str) -> str | None:
+        """Text of an annotated tag of exactly this commit; None for any other object."""
+        found = self.object(sha, MOST_TEXT)
+        head, _, message = found.data.decode("utf-8", "replace").partition("\n\n")
+        of_target = head.startswith(f"object {target}\ntype commit\n")
+        return message if found.kind == "tag" and of_target else None
+
+    def write_commit(
+        self,
+        parent: str,
+        changes: Mapping[str, bytes | None],
+        who: Signature,
+        when: datetime,
+        message: Callable[[str], str],
+    ) -> Sha:
+        """Write a commit on top of `parent`, as `History` has it; no ref moves."""
+        tree = write.tree(self.entries, self.store, self.root(parent), changes)
+        return Sha(self.store("commit", write.commit(tree, parent, who, when, message(tree))))
+
+    def write_tag(self, name: str, target: str, who: Signature, when: datetime, text: str) -> Sha:
+        """Write an annotated tag; no ref moves."""
+        return Sha(self.store("tag", write.tag(name, target, who, when, text)))

@@ -6,11 +6,10 @@ what differs and not what the repository holds.
 
 from collections.abc import Callable, Iterator
 
+from bot.git.objects import Entries
 from bot.git.port import MOST_DEEP, Difference
 
 KPTFILE, TREE = "Kptfile", 0o040000
-Entries = tuple[tuple[str, int, str], ...]
-"""The entries of one tree: id, mode, name."""
 
 
 def differ(entries: Callable[[str], Entries], one: str, other: str) -> Difference:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from bot.git.difference import Entries
+from bot.git.objects import Entries
 from bot.git.port import Commit, Difference, Merged
 
 T = TypeVar("T")

@@ -8,9 +8,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from git.objects.fun import tree_entries_from_data
-
-from bot.git.difference import Entries, differ
+from bot.git.difference import differ
+from bot.git.objects import Entries, parse_tree
 from bot.git.port import GitBusyError, Merged, MissingObjectError
 from bot.git.process import reason, run
 
@@ -78,15 +77,3 @@ def _trees(objects: Path) -> dict[str, Entries]:
             data = zlib.decompress(compressed).partition(b"\0")[2]
             found[file.parent.name + file.name] = parse_tree(data)
     return found
-
-
-def parse_tree(data: bytes) -> Entries:
-    """Read the entries of a tree object; names need not be UTF-8."""
-    return tuple(
-        (
-            sha.hex(),
-            mode,
-            name if isinstance(name, str) else name.decode("utf-8", "surrogateescape"),
-        )
-        for sha, mode, name in tree_entries_from_data(data)
-    )

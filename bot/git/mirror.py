@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.git import refs as git_refs
+from bot.git.history import DiskHistory
 from bot.git.memory import Kept
-from bot.git.objects import DiskHistory
 from bot.git.port import (
     EVERYTHING,
     HEADS,
@@ -34,7 +34,7 @@ from bot.git.port import (
     RefUpdate,
     Scope,
 )
-from bot.git.process import authorised, reason, refusal, run
+from bot.git.process import authorised, locked, reason, refusal, run
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref, Sha
 
@@ -154,8 +154,7 @@ class DiskMirror:
                 raise GitBusyError(f"the tags cannot be listed: {reason(done.stderr)}")
             if len(git_refs.listed(self.folder, [TAGS])) > MOST_TAGS:
                 self._drop_tags()
-        lines = (line.split("\t") for line in done.stdout.split("\n") if line)
-        return {ref: Sha(sha) for sha, ref in lines}
+        return {ref: Sha(sha) for sha, ref in git_refs.advertised(done.stdout)}
 
     def open(self, token: str = "", since: float | None = None) -> DiskHistory:
         """Open the mirror for reading; close it after use.
@@ -301,8 +300,7 @@ class DiskMirror:
     def _locked(self) -> Iterator[None]:
         """One fetch at a time, in this process and among processes."""
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._lock, self.folder.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with self._lock, locked(self.folder.with_suffix(".lock")):
             yield
 
 

@@ -5,10 +5,12 @@ repository brings is run: no hook, no filter, no merge driver, no attribute of i
 """
 
 import base64
+import fcntl
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -132,6 +134,20 @@ def run(
     Raises:
         GitSlowError: It took longer.
     """
+    settings = environment(folder, env)
+    if objects is not None:
+        settings["GIT_OBJECT_DIRECTORY"] = str(objects)
+        settings["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(folder / "objects")
+    return execute(arguments, folder, settings, text=text, timeout=timeout)
+
+
+def environment(folder: Path, env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The bot's environment for git, with nothing in it that a user or a repository chose.
+
+    Args:
+        folder: The repository.
+        env: More configuration.
+    """
     configuration = {**SAFE, **(env or {})}
     settings = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -145,27 +161,92 @@ def run(
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_CONFIG_COUNT": str(len(configuration)),
     }
-    if objects is not None:
-        settings["GIT_OBJECT_DIRECTORY"] = str(objects)
-        settings["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(folder / "objects")
     settings |= {name: os.environ[name] for name in _KEPT if name in os.environ}
     for index, (key, value) in enumerate(configuration.items()):
         settings[f"GIT_CONFIG_KEY_{index}"] = key
         settings[f"GIT_CONFIG_VALUE_{index}"] = value
-    try:
-        return subprocess.run(  # noqa: S603 (arguments are a list, after "--" where others' text)
-            ["git", *arguments],  # noqa: S607 (the operator's git, by PATH)
-            cwd=folder,
-            env=settings,
-            input=text,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise GitSlowError(f"git {arguments[0]} took longer than {timeout} s") from error
+    return settings
+
+
+_MISLEADING = re.compile(
+    r"GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|OBJECT_DIRECTORY"
+    r"|ALTERNATE_OBJECT_DIRECTORIES|PREFIX|QUARANTINE_PATH|TRACE.*)\Z"
+)
+
+
+def users_environment() -> dict[str, str]:
+    """The user's own environment for git, without what would lead it elsewhere.
+
+    The command line runs git with it: the user's configuration has the way to private repositories.
+    """
+    kept = {name: text for name, text in os.environ.items() if not _MISLEADING.match(name)}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def execute(
+    arguments: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str],
+    *,
+    text: str = "",
+    timeout: float | None = None,
+    errors: str = "replace",
+    show: Callable[[str], None] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run git to its end.
+
+    Args:
+        arguments: For git.
+        folder: Where it runs.
+        env: All of its environment.
+        text: Its input.
+        timeout: Seconds until it is ended; None to wait.
+        errors: What becomes of bytes that are not UTF-8.
+        show: Given what it writes to standard error as it comes.
+
+    Raises:
+        GitSlowError: It took longer.
+        FileNotFoundError: There is no git.
+    """
+    with subprocess.Popen(  # noqa: S603 (arguments are a list, after "--" where others' text)
+        ["git", *arguments],  # noqa: S607 (the git of whoever runs us, by PATH)
+        cwd=folder,
+        env=env,
+        stdin=subprocess.PIPE if text else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            said = _shown(process, show) if show else b""
+            given = text.encode("utf-8", "surrogateescape") if text else None
+            out, rest = process.communicate(given, timeout)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise GitSlowError(f"git {arguments[0]} took longer than {timeout} s") from error
+        except BaseException:
+            process.kill()
+            raise
+    told = [each.decode("utf-8", errors) for each in (out, said + rest)]
+    return subprocess.CompletedProcess([*arguments], process.returncode, *told)
+
+
+def _shown(process: subprocess.Popen[bytes], show: Callable[[str], None]) -> bytes:
+    said = b""
+    while process.stderr and (part := os.read(process.stderr.fileno(), 4096)):
+        show(part.decode(errors="replace"))
+        said += part
+    return said
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file's lock, among processes; the file is made.
+
+    Threads of one process need another lock.
+    """
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 _REJECTED = re.compile(r"\[remote rejected\] \((.*)\)")

@@ -66,3 +66,10 @@ def at(refs: Refs, places: Iterable[str]) -> dict[str, tuple[Sha, Sha]]:
     """Those of some refs that are at some places."""
     wanted = tuple(places)
     return {ref: value for ref, value in refs.items() if any(inside(ref, p) for p in wanted)}
+
+
+def advertised(text: str) -> list[tuple[str, str]]:
+    """Pairs of object and name in what `git ls-remote` printed."""
+    # Not splitlines(): the name of a ref may hold U+2028, and would pass for a shorter one.
+    lines = (line.split("\t", 1) for line in text.split("\n") if "\t" in line)
+    return [(sha, name) for sha, name in lines]

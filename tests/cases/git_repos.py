@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bot.cli.git_source import environment
+from bot.git.process import users_environment
 from cadlib.package.files import Files
 from tests.cases.compare import entries, fill
 
@@ -96,7 +96,7 @@ def _git(folder: Path, *arguments: str, text: bytes = b"") -> None:
     subprocess.run(
         ["git", *arguments],
         cwd=folder,
-        env=environment(),
+        env=users_environment(),
         input=text,
         check=True,
         capture_output=True,

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from bot.git import process as git_process
-from bot.git.difference import Entries, differ
+from bot.git.difference import differ
+from bot.git.history import DiskHistory
 from bot.git.memory import Kept
 from bot.git.mirror import DiskMirror
-from bot.git.objects import DiskHistory
+from bot.git.objects import Entries
 from bot.git.port import Difference, MissingObjectError
 from tests.bot.git.server import Remote
 

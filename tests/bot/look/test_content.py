@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.git.history import DiskHistory
 from bot.git.memory import Kept
 from bot.git.mirror import DiskMirror
-from bot.git.objects import DiskHistory
 from bot.git.port import Signature
 from bot.look import content
 from bot.look.reader import Basis, Reader

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.git.history import DiskHistory
 from bot.git.mirror import DiskMirror
-from bot.git.objects import DiskHistory
 from bot.render.kept import Kept
 from bot.render.renderer import MOVED_AFTER, PipelineRenderer
 from cadlib.errors import PackageError

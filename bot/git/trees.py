@@ -1,0 +1,212 @@
+"""Folders and files of a commit, found by walking its trees: for the bot and the command line."""
+
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+
+from bot.git import alike
+from bot.git.difference import TREE, differ, is_package
+from bot.git.memory import BLOBS, ENTRIES
+from bot.git.objects import Allow, EndedError, Entries, Object, Objects, parse_tree
+from bot.git.port import MOST_DEEP, MOST_ENTRIES, MOST_TREE, Difference
+from cadlib.errors import PackageError, Place
+from cadlib.limits import DEFAULT, Limits
+from cadlib.package.files import Entry, Files, is_resource_file
+
+_SUBMODULE = 0o160000
+_GROUP_WRITABLE = 0o100664  # as git once wrote regular files
+_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+class TreeReader(ABC):
+    """Reads what stands in trees, whatever holds their objects.
+
+    Attributes:
+        fix: What to do about a package that is too large.
+    """
+
+    fix = "Split it into smaller packages or files, or move what is not configuration elsewhere"
+
+    @abstractmethod
+    def root(self, commit: str) -> str:
+        """Id of the tree of a commit."""
+
+    @abstractmethod
+    def entries(self, tree: str) -> Entries:
+        """What a tree holds."""
+
+    @abstractmethod
+    def contents(self, blobs: Sequence[str], allow: Allow | None = None) -> Mapping[str, bytes]:
+        """The data of blobs, by id; `allow` is called for each before it is read."""
+
+    def tree(self, commit: str, path: str) -> str:
+        """Id of the tree at a path of a commit; "" when there is no folder."""
+        found = self.root(commit)
+        for part in path.split("/") if path else []:
+            below = self.entries(found) if found else ()
+            found = next((s for s, mode, name in below if name == part and mode == TREE), "")
+        return found
+
+    def package(self, commit: str, path: str) -> str:
+        """Id of the tree of a package at a commit; "" where there is none, or only its folder."""
+        found = self.tree(commit, path) if commit else ""
+        return found if found and is_package(self.entries(found)) else ""
+
+    def entry(self, commit: str, path: str) -> str:
+        """Mode and id of what stands at a path of a commit; "" for nothing."""
+        sha, mode = self._at(commit, path)
+        return f"{mode:o} {sha}" if sha else ""
+
+    def blob(self, commit: str, path: str) -> bytes | None:
+        """A file at a commit; None when there is none, or it is no regular file."""
+        sha, mode = self._at(commit, path)
+        if mode & 0o170000 != 0o100000:
+            return None
+        return self.contents([sha])[sha]
+
+    def _at(self, commit: str, path: str) -> tuple[str, int]:
+        folder, _, wanted = path.rpartition("/")
+        tree = self.tree(commit, folder)
+        found = (
+            ((s, mode) for s, mode, name in self.entries(tree) if name == wanted) if tree else ()
+        )
+        return next(iter(found), ("", 0))
+
+    def alike(self, commit: str, paths: Iterable[str]) -> Mapping[str, frozenset[str]]:
+        """Packages of a commit, "" for nothing at all, whose paths look like one of these."""
+        return alike.packages(self.entries, self.root(commit) if commit else "", paths)
+
+    def difference(self, before: str, after: str) -> Difference:
+        """What differs between two commits; "" for nothing at all."""
+        one, other = (self.root(each) if each else "" for each in (before, after))
+        return differ(self.entries, one, other)
+
+    def files(self, tree: str, limits: Limits) -> Files:
+        """Every file under a tree, by path relative to it; sizes are looked at before data.
+
+        Raises:
+            PackageError: There is more than the limits allow.
+        """
+        listed = sorted(self._walk(tree, "", limits.files + 1))
+        if len(listed) > limits.files:
+            raise self._too_much(Place(), f"the package holds more than {limits.files} files")
+        blobs = {path: sha for path, sha, mode in listed if mode != _SUBMODULE}
+        times, total = Counter(blobs.values()), 0
+        parsed = {sha: path for path, sha in blobs.items() if is_resource_file(path)}
+
+        def allow(sha: str, size: int) -> None:
+            nonlocal total
+            if size > limits.file_bytes and sha in parsed:
+                raise self._too_much(Place(parsed[sha]), f"the file has {size} bytes")
+            total += size * times[sha]
+            if total > limits.package_bytes:
+                problem = f"the package holds more than {limits.package_bytes} bytes"
+                raise self._too_much(Place(), problem)
+
+        data = self.contents(list(times), allow)
+        return {
+            path: Entry(sha.encode() if mode == _SUBMODULE else data[sha], _mode(mode))
+            for path, sha, mode in listed
+        }
+
+    def count(self, tree: str) -> int:
+        """How many files a tree holds, up to as many as a package may have; 0 if it is too deep."""
+        try:
+            return len(self._walk(tree, "", DEFAULT.files))
+        except PackageError:
+            return 0
+
+    def _walk(self, tree: str, under: str, limit: int) -> list[tuple[str, str, int]]:
+        """Path, id and mode of the files below a tree, up to a limit."""
+        if under.count("/") > MOST_DEEP:
+            place = Place("/".join(under.split("/")[:3]))
+            raise self._too_much(place, f"folders are nested more than {MOST_DEEP} deep")
+        found: list[tuple[str, str, int]] = []
+        for sha, mode, name in self.entries(tree):
+            path = f"{under}{name}"
+            if mode == TREE:
+                found += self._walk(sha, f"{path}/", limit - len(found))
+            else:
+                found.append((path, sha, mode))
+            if len(found) >= limit:
+                break
+        return found
+
+    def _too_much(self, place: Place, problem: str) -> PackageError:
+        return PackageError(place, problem, self.fix)
+
+
+class StoredTrees(TreeReader):
+    """Trees of a repository on this disk; what was read is kept for whoever reads it again.
+
+    Args:
+        objects: Of the repository; closed with it.
+    """
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
+
+    def close(self) -> None:
+        """End the process behind it."""
+        self.objects.close()
+
+    @abstractmethod
+    def unreadable(self, sha: str, error: Exception | None) -> Exception:
+        """What to raise when a part of a commit that is there cannot be read.
+
+        Args:
+            sha: The object.
+            error: Why git ended, or was not started; None when the object is missing.
+        """
+
+    @abstractmethod
+    def too_wide(self, tree: str) -> Exception:
+        """What to raise for a tree of more than `MOST_ENTRIES` entries or `MOST_TREE` bytes."""
+
+    def entries(self, tree: str) -> Entries:
+        """What a tree holds."""
+        return ENTRIES.get_or(tree, lambda: self._read_tree(tree))
+
+    def _read_tree(self, sha: str) -> Entries:
+        found = self.read(sha, MOST_TREE)
+        if found is None or found.kind != "tree":
+            raise self.unreadable(sha, None)
+        entries = parse_tree(found.data, len(sha) // 2) if found.size <= MOST_TREE else ()
+        if found.size > MOST_TREE or len(entries) > MOST_ENTRIES:
+            raise self.too_wide(sha)
+        return entries
+
+    def contents(self, blobs: Sequence[str], allow: Allow | None = None) -> Mapping[str, bytes]:
+        """The data of blobs, by id; `allow` is called for each before it is read."""
+        found = {sha: data for sha in blobs if (data := BLOBS.get(sha)) is not None}
+        for sha, data in found.items():
+            if allow is not None:
+                allow(sha, len(data))
+        missing = [sha for sha in blobs if sha not in found]
+        try:
+            with closing(self.objects.stream(missing, allow=allow)) as stream:
+                for sha, read in zip(missing, stream, strict=True):
+                    if read is None:
+                        raise self.unreadable(sha, None)
+                    BLOBS.keep(sha, read.data)
+                    found[sha] = read.data
+        except (EndedError, OSError) as error:
+            raise self.unreadable(missing[0], error) from error
+        return found
+
+    def read(self, sha: str, most: int) -> Object | None:
+        """An object by its id, or its first bytes; None for what is missing, or is no id."""
+        return self.named(sha, most) if _ID.fullmatch(sha) else None
+
+    def named(self, expression: str, most: int | None = None) -> Object | None:
+        """An object by any expression of git's; None for what is missing."""
+        try:
+            return self.objects.read(expression, most)
+        except (EndedError, OSError) as error:
+            raise self.unreadable(expression, error) from error
+
+
+def _mode(mode: int) -> str:
+    return f"{0o100644 if mode == _GROUP_WRITABLE else mode:06o}"

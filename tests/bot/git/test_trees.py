@@ -1,0 +1,82 @@
+"""Objects and trees as the bot and the command line read them, through one process of git."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.cli.git_objects import RepositoryTrees
+from bot.git.objects import Objects
+from bot.git.process import users_environment
+from cadlib.errors import PackageError
+from cadlib.limits import DEFAULT, Limits
+from tests.bot.git.server import Remote
+
+TEXTS = {f"f{n}": f"{n} ".encode() * 2_000 for n in range(200)}
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    return Remote(tmp_path / "1.git")
+
+
+@pytest.fixture
+def objects(remote: Remote) -> Iterator[Objects]:
+    opened = Objects(remote.folder, users_environment())
+    yield opened
+    opened.close()
+
+
+def test_answers_that_nobody_read_are_not_the_next_ones(remote: Remote, objects: Objects) -> None:
+    """The short-cut stops reading at a limit: what git wrote by then answers the next question."""
+    shas = [remote.git("hash-object", "-w", "--stdin", data=TEXTS[name]) for name in ("f1", "f2")]
+
+    def refuse(_sha: str, size: int) -> None:
+        raise ValueError(size)
+
+    with pytest.raises(ValueError, match="4000"):
+        list(objects.stream(shas, allow=refuse))
+    first = objects.stream(shas)
+    assert (found := next(first)) is not None
+    assert found.data == TEXTS["f1"]
+    first.close()
+
+    for most in (None, 3):
+        read = [objects.read(sha, most) for sha in shas]
+        assert [r and r.data for r in read] == [TEXTS["f1"][:most], TEXTS["f2"][:most]]
+        assert [r and r.size for r in read] == [4_000, 4_000]
+
+
+def test_a_name_is_one_question(remote: Remote, objects: Objects) -> None:
+    """The short-cut writes it as it is: each answer is then that to the question before."""
+    one = remote.commit({"a": b"1"}, ref="refs/heads/main")
+
+    assert objects.read(f"nothing\n{one}") is None
+    assert (found := objects.read(one)) is not None
+    assert found.sha == one
+
+
+def test_a_package_is_refused_before_it_is_read(remote: Remote) -> None:
+    """The short-cut adds up what it has read: memory is full by then."""
+    by_path: dict[str, bytes | str] = {**TEXTS, "again": TEXTS["f7"]}
+    head = remote.commit(by_path, ref="refs/heads/main")
+    total = sum(len(data) for data in [*TEXTS.values(), TEXTS["f7"]])
+    trees = RepositoryTrees(remote.folder, users_environment())
+
+    with pytest.raises(PackageError, match=f"more than {total - 1} bytes"):
+        trees.files(trees.tree(head, ""), Limits(package_bytes=total - 1))
+    files = trees.files(trees.tree("main", ""), Limits(package_bytes=total))
+    trees.close()
+
+    assert {path: entry.data for path, entry in files.items()} == by_path
+
+
+def test_files_that_a_group_may_write_are_regular(remote: Remote) -> None:
+    """The short-cut gives the mode as it is: packages know no such one."""
+    blob = remote.git("hash-object", "-w", "--stdin", data=b"x")
+    data = b"100664 old\0" + bytes.fromhex(blob)
+    tree = remote.git("hash-object", "--literally", "-t", "tree", "-w", "--stdin", data=data)
+    trees = RepositoryTrees(remote.folder, users_environment())
+
+    assert trees.files(tree, DEFAULT)["old"].mode == "100644"
+    trees.close()
