@@ -1,4 +1,4 @@
-"""The names of what can be looked at again: the keys of the work table, made and read back.
+"""Keys of the work queue: what can be reconciled, as text and parsed.
 
 A key names a thing at the forge by numeric ids, never by a name that can change hands. Its text is
 `<forge>:<repository id>:<kind>[:<part>…]`; a branch stands last, so that it may hold a colon.

@@ -1,4 +1,4 @@
-"""Logs: one line an event, to standard error; text for people or JSON for machines; secrets never.
+"""Structured logging to standard error, one line an event, as text or JSON; secrets redacted.
 
 What is registered as a secret, and what looks like one, is replaced before a line is written
 (threat 20). Values are written as a person or JSON spells them, never as Python does.
@@ -30,14 +30,14 @@ GONE = "[secret]"
 
 
 class Form(StrEnum):
-    """How a line is written."""
+    """The format of log lines."""
 
     TEXT = "text"
     JSON = "json"
 
 
 def configure(secrets: Iterable[str] = (), form: Form = Form.TEXT) -> None:
-    """Set logging up for a process.
+    """Configure logging for a process.
 
     Args:
         secrets: Texts that must never be written.
@@ -69,7 +69,7 @@ Plain = str | int | float | bool | None
 
 
 def plain(value: object) -> "Plain | list[Any] | dict[str, Any]":
-    """A value as JSON has it; what JSON does not have becomes the text that it stands for."""
+    """Convert a value to JSON types; what JSON lacks becomes its text."""
     match value:
         case Enum():
             return plain(value.value)
@@ -127,7 +127,7 @@ def _escaped(control: re.Match[str]) -> str:
 
 
 class Redactor:
-    """Takes secrets out of what is logged."""
+    """Replaces secrets in log entries."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         # Very short texts would tear ordinary words apart.

@@ -1,4 +1,4 @@
-"""What is measured, in Prometheus' terms."""
+"""Prometheus metrics of the bot."""
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -31,7 +31,7 @@ _OLDEST = Gauge("porchbot_work_oldest_seconds", "How long the oldest due key has
 
 
 def show(backlog: Backlog) -> None:
-    """Set the gauges of the queue."""
+    """Set the gauges of the work queue."""
     _QUEUE.labels("waiting").set(backlog.waiting)
     _QUEUE.labels("due").set(backlog.due)
     _QUEUE.labels("taken").set(backlog.taken)
@@ -40,5 +40,5 @@ def show(backlog: Backlog) -> None:
 
 
 def failed(key: object, why: str) -> None:
-    """Count a look that failed: `busy`, `database`, `refused`, `git`, `some`, `broke`."""
+    """Count a failed look by cause: `busy`, `database`, `refused`, `git`, `some`, `broke`."""
     FAILURES.labels(type(key).__name__, why).inc()

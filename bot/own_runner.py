@@ -1,4 +1,4 @@
-"""The function runner that the bot starts for itself: a process, kept running."""
+"""The bundled function runner: a child process of the bot, restarted when it ends."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Watches a function runner: one that hangs is broken, which is no fault of a package."""
+"""Health checks of the function runner: a runner that hangs is restarted, its calls end as busy."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Text that JSON and databases can hold: names of files in git need not be text.
+"""Replaces undecodable bytes (surrogates) and NUL in text: JSON and databases refuse them.
 
 Such a name has lone surrogates in Python, which forges and PostgreSQL refuse, as PostgreSQL does
 the character 0; then nothing at all would be said or kept of a proposal, for what its author chose.
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def sayable(value: Any) -> Any:
-    """The same value with a question mark in the place of what is no character."""
+    """Replace what is no character by a question mark, at any depth of a value."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode().replace("\0", "?")
@@ -25,5 +25,5 @@ def sayable(value: Any) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON whose text can be kept; the same text for equal values."""
+    """Serialise a value as canonical JSON that a database accepts."""
     return json.dumps(sayable(value), sort_keys=True)

@@ -1,4 +1,4 @@
-"""What an operator sets: one class, read once from the environment.
+"""The operator's settings, read once from environment variables.
 
 A setting exists only where two operators need different values; anything else is a constant beside
 the code that uses it. Secrets never show in `repr`.
@@ -22,38 +22,19 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The operator's settings.
+    """The operator's settings, each from the variable of its name in `bot.variables`.
+
+    What a variable means, its unit and its default stand there. Texts are "" where nothing is set.
 
     Attributes:
-        database_url: DATABASE_URL, for libpq; "" for the embedded server.
-        host: From PORCHBOT_LISTEN, `host:port`; default 127.0.0.1.
-        port: From PORCHBOT_LISTEN; default 8080; 0 takes a free one.
-        github_app_id: PORCHBOT_GITHUB_APP_ID, the App's number or client id.
-        private_key: PORCHBOT_GITHUB_PRIVATE_KEY, or the file that PORCHBOT_GITHUB_PRIVATE_KEY_FILE
-            names; PEM.
-        older_keys: The PEM files that PORCHBOT_GITHUB_OLDER_KEY_FILES names, with commas between:
-            records that these made still count (docs/design.md, "Records and events").
-        webhook_secrets: PORCHBOT_WEBHOOK_SECRETS, with commas between, or a line each in the file
-            that PORCHBOT_WEBHOOK_SECRETS_FILE names. Several, for rotation; at least one.
-        github_api_url: PORCHBOT_GITHUB_API_URL; default GitHub's own.
-        runner_address: PORCHBOT_RUNNER_ADDRESS, `host:port` or `unix:/path`; "" starts our own.
-        runner_ca: PORCHBOT_RUNNER_CA, PEM file of the authorities that sign the certificate of that
-            runner; "" speaks without TLS.
-        runner_cert: PORCHBOT_RUNNER_CERT, PEM file of the certificate to show it; "" for none.
-        runner_key: PORCHBOT_RUNNER_KEY, PEM file of its private key.
-        runner_config: PORCHBOT_RUNNER_CONFIG, the configuration file of our own runner; "" for one
-            that runs images of the catalog only.
-        state: PORCHBOT_STATE, a folder for mirrors and the embedded database, all of which can be
-            made again; default `porchbot` below XDG_STATE_HOME or ~/.local/state, never a shared
-            temporary folder, where others could have made it first.
-        workers: PORCHBOT_WORKERS, keys looked at at a time; default 4.
-        sweep_interval: PORCHBOT_SWEEP_SECONDS between sweeps; default
-            900 (docs/design.md, "Sweeps").
-        instance: PORCHBOT_INSTANCE, the bot's name in its markers, which tells two bots on one
-            repository apart; default "porchbot".
-        log_form: PORCHBOT_LOG, "text" for people or "json" for machines; default "text".
-        status_token: PORCHBOT_STATUS_TOKEN, which whoever reads /status shows as a bearer's token;
-            "" for no such page.
+        private_key: PEM, given itself or as a file.
+        older_keys: PEM: records that these keys signed still count (docs/design.md, "Records and
+            events").
+        webhook_secrets: Several, for rotation; at least one.
+        port: 0 takes a free one.
+        state: Below XDG_STATE_HOME, never in a shared temporary folder, where others could have
+            made it first. Everything in it can be made again.
+        sweep_interval: In seconds (docs/design.md, "Sweeps").
     """
 
     database_url: str = field(default="", repr=False)

@@ -1,4 +1,4 @@
-"""Ending tasks for certain."""
+"""Cancels asyncio tasks and waits until they have ended."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Variables of the environment that `porchbot serve` reads: the help, the page and a test use it.
+"""Environment variables of `porchbot serve`: the one list that help, page and settings share.
 
 It imports nothing, so that the help needs no library of the bot's.
 """

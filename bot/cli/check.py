@@ -1,4 +1,4 @@
-"""`porchbot check`: what the bot would say of a working tree, before it is pushed."""
+"""`porchbot check`: renders and validates a git working tree as the bot would after a push."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

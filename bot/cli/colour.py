@@ -1,4 +1,4 @@
-"""Colour for people at a terminal; files and pipes get none, and neither does who set NO_COLOR.
+"""ANSI colours on a terminal; none in files and pipes, or where NO_COLOR is set.
 
 Source: https://no-color.org
 """

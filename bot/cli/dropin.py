@@ -1,4 +1,4 @@
-"""Commands that fail as kpt's do: one line `error: …` on standard error, exit status 1.
+"""Click commands with kpt's errors: one line `error: …` on standard error, exit status 1.
 
 click would print the usage and exit with 2; scripts written for kpt know neither.
 """
@@ -44,7 +44,7 @@ class CommandWithExamples(click.Command):
 
 
 class StrictCommand(CommandWithExamples):
-    """A command whose wrong use is told in kpt's form."""
+    """A command whose usage errors are printed in kpt's form."""
 
     def make_context(
         self,
@@ -68,7 +68,7 @@ class StrictCommand(CommandWithExamples):
 
 
 class DropIn(StrictCommand):
-    """A command that does one thing: its `PackageError` and `OSError` are told in kpt's form."""
+    """A command whose `PackageError` and `OSError` are printed in kpt's form."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -95,7 +95,7 @@ def _help(context: click.Context) -> None:
 
 
 class DropInGroup(CommandWithExamples, LazyGroup):
-    """A group of such commands: it shows its help without one, and refuses what is none."""
+    """A group of commands: prints its help without a subcommand, and refuses unknown ones."""
 
     def __init__(self, **attrs: Any) -> None:
         attrs = {"callback": _help, **attrs, "invoke_without_command": True}

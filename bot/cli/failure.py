@@ -1,4 +1,4 @@
-"""What a command says when it breaks: one line, and at most a hint.
+"""The message of an unexpected error: one line, and at most a hint.
 
 A traceback is for whoever asks for it, with PORCHBOT_TRACEBACK=1.
 """

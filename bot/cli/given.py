@@ -1,4 +1,4 @@
-"""What a command was given to look into: a folder, or one file of it; a package and a version."""
+"""Arguments of commands: `DIR` or one `FILE`, and `PKG_PATH@VERSION`."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Works on the halves of something at once: here, and in a forked child.
+"""Splits work in two: one half in this process, the other in a forked child.
 
 Rules
 - Only a process of one thread may be forked, and only on the command line is there one.
@@ -16,7 +16,7 @@ Made = TypeVar("Made", bytes, tuple[bytes, list[str]])
 
 
 def pays() -> bool:
-    """Return whether a second process can work meanwhile, and may be forked."""
+    """Tell whether a second process can work meanwhile, and may be forked."""
     if not hasattr(os, "fork") or threading.active_count() > 1:
         return False
     affinity = getattr(os, "sched_getaffinity", None)

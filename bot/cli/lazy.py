@@ -1,4 +1,4 @@
-"""Groups of commands whose modules are read when one of them is run: `porchbot` starts fast."""
+"""Lazily imported commands: a module is imported when its command runs, so start-up is fast."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -7,7 +7,7 @@ import click
 
 
 class LazyGroup(click.Group):
-    """A group whose commands stand in modules of their own.
+    """A click group that imports the module of a command when it is asked for.
 
     Args:
         lazy: For each command, "module:function" and its line in the help.

@@ -1,4 +1,4 @@
-"""What a command tells a person who waits: on a terminal, every few seconds, what it is at.
+"""Progress messages on a terminal: every few seconds, what a command is doing.
 
 Lines of their own on standard error, so that nothing else that is said there gets into them. A
 timer's signal brings them, not a thread: only a process of one thread may be forked
@@ -27,7 +27,7 @@ def at(what: str) -> None:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Tell what is being done for as long as the block takes."""
+    """Print what is being done, every few seconds, until the block ends."""
     at("")
     here = threading.current_thread() is threading.main_thread()
     if not here or not sys.stderr.isatty() or not hasattr(signal, "setitimer"):

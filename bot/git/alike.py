@@ -1,4 +1,4 @@
-"""Packages whose paths look like another one's, found on the way down to it."""
+"""Finds packages with confusable paths, on the way down to a package."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What is remembered of a git repository while the bot runs: by content, and never much.
+"""Bounded caches of a git repository, keyed by object id.
 
 What an object says never changes, so that nothing here can be wrong; it is dropped when it grows.
 """
@@ -16,7 +16,7 @@ MIB = 1024**2
 
 
 class Known(Generic[T]):
-    """What a git object says never changes: a small memory, shared by all looks.
+    """A cache of values by object id, bounded by size, shared by all looks.
 
     It is bounded by bytes, not by how many there are: whoever pushes decides how large one is.
 
@@ -77,7 +77,7 @@ def _of_commit(commit: "Commit") -> int:
 
 
 class Blobs:
-    """Small files that were read: of a package that is looked at again, most have not changed."""
+    """A cache of small blobs."""
 
     def __init__(self, most_bytes: int, largest: int) -> None:
         self._most = most_bytes
@@ -104,7 +104,7 @@ class Blobs:
 
 
 class Kept:
-    """What was learnt of one mirror, for as long as it is not made anew.
+    """The caches of one mirror, dropped when it is cloned again.
 
     Attributes:
         commits: Commits that are in it.

@@ -1,4 +1,4 @@
-"""Merges worked out before and after the forge makes them.
+"""Computes three-way merges of commits, without a working tree.
 
 `git merge-tree` makes no ref and touches no file; its objects go to a folder that is deleted.
 """
@@ -37,7 +37,7 @@ def work_out(
     bases: Sequence[str],
     seconds: float = SECONDS,
 ) -> Merged:
-    """Work out what merging a head into a base would give.
+    """Compute the tree that merging a head into a base gives.
 
     Args:
         folder: The bare repository.

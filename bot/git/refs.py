@@ -1,4 +1,4 @@
-"""Refs of a mirror: which a look asks for, and listing those on disk."""
+"""Refs of a mirror: which ones a fetch asks for, and which are on disk."""
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""The bot's HTTP door: webhooks in, health and metrics out."""
+"""The HTTP server of the bot: webhooks, health and metrics."""

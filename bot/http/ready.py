@@ -1,4 +1,4 @@
-"""What the bot needs to work, and what of it is missing: the forge, the database, the runner."""
+"""Readiness checks: the forge, the database and the function runner."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,12 +18,12 @@ Ask = Callable[[], Awaitable[object]]
 
 
 class MissingError(Exception):
-    """Something is missing; says what."""
+    """A readiness check failed; the text says why."""
 
 
 @dataclass(slots=True)
 class Check:
-    """One thing that the bot needs.
+    """One readiness check, its answer kept for a while.
 
     Attributes:
         ask: Finds out about it.
@@ -56,7 +56,7 @@ class Check:
 
 
 class Readiness:
-    """Knows whether the bot can work.
+    """All readiness checks of the bot.
 
     Args:
         checks: By the name of what the bot needs.

@@ -1,4 +1,4 @@
-"""What the forge refuses, as values a dialect can spell: status, message, list of errors."""
+"""Refusals of the forge as values: status, message, list of errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class RefusedError(Exception):
-    """The forge says no; carries everything that an answer needs.
+    """The forge refuses a request; holds status, message and errors of the response.
 
     Source: docs/design.md, "GitHub: answers and errors": `message` always, `errors` as a list of
     mappings or of strings where GitHub sends them.

@@ -1,4 +1,4 @@
-"""The hook that git runs for each pushed ref: it asks the forge, and says what the forge says.
+"""The `update` hook of pushes: asks the forge whether each ref may move.
 
 The hook writes a line into one named pipe and reads the answer from another one, so that no
 process but a shell is started, and the forge judges with what git has received (the objects that
@@ -32,7 +32,7 @@ _DECLINED = b"hook declined"
 
 
 class PushVerdict:
-    """What the forge says of one ref: nothing, or the lines for people and git's short reason."""
+    """Whether a pushed ref is refused: the lines that people see, and git's short reason."""
 
     def __init__(self, lines: list[str] | None = None, reason: str = "") -> None:
         self.lines = lines or []
@@ -45,7 +45,7 @@ class PushVerdict:
 
 
 class Received:
-    """What git has received and not yet kept: read by git itself, beside the repository."""
+    """Quarantined objects of a push, read by git beside the repository."""
 
     def __init__(self, repository: Path, objects: str, environment: Mapping[str, str]) -> None:
         self._environment = dict(environment) | {"GIT_DIR": str(repository)}

@@ -250,7 +250,7 @@ class GitHttp:
 
 
 class PushCheck:
-    """Says whether a pushed ref may move: workflows first, then the rules of the ref."""
+    """Checks whether a pushed ref may move: workflows first, then the rules of the ref."""
 
     def __init__(
         self, state: ForgeState, store: BareStore, repo: Repository, caller: Caller, web: str

@@ -1,1 +1,1 @@
-"""What is remembered: work to do, deliveries, an index of repositories, an audit trail."""
+"""Persistence: the work queue, deliveries, the index of repositories and proposals, the audit."""

@@ -1,4 +1,4 @@
-"""The table of what happened: entries are added, and never changed or deleted."""
+"""The audit table: append-only."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The connections to PostgreSQL: whoever asks waits for a turn."""
+"""The connection pool of PostgreSQL."""
 
 import asyncio
 from collections.abc import Mapping

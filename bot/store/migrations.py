@@ -1,4 +1,4 @@
-"""The tables, as the list of steps that make them; a step that was released never changes."""
+"""Schema migrations: an ordered list of steps; a released step never changes."""
 
 import psycopg
 from psycopg.rows import TupleRow

@@ -1,4 +1,4 @@
-"""Telling workers, here and in other replicas, that there is work."""
+"""Wakes workers, of this process and of other replicas, by LISTEN and NOTIFY."""
 
 import asyncio
 from collections.abc import AsyncIterator

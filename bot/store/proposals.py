@@ -1,4 +1,4 @@
-"""The tables of what is remembered of proposals, and of which of them have to do with others."""
+"""The tables of proposals: their events, refusals, and which share commits or packages."""
 
 import hashlib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The table `work`: what is to be looked at, one row a key (docs/design.md, "Work")."""
+"""The table `work`: the queue of keys, one row a key (docs/design.md, "Work")."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

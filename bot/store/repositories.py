@@ -1,4 +1,4 @@
-"""The table of the repositories that are served, and of what each was when first seen."""
+"""The table of served repositories, with the baseline of each at adoption."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime

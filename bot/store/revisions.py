@@ -1,4 +1,4 @@
-"""The tables of what was published, of what waits to be, and of where base branches were."""
+"""The tables of published revisions, of the publish queue, and of base branch tips."""
 
 from collections.abc import AsyncIterator, Iterable
 

@@ -1,4 +1,4 @@
-"""Wakes put together: many at once for the same keys become one statement, and wait their turn."""
+"""Batches wakes: those that come while one statement is written go into the next one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,8 +1,9 @@
 """Resolves plain scalars, and writes values as scalars.
 
 Rules:
-- Reading follows go-yaml 3, which kpt and kubectl read with: booleans are `true` and
-  `false` only, `0755` is octal, `1_000` is a thousand, dates stay text.
+- Reading follows go-yaml 3, which kpt and its functions read with: booleans are `true` and
+  `false` only, `0755` is octal, `1_000` is a thousand, dates stay text. (kubectl reads with
+  sigs.k8s.io/yaml, a fork of go-yaml 2: see `cadlib.package.otherwise`.)
 - Writing is more careful than reading: text that a reader of YAML 1.1 would take for
   something else (`yes`, `0755`, `1e3`, `12:30`, a date) is quoted.
 

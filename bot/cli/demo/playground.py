@@ -1,4 +1,4 @@
-"""The playground: a forge of its own, the bot, its runner and its PostgreSQL, as processes.
+"""The playground: starts the sandbox forge, the bot, its runner and PostgreSQL as processes.
 
 What it starts it also ends: every child ends when its standard input closes, so that nothing is
 left behind even when the playground itself is killed.
@@ -94,7 +94,7 @@ def _print(info: Mapping[str, Any], file: Path | None) -> None:
 
 
 class Playground:
-    """Starts everything on entry, ends everything on exit.
+    """The processes of the playground: started on entry, ended on exit.
 
     Args:
         repo: A repository, folder or bundle to start from; None for the examples.

@@ -1,4 +1,4 @@
-"""The story of the demo: a package from a pushed draft to tagged revisions, told in the terminal.
+"""The demo: takes a package from a pushed draft to two tagged revisions, printed step by step.
 
 It is a client like any other: PyGithub with people's tokens, and git over HTTP. It knows nothing of
 the forge behind the addresses.
@@ -37,7 +37,7 @@ class StoryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody with an account."""
+    """A user of the forge with a token."""
 
     login: str
     token: str
@@ -67,7 +67,7 @@ def run(repo: Path | None, *, leave: bool) -> int:
 
 
 class Story:
-    """One package's way to two revisions.
+    """The demo's steps, from the first push to the second tag.
 
     Args:
         info: What a playground writes about itself.
@@ -94,7 +94,7 @@ class Story:
         self._started = time.monotonic()
 
     def tell(self) -> None:
-        """Tell it from the first push to the second tag.
+        """Run all steps.
 
         Raises:
             StoryError: Something that should happen did not.

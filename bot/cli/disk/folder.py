@@ -1,4 +1,4 @@
-"""Packages on disk: read into memory at once, and written so that a killed write loses nothing.
+"""Reads package folders into memory, and writes changed files crash-safely.
 
 Rules:
 - `.git` is no part of a package. Symlinks are read as links, never followed.

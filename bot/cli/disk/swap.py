@@ -1,4 +1,4 @@
-"""Changes to a package on disk, all at once: what kills this process leaves it old or new.
+"""Atomic changes to a package on disk: a process that is killed leaves the old or the new one.
 
 Where the system can exchange two folders in one step (Linux), the new package is made beside
 the old one, of links to the files that stay, and takes its place when it is complete. That is

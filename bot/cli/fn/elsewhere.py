@@ -1,4 +1,4 @@
-"""Images that a command runs: in a sandbox on this machine, or on a function runner.
+"""Runs function images: in a sandbox on this machine, or on a remote function runner.
 
 Read only where a command needs it: gRPC and what fetches images take long to import.
 """

@@ -122,7 +122,7 @@ def _told(error: PackageError) -> str:
 
 
 class Silent(CommandFailure):
-    """Ends the command without a word: the function has said why."""
+    """Ends the command without a message: the function's results say why."""
 
     def __init__(self) -> None:
         super().__init__("")

@@ -1,4 +1,4 @@
-"""Options that the commands which run functions have in common."""
+"""Command line options shared by `fn render` and `fn eval`."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ POLICIES = ("Always", "IfNotPresent", "Never")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How images are run that are not built in.
+    """How functions that are not built in are run.
 
     Attributes:
         address: The function runner that runs every image, builtin ones too; "" for none.

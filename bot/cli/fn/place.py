@@ -1,4 +1,4 @@
-"""Where the commands read and write: folders, standard output, results."""
+"""Input and output of `fn` commands: folders, standard streams, `results.yaml`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What the commands say on standard error while functions run: kpt's lines."""
+"""Progress of function runs on standard error, in kpt's format."""
 
 import time
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _MOST_LINES = 4
 
 
 class RunReport:
-    """Says which functions run and what they said.
+    """Prints which functions run and their results.
 
     Args:
         name: Name of the root package's folder, for a rendering; "" for an evaluation.

@@ -1,4 +1,4 @@
-"""What becomes of the conflicts of a merge on the command line: shown, written, or refused."""
+"""Reports merge conflicts: on standard error, in a file, or as an error, by `--on-conflict`."""
 
 import json
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ ON_CONFLICT = click.option(
 
 @dataclass(frozen=True, slots=True)
 class ConflictReport:
-    """Where conflicts go.
+    """Where merge conflicts are reported.
 
     Attributes:
         policy: Which side they go to.

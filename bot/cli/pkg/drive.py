@@ -1,4 +1,4 @@
-"""Drives what cadlib gets and updates: fetches for it, and shows what it says."""
+"""Runs `cadlib.update`: fetches what it asks for from git, and prints its messages."""
 
 from collections.abc import Generator
 from typing import TypeVar

@@ -1,1 +1,1 @@
-"""What goes wrong because tests order it, and the log of every call."""
+"""Fault injection by tests, and the log of calls."""

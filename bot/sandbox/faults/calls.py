@@ -1,4 +1,4 @@
-"""Faults on demand, and the log of every call: what tests use to make the forge misbehave.
+"""Fault injection for API and git calls, and the log of calls.
 
 A call is named `METHOD template`, with `*` for any part of either:
 `PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge`, `GET *`, `POST */git-receive-pack`. The
@@ -64,7 +64,7 @@ class LoggedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderedFailure:
-    """An answer to give instead of the right one."""
+    """An injected response."""
 
     status: int
     body: Any = None
@@ -93,7 +93,7 @@ class _Rule:
 
 @dataclass(slots=True)
 class Plan:
-    """What shall happen to one call, in this order: wait, before, fail; act; after, fail late."""
+    """Faults of one call, in this order: wait, before, fail; act; after, fail late."""
 
     delay: float = 0.0
     before: list[Callable[[], None]] = field(default_factory=list)
@@ -112,7 +112,7 @@ class _Staleness:
 
 
 class Faults:
-    """What goes wrong, as tests order it; and the log of calls."""
+    """Injects faults as tests order them, and logs calls."""
 
     def __init__(self, state: ForgeState) -> None:
         self.latency = 0.0

@@ -1,4 +1,4 @@
-"""What goes wrong with webhooks, as tests order it."""
+"""Fault injection for webhooks: dropped, doubled, delayed, reordered."""
 
 from __future__ import annotations
 

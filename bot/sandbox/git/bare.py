@@ -1,6 +1,4 @@
-"""Git over bare repositories, and what the rules ask of history and trees.
-
-Longer than 400 lines: reading and writing share the processes and caches of one repository.
+"""Bare repositories on disk: objects and refs read and written.
 
 Objects are read through one `git cat-file --batch` process a repository, refs are written
 through one `git update-ref --stdin`, and commits, trees, blobs and tags are written as loose

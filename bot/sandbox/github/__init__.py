@@ -1,1 +1,1 @@
-"""GitHub's dialect: REST and GraphQL spell what the rules say, and webhooks tell it."""
+"""GitHub's REST API, GraphQL API and webhooks."""

@@ -1,4 +1,4 @@
-"""What an App or a person says of a commit: annotations of check runs, commit statuses."""
+"""Annotations of check runs, and commit statuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said beside a text of an issue or pull request: labels, reactions, edits, events."""
+"""Labels, reactions, edits, timeline events and review comments."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the forge remembers and refuses, in its own words: `state`, and a module a subject."""
+"""The rules of the forge, a module for each subject, put together by `state`."""

@@ -1,4 +1,4 @@
-"""What owners do to repositories, accounts and installations: rename, transfer, archive, remove.
+"""Renames, transfers and archives repositories; changes accounts and installations.
 
 An old name leads to the repository until another one takes it (`Data.moved`).
 """

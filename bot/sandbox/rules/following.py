@@ -1,4 +1,4 @@
-"""How pull requests follow branches: new heads, merges by a push, branches that go or come back."""
+"""Updates pull requests when branches move: new heads, merges by push, deletion, restoration."""
 
 from __future__ import annotations
 

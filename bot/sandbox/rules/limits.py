@@ -1,4 +1,4 @@
-"""How long texts may be, and which paths there are, with GitHub's words for what is refused.
+"""Limits of texts and paths, with GitHub's messages.
 
 Source: docs/design.md, "GitHub: checks and statuses"; titles and bodies count characters, checks
 count bytes.

@@ -1,4 +1,4 @@
-"""Whether a pull request can be merged: searched for after each change, as GitHub does it."""
+"""Mergeability of pull requests, computed after the first read, as on GitHub."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.sandbox.rules.protection import BranchRules
 
 
 class Mergeability:
-    """What readers of a pull request are told of it; the caller holds `ForgeState.lock`."""
+    """Computes `mergeable` of pull requests; the caller holds `ForgeState.lock`."""
 
     def __init__(self, state: Context, checks: Checks, rules: BranchRules) -> None:
         self._state = state

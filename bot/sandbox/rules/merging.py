@@ -1,4 +1,4 @@
-"""How the forge merges: a merge commit, one squashed commit, or the commits once more on top."""
+"""Merge methods: merge commit, squash and rebase."""
 
 from __future__ import annotations
 

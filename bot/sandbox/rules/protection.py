@@ -1,4 +1,4 @@
-"""The rules of refs: classic protection and rulesets, for pushes, for the API and for merges.
+"""Branch protection and rulesets, for pushes, for the API and for merges.
 
 Both kinds hold at once. What they refuse is said in GitHub's words: GH006 and bare reasons for
 classic protection, GH013 and "Repository rule violations found" for rulesets. A push, a call of

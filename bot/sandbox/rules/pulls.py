@@ -1,4 +1,4 @@
-"""The forge's rules of pull requests: from opening to merge, with reviews and mergeability."""
+"""Pull requests: opened, edited, closed, merged."""
 
 from __future__ import annotations
 

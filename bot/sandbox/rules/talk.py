@@ -1,4 +1,4 @@
-"""The forge's rules of conversation: comments, reactions, labels and assignees."""
+"""Comments, reactions, labels and assignees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline of a pull request as GitHub's REST and GraphQL both tell it: one order, one set."""
+"""The timeline of issues and pull requests, shared by REST and GraphQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of workflows: an App changes them only with the permission `workflows`, as on GitHub.
+"""Workflow files: an App needs the permission `workflows` to change them, as on GitHub.
 
 A new ref is compared with the default branch's tip, as GitHub does: a branch or tag on an older
 commit is refused too where workflows changed since.

@@ -1,1 +1,1 @@
-"""A PostgreSQL server of our own, for whoever has none."""
+"""The embedded PostgreSQL server."""

@@ -1,4 +1,4 @@
-"""Keeps one PostgreSQL server for as long as the process that asked for it lives, and no longer.
+"""Supervises one embedded PostgreSQL server, and stops it when its parent process has ended.
 
 Started as a program of its own with nothing but the standard library, so that it starts fast and
 outlives a `kill -9` of that process. It sees the end by its standard input closing, or by having
@@ -33,7 +33,7 @@ TAKEN = 75
 
 
 class Order(TypedDict):
-    """What to run, as one JSON argument.
+    """Arguments of the supervisor, as JSON.
 
     Attributes:
         initialise: Makes the data folder `made`; run when `data` is missing.

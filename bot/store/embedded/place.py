@@ -1,4 +1,4 @@
-"""Where the embedded server stands and as whom it runs: folders, programs, the system user."""
+"""Folders, programs and the system user of the embedded PostgreSQL server."""
 
 import fcntl
 import hashlib

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL server: where it stands, as whom it runs, when it ends.
+"""Starts, watches and stops the embedded PostgreSQL server.
 
 Source: docs/design.md, "The embedded database".
 
