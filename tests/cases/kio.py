@@ -6,21 +6,23 @@ from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from cadlib.errors import PackageError
-from cadlib.limits import DEFAULT
+from click.testing import CliRunner
+
+from bot.cli.fn.group import fn
+from cadlib.errors import PackageError, Place
 from cadlib.package import files as packages
-from cadlib.package.files import Entry, Files
-from cadlib.package.ignore import Ignored
-from cadlib.package.source import Source
-from cadlib.stream import kio, listing
+from cadlib.package.source import unfit
+from cadlib.stream import kio
 from cadlib.stream import places as kio_places
 from cadlib.stream.anchors import de_anchored
 from cadlib.stream.format import formatted
 from cadlib.stream.format_types import Definitions, non_string, typed
 from cadlib.yaml import Stream, Value, read
-from tests.cases.compare import by_rule, documents_difference, text_difference
+from tests.cases import commands
+from tests.cases.compare import by_rule, documents_difference, put, text_difference
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed, passed
 
 # Options of kyaml's readers and writers that ours has under another name, or does without.
@@ -33,7 +35,9 @@ _READ = _WITHOUT_MEANING | {
 _WRITE = _READ | {"ClearAnnotations"}
 
 
-_KPTFILE = Entry(b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n")
+_FILE = "f.yaml"
+# What `fn source` notes of each resource.
+_LISTED = (*kio_places.READER, *kio_places.PLACE)
 
 
 def _options(case: Case, known: set[str]) -> Mapping[str, Any]:
@@ -235,17 +239,46 @@ def copy_legacy_annotations(case: Case) -> Verdict:
 
 def default_path(case: Case) -> Verdict:
     """The path of a resource that has none; ours count from the folder it is put into."""
-    (found,) = kio_places.with_paths([kio.stream_of(case.data["input"])])
+    (found,) = _sunk_and_listed(case.data["input"])
+    indexes = (kio_places.SEQINDENT, kio_places.INDEX, kio_places.LEGACY_INDEX)
+    found = kio_places.annotated(found, dict.fromkeys(indexes))
     return checked(documents_difference(_in_its_folder(case), found.data))
 
 
 def default_path_and_index(case: Case) -> Verdict:
     """Path and index of a resource that has neither, put into a folder and listed from it."""
-    files = listing.files([kio.stream_of(case.data["input"])])
-    listed = listing.items(Source({packages.KPTFILE: _KPTFILE, **files}, DEFAULT), files)
-    (found,) = kio.read(listing.wrapped([listed])).items
+    (found,) = _sunk_and_listed(case.data["input"])
     found = kio_places.annotated(found, {kio_places.SEQINDENT: None})
     return checked(documents_difference(_in_its_folder(case), found.data))
+
+
+def _sunk_and_listed(stream: str) -> Sequence[Stream]:
+    """Put a stream into a folder by `fn sink`; return what `fn source` lists of it."""
+    with TemporaryDirectory(prefix="case") as base:
+        folder = f"{base}/out"
+        _command(["sink", folder], stream)
+        return kio.read(_command(["source", folder])).items
+
+
+def _listed(files: Mapping[str, str]) -> Sequence[Stream]:
+    """Return what `fn source` lists of a folder with these files."""
+    with TemporaryDirectory(prefix="case") as base:
+        put(files, Path(base))
+        return kio.read(_command(["source", base])).items
+
+
+def _command(arguments: Sequence[str], stdin: str = "") -> bytes:
+    """Run `fn` as a user would type it; return what it wrote.
+
+    Raises:
+        PackageError: It failed.
+    """
+    ran = CliRunner().invoke(fn, arguments, stdin)
+    if ran.exception and not isinstance(ran.exception, SystemExit):
+        raise ran.exception
+    if ran.exit_code:
+        raise PackageError(Place(), ran.stderr.strip(), "")
+    return ran.stdout_bytes
 
 
 def _in_its_folder(case: Case) -> str:
@@ -286,19 +319,10 @@ def yaml11_non_string(case: Case) -> Verdict:
 
 
 def read_ignore_file(case: Case) -> Verdict:
-    """Read a package and its subpackages at once, without what `.krmignore` excludes."""
+    """List a package and its subpackages by `fn source`, without what `.krmignore` excludes."""
     texts: Mapping[str, str] = case.data["files"]
-    files: Files = {
-        path.replace("pkgFile", packages.KPTFILE): Entry(text.encode())
-        for path, text in texts.items()
-    }
-    ignored = Ignored(files, plain=True)
-    items = [
-        item
-        for path in sorted(files, key=lambda path: path.split("/"))
-        if path.endswith((".yaml", ".yml")) and path not in ignored
-        for item in kio.read(files[path].data, path=path).items
-    ]
+    files = {path.replace("pkgFile", packages.KPTFILE): text for path, text in texts.items()}
+    items = [kio_places.annotated(each, dict.fromkeys(_LISTED)) for each in _listed(files)]
     return checked(_items_difference(case.data["expected"], items))
 
 
@@ -306,16 +330,28 @@ def format_stream(case: Case) -> Verdict:
     """Order keys and lists; compare documents, comments, and the order of everything."""
     wanted = case.data.get("error")
     try:
-        stream = read(case.data["input"].encode())
-        if case.data["use_schema"]:
-            stream = read(typed(stream, _definitions()))
-        found = formatted(stream)
+        found = _formatted(case.data["input"], use_schema=case.data["use_schema"])
     except PackageError as error:
         return checked("" if wanted else str(error))
     if wanted:
         return failed("it was formatted, without an error")
     expected = case.data["expected"]
     return checked(documents_difference(expected, found) or _order_difference(expected, found))
+
+
+def _formatted(text: str, *, use_schema: bool) -> bytes:
+    """Format by the function `format`; what is no resource has no command, and goes past it.
+
+    Raises:
+        PackageError: It was refused.
+    """
+    stream = read(text.encode())
+    if any(unfit(each.value) for each in stream.documents):
+        return formatted(read(typed(stream, _definitions())) if use_schema else stream)
+    ran = commands.run(["eval", "pkg", "--image", "format"], {_FILE: text})
+    if ran.status:
+        raise PackageError(Place(), ran.errors, "")
+    return ran.files[_FILE].data
 
 
 @cache

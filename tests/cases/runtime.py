@@ -2,42 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import click
 from click.testing import CliRunner
 
-from bot.cli.fn import config as fn_config
 from bot.cli.fn.group import fn
-from bot.cli.fn.report import RunReport
 from bot.cli.git_address import github_address
 from bot.cli.given import path_and_version
 from cadlib import images, versions
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles
-from cadlib.kptfile.values import Function, Selector
-from cadlib.limits import DEFAULT
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry
-from cadlib.package.source import Resource, Source, is_kustomization
-from cadlib.render import functions, returned, status
-from cadlib.render import selectors as select
-from cadlib.render.calls import Step
+from cadlib.package.source import ref
+from cadlib.render import status
 from cadlib.stream import resourcelist
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value, emit, read
 from fnrunner.builtin import resource
+from tests.cases import commands
 from tests.cases.compare import data_difference, documents_difference, on_disk, text_difference
 from tests.cases.functions import values
+from tests.cases.merging import merge
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed, passed
 
-_HEAD: Mapping[str, Value] = {
-    "apiVersion": "kpt.dev/v1",
-    "kind": "Kptfile",
-    "metadata": {"name": "pkg"},
-}
+_FILE = "f.yaml"
 _EVERY_VERSION = ">=0-0"  # versions before a release too
 
 
@@ -45,12 +37,12 @@ _EVERY_VERSION = ">=0-0"  # versions before a release too
 
 
 def path_invariants(case: Case) -> Verdict:
-    """Take resources as what a function returned, and see whether their places are refused."""
+    """Let a function return resources, and see whether their places are refused."""
     wanted = case.data.get("error_contains", "")
-    answer = returned.handed_back(_bare(case.data["input"]), [], "", given=[], mutates=True)
-    if answer.problem:
-        refusal = str(answer.problem)
-        return checked("" if wanted and wanted in refusal else f"it was refused: {refusal}")
+    answer = commands.answer_of(_bare(case.data["input"]))
+    ran = commands.run(["eval", "pkg", "--exec", commands.ANSWERS], answer=answer)
+    if ran.status:
+        return checked("" if wanted and wanted in ran.errors else f"it was refused: {ran.errors}")
     return checked(f"it was taken, without the error {wanted!r}" if wanted else "")
 
 
@@ -64,116 +56,133 @@ def _bare(text: str) -> list[Item]:
 
 
 def selector_match(case: Case) -> Verdict:
-    """Hold a selector against a resource."""
-    given = case.data["selector"]
-    wanted = Selector(
-        api_version=given.get("apiVersion", ""),
-        kind=given.get("kind", ""),
-        name=given.get("name", ""),
-        namespace=given.get("namespace", ""),
-        labels=given.get("labels", {}),
-        annotations=given.get("annotations", {}),
-    )
-    (found,) = _bare(case.data["input"])
-    return _equal(case, select.fits(wanted, found.value))
+    """Render a resource with a function that is for what a selector selects."""
+    function: Value = {
+        "image": "set-annotations:v0.1.4",
+        "configMap": {"selected": "yes"},
+        "selectors": [case.data["selector"]],
+    }
+    pipeline: Value = {"mutators": [function]}
+    texts = {_FILE: case.data["input"]}
+    ran = commands.run(["render", "pkg"], texts, {"pipeline": pipeline})
+    if ran.status:
+        return failed(ran.errors)
+    (found,) = _bare(ran.files[_FILE].data.decode())
+    return _equal(case, resource.annotation(found.value, "selected") == "yes")
 
 
 def merge_with_input(case: Case) -> Verdict:
-    """Put what a function returned of a selection back among all resources."""
-    before = [_resource(each) for each in values.items(case.data["input"])]
-    chosen = [each.ref for each in map(_resource, values.items(case.data["selected_input"]))]
-    given = [each for each in before if each.ref in chosen]
-    after = returned.handed_back(
-        values.items(case.data["output"]),
-        given,
-        "",
-        given=[Item(each.value, {}, each.path, each.index) for each in given],
-        mutates=True,
+    """Let a function that is for some resources return others for them."""
+    refs = [ref(each.value) for each in _bare(case.data["input"])]
+    chosen = [ref(each.value) for each in _bare(case.data["selected_input"])]
+    function: Value = {
+        "exec": commands.ANSWERS,
+        "selectors": [{"kind": each.kind, "name": each.name} for each in chosen],
+    }
+    output = [
+        replace(each, path=_FILE, index=refs.index(was))
+        for each, was in zip(_bare(case.data["output"]), chosen, strict=False)
+    ]
+    answer = resourcelist.encode(output, None).decode()
+    ran = commands.run(
+        ["render", "pkg", "--allow-exec"],
+        {_FILE: case.data["input"]},
+        {"pipeline": {"mutators": [function]}},
+        answer=answer,
     )
-    if after.problem:
-        return failed(str(after.problem))
-    merged = select.merged(before, given, after.resources, after.was)
-    wanted = [each.value for each in values.items(case.data["expected"])]
-    return checked(data_difference(wanted, [each.value for each in merged]))
-
-
-def _resource(item: Item) -> Resource:
-    return Resource(item.value, None, item.path, item.index, None)
+    if ran.status:
+        return failed(ran.errors)
+    wanted = [each.value for each in _bare(case.data["expected"])]
+    found = [each.value for each in _bare(ran.files[_FILE].data.decode())]
+    return checked(data_difference(wanted, found))
 
 
 def kustomization(case: Case) -> Verdict:
-    """Tell kustomize's own files from resources."""
+    """Render kustomize's own files, which need not be resources; what else is none is refused."""
     (found,) = _bare(case.data["input"])
-    return _equal(case, is_kustomization(found.path, found.value))
+    ran = commands.run(["render", "pkg"], {found.path or _FILE: emit(_nameless(found.value))})
+    return _equal(case, ran.status == 0)
+
+
+def _nameless(value: Value) -> Value:
+    """Return a document that is no resource, whatever it was."""
+    whole = value if isinstance(value, dict) else {}
+    return {**whole, "metadata": {}}
 
 
 def namespace_scoped(case: Case) -> Verdict:
-    """Say whether a resource lives in a namespace."""
-    (found,) = _bare(case.data["input"])
-    return _equal(case, resource.is_namespaced(found.value))
+    """Set a namespace, which only a resource that lives in one gets."""
+    arguments = ["eval", "pkg", "--image", "set-namespace:v0.4", "--", "namespace=set"]
+    ran = commands.run(arguments, {_FILE: case.data["input"]})
+    if ran.status:
+        return failed(ran.errors)
+    (found,) = _bare(ran.files[_FILE].data.decode())
+    return _equal(case, resource.namespace(found.value) == "set")
 
 
 # --- functions and their configuration -----------------------------------------------------
 
 
 def new_config_map(case: Case) -> Verdict:
-    """Make a configuration of keys and texts."""
-    text = emit(functions.from_texts(case.data["data"]))
+    """Run a function with keys and texts, as a configuration of which it is sent them."""
+    given = [f"{key}={text}" for key, text in case.data["data"].items()]
+    ran = commands.run(["eval", "pkg", "--exec", commands.KEEPS, "--", *given])
+    if ran.status:
+        return failed(ran.errors)
+    text = emit(ran.sent.config)
     missing = [each for each in case.data["expected_contains"] if each not in text]
     return checked(f"{missing} are not in\n{text}" if missing else "")
 
 
 def function_config(case: Case) -> Verdict:
-    """Find the configuration that a function of a Kptfile names."""
+    """Render with a function, which is sent the configuration that the Kptfile names."""
     given = case.data["function"]
-    files = {KPTFILE: Entry(emit({**_HEAD}).encode())}
-    path = given.get("configPath")
+    texts: dict[str, str] = {}
+    function: dict[str, Value] = {"exec": commands.KEEPS}
+    if "configMap" in given:
+        function["configMap"] = given["configMap"]
     if "config_file_content" in case.data:
-        path = path or "fn-config.yaml"
-        files[path] = Entry(case.data["config_file_content"].encode())
-    source = Source(files, DEFAULT)
-    function = Function(
-        image=given.get("image", "some"), config_path=path, config_map=given.get("configMap")
-    )
-    found = functions.config(source, "", function, source.resources(""), "")
-    text = "" if found is None else emit(found)
+        path = given.get("configPath", "fn-config.yaml")
+        function["configPath"] = path
+        texts[path] = case.data["config_file_content"]
+    pipeline: Value = {"mutators": [function]}
+    ran = commands.run(["render", "pkg", "--allow-exec"], texts, {"pipeline": pipeline})
+    if ran.status:
+        return failed(ran.errors)
+    text = "" if ran.sent.config is None else emit(ran.sent.config)
     return checked(documents_difference(case.data["expected"], text))
 
 
 def validated_fn_config(case: Case) -> Verdict:
-    """Read the file that `--fn-config` names."""
-    with TemporaryDirectory(prefix="case") as base:
-        file = Path(base) / "fn-config.yaml"
-        file.write_text(case.data["input"])
-        try:
-            found = fn_config.of_file(str(file))
-        except (click.ClickException, PackageError) as error:
-            told = error.format_message() if isinstance(error, click.ClickException) else str(error)
-            return checked(text_difference(case.data.get("error_equals", ""), told))
+    """Run a function with the file that `--fn-config` names."""
+    name = "fn-config.yaml"
+    arguments = ["eval", "pkg", "--exec", commands.KEEPS, "--fn-config", name]
+    ran = commands.run(arguments, beside={name: case.data["input"]})
+    if ran.status:
+        told = ran.errors.strip().removeprefix("error: ")
+        return checked(text_difference(case.data.get("error_equals", ""), told))
     if "error_equals" in case.data:
         return failed(f"it was taken, without the error {case.data['error_equals']!r}")
     (wanted,) = _bare(case.data["expected"])
-    return checked(data_difference(wanted.value, found))
+    return checked(data_difference(wanted.value, ran.sent.config))
 
 
 def config_path(case: Case) -> Verdict:
-    """Judge a `configPath`."""
-    problem = kptfiles.config_path_problem(case.data["path"])
-    return _valid(case, problem)
+    """Merge a package whose Kptfile has such a `configPath`; "" would be none there."""
+    if not case.data["path"]:
+        return checked(_expected(case.data["valid"], not kptfiles.config_path_problem("")))
+    function: Value = {"image": "set-labels:v0.2", "configPath": case.data["path"]}
+    return _valid(case, {"pipeline": {"mutators": [function]}})
 
 
 def function_name(case: Case) -> Verdict:
-    """Judge the name of a function's image."""
-    return _valid(case, "" if images.is_image(case.data["image"]) else "it is no image's name")
+    """Merge a package whose Kptfile names such an image."""
+    return _valid(case, {"pipeline": {"mutators": [{"image": case.data["image"]}]}})
 
 
 def kptfile_validate(case: Case) -> Verdict:
-    """Judge a Kptfile."""
-    try:
-        kptfiles.read(emit({**_HEAD, **case.data["kptfile"]}).encode())
-    except PackageError as error:
-        return _valid(case, str(error))
-    return _valid(case, "")
+    """Merge a package with such a Kptfile."""
+    return _valid(case, case.data["kptfile"])
 
 
 def sdk_process(case: Case) -> Verdict:
@@ -207,9 +216,9 @@ def resolve_image(case: Case) -> Verdict:
 
 
 def validate_image_prefix(case: Case) -> Verdict:
-    """Judge where short names come from."""
-    refused = not images.is_prefix(case.data["prefix"])
-    return checked(_expected(case.data["expected_error"], refused))
+    """Say where short names come from."""
+    ran = commands.run(["eval", "pkg", "--exec", "cat", "--image-prefix", case.data["prefix"]])
+    return checked(_expected(case.data["expected_error"], ran.status != 0))
 
 
 def filter_sort_tags(case: Case) -> Verdict:
@@ -223,18 +232,22 @@ def filter_sort_tags(case: Case) -> Verdict:
 
 
 def migrate_legacy_results(case: Case) -> Verdict:
-    """Read results in an older form."""
-    (found,) = (each.value for each in read(case.data["input"].encode()).documents)
-    whole = {"apiVersion": resourcelist.API_VERSION, "kind": resourcelist.KIND, "results": found}
-    listed = resourcelist.decode(emit(whole).encode())
-    return _equal(case, [status.result(each) for each in listed.results])
+    """Let a function return results in an older form."""
+    (given,) = (each.value for each in read(case.data["input"].encode()).documents)
+    return _equal(case, _results(given))
+
+
+def _results(given: Value) -> list[Any]:
+    """Return what stands in the results file after a function returned these results."""
+    answer = commands.answer_of([], given)
+    return commands.run(["eval", "pkg", "--exec", commands.ANSWERS], answer=answer).results
 
 
 def resource_ref_text(case: Case) -> Verdict:
-    """Read a result and write it again."""
-    (found,) = (each.value for each in read(case.data["result"].encode()).documents)
-    assert isinstance(found, dict)
-    return checked(text_difference(case.data["expected"], emit(status.result(found))))
+    """Let a function return a result, and read it in the results file."""
+    (given,) = (each.value for each in read(case.data["result"].encode()).documents)
+    (found,) = _results([given])
+    return checked(text_difference(case.data["expected"], emit(found)))
 
 
 def exec_error_text(case: Case) -> Verdict:
@@ -244,8 +257,8 @@ def exec_error_text(case: Case) -> Verdict:
     joined = stderr.replace("\n", ", ")
     if case.data["expected"] != f"[Stderr]:\n{joined}  Exit Code: {code}\n":
         return failed("kpt's text is not the one that docs/deviations.md describes")
-    step = Step(image="f", package="", step="validators[0]", source="pipeline", log=stderr,
-                ok=False, exit_code=code)  # fmt: skip
+    if not code:
+        return deviates("D150", "no function fails with status 0")
     lines = stderr.split("\n") if stderr else []
     shown = lines[:4] if case.data.get("truncate") else lines
     wanted = [f"    {line}" for line in shown]
@@ -254,21 +267,15 @@ def exec_error_text(case: Case) -> Verdict:
         wanted.append(
             f"    ...({more} line(s) truncated, use '--truncate-output=false' to disable)"
         )
-    told = _told(step, truncate=bool(case.data.get("truncate")))
+    script = {"stderr": stderr, "fail.sh": f"cat stderr >&2\nexit {code}\n"}
+    truncate = f"--{'' if case.data.get('truncate') else 'no-'}truncate-output"
+    *told, _where_results_are = commands.run(
+        ["eval", "pkg", truncate, "--exec", "sh fail.sh"], beside=script
+    ).errors.splitlines()
     wanted = ["  Stderr:", *wanted] if lines else []
     if told[-1] != f"  Exit code: {code}" or told[2:-1] != wanted:
         return failed("\n".join(told))
     return deviates("D150", "the lines of a function stay lines")
-
-
-def _told(step: Step, *, truncate: bool) -> list[str]:
-    """Return the lines that people are told about a function."""
-
-    @click.command()
-    def told() -> None:
-        RunReport(truncate=truncate).step(step)
-
-    return CliRunner().invoke(told).stderr.splitlines()
 
 
 # --- addresses and paths -------------------------------------------------------------------
@@ -365,10 +372,14 @@ def _equal(case: Case, found: object) -> Verdict:
     return checked(_expected(case.data["expected"], found))
 
 
-def _valid(case: Case, problem: str) -> Verdict:
-    if case.data["valid"]:
-        return checked(f"it was refused: {problem}" if problem else "")
-    return checked("" if problem else "it was not refused")
+def _valid(case: Case, kptfile: Mapping[str, Value]) -> Verdict:
+    """Merge a package with itself, which reads its Kptfile and runs nothing."""
+    files = {KPTFILE: Entry(emit({**commands.HEAD, **kptfile}).encode())}
+    try:
+        merge([files] * 3)
+    except PackageError as error:
+        return checked(f"it was refused: {error}" if case.data["valid"] else "")
+    return checked("" if case.data["valid"] else "it was not refused")
 
 
 def _expected(wanted: object, found: object) -> str:
