@@ -28,11 +28,11 @@ from lifecycle.access import Role, RoleSource, Source, UserSource
 from lifecycle.policy import (
     ApproveRule,
     BrokenPolicy,
+    ConfigurationProblem,
     GuardrailFunction,
     MergeMethod,
     Mode,
     Policy,
-    Problem,
     RenderMode,
     Root,
 )
@@ -337,7 +337,9 @@ def read_ledger(
 def irregular(path: str) -> BrokenPolicy:
     """Something stands where a file with rules belongs: broken, and not absent."""
     problem = "it is no regular file (a link, a folder or a submodule stands there)"
-    return BrokenPolicy((Problem(Place(path), problem, "Put the file itself there, or nothing"),))
+    return BrokenPolicy(
+        (ConfigurationProblem(Place(path), problem, "Put the file itself there, or nothing"),)
+    )
 
 
 def _read(form: type[Form], data: bytes | None, path: str) -> Form | BrokenPolicy:
@@ -346,7 +348,9 @@ def _read(form: type[Form], data: bytes | None, path: str) -> Form | BrokenPolic
         return forms.read(form, data or b"", path, planned)
     except FormError as error:
         return BrokenPolicy(
-            tuple(Problem(each.place, each.problem, each.fix) for each in error.problems)
+            tuple(
+                ConfigurationProblem(each.place, each.problem, each.fix) for each in error.problems
+            )
         )
 
 

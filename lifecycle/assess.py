@@ -6,13 +6,13 @@ from lifecycle import memory, upkeep
 from lifecycle.actions import Action
 from lifecycle.approvals import bind, fell
 from lifecycle.commands import answers
-from lifecycle.events import Seen, Tagged
+from lifecycle.events import FirstSeen, PackagePublished
 from lifecycle.facts import Facts, Proposal
 from lifecycle.gates import judge
 from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.memory import Memory
 from lifecycle.messages import gates as gate_texts
-from lifecycle.tags import Lost, Tagging
+from lifecycle.tags import Tagging, TagLoss
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Assessed:
         memory: What is to be remembered then.
         judgement: Its gates.
         actions: Effects and answers of its commands, and the upkeep of the memory.
-        render_asked: As in `answers.Outcome`.
+        render_asked: As in `answers.AfterCommands`.
     """
 
     proposal: Proposal
@@ -67,16 +67,19 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
     )
 
 
-def _removed(proposal: Proposal) -> list[Tagged]:
+def _removed(proposal: Proposal) -> list[PackagePublished]:
     """Packages that a merge removed with every gate: there is no tag that could tell."""
     commit = str(proposal.merge_commit)
-    return [Tagged(package=t.package, revision=0, commit=commit, tag="") for t in proposal.touched]
+    return [
+        PackagePublished(package=t.package, revision=0, commit=commit, tag="")
+        for t in proposal.touched
+    ]
 
 
-def _tagged(proposal: Proposal) -> list[Tagged]:
+def _tagged(proposal: Proposal) -> list[PackagePublished]:
     """What was published, so that it stays known without the database and without the tag."""
     return [
-        Tagged(
+        PackagePublished(
             package=t.package,
             revision=t.revision,
             commit=str(proposal.merge_commit),
@@ -92,7 +95,7 @@ def _recall_tags(proposal: Proposal, remembered: Memory) -> Proposal:
     known = {
         e.package: e
         for e in remembered.log
-        if isinstance(e, Tagged) and e.commit == str(proposal.merge_commit)
+        if isinstance(e, PackagePublished) and e.commit == str(proposal.merge_commit)
     }
     return replace(
         proposal,
@@ -105,15 +108,15 @@ def _recall_tags(proposal: Proposal, remembered: Memory) -> Proposal:
     )
 
 
-def _recalled(published: Tagged, now: Tagging) -> Tagging:
+def _recalled(published: PackagePublished, now: Tagging) -> Tagging:
     if not published.revision:
         return Tagging(0, tagged=True)
     if published.revision in now.listed:
         return Tagging(published.revision, tagged=True, withdrawn=True)
-    return Tagging(published.revision, lost=Lost.GONE, tag=published.tag)
+    return Tagging(published.revision, lost=TagLoss.GONE, tag=published.tag)
 
 
-def _first_sight(proposal: Proposal, remembered: Memory) -> list[Seen]:
+def _first_sight(proposal: Proposal, remembered: Memory) -> list[FirstSeen]:
     """Every open proposal is recorded when it is first seen, and whether it was there before us.
 
     Without any record of ours, of a proposal that is older than our coming, nobody can tell what
@@ -123,7 +126,7 @@ def _first_sight(proposal: Proposal, remembered: Memory) -> list[Seen]:
         return []
     fresh = memory.summary_of(proposal) is None
     return [
-        Seen(
+        FirstSeen(
             at=proposal.looked_at,
             adopted=not remembered.log and _was_here(proposal),
             comments=proposal.newest_comment,

@@ -38,7 +38,7 @@ _TROUBLE = "trouble."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class CheckContent:
     """What one check run shows.
 
     Attributes:
@@ -81,7 +81,7 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
     """What must be sent so that the head's checks are right; empty when they are."""
     if facts.head is None or not judged:
         return []
-    shown: dict[str, Shown] = {}
+    shown: dict[str, CheckContent] = {}
     for proposal, judgement in judged:
         for name, one in _shown(facts, proposal, judgement).items():
             if name not in shown or one.badness > shown[name].badness:
@@ -126,7 +126,7 @@ def trouble(
     external = f"{_TROUBLE}{incident}"
     if run is not None and run.digest == external:
         return None
-    shown = Shown(
+    shown = CheckContent(
         status=Status.IN_PROGRESS,
         conclusion=None,
         title=texts.NOT_LOOKED_AT,
@@ -144,7 +144,7 @@ def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> lis
     return [_action(str(proposal.head), PUBLISH, shown, _again(run), shown.digest)]
 
 
-def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, Shown]:
+def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, CheckContent]:
     if proposal.configures and not proposal.touched and not proposal.configuration:
         return {PUBLISH: _rules(proposal, judgement)}
     if isinstance(proposal.policy, BrokenPolicy):
@@ -158,8 +158,8 @@ def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, 
     }
 
 
-def _crowded() -> Shown:
-    return Shown(
+def _crowded() -> CheckContent:
+    return CheckContent(
         status=Status.IN_PROGRESS,
         conclusion=None,
         title=gate_texts.CROWDED,
@@ -167,9 +167,9 @@ def _crowded() -> Shown:
     )
 
 
-def _rules(proposal: Proposal, judgement: Judgement) -> Shown:
+def _rules(proposal: Proposal, judgement: Judgement) -> CheckContent:
     """Only rules are changed: passed once that is approved under those of the base branch."""
-    return Shown(
+    return CheckContent(
         status=Status.COMPLETED if judgement.holds else Status.IN_PROGRESS,
         conclusion=Conclusion.SUCCESS if judgement.holds else None,
         title=(
@@ -181,12 +181,12 @@ def _rules(proposal: Proposal, judgement: Judgement) -> Shown:
     )
 
 
-def broken_base(policy: BrokenPolicy) -> Shown:
+def broken_base(policy: BrokenPolicy) -> CheckContent:
     """What is shown where the configuration of the base branch cannot be read."""
     return _failed(texts.CONFIGURATION_BROKEN, texts.configuration_problems(policy))
 
 
-def _untouched(proposal: Proposal) -> Shown:
+def _untouched(proposal: Proposal) -> CheckContent:
     """No package is touched: passed, unless it would break the configuration or a package."""
     if proposal.effect.hides and not proposal.configuration:
         said = gate_texts.merge_effect(proposal.effect, proposal.base_ref)
@@ -194,7 +194,7 @@ def _untouched(proposal: Proposal) -> Shown:
         return _failed(title, texts.mend_merge(said, proposal.base_ref))
     if proposal.elsewhere and not proposal.configuration:
         # Neutral and skipped would pass as well, on every branch that requires the check (ADR 17).
-        return Shown(
+        return CheckContent(
             status=Status.IN_PROGRESS,
             conclusion=None,
             title=texts.published_elsewhere(proposal),
@@ -203,7 +203,7 @@ def _untouched(proposal: Proposal) -> Shown:
     return nothing_touched(proposal.configuration)
 
 
-def nothing_touched(configuration: tuple[Finding, ...]) -> Shown:
+def nothing_touched(configuration: tuple[Finding, ...]) -> CheckContent:
     """What is shown of a change that touches no package: passed, unless it breaks the rules."""
     if configuration:
         text = finding_texts.findings(configuration)
@@ -211,7 +211,7 @@ def nothing_touched(configuration: tuple[Finding, ...]) -> Shown:
     return _passed(texts.NO_PACKAGE, texts.NO_PACKAGE_SUMMARY)
 
 
-def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> Shown:
+def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> CheckContent:
     """What `porchbot/render` shows of packages that were judged.
 
     Args:
@@ -236,7 +236,7 @@ def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> 
     return _failed(title, text)
 
 
-def validation(verdicts: Sequence[Verdict], configuration: Sequence[Finding]) -> Shown:
+def validation(verdicts: Sequence[Verdict], configuration: Sequence[Finding]) -> CheckContent:
     """What `porchbot/validate` shows of packages that were judged.
 
     Args:
@@ -257,18 +257,18 @@ def validation(verdicts: Sequence[Verdict], configuration: Sequence[Finding]) ->
     return _passed(gate_texts.IS_VALID, text, shown)
 
 
-def _passed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> Shown:
+def _passed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> CheckContent:
     return _completed(Conclusion.SUCCESS, title, text, annotations)
 
 
-def _failed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> Shown:
+def _failed(title: str, text: str, annotations: tuple[Finding, ...] = ()) -> CheckContent:
     return _completed(Conclusion.FAILURE, title, text, annotations)
 
 
 def _completed(
     conclusion: Conclusion, title: str, text: str, annotations: tuple[Finding, ...]
-) -> Shown:
-    return Shown(
+) -> CheckContent:
+    return CheckContent(
         status=Status.COMPLETED,
         conclusion=conclusion,
         title=title,
@@ -277,13 +277,13 @@ def _completed(
     )
 
 
-def _publish(proposal: Proposal, judgement: Judgement) -> Shown:
+def _publish(proposal: Proposal, judgement: Judgement) -> CheckContent:
     if judgement.holds:
         title = texts.publishing(proposal)
     else:
         title = texts.waiting(proposal, [summary.short(gate) for gate in judgement.open])
     unjudged = any(v.broken for v in proposal.verdicts)
-    return Shown(
+    return CheckContent(
         status=Status.COMPLETED if unjudged else Status.IN_PROGRESS,
         conclusion=Conclusion.FAILURE if unjudged else None,
         title=title,
@@ -302,7 +302,7 @@ def _annotation(finding: Finding) -> list[object]:
     return [place.path, place.line, place.field, *said]
 
 
-def _send(facts: Facts, name: str, shown: Shown, *, force: bool) -> SetCheck | None:
+def _send(facts: Facts, name: str, shown: CheckContent, *, force: bool) -> SetCheck | None:
     # What the forge told of changes of the head goes with it: see `approvals.judged_before`.
     external = f"{shown.digest}.{facts.head_mark}"
     run = facts.checks.get(name)
@@ -319,7 +319,7 @@ def _again(run: CheckRun) -> int | None:
     return run.id if run.status != Status.COMPLETED else None
 
 
-def _action(head: str, name: str, shown: Shown, run: int | None, external: str) -> SetCheck:
+def _action(head: str, name: str, shown: CheckContent, run: int | None, external: str) -> SetCheck:
     return SetCheck(
         head=Sha(head),
         name=name,

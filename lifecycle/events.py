@@ -17,7 +17,7 @@ from lifecycle.names import Sha
 from lifecycle.records import JSON
 
 
-class Lost(StrEnum):
+class CommentLoss(StrEnum):
     """What became of a comment of ours."""
 
     DELETED = "deleted"
@@ -25,7 +25,7 @@ class Lost(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class FirstSeen:
     """We saw this proposal for the first time.
 
     Attributes:
@@ -169,7 +169,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tagged:
+class PackagePublished:
     """A package was published: whatever becomes of its tag, it is not published again.
 
     Attributes:
@@ -205,14 +205,14 @@ class Tampered:
     """
 
     comment: int
-    what: Lost
+    what: CommentLoss
     edited_at: datetime | None = None
     comments: int
     reviews: int
 
 
 Event = (
-    Seen
+    FirstSeen
     | Answered
     | Approval
     | TakenBack
@@ -221,7 +221,7 @@ Event = (
     | Unheld
     | Rejected
     | Reported
-    | Tagged
+    | PackagePublished
     | Noticed
     | Tampered
 )
@@ -243,7 +243,7 @@ def content(trees: Mapping[str, str]) -> str:
 
 
 _KINDS: Mapping[str, type[Any]] = {
-    "seen": Seen,
+    "seen": FirstSeen,
     "answered": Answered,
     "approval": Approval,
     "taken back": TakenBack,
@@ -252,7 +252,7 @@ _KINDS: Mapping[str, type[Any]] = {
     "unheld": Unheld,
     "rejected": Rejected,
     "reported": Reported,
-    "tagged": Tagged,
+    "tagged": PackagePublished,
     "noticed": Noticed,
     "tampered": Tampered,
 }
@@ -263,7 +263,7 @@ _READ: Mapping[str, Callable[[Any], object]] = {
     "edited_at": datetime.fromisoformat,
     "head": Sha,
     "why": Fall,
-    "what": Lost,
+    "what": CommentLoss,
 }
 """Fields that JSON cannot hold as they are; all others are numbers, text and booleans."""
 

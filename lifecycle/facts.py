@@ -18,7 +18,7 @@ from cadlib.findings import Finding, Severity
 from lifecycle.access import Person, Role
 from lifecycle.events import Log, content
 from lifecycle.identity import RepositoryId
-from lifecycle.merges import Doubt, Effect
+from lifecycle.merges import Effect, UnknownRules
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 from lifecycle.records import JSON
@@ -444,7 +444,7 @@ class Proposal:
     queued: bool = False
     refusal: str = ""
     effect: Effect = field(default_factory=Effect)
-    doubt: Doubt | None = None
+    doubt: UnknownRules | None = None
     kept: Log = frozenset()
     written: Mapping[int, Written] = field(default_factory=dict)
     missing: tuple[int, ...] = ()

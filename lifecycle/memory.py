@@ -17,12 +17,12 @@ from lifecycle.events import (
     Approval,
     Event,
     Fell,
+    FirstSeen,
     Held,
     Log,
     Noticed,
     Rejected,
     Reported,
-    Seen,
     Tampered,
 )
 from lifecycle.facts import Comment, Proposal
@@ -30,7 +30,7 @@ from lifecycle.identity import RepositoryId
 from lifecycle.records import JSON
 from lifecycle.replay import Word
 
-__all__ = ["Approval", "Fell", "Held", "Memory", "Rejected", "Seen", "Tampered"]
+__all__ = ["Approval", "Fell", "FirstSeen", "Held", "Memory", "Rejected", "Tampered"]
 
 MOST_RECORD = 45_000
 """Characters of the summary's record; GitHub takes 65,536 for a comment, the text has the rest."""
@@ -86,7 +86,7 @@ class Memory:
         return replay.rejection(self.log)
 
     @cached_property
-    def seen(self) -> Seen | None:
+    def seen(self) -> FirstSeen | None:
         """When the proposal was first seen."""
         return replay.first_sight(self.log)
 

@@ -21,7 +21,7 @@ from lifecycle.names import Sha
 _NONE = "0" * 40  # how forges write that a branch was not there
 
 
-class Doubt(StrEnum):
+class UnknownRules(StrEnum):
     """Why the rules at the time of a merge cannot be told: an approval of its result is needed."""
 
     BASE = "cannot tell what the base was before this merge"
@@ -50,7 +50,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LandingMove:
     """The move that brought a merge result in.
 
     Attributes:
@@ -83,7 +83,7 @@ Line = Callable[[Sha, Sha], tuple[Sha, ...] | None]
 where the second is not on it."""
 
 
-def entry(moves: Sequence[Move], merge: Sha, line: Line) -> Entry | None:
+def entry(moves: Sequence[Move], merge: Sha, line: Line) -> LandingMove | None:
     """Find the move that brought a merge result in.
 
     Args:
@@ -99,19 +99,19 @@ def entry(moves: Sequence[Move], merge: Sha, line: Line) -> Entry | None:
             continue
         commits = line(move.after, move.before)
         if commits and merge in commits:
-            return Entry(move.before, commits)
+            return LandingMove(move.before, commits)
         if commits is None and move.after == merge:
-            return Entry(move.before, (merge,))  # the base was merged into what was pushed
+            return LandingMove(move.before, (merge,))  # the base was merged into what was pushed
     return None
 
 
-def needs_others(found: Entry, merge: Sha, parents: Sequence[Sha]) -> bool:
+def needs_others(found: LandingMove, merge: Sha, parents: Sequence[Sha]) -> bool:
     """Whether only the other merge results can tell where this one begins: a rebase or a squash."""
     return len(parents) == 1 and found.line.index(merge) > 0
 
 
 def arrival(
-    found: Entry, merge: Sha, parents: Sequence[Sha], others: Collection[Sha] = ()
+    found: LandingMove, merge: Sha, parents: Sequence[Sha], others: Collection[Sha] = ()
 ) -> Arrival:
     """Work out what a merge result is compared with.
 

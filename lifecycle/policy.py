@@ -191,7 +191,7 @@ def _stricter(one: ApproveRule, other: ApproveRule) -> ApproveRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigurationProblem:
     """One thing wrong with a configuration file.
 
     Attributes:
@@ -216,4 +216,4 @@ class BrokenPolicy:
         problems: At least one, by line.
     """
 
-    problems: tuple[Problem, ...]
+    problems: tuple[ConfigurationProblem, ...]

@@ -18,13 +18,13 @@ from lifecycle.events import (
     Approval,
     Event,
     Fell,
+    FirstSeen,
     Held,
     Log,
     Noticed,
+    PackagePublished,
     Rejected,
     Reported,
-    Seen,
-    Tagged,
     TakenBack,
     Tampered,
     Unheld,
@@ -57,7 +57,7 @@ def order(event: Event) -> _Position:
         case TakenBack() | Held() | Unheld() | Rejected():
             # A comment that approves and sends back in one means the latter.
             return (event.at, 1, event.comment, 2, text)
-        case Seen():
+        case FirstSeen():
             return (event.at, 0, 0, 0, text)
         case _:
             return (EVER, 0, 0, 0, text)
@@ -113,13 +113,13 @@ def rejection(log: Iterable[Event]) -> Rejected | None:
     return max((e for e in log if isinstance(e, Rejected)), key=order, default=None)
 
 
-def first_sight(log: Iterable[Event]) -> Seen | None:
+def first_sight(log: Iterable[Event]) -> FirstSeen | None:
     """When the proposal was first seen; of several sightings what is strictest in each.
 
     The earliest tells the head. Only what is taken over from it as it is decides which one that is:
     otherwise a sighting that `compact` made stricter would lose to another than it did before.
     """
-    found = [e for e in log if isinstance(e, Seen)]
+    found = [e for e in log if isinstance(e, FirstSeen)]
     if not found:
         return None
     return replace(
@@ -133,7 +133,7 @@ def first_sight(log: Iterable[Event]) -> Seen | None:
 def compact(log: Iterable[Event]) -> Log:
     """Leave out what a later word has overruled; replaying gives the same, in any union."""
     given = frozenset(log)
-    lasting = Answered | Reported | Tagged | Noticed | Tampered
+    lasting = Answered | Reported | PackagePublished | Noticed | Tampered
     kept: set[Event] = {e for e in given if isinstance(e, lasting)}
     kept |= _last_words(given)
     kept |= _last_holds(given)

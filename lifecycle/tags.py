@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Lost(StrEnum):
+class TagLoss(StrEnum):
     """What became of a tag that we made."""
 
     GONE = "gone"
@@ -54,7 +54,7 @@ class Tagging:
     revision: int = 0
     tagged: bool = False
     withdrawn: bool = False
-    lost: Lost | None = None
+    lost: TagLoss | None = None
     tag: str = ""
     clash: str = ""
     foreign: tuple[Foreign, ...] = ()

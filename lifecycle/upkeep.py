@@ -10,7 +10,7 @@ from datetime import datetime
 
 from lifecycle import memory, records
 from lifecycle.actions import Action, Keep, Reply, Restore
-from lifecycle.events import Event, Lost, Tampered
+from lifecycle.events import CommentLoss, Event, Tampered
 from lifecycle.facts import Comment, Proposal, Written
 from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
@@ -29,9 +29,9 @@ def tampered(proposal: Proposal, remembered: Memory) -> list[Event]:
     valid MAC.
     """
     known = {(e.comment, e.edited_at) for e in remembered.tampered}
-    done: list[tuple[int, Lost, datetime | None]] = [
-        *((number, Lost.DELETED, None) for number in proposal.missing),
-        *((c.id, Lost.EDITED, c.edited_at) for c in proposal.answers if c.altered),
+    done: list[tuple[int, CommentLoss, datetime | None]] = [
+        *((number, CommentLoss.DELETED, None) for number in proposal.missing),
+        *((c.id, CommentLoss.EDITED, c.edited_at) for c in proposal.answers if c.altered),
     ]
     return [
         Tampered(

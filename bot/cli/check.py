@@ -29,7 +29,7 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from lifecycle import checks, names, spelling
-from lifecycle.checks import Shown
+from lifecycle.checks import CheckContent
 from lifecycle.facts import PUBLISH, RENDER, VALIDATE, Conclusion, Verdict
 from lifecycle.messages.checks import BOT_RENDERS, render_commands
 from lifecycle.messages.findings import annotation
@@ -212,7 +212,7 @@ def _unrendered(unrendered: Sequence[Verdict], policy: Policy, *, pushed: bool) 
     yield from (f"  {line}" for line in render_commands(unrendered, policy, "porchbot"))
 
 
-def _tell(name: str, shown: Shown, *, blocks: bool) -> bool:
+def _tell(name: str, shown: CheckContent, *, blocks: bool) -> bool:
     """Say what a check would show; return whether it lets through."""
     for finding in shown.annotations:
         click.echo(_line(finding))

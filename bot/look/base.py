@@ -13,7 +13,7 @@ from bot.look.reader import Basis, Reader
 from bot.store.port import Revisions
 from lifecycle import merges
 from lifecycle.identity import RepositoryId
-from lifecycle.merges import Arrival, Doubt, Move
+from lifecycle.merges import Arrival, Move, UnknownRules
 from lifecycle.names import Sha
 
 LATE = 15.0
@@ -94,10 +94,10 @@ class Bases:
             parents = git.git.commit(merge).parents
             # Which rules held is unknown: those that hold now judge, and somebody must look.
             base = parents[0] if parents else None
-            return Basis(rules=tip, base=base, merge=merge, doubt=Doubt.BASE)
+            return Basis(rules=tip, base=base, merge=merge, doubt=UnknownRules.BASE)
         self._arrivals[merge] = arrival
         if await self._offload(git.rules_differ, (arrival.before, *arrival.line)):
-            return Basis(rules=tip, base=arrival.parent, merge=merge, doubt=Doubt.RULES)
+            return Basis(rules=tip, base=arrival.parent, merge=merge, doubt=UnknownRules.RULES)
         return Basis(rules=arrival.before, base=arrival.parent, merge=merge)
 
     async def rules_told(

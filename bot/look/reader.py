@@ -14,7 +14,7 @@ from bot.look.rules import Rules
 from bot.look.tags import Tags
 from lifecycle import names, records
 from lifecycle.identity import RepositoryId
-from lifecycle.merges import Doubt
+from lifecycle.merges import UnknownRules
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
@@ -39,7 +39,7 @@ class Basis:
     rules: Sha
     base: Sha | None
     merge: Sha | None = None
-    doubt: Doubt | None = None
+    doubt: UnknownRules | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from bot.store.values import Revision
 from lifecycle import names, records
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
-from lifecycle.tags import Foreign, Lost, Tagging
+from lifecycle.tags import Foreign, Tagging, TagLoss
 
 _TAGS = "refs/tags/"
 
@@ -133,8 +133,8 @@ class Tags:
             return Tagging(number, tagged=True, withdrawn=True)
         return Tagging(number, lost=self._lost(package, number), tag=known.tag)
 
-    def _lost(self, package: str, number: int) -> Lost:
-        return Lost.REPLACED if self._named(package, number) else Lost.GONE
+    def _lost(self, package: str, number: int) -> TagLoss:
+        return TagLoss.REPLACED if self._named(package, number) else TagLoss.GONE
 
     def _missing(self, package: str, ledger: frozenset[int]) -> tuple[str, ...]:
         """Earlier revisions that we published, and whose tags are gone or replaced."""

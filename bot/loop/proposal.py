@@ -19,7 +19,7 @@ from bot.store.port import Store
 from lifecycle.actions import AskPublish
 from lifecycle.decide import decide
 from lifecycle.facts import Facts, Proposal
-from lifecycle.merges import Doubt
+from lifecycle.merges import UnknownRules
 
 log = structlog.get_logger()
 
@@ -97,7 +97,7 @@ def _may_be_told(proposal: Proposal) -> bool:
     """The forge may still log what brought a merge in: sweeps go on asking for a while."""
     merged = proposal.merged_at
     return (
-        proposal.doubt is Doubt.BASE
+        proposal.doubt is UnknownRules.BASE
         and merged is not None
         and datetime.now(UTC) - merged < LOGGED_WITHIN
     )

@@ -11,9 +11,9 @@ from lifecycle import memory
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import unbound
 from lifecycle.commands.handlers.approve import Approve
-from lifecycle.commands.parse import Parsed, parse
+from lifecycle.commands.parse import ParsedComment, parse
 from lifecycle.commands.permission import refusal
-from lifecycle.commands.spec import Request, Response, Table
+from lifecycle.commands.spec import CommandRequest, CommandResponse, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.events import Answered
 from lifecycle.facts import Comment, Facts, Proposal
@@ -24,7 +24,7 @@ from lifecycle.messages import summary
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AfterCommands:
     """A proposal after its commands.
 
     Attributes:
@@ -43,7 +43,7 @@ class Outcome:
 
 def pending(
     proposal: Proposal, remembered: Memory, table: Table = TABLE
-) -> tuple[tuple[Comment, Parsed], ...]:
+) -> tuple[tuple[Comment, ParsedComment], ...]:
     """Comments that may hold commands and have no answer, oldest first.
 
     Only comments by people, written since the App was installed (docs/design.md, "Commands"). Where
@@ -62,7 +62,7 @@ def pending(
     )
 
 
-def _asks_only(parsed: Parsed, table: Table) -> bool:
+def _asks_only(parsed: ParsedComment, table: Table) -> bool:
     return bool(parsed.commands) and all(table.row(each).question for each in parsed.commands)
 
 
@@ -77,16 +77,20 @@ def unbound_since(proposal: Proposal, remembered: Memory) -> datetime | None:
     return min(said, default=None)
 
 
-def answer(facts: Facts, proposal: Proposal, remembered: Memory, table: Table = TABLE) -> Outcome:
+def answer(
+    facts: Facts, proposal: Proposal, remembered: Memory, table: Table = TABLE
+) -> AfterCommands:
     """Answer every comment that waits for it."""
-    state = Outcome(proposal, remembered)
+    state = AfterCommands(proposal, remembered)
     for comment, parsed in pending(proposal, remembered, table):
-        state = _answer_one(Request(facts, comment, table), state, parsed)
+        state = _answer_one(CommandRequest(facts, comment, table), state, parsed)
     return state
 
 
-def _answer_one(request: Request, state: Outcome, parsed: Parsed) -> Outcome:
-    response = Response(state.proposal, state.memory)
+def _answer_one(
+    request: CommandRequest, state: AfterCommands, parsed: ParsedComment
+) -> AfterCommands:
+    response = CommandResponse(state.proposal, state.memory)
     if request.comment.edited:
         response = replace(response.say(texts.EDITED), confused=True)
     else:
@@ -98,13 +102,15 @@ def _answer_one(request: Request, state: Outcome, parsed: Parsed) -> Outcome:
     return _finish(request, state, response)
 
 
-def _obey(request: Request, response: Response, command: object) -> Response:
+def _obey(request: CommandRequest, response: CommandResponse, command: object) -> CommandResponse:
     row = request.table.row(command)
     refused = refusal(request, response, row)
     return response.refuse(refused) if refused else row.handler(request, response, command)
 
 
-def _finish(request: Request, state: Outcome, response: Response) -> Outcome:
+def _finish(
+    request: CommandRequest, state: AfterCommands, response: CommandResponse
+) -> AfterCommands:
     """Put effects, answer and reaction in order; the answer is the durable record.
 
     Source: docs/design.md, "Records and events".
@@ -122,7 +128,7 @@ def _finish(request: Request, state: Outcome, response: Response) -> Outcome:
         body = texts.answer(comment.author.login, said)
         actions.append(Reply(response.proposal.number, body, record))
     actions.append(React(comment.id, _reaction(response)))
-    return Outcome(
+    return AfterCommands(
         response.proposal,
         remembered,
         (*state.actions, *actions),
@@ -130,7 +136,7 @@ def _finish(request: Request, state: Outcome, response: Response) -> Outcome:
     )
 
 
-def _approved(facts: Facts, response: Response) -> tuple[str, ...]:
+def _approved(facts: Facts, response: CommandResponse) -> tuple[str, ...]:
     """What is approved, and what is missing all the same once this approval counts."""
     approval, p = response.approval, response.proposal
     if approval is None:
@@ -141,7 +147,7 @@ def _approved(facts: Facts, response: Response) -> tuple[str, ...]:
     return (texts.approved(approval, p, merged=merged, blocked=blocked),)
 
 
-def _reaction(response: Response) -> Reaction:
+def _reaction(response: CommandResponse) -> Reaction:
     if response.refused:
         return Reaction.REFUSED
     return Reaction.CONFUSED if response.confused else Reaction.DONE

@@ -17,7 +17,7 @@ MOST_ARGUMENT, MOST_REASON = 256, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenArgument:
     """What an argument took.
 
     Attributes:
@@ -30,7 +30,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class WrongArgument:
     """What is wrong with the text after a command's word, as a clause in Markdown."""
 
     problem: str
@@ -47,7 +47,7 @@ class Argument(Protocol):
     def usage(self) -> str:
         """As shown to people, such as "[reason]"."""
 
-    def take(self, text: str) -> Taken | Wrong:
+    def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take its part of a text without blanks around it; "" where nothing is left."""
 
 
@@ -68,9 +68,13 @@ class OptionalText:
         """As shown to people."""
         return f"[{self.name}]"
 
-    def take(self, text: str) -> Taken | Wrong:
+    def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take all of it."""
-        return Wrong(texts.too_long(self.limit)) if len(text) > self.limit else Taken(text, "")
+        return (
+            WrongArgument(texts.too_long(self.limit))
+            if len(text) > self.limit
+            else TakenArgument(text, "")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +92,15 @@ class OptionalWord:
         """As shown to people."""
         return f"[{self.name}]"
 
-    def take(self, text: str) -> Taken | Wrong:
+    def take(self, text: str) -> TakenArgument | WrongArgument:
         """Take the first word."""
         word, _, rest = text.partition(" ")
         if len(word) > MOST_ARGUMENT:
-            return Wrong(texts.too_long(MOST_ARGUMENT))
-        return Taken(word, rest.strip(BLANKS))
+            return WrongArgument(texts.too_long(MOST_ARGUMENT))
+        return TakenArgument(word, rest.strip(BLANKS))
 
 
-def read(arguments: Sequence[Argument], text: str) -> Mapping[str, object] | Wrong:
+def read(arguments: Sequence[Argument], text: str) -> Mapping[str, object] | WrongArgument:
     """Read what follows a command's word.
 
     Args:
@@ -109,7 +113,7 @@ def read(arguments: Sequence[Argument], text: str) -> Mapping[str, object] | Wro
     values: dict[str, object] = {}
     for argument in arguments:
         taken = argument.take(text)
-        if isinstance(taken, Wrong):
+        if isinstance(taken, WrongArgument):
             return taken
         values[argument.name], text = taken.value, taken.rest
-    return Wrong(texts.superfluous([each.name for each in arguments])) if text else values
+    return WrongArgument(texts.superfluous([each.name for each in arguments])) if text else values

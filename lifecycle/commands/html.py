@@ -14,7 +14,7 @@ from enum import Enum
 from markdown_it.common.html_re import HTML_TAG_RE
 
 
-class Shown(Enum):
+class Display(Enum):
     """How a text is shown."""
 
     PLAIN = "plain"
@@ -23,7 +23,7 @@ class Shown(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Segment:
     """A text between tags and code spans.
 
     Attributes:
@@ -35,7 +35,7 @@ class Piece:
 
     begin: int
     end: int
-    shown: Shown
+    shown: Display
     opens_line: bool
 
 
@@ -103,15 +103,15 @@ class Html:
         self._paragraph = 0
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> Display:
         """How a text is shown that stands here."""
         if self.escaped:
-            return Shown.DOUBT
+            return Display.DOUBT
         if len(self._floors) > 1:
-            return Shown.TALK
+            return Display.TALK
         if not self.odd and not _TALK.isdisjoint(self._open):
-            return Shown.TALK
-        return Shown.DOUBT if self.odd or self._open else Shown.PLAIN
+            return Display.TALK
+        return Display.DOUBT if self.odd or self._open else Display.PLAIN
 
     def enter(self) -> None:
         """A quote or list item of Markdown begins."""
@@ -136,7 +136,7 @@ class Html:
     def _ends_with_paragraph(name: str) -> bool:
         return name not in _BLOCKS and name not in _FORMATTING
 
-    def pieces(self, content: str, *, inline: bool) -> Iterator[Piece]:
+    def pieces(self, content: str, *, inline: bool) -> Iterator[Segment]:
         """Read on; gives the texts between tags, comments and code spans.
 
         Args:
@@ -152,13 +152,13 @@ class Html:
             span = self._span(content, found, ticks, inline=inline)
             if span is None:
                 continue
-            yield Piece(begin, found.start(), shown, opens)
+            yield Segment(begin, found.start(), shown, opens)
             end, breaks = span
             opens = (
                 _still_opens(content[begin : found.start()], opens) if breaks is None else breaks
             )
             begin = at = end
-        yield Piece(begin, len(content), self.shown, opens)
+        yield Segment(begin, len(content), self.shown, opens)
 
     def _span(
         self,

@@ -22,7 +22,7 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from lifecycle.commands.html import Html, Piece, Shown
+from lifecycle.commands.html import Display, Html, Segment
 
 MOST_PARAGRAPH = 2_000
 """Characters of a paragraph that holds a command: brackets and stars take the square of it."""
@@ -31,7 +31,7 @@ _NESTING = 40
 """Depth of quotes and lists that is read; the Markdown parser skips what stands deeper."""
 
 
-class Doubt(Enum):
+class Unclear(Enum):
     """Why a line is not obeyed although it begins like a command."""
 
     SHOWN = "the forge may show it otherwise than it is written"
@@ -48,7 +48,7 @@ class Line:
     """
 
     text: str
-    doubt: Doubt | None = None
+    doubt: Unclear | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,8 @@ def _in_html(html: Html, content: str, beginnings: Beginnings) -> Iterator[Line]
         parts = _BREAKS.split(content[piece.begin : piece.end])
         for number, part in enumerate(parts):
             found = beginnings.hidden.match(part) if number or piece.opens_line else None
-            if found and piece.shown is not Shown.TALK:
-                yield Line(_command(found), Doubt.SHOWN)
+            if found and piece.shown is not Display.TALK:
+                yield Line(_command(found), Unclear.SHOWN)
 
 
 def _in_paragraph(
@@ -133,8 +133,8 @@ def _in_paragraph(
         read = _Paragraph(content, spots, links=links) if top else None
         for spot in sorted(shown, key=lambda each: each.offset):
             if read is None:
-                if html.escaped and shown[spot] is Shown.DOUBT:
-                    yield Line(spot.text, Doubt.SHOWN)
+                if html.escaped and shown[spot] is Display.DOUBT:
+                    yield Line(spot.text, Unclear.SHOWN)
             elif (line := read.line(spot, shown[spot])) is not None:
                 yield line
     html.end_paragraph()
@@ -164,11 +164,11 @@ def _command(found: re.Match[str]) -> str:
     return (text if found["rest"].startswith("@") else f"/{text}").strip(" \t")
 
 
-def _shown_at(pieces: Sequence[Piece], offset: int) -> Shown:
+def _shown_at(pieces: Sequence[Segment], offset: int) -> Display:
     """How the text at an offset is shown; what is in no piece is code, a comment or a tag."""
     place = bisect(pieces, offset, key=lambda piece: piece.begin) - 1
     piece = pieces[max(place, 0)]
-    return piece.shown if piece.begin <= offset < piece.end else Shown.TALK
+    return piece.shown if piece.begin <= offset < piece.end else Display.TALK
 
 
 class _Paragraph:
@@ -182,38 +182,38 @@ class _Paragraph:
         likely = {spot.index for spot in spots if spot.index is not None}
         self._plain = frozenset(likely if simple or self._long else _plain(self._lines, likely))
 
-    def line(self, spot: _Spot, shown: Shown) -> Line | None:
+    def line(self, spot: _Spot, shown: Display) -> Line | None:
         """What to make of a command; None for talk."""
-        if shown is Shown.TALK:
+        if shown is Display.TALK:
             return None
         if self._long:
-            return Line(spot.text, Doubt.LONG)
+            return Line(spot.text, Unclear.LONG)
         if spot.index is None:
-            return Line(spot.text, Doubt.SHOWN)
+            return Line(spot.text, Unclear.SHOWN)
         if spot.index not in self._plain:
             return None
         settled = self._differs(spot.index)
-        if settled is Shown.TALK:
+        if settled is Display.TALK:
             return None
-        doubtful = Shown.DOUBT in {shown, settled}
-        return Line(spot.text, Doubt.SHOWN if doubtful else None)
+        doubtful = Display.DOUBT in {shown, settled}
+        return Line(spot.text, Unclear.SHOWN if doubtful else None)
 
-    def _differs(self, index: int) -> Shown:
+    def _differs(self, index: int) -> Display:
         """How a line is shown by what GitHub reads and our Markdown parser does not."""
         lines, before = self._lines, "\n".join(self._lines[:index])
         after = "\n".join(self._lines[index + 1 :])
         if _DEFINITION.match(lines[0]) and index:
-            return Shown.TALK if lines[index - 1].rstrip().endswith("]:") else Shown.DOUBT
+            return Display.TALK if lines[index - 1].rstrip().endswith("]:") else Display.DOUBT
         if any(map(_FOOTNOTE.match, lines[:index])):
-            return Shown.DOUBT
+            return Display.DOUBT
         for header, row in pairwise(lines[:index]):
             if _DELIMITERS.fullmatch(row.strip(" \t")):
-                return Shown.TALK if _cells(header) == _cells(row) else Shown.DOUBT
+                return Display.TALK if _cells(header) == _cells(row) else Display.DOUBT
         if any(sign in before and sign in after for sign in "$~"):  # mathematics, struck out by one
-            return Shown.DOUBT
+            return Display.DOUBT
         if self._links and before.count("[") > before.count("]") and "]" in after:
-            return Shown.DOUBT
-        return Shown.PLAIN
+            return Display.DOUBT
+        return Display.PLAIN
 
 
 def _cells(row: str) -> int:

@@ -25,7 +25,7 @@ from lifecycle.commands import grammar
 from lifecycle.commands import lines as comment_lines
 from lifecycle.commands.grammar import BLANKS
 from lifecycle.commands.handlers.questions import Help
-from lifecycle.commands.lines import Beginnings, Doubt
+from lifecycle.commands.lines import Beginnings, Unclear
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.messages import parsing as texts
@@ -80,11 +80,11 @@ class Malformed:
         return texts.malformed(self.command, self.problem)
 
 
-Problem = Misspelt | Malformed
+CommandProblem = Misspelt | Malformed
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedComment:
     """What one comment asks for; false when it asks for nothing.
 
     Attributes:
@@ -93,7 +93,7 @@ class Parsed:
     """
 
     commands: tuple[object, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[CommandProblem, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.commands or self.problems)
@@ -104,7 +104,7 @@ _OTHERS = frozenset({"cc", "close", "lint", "retest", "reopen", "test", "wip"})
 no misspelt `/reject` (Prow's command-help page, GitLab's quick actions)."""
 
 
-def parse(body: str, *, app: str = "porchbot", table: Table = TABLE) -> Parsed:
+def parse(body: str, *, app: str = "porchbot", table: Table = TABLE) -> ParsedComment:
     """Find the commands in a comment.
 
     Args:
@@ -116,14 +116,14 @@ def parse(body: str, *, app: str = "porchbot", table: Table = TABLE) -> Parsed:
     known = _PARSED.get((table, digest))
     if known is None:
         maybe = _maybe(app, table).search(body)
-        known = _parse(_NEWLINE.sub("\n", body), app, table) if maybe else Parsed()
+        known = _parse(_NEWLINE.sub("\n", body), app, table) if maybe else ParsedComment()
         _PARSED[table, digest] = known
         while len(_PARSED) > MOST_KEPT:
             _PARSED.pop(next(iter(_PARSED)), None)
     return known
 
 
-def _parse(text: str, app: str, table: Table) -> Parsed:
+def _parse(text: str, app: str, table: Table) -> ParsedComment:
     for most, what, count in (
         (MOST_TEXT, "characters", len(text)),
         (MOST_LINES, "lines", text.count("\n") + 1),
@@ -131,9 +131,9 @@ def _parse(text: str, app: str, table: Table) -> Parsed:
         if count > most:
             problem = Malformed("", texts.long_comment(most, what))
             meant = _maybe(app, table, exact=True).search(text)
-            return Parsed(problems=(problem,) if meant else ())
+            return ParsedComment(problems=(problem,) if meant else ())
     commands: list[object] = []
-    problems: list[Problem] = []
+    problems: list[CommandProblem] = []
     for line in comment_lines.lines(_UNUSABLE.sub("\ufffd", text), _beginnings(app)):
         if len(commands) + len(problems) == MOST_COMMANDS:
             problems.append(Malformed("", texts.many_commands(MOST_COMMANDS)))
@@ -145,10 +145,10 @@ def _parse(text: str, app: str, table: Table) -> Parsed:
             problems.append(found)
         elif found is not None:
             commands.append(found)
-    return Parsed(tuple(commands), tuple(problems))
+    return ParsedComment(tuple(commands), tuple(problems))
 
 
-def _doubted(found: object, doubt: Doubt, table: Table) -> Malformed | None:
+def _doubted(found: object, doubt: Unclear, table: Table) -> Malformed | None:
     """What to say of a command that cannot be told from talk; nothing when it is hardly one."""
     if found is None or isinstance(found, Misspelt):
         return None
@@ -156,12 +156,12 @@ def _doubted(found: object, doubt: Doubt, table: Table) -> Malformed | None:
     return Malformed(word, _DOUBTS[doubt])
 
 
-_DOUBTS: Mapping[Doubt, str] = {
-    Doubt.SHOWN: texts.DOUBTFUL,
-    Doubt.LONG: texts.long_paragraph(comment_lines.MOST_PARAGRAPH),
+_DOUBTS: Mapping[Unclear, str] = {
+    Unclear.SHOWN: texts.DOUBTFUL,
+    Unclear.LONG: texts.long_paragraph(comment_lines.MOST_PARAGRAPH),
 }
 
-_PARSED: dict[tuple[Table, bytes], Parsed] = {}
+_PARSED: dict[tuple[Table, bytes], ParsedComment] = {}
 """Table and digest of a text to what it asks for: comments are read at every look, and rarely
 change."""
 
@@ -229,7 +229,7 @@ def _obeyable(row: CommandSpec[Any], text: str) -> object:
     if _HIDDEN.search(text):
         return Malformed(row.word, texts.UNSEEN)
     values = grammar.read(row.arguments, text)
-    if isinstance(values, grammar.Wrong):
+    if isinstance(values, grammar.WrongArgument):
         return Malformed(row.word, values.problem)
     return row.command(**values)
 

@@ -3,13 +3,13 @@
 from typing import Any
 
 from lifecycle.access import Role
-from lifecycle.commands.spec import CommandSpec, Request, Response
+from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec
 from lifecycle.messages import answers as texts
 from lifecycle.policy import BrokenPolicy, Policy, configuring
 from lifecycle.rights import APPROVERS, Allowed, Own, Refused, authorise
 
 
-def refusal(request: Request, response: Response, row: CommandSpec[Any]) -> str:
+def refusal(request: CommandRequest, response: CommandResponse, row: CommandSpec[Any]) -> str:
     """Why a command is refused before its handler is asked; "" when it is not."""
     p = response.proposal
     if p.stage not in row.stages:
@@ -20,7 +20,9 @@ def refusal(request: Request, response: Response, row: CommandSpec[Any]) -> str:
     return texts.access_refused(row.word, found, p) if isinstance(found, Refused) else ""
 
 
-def verdict(request: Request, response: Response, row: CommandSpec[Any]) -> Allowed | Refused:
+def verdict(
+    request: CommandRequest, response: CommandResponse, row: CommandSpec[Any]
+) -> Allowed | Refused:
     """Decide whether the author of the comment has the right that a command takes.
 
     Where the proposal changes rules, whoever may approve that may use `/approve`, whoever approves
@@ -36,7 +38,7 @@ def verdict(request: Request, response: Response, row: CommandSpec[Any]) -> Allo
 
 
 def _authorise(
-    request: Request, response: Response, row: CommandSpec[Any], policy: Policy
+    request: CommandRequest, response: CommandResponse, row: CommandSpec[Any], policy: Policy
 ) -> Allowed | Refused:
     p, author = response.proposal, request.comment.author
     if row.right.own is Own.HOLDER:

@@ -28,7 +28,7 @@ _OVERRULED: Mapping[type[Event], tuple[type[Event], ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CommandRequest:
     """One comment with commands.
 
     Attributes:
@@ -43,7 +43,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class CommandResponse:
     """What the commands of one comment come to, command by command.
 
     Attributes:
@@ -66,15 +66,15 @@ class Response:
     confused: bool = False
     render_asked: int = 0
 
-    def refuse(self, text: str) -> "Response":
+    def refuse(self, text: str) -> "CommandResponse":
         """Add a reason why not."""
         return replace(self, texts=(*self.texts, text), refused=True)
 
-    def say(self, text: str) -> "Response":
+    def say(self, text: str) -> "CommandResponse":
         """Add something to tell."""
         return replace(self, texts=(*self.texts, text))
 
-    def cause(self, event: Event) -> "Response":
+    def cause(self, event: Event) -> "CommandResponse":
         """Add an event to remember.
 
         Within one comment the later command counts: no time and no number tells them apart.
@@ -87,7 +87,7 @@ class Response:
             response, memory=response.memory.adding(event), caused=(*response.caused, event)
         )
 
-    def without(self, event: Event) -> "Response":
+    def without(self, event: Event) -> "CommandResponse":
         """Take an event back, as if it had not happened."""
         return replace(
             self,
@@ -95,7 +95,7 @@ class Response:
             caused=tuple(e for e in self.caused if e != event),
         )
 
-    def as_draft(self, draft: bool) -> "Response":
+    def as_draft(self, draft: bool) -> "CommandResponse":
         """Turn the proposal into a draft, or a draft into a proposal."""
         if self.proposal.draft == draft:
             return self
@@ -133,7 +133,7 @@ class CommandSpec(Generic[C]):
     arguments: tuple[Argument, ...] = ()
     stages: frozenset[Stage]
     right: Right
-    handler: Callable[[Request, Response, C], Response]
+    handler: Callable[[CommandRequest, CommandResponse, C], CommandResponse]
     help: str
     question: bool = False
     pushes: bool = False

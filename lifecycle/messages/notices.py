@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lifecycle.facts import Proposal, Touched
-from lifecycle.merges import Doubt
+from lifecycle.merges import UnknownRules
 from lifecycle.messages import gates
 from lifecycle.messages.markdown import (
     MOST_TEXT,
@@ -96,7 +96,9 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
     ]
     if proposal.doubt is not None:
         changed.append(
-            f"- the bot {proposal.doubt}" if proposal.doubt is Doubt.BASE else f"- {proposal.doubt}"
+            f"- the bot {proposal.doubt}"
+            if proposal.doubt is UnknownRules.BASE
+            else f"- {proposal.doubt}"
         )
     what, why = (
         (

@@ -31,10 +31,10 @@ from lifecycle.facts import (
     ReviewState,
     Verdict,
 )
-from lifecycle.merges import Doubt, Effect
+from lifecycle.merges import Effect, UnknownRules
 from lifecycle.names import Sha
-from lifecycle.policy import ApproveRule, BrokenPolicy, Policy, Problem, RenderMode
-from lifecycle.tags import Foreign, Lost, Tagging
+from lifecycle.policy import ApproveRule, BrokenPolicy, ConfigurationProblem, Policy, RenderMode
+from lifecycle.tags import Foreign, Tagging, TagLoss
 from tests.lifecycle.samples import (
     APPROVER,
     AUTHOR,
@@ -67,8 +67,10 @@ MERGED = replace(
     APPROVED, merged=True, closed=True, merge_commit=MERGE, merged_at=NOW + timedelta(minutes=1)
 )
 MERGED_OTHERWISE = replace(MERGED, touched=(replace(CORE, tree=OTHER),))
-DOUBTED = replace(MERGED, doubt=Doubt.BASE)
-LOST = replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, lost=Lost.GONE, tag="9" * 40)),))
+DOUBTED = replace(MERGED, doubt=UnknownRules.BASE)
+LOST = replace(
+    MERGED, touched=(replace(CORE, tagging=Tagging(5, lost=TagLoss.GONE, tag="9" * 40)),)
+)
 PUBLISHED = replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),))
 CLOSED = replace(PROPOSAL, closed=True)
 GONE = replace(CORE, tree="", head_tree="", tagging=Tagging(0))
@@ -79,7 +81,9 @@ REMOVED = replace(
     merge_commit=MERGE,
     merged_at=NOW + timedelta(minutes=1),
 )
-BROKEN = BrokenPolicy((Problem(Place(".porchbot.yaml", 3), "no such key", "Remove it"),))
+BROKEN = BrokenPolicy(
+    (ConfigurationProblem(Place(".porchbot.yaml", 3), "no such key", "Remove it"),)
+)
 NOTHING = replace(PROPOSAL, touched=(), verdicts=())
 
 
@@ -692,7 +696,7 @@ TAGGINGS = [
     Tagging(5),
     Tagging(5, tagged=True),
     Tagging(5, tagged=True, foreign=(Foreign("net/core/v4", before=False),)),
-    Tagging(5, lost=Lost.GONE, tag="9" * 40),
+    Tagging(5, lost=TagLoss.GONE, tag="9" * 40),
     Tagging(5, clash="refs/tags/net"),
     Tagging(5, missing=("net/core/v3",)),
 ]
@@ -730,7 +734,7 @@ def situations(draw: st.DrawFn) -> Facts:
         required=draw(st.sampled_from([(), (Required("scan", "missing"),)])),
         refusal=draw(st.sampled_from(["", "Merge commits are not allowed"])),
         effect=draw(st.sampled_from([Effect(), Effect(conflicts=("a",)), Effect(files=("b",))])),
-        doubt=draw(st.sampled_from([None, *Doubt])) if merged else None,
+        doubt=draw(st.sampled_from([None, *UnknownRules])) if merged else None,
         comments=_comments(draw(st.lists(st.tuples(PEOPLE, WORDS), max_size=4))),
     )
     if draw(st.booleans()):

@@ -14,16 +14,16 @@ from lifecycle.decide import decide
 from lifecycle.events import (
     Answered,
     Approval,
+    CommentLoss,
     Event,
     Fall,
     Fell,
+    FirstSeen,
     Held,
-    Lost,
     Noticed,
+    PackagePublished,
     Rejected,
     Reported,
-    Seen,
-    Tagged,
     TakenBack,
     Tampered,
     Unheld,
@@ -85,7 +85,7 @@ EVENTS = st.one_of(
     st.builds(Rejected, person=PEOPLE, at=SECONDS, comment=NUMBERS, reason=st.just("no")),
     st.builds(Noticed, occasion=st.sampled_from(["a", "b"])),
     st.builds(
-        Tagged,
+        PackagePublished,
         package=st.sampled_from(["net/core", ""]),
         revision=st.integers(1, 2),
         commit=st.just("c" * 40),
@@ -93,7 +93,7 @@ EVENTS = st.one_of(
     ),
     st.builds(Reported, merge=st.sampled_from(["c" * 40, "d" * 40])),
     st.builds(
-        Seen,
+        FirstSeen,
         at=SECONDS,
         adopted=st.booleans(),
         comments=NUMBERS,
@@ -104,7 +104,7 @@ EVENTS = st.one_of(
     st.builds(
         Tampered,
         comment=NUMBERS,
-        what=st.sampled_from(list(Lost)),
+        what=st.sampled_from(list(CommentLoss)),
         edited_at=st.one_of(st.none(), SECONDS),
         comments=NUMBERS,
         reviews=NUMBERS,
@@ -146,23 +146,23 @@ def test_what_compaction_leaves_out_makes_no_difference_in_any_union(
 def test_a_sighting_made_stricter_is_still_the_same_sighting() -> None:
     """Fails when the text of a sighting orders it: joined with another it would sort elsewhere."""
     at = NOW + timedelta(seconds=1)
-    one = frozenset({Seen(at=at, adopted=True, comments=1, head="y")})
+    one = frozenset({FirstSeen(at=at, adopted=True, comments=1, head="y")})
     other = frozenset(
         {
-            Seen(at=at, adopted=False, comments=2, head="x"),
-            Seen(at=at, adopted=True, comments=1, head="x"),
+            FirstSeen(at=at, adopted=False, comments=2, head="x"),
+            FirstSeen(at=at, adopted=True, comments=1, head="x"),
         }
     )
 
     assert replayed(compact(one) | compact(other)) == replayed(one | other)
-    assert replay.first_sight(one | other) == Seen(at=at, adopted=True, comments=2, head="x")
+    assert replay.first_sight(one | other) == FirstSeen(at=at, adopted=True, comments=2, head="x")
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_what_was_done_to_comments_is_listed_in_one_order(order: int) -> None:
     """Fails when two edits of one comment are listed as the set happens to hold them."""
     done = [
-        Tampered(comment=4, what=Lost.EDITED, edited_at=at, comments=2, reviews=6)
+        Tampered(comment=4, what=CommentLoss.EDITED, edited_at=at, comments=2, reviews=6)
         for at in (NOW, NOW + timedelta(seconds=1), NOW + timedelta(seconds=2))
     ][::order]
     found = [Memory(frozenset(done[n:] + done[:n])).tampered for n in range(3)]
@@ -531,7 +531,7 @@ def test_the_first_sight_is_recorded_once_with_the_head() -> None:
 
     seen = memory.read(settled(replace(rested, proposals=(later,))).proposals[0], REPOSITORY).seen
 
-    assert seen == Seen(at=NOW, head=str(HEAD), mark=PROPOSAL.head_mark)
+    assert seen == FirstSeen(at=NOW, head=str(HEAD), mark=PROPOSAL.head_mark)
 
 
 def test_events_sort_by_the_forge_and_not_by_the_copy() -> None:

@@ -9,11 +9,11 @@ from lifecycle.access import Role, RoleSource, UserSource
 from lifecycle.policy import (
     ApproveRule,
     BrokenPolicy,
+    ConfigurationProblem,
     GuardrailFunction,
     MergeMethod,
     Mode,
     Policy,
-    Problem,
     RenderMode,
     Root,
 )
@@ -100,7 +100,7 @@ def test_roots(root: Root, path: str, expected: bool) -> None:
 
 
 def test_a_problem_says_where_what_and_what_to_do() -> None:
-    problem = Problem(
+    problem = ConfigurationProblem(
         Place(".porchbot.yaml", 3, "render"), "'yes' is not a render mode", "Write commit or check"
     )
 

@@ -11,7 +11,7 @@ from lifecycle.approvals import (
     standing,
     too_early,
 )
-from lifecycle.commands.spec import Request, Response
+from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.events import Approval, TakenBack
 from lifecycle.facts import Comment, Facts, Proposal
 from lifecycle.identity import RepositoryId
@@ -29,7 +29,9 @@ class Unapprove:
     """Take one's own approval back."""
 
 
-def approve(request: Request, response: Response, _command: Approve) -> Response:
+def approve(
+    request: CommandRequest, response: CommandResponse, _command: Approve
+) -> CommandResponse:
     """Bind the approval to what its writer could see; refuse where that is not certain."""
     p, comment = response.proposal, request.comment
     after_merge = _after_merge(p, comment, request.facts.repository_id)
@@ -89,7 +91,7 @@ def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:
     )
 
 
-def _saw_head(request: Request, response: Response) -> bool:
+def _saw_head(request: CommandRequest, response: CommandResponse) -> bool:
     """The head stood when the comment was written: nobody swapped it in between (threat 6).
 
     Forges tell times in whole seconds: a change in an earlier second is earlier. Within one second,
@@ -103,14 +105,16 @@ def _saw_head(request: Request, response: Response) -> bool:
     )
 
 
-def unapprove(request: Request, response: Response, _command: Unapprove) -> Response:
+def unapprove(
+    request: CommandRequest, response: CommandResponse, _command: Unapprove
+) -> CommandResponse:
     """Take the approval back; refuse where there is none."""
     if not approves(request, response):
         return response.refuse(texts.NOTHING_TO_UNAPPROVE)
     return take_back(request, response)
 
 
-def approves(request: Request, response: Response) -> bool:
+def approves(request: CommandRequest, response: CommandResponse) -> bool:
     """Its writer has an approval that counts, or may have while no rules can be read."""
     p, policy = response.proposal, response.proposal.policy
     if not isinstance(policy, Policy):
@@ -119,7 +123,7 @@ def approves(request: Request, response: Response) -> bool:
     return request.comment.author.login in {a.person for a in given.counted}
 
 
-def take_back(request: Request, response: Response) -> Response:
+def take_back(request: CommandRequest, response: CommandResponse) -> CommandResponse:
     """Remember that the writer's approvals are taken back."""
     comment = request.comment
     who = comment.author

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from lifecycle.access import Role
-from lifecycle.commands.spec import Request, Response
+from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.events import Held, Unheld
 from lifecycle.facts import Stage
 from lifecycle.messages import answers as texts
@@ -21,7 +21,7 @@ class Unhold:
     """End a hold."""
 
 
-def hold(request: Request, response: Response, command: Hold) -> Response:
+def hold(request: CommandRequest, response: CommandResponse, command: Hold) -> CommandResponse:
     """Remember the hold."""
     comment = request.comment
     who = comment.author.login
@@ -30,7 +30,7 @@ def hold(request: Request, response: Response, command: Hold) -> Response:
     )
 
 
-def unhold(request: Request, response: Response, _command: Unhold) -> Response:
+def unhold(request: CommandRequest, response: CommandResponse, _command: Unhold) -> CommandResponse:
     """Lift every hold with write access, otherwise one's own: an author lifts no maintainer's."""
     comment = request.comment
     who = comment.author.login

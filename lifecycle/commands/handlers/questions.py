@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from lifecycle.commands.permission import verdict
-from lifecycle.commands.spec import Request, Response
+from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.gates import judge
 from lifecycle.messages import answers as texts
 
@@ -20,7 +20,7 @@ class Help:
     """List the commands."""
 
 
-def why(request: Request, response: Response, command: Why) -> Response:
+def why(request: CommandRequest, response: CommandResponse, command: Why) -> CommandResponse:
     """Tell every gate, or what is said about one field."""
     facts = request.facts
     judgement = judge(
@@ -32,7 +32,9 @@ def why(request: Request, response: Response, command: Why) -> Response:
     return response.say(texts.why(response.proposal, judgement, command.field))
 
 
-def list_commands(request: Request, response: Response, _command: Help) -> Response:
+def list_commands(
+    request: CommandRequest, response: CommandResponse, _command: Help
+) -> CommandResponse:
     """List what means something now: how it is written, what it does, what this person lacks."""
     p = response.proposal
     rows = [

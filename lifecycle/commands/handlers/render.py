@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from lifecycle.actions import Forget
-from lifecycle.commands.spec import Request, Response
+from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.messages import answers as texts
 
 
@@ -17,7 +17,7 @@ class Check:
     """Check again."""
 
 
-def render(request: Request, response: Response, _command: Render) -> Response:
+def render(request: CommandRequest, response: CommandResponse, _command: Render) -> CommandResponse:
     """Ask for a render commit, unless the forge refused the push that this comment asked for."""
     if not request.facts.same_repository:
         return response.refuse(texts.RENDER_OF_FORK)
@@ -27,12 +27,12 @@ def render(request: Request, response: Response, _command: Render) -> Response:
     return _look_again(replace(response, render_asked=asked))
 
 
-def check(_request: Request, response: Response, _command: Check) -> Response:
+def check(_request: CommandRequest, response: CommandResponse, _command: Check) -> CommandResponse:
     """Look again, with nothing kept from before."""
     return _look_again(response)
 
 
-def _look_again(response: Response) -> Response:
+def _look_again(response: CommandResponse) -> CommandResponse:
     """Forget verdicts and the forge's refusal, so that the merge is tried again, once."""
     p = response.proposal
     trees = tuple(sorted(t.tree for t in p.touched if t.tree))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from lifecycle.authors import owners
 from lifecycle.commands.handlers.approve import approves, take_back
-from lifecycle.commands.spec import Request, Response
+from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.events import Rejected
 from lifecycle.messages import answers as texts
 
@@ -21,12 +21,14 @@ class Reject:
     reason: str = ""
 
 
-def propose(_request: Request, response: Response, _command: Propose) -> Response:
+def propose(
+    _request: CommandRequest, response: CommandResponse, _command: Propose
+) -> CommandResponse:
     """Mark it ready."""
     return response.as_draft(False)
 
 
-def reject(request: Request, response: Response, command: Reject) -> Response:
+def reject(request: CommandRequest, response: CommandResponse, command: Reject) -> CommandResponse:
     """Send it back; whoever does so no longer approves it, so `/propose` publishes nothing."""
     comment = request.comment
     who, reason = comment.author.login, command.reason

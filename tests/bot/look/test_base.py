@@ -15,7 +15,7 @@ from bot.look.reader import Basis, Reader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
 from lifecycle.access import Person
-from lifecycle.merges import Doubt, Move
+from lifecycle.merges import Move, UnknownRules
 from lifecycle.names import Sha
 from tests.bot.git.server import Remote
 from tests.ids import on_github
@@ -135,7 +135,7 @@ async def test_without_the_log_only_the_newest_tip_that_we_saw_counts(
     }
 
     known = Basis(rules=Sha(base), base=Sha(base), merge=Sha(merge))
-    unknown = Basis(rules=Sha(later), base=Sha(base), merge=Sha(merge), doubt=Doubt.BASE)
+    unknown = Basis(rules=Sha(later), base=Sha(base), merge=Sha(merge), doubt=UnknownRules.BASE)
     assert found == {
         "seen": known,
         "seen, and gone since": unknown,
@@ -163,7 +163,9 @@ async def test_rules_that_changed_among_merges_publish_none(remote: Remote) -> N
     found = await basis(remote, told, pull(base, merge))
 
     # The tip has the same rules as before again: what came in between decides all the same.
-    assert found == Basis(rules=Sha(back), base=Sha(rules), merge=Sha(merge), doubt=Doubt.RULES)
+    assert found == Basis(
+        rules=Sha(back), base=Sha(rules), merge=Sha(merge), doubt=UnknownRules.RULES
+    )
 
 
 async def test_what_changes_rules_alone_is_judged_by_those_before(remote: Remote) -> None:

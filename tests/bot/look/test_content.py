@@ -18,7 +18,7 @@ from lifecycle import records
 from lifecycle.facts import Touched, Unpublished
 from lifecycle.merges import Effect
 from lifecycle.names import Sha
-from lifecycle.tags import Foreign, Lost, Tagging
+from lifecycle.tags import Foreign, Tagging, TagLoss
 from tests.bot.git.server import Remote
 from tests.ids import on_github
 
@@ -417,9 +417,9 @@ def test_what_became_of_a_tag_that_we_made(remote: Remote) -> None:
 
     assert {name: found.lost for name, found in states.items()} == {
         "standing": None,
-        "moved": Lost.REPLACED,
-        "lightweight": Lost.REPLACED,
-        "gone": Lost.GONE,
+        "moved": TagLoss.REPLACED,
+        "lightweight": TagLoss.REPLACED,
+        "gone": TagLoss.GONE,
     }
     assert {found.revision for found in states.values()} == {5}
     following = tagging(remote, "", **index)

@@ -11,11 +11,11 @@ from lifecycle.commands import lines as comment_lines
 from lifecycle.commands import parse as commands
 from lifecycle.commands.handlers.approve import Approve
 from lifecycle.commands.handlers.hold import Hold
-from lifecycle.commands.parse import Malformed, Parsed, parse
+from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.table import TABLE
 
-LIVE = Parsed((Approve(),))
-NOTHING = Parsed()
+LIVE = ParsedComment((Approve(),))
+NOTHING = ParsedComment()
 
 OBEYED: dict[str, str] = {
     "after a closed fold": "<details><summary>log</summary>\n\nx\n\n</details>\n\n/approve",

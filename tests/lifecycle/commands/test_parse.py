@@ -13,12 +13,12 @@ from lifecycle.commands.handlers.hold import Hold, Unhold
 from lifecycle.commands.handlers.questions import Help, Why
 from lifecycle.commands.handlers.render import Check, Render
 from lifecycle.commands.handlers.stage import Propose, Reject
-from lifecycle.commands.parse import Malformed, Misspelt, Parsed, parse
+from lifecycle.commands.parse import Malformed, Misspelt, ParsedComment, parse
 from lifecycle.commands.table import TABLE
 from lifecycle.messages.parsing import INSTEAD
 
-APPROVED = Parsed((Approve(),))
-NOTHING = Parsed()
+APPROVED = ParsedComment((Approve(),))
+NOTHING = ParsedComment()
 
 TALK: dict[str, str] = {
     "a quote": "> /approve",
@@ -121,8 +121,8 @@ COMMANDED: dict[str, tuple[str, tuple[object, ...]]] = {
 
 @pytest.mark.parametrize(("body", "expected"), COMMANDED.values(), ids=COMMANDED)
 def test_commands(body: str, expected: tuple[object, ...]) -> None:
-    assert parse(body) == Parsed(expected)
-    assert parse(body.replace("\n", "\r\n")) == Parsed(expected)
+    assert parse(body) == ParsedComment(expected)
+    assert parse(body.replace("\n", "\r\n")) == ParsedComment(expected)
 
 
 def test_another_name_of_the_app() -> None:
@@ -131,7 +131,7 @@ def test_another_name_of_the_app() -> None:
     assert parse("@axb approve", app="a.b") == NOTHING
 
 
-PROBLEMS: dict[str, tuple[str, tuple[commands.Problem, ...]]] = {
+PROBLEMS: dict[str, tuple[str, tuple[commands.CommandProblem, ...]]] = {
     "one letter": ("/aprove", (Misspelt("aprove", "approve"),)),
     "two letters": ("/arpove", (Misspelt("arpove", "approve"),)),
     "a full stop": ("/approve.", (Misspelt("approve.", "approve"),)),
@@ -178,14 +178,16 @@ PROBLEMS: dict[str, tuple[str, tuple[commands.Problem, ...]]] = {
 
 @pytest.mark.parametrize(("body", "expected"), PROBLEMS.values(), ids=PROBLEMS)
 def test_what_is_nearly_a_command_is_never_obeyed(
-    body: str, expected: tuple[commands.Problem, ...]
+    body: str, expected: tuple[commands.CommandProblem, ...]
 ) -> None:
     """Short-cut refused: obeying the word and dropping what stands after it."""
-    assert parse(body) == Parsed(problems=expected)
+    assert parse(body) == ParsedComment(problems=expected)
 
 
 def test_what_is_understood_of_a_comment_is_obeyed_beside_what_is_not() -> None:
-    assert parse("/aprove\n/hold\n/lgtm") == Parsed((Hold(),), (Misspelt("aprove", "approve"),))
+    assert parse("/aprove\n/hold\n/lgtm") == ParsedComment(
+        (Hold(),), (Misspelt("aprove", "approve"),)
+    )
 
 
 def test_a_flood_of_commands_gets_one_answer() -> None:
@@ -195,7 +197,7 @@ def test_a_flood_of_commands_gets_one_answer() -> None:
     assert flood.problems == (Malformed("", "only 20 commands of a comment are read"),)
 
 
-TEXTS: dict[str, tuple[commands.Problem, str]] = {
+TEXTS: dict[str, tuple[commands.CommandProblem, str]] = {
     "a near word": (
         Misspelt("aprove", "approve"), "`aprove` is not a command; did you mean `/approve`?",
     ),
@@ -209,7 +211,7 @@ TEXTS: dict[str, tuple[commands.Problem, str]] = {
 
 
 @pytest.mark.parametrize(("problem", "expected"), TEXTS.values(), ids=TEXTS)
-def test_problems_in_words(problem: commands.Problem, expected: str) -> None:
+def test_problems_in_words(problem: commands.CommandProblem, expected: str) -> None:
     assert problem.text() == expected
 
 

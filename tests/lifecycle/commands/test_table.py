@@ -13,10 +13,16 @@ from lifecycle import memory
 from lifecycle.access import Person, Role
 from lifecycle.actions import React, Reaction, Reply
 from lifecycle.commands.answers import answer
-from lifecycle.commands.grammar import OptionalText, OptionalWord, Taken, Wrong, read
-from lifecycle.commands.parse import Malformed, Parsed, parse
+from lifecycle.commands.grammar import (
+    OptionalText,
+    OptionalWord,
+    TakenArgument,
+    WrongArgument,
+    read,
+)
+from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.reference import page
-from lifecycle.commands.spec import CommandSpec, Request, Response, Table
+from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.facts import Proposal, Stage
 from lifecycle.messages.parsing import INSTEAD
@@ -83,7 +89,9 @@ def ask(table: Table, proposal: Proposal, person: Person, body: str) -> tuple[st
     return "".join(texts), reaction
 
 
-def _carried_out(_request: Request, response: Response, command: object) -> Response:
+def _carried_out(
+    _request: CommandRequest, response: CommandResponse, command: object
+) -> CommandResponse:
     return response.say(f"carried out: {type(command).__name__}")
 
 
@@ -152,11 +160,11 @@ class Option:
     def usage(self) -> str:
         return f"[--{self.name} <{self.name}>]"
 
-    def take(self, text: str) -> Taken | Wrong:
+    def take(self, text: str) -> TakenArgument | WrongArgument:
         found = re.search(rf"(?:^| )--{self.name} (\S+)", text)
         if found is None:
-            return Taken("", text)
-        return Taken(found[1], f"{text[: found.start()]}{text[found.end() :]}".strip())
+            return TakenArgument("", text)
+        return TakenArgument(found[1], f"{text[: found.start()]}{text[found.end() :]}".strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +177,16 @@ class Pairs:
     def usage(self) -> str:
         return "key=value…"
 
-    def take(self, text: str) -> Taken | Wrong:
+    def take(self, text: str) -> TakenArgument | WrongArgument:
         pairs = [each.partition("=") for each in text.split()]
         if not all(sign for _, sign, _ in pairs):
-            return Wrong("takes settings as `key=value`")
-        return Taken(tuple((key, value) for key, _, value in pairs), "")
+            return WrongArgument("takes settings as `key=value`")
+        return TakenArgument(tuple((key, value) for key, _, value in pairs), "")
 
 
-def _upgrade(request: Request, response: Response, command: Upgrade) -> Response:
+def _upgrade(
+    request: CommandRequest, response: CommandResponse, command: Upgrade
+) -> CommandResponse:
     return response.say(f"comment {request.comment.id}: {command}")
 
 
@@ -202,7 +212,7 @@ def test_a_command_is_one_row_and_one_function() -> None:
     body = "/upgrade v3 --strategy fast-forward replicas=3 name=a"
     command = Upgrade("fast-forward", "v3", (("replicas", "3"), ("name", "a")))
 
-    assert parse(body, table=EXTENDED) == Parsed((command,))
+    assert parse(body, table=EXTENDED) == ParsedComment((command,))
     assert parse("/upgarde", table=EXTENDED).problems[0].text().endswith("`/upgrade`?")
     assert parse("/upgrade v3 x", table=EXTENDED).problems == (
         Malformed("upgrade", "takes settings as `key=value`"),
@@ -232,7 +242,7 @@ def test_a_command_is_one_row_and_one_function() -> None:
 def test_what_no_argument_takes_is_told() -> None:
     """Short-cut refused: obeying what was read and dropping the rest."""
     arguments = (OptionalWord("package"), OptionalWord("version"))
-    wrong = Wrong("takes one package and one version, written without spaces")
+    wrong = WrongArgument("takes one package and one version, written without spaces")
 
     assert read(arguments, "a b") == {"package": "a", "version": "b"}
     assert read(arguments, "a  b c") == wrong
