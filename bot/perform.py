@@ -7,20 +7,20 @@ halfway.
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from enum import StrEnum
 from itertools import groupby
 from typing import assert_never
 
 import structlog
 
 from bot import keys, metrics
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import AnnotatedTag, Forge, MergeOutcome, TagOutcome
 from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Signature
 from bot.look.assemble import Looked
+from bot.outcomes import DONE, Came, Outcome, Report
 from bot.render.port import Renderer
 from bot.store.port import Store
-from bot.store.values import TAGS, Refusal, Revision
+from bot.store.values import TAGS, Hint, Refusal, Revision
 from lifecycle import names, records
 from lifecycle.actions import (
     Action,
@@ -52,16 +52,21 @@ FEW_TAGS = 3
 and the names of all refs. Of more than three in one push GitHub tells nobody."""
 
 
-class Outcome(StrEnum):
-    """How carrying out went."""
-
-    DONE = "done"
-    LOOK_AGAIN = "look again"
-    WAIT = "wait"
-
-
 class Performer:
-    """Carries out actions on one repository."""
+    """Carries out actions on one repository.
+
+    Args:
+        repository_id: Which one.
+        forge: Its forge.
+        mirror: Its mirror.
+        renderer: What it keeps is forgotten when somebody asks to look again.
+        store: The database.
+        key: For hidden records.
+        who: Whom commits and tags name.
+        instance: Name of this bot in its markers.
+        clock: When render commits are made.
+        offload: Where git is written and pushed.
+    """
 
     def __init__(
         self,
@@ -73,6 +78,9 @@ class Performer:
         key: bytes,
         who: Signature,
         instance: str,
+        *,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
     ) -> None:
         self._repository_id = repository_id
         self._forge = forge
@@ -82,9 +90,19 @@ class Performer:
         self._key = key
         self._who = who
         self._instance = instance
+        self._clock = clock
+        self._offload = offload
 
-    async def perform(self, actions: Sequence[Action], looked: Looked) -> Outcome:
+    async def perform(
+        self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
+    ) -> Outcome:
         """Carry out actions in order; those that only report go out at the same time.
+
+        Args:
+            actions: What was decided.
+            looked: What that was decided on.
+            report: Is told what came of each.
+            hint: What woke the key, for whom it wakes in turn.
 
         Raises:
             ForgeBusyError, GitBusyError: Trying again may help.
@@ -94,25 +112,45 @@ class Performer:
             batch = list(group)
             if order is Order.TOGETHER:
                 with metrics.STEP_SECONDS.labels("report").time():
-                    await asyncio.gather(*(self._one(action, looked) for action in batch))
+                    await self._together(batch, looked, report, hint)
                 continue
             if order is Order.ONE_WRITE:
-                outcome = await self._tag([a for a in batch if isinstance(a, Tag)])
+                outcome = await self._tags([a for a in batch if isinstance(a, Tag)], report)
             else:
-                outcome = await self._steps(batch, looked)
+                outcome = await self._steps(batch, looked, report, hint)
             if outcome is not Outcome.DONE:
                 return outcome
         return Outcome.DONE
 
-    async def _steps(self, actions: Sequence[Action], looked: Looked) -> Outcome:
+    async def _together(
+        self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
+    ) -> None:
+        """All at once; where one breaks the others are waited for, so that it is known how."""
+        steps = (self._steps([action], looked, report, hint) for action in actions)
+        came = await asyncio.gather(*steps, return_exceptions=True)
+        for each in came:
+            if isinstance(each, BaseException):
+                raise each
+
+    async def _steps(
+        self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
+    ) -> Outcome:
         """One after the other: what follows on one that was not done would build on sand."""
         for action in actions:
-            outcome = await self._one(action, looked)
-            if outcome is not Outcome.DONE:
-                return outcome
+            with report.breaking([action]):
+                came = await self._one(action, looked, report, hint)
+            report.note(action, came)
+            if came.outcome is not Outcome.DONE:
+                return came.outcome
         return Outcome.DONE
 
-    async def _one(self, action: Action, looked: Looked) -> Outcome:
+    async def _tags(self, tags: Sequence[Tag], report: Report) -> Outcome:
+        with report.breaking(tags):
+            came = await self._tag(tags, report)
+        report.note_rest(tags, came)
+        return came.outcome
+
+    async def _one(self, action: Action, looked: Looked, report: Report, hint: Hint) -> Came:
         match action:
             case SetCheck():
                 await self._forge.set_check(action)
@@ -138,16 +176,17 @@ class Performer:
                 await self._store.revisions.ask_publish(
                     self._repository_id, action.base_ref, action.number
                 )
-                await self._store.queue.wake(keys.BaseKey(self._repository_id, action.base_ref))
+                base = keys.BaseKey(self._repository_id, action.base_ref)
+                await self._store.queue.wake(base, hint)
             case Merge():
                 return await self._merge(action, looked.ended.get(action.number, ""))
             case Tag():
-                return await self._tag([action])
+                return await self._tag([action], report)
             case DeleteBranch(head_ref, head):
                 return await self._push_branch(head_ref, head, "")
             case _:
                 assert_never(action)
-        return Outcome.DONE
+        return DONE
 
     async def _write(self, action: Say | Reply | Restore) -> None:
         """Write, then note the number of what is new: a crash in between leaves that to a look."""
@@ -170,11 +209,11 @@ class Performer:
     def _summary(self, text: str) -> str:
         return f"{records.summary_marker(self._instance)}\n{text}"
 
-    async def _push_render(self, action: PushRender) -> Outcome:
-        sha = await asyncio.to_thread(self._write_render, action)
+    async def _push_render(self, action: PushRender) -> Came:
+        sha = await self._offload(self._write_render, action)
         return await self._push_branch(action.head_ref, action.head, sha, action.asked)
 
-    async def _push_branch(self, head_ref: str, head: Sha, wanted: str, asked: int = 0) -> Outcome:
+    async def _push_branch(self, head_ref: str, head: Sha, wanted: str, asked: int = 0) -> Came:
         """Move or delete a draft branch; what a rule forbids is remembered, and shown."""
         ref = Ref(f"refs/heads/{head_ref}")
         try:
@@ -183,7 +222,7 @@ class Performer:
             log.warning("push refused", ref=ref, reason=str(error))
             refusal = PushRefusal(str(error), asked)
             await self._store.proposals.refuse_push(self._repository_id, ref, head, refusal)
-            return Outcome.LOOK_AGAIN
+            return Came(Outcome.LOOK_AGAIN, refusal.reason)
 
     def _write_render(self, action: PushRender) -> Sha:
         with self._mirror.open() as git:
@@ -191,7 +230,7 @@ class Performer:
                 action.head,
                 action.changes,
                 self._who,
-                datetime.now(UTC),
+                self._clock.now(),
                 lambda tree: records.mark_message(
                     action.message,
                     self._key,
@@ -202,45 +241,46 @@ class Performer:
                 ),
             )
 
-    async def _tag(self, tags: Sequence[Tag]) -> Outcome:
+    async def _tag(self, tags: Sequence[Tag], report: Report) -> Came:
         """Make the tags of one proposal, each only if it does not exist.
 
         A few are made through the API, where nobody has to be told of all the others first; many
         are pushed, all or none. In both cases they are the same objects (ADR 0018).
         """
-        made = await asyncio.to_thread(self._write_tags, tags)
-        left = list(made)
+        made = await self._offload(self._write_tags, tags)
+        left = list(zip(made, tags, strict=True))
         if len(left) <= FEW_TAGS:
             with metrics.STEP_SECONDS.labels("tag").time():
                 while left:
-                    tagged = await self._forge.make_tag(left[0])
+                    tagged = await self._forge.make_tag(left[0][0])
                     if tagged.outcome is not TagOutcome.MADE:
                         break
-                    await self._was_made([left.pop(0)], tags)
+                    await self._was_made([left[0][0]], tags)
+                    report.note(left.pop(0)[1], DONE)
             if not left:
-                return Outcome.DONE
+                return DONE
             if tagged.outcome is TagOutcome.REFUSED:
                 return await self._tags_refused(tags, tagged.reason)
             if tagged.outcome is TagOutcome.TAKEN:
-                return Outcome.LOOK_AGAIN
+                return Came(Outcome.LOOK_AGAIN, tagged.outcome)
         try:
-            outcome = await self._push([_update(tag) for tag in left])
+            came = await self._push([_update(tag) for tag, _ in left])
         except GitRefusedError as error:
             return await self._tags_refused(tags, str(error))
-        if outcome is Outcome.DONE:
-            await self._keep_revisions(left, tags)
-        return outcome
+        if came.outcome is Outcome.DONE:
+            await self._keep_revisions([tag for tag, _ in left], tags)
+        return came
 
-    async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> Outcome:
+    async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> Came:
         """It is shown where people wait for the tag, and tried again after `/check`."""
         for tag in tags:
             await self._store.proposals.refuse(
                 self._repository_id, tag.number, tag.target, TAGS, Refusal(reason)
             )
-        return Outcome.LOOK_AGAIN
+        return Came(Outcome.LOOK_AGAIN, reason)
 
     async def _was_made(self, made: Sequence[AnnotatedTag], tags: Sequence[Tag]) -> None:
-        await asyncio.to_thread(self._mirror.take_over, [_update(tag) for tag in made])
+        await self._offload(self._mirror.take_over, [_update(tag) for tag in made])
         await self._keep_revisions(made, tags)
 
     async def _keep_revisions(self, made: Sequence[AnnotatedTag], tags: Sequence[Tag]) -> None:
@@ -287,25 +327,26 @@ class Performer:
             tree=tag.tree,
         )
 
-    async def _push(self, updates: Sequence[RefUpdate]) -> Outcome:
+    async def _push(self, updates: Sequence[RefUpdate]) -> Came:
         token = await self._forge.token()
         with metrics.STEP_SECONDS.labels("push").time():
-            pushed = await asyncio.to_thread(self._mirror.push, token, updates)
-        return Outcome.DONE if pushed is Pushed.DONE else Outcome.LOOK_AGAIN
+            pushed = await self._offload(self._mirror.push, token, updates)
+        return DONE if pushed is Pushed.DONE else Came(Outcome.LOOK_AGAIN, pushed)
 
-    async def _merge(self, action: Merge, ended: str) -> Outcome:
+    async def _merge(self, action: Merge, ended: str) -> Came:
         with metrics.STEP_SECONDS.labels("merge").time():
             merged = await self._forge.merge(
                 action.number, action.head, action.method, action.title, action.message
             )
         log.info("merge", number=action.number, outcome=merged.outcome, reason=merged.reason)
+        said = merged.reason or merged.outcome
         match merged.outcome:
             case MergeOutcome.MERGED:
-                return Outcome.DONE
+                return DONE
             case MergeOutcome.HEAD_MOVED:
-                return Outcome.LOOK_AGAIN
+                return Came(Outcome.LOOK_AGAIN, said)
             case MergeOutcome.BUSY:
-                return Outcome.WAIT
+                return Came(Outcome.WAIT, said)
             case MergeOutcome.REFUSED:
                 await self._store.proposals.refuse(
                     self._repository_id,
@@ -314,7 +355,7 @@ class Performer:
                     action.base,
                     Refusal(merged.reason, ended),
                 )
-                return Outcome.LOOK_AGAIN
+                return Came(Outcome.LOOK_AGAIN, said)
             case _:
                 assert_never(merged.outcome)
 

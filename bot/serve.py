@@ -12,9 +12,11 @@ import structlog
 from psycopg.conninfo import conninfo_to_dict
 
 from bot import keys, logs, tasks
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.github.app import App
 from bot.forges.github.forges import GitHubForges
 from bot.git.mirror import DiskMirrors
+from bot.git.port import Mirrors
 from bot.git.process import check_version
 from bot.http import web
 from bot.http.ready import Check, Readiness
@@ -27,6 +29,7 @@ from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
 from fnrunner.builtin.lookup import PREFIXES
@@ -115,7 +118,8 @@ async def running(settings: Settings) -> AsyncIterator[str]:
 
     Everything it starts ends with the block: the runner, the embedded database, all tasks.
     """
-    await asyncio.to_thread(check_version)
+    clock, offload = SYSTEM, in_thread
+    await offload(check_version)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         url, postgres = settings.database_url, None
         if not url:
@@ -145,12 +149,16 @@ async def running(settings: Settings) -> AsyncIterator[str]:
             store,
             [records.derive_key(key.encode()) for key in settings.private_keys],
             settings.instance,
+            clock=clock,
+            offload=offload,
         )
-        worker = Worker(store, controller.work, f"{os.getpid()}-{secrets.token_hex(4)}")
+        worker = Worker(
+            store, controller.work, f"{os.getpid()}-{secrets.token_hex(4)}", clock=clock
+        )
         # One that dies takes the bot with it: a bot that only looks alive helps nobody.
         loops = [
             group.create_task(worker.run(settings.workers)),
-            group.create_task(_sweep(store, mirrors, settings)),
+            group.create_task(_sweep(store, mirrors, settings.sweep_interval, clock, offload)),
             group.create_task(runner.watch(_back(controller), own)),
         ]
         if postgres is not None:
@@ -184,15 +192,17 @@ def _back(controller: Controller) -> Callable[[], Awaitable[bool]]:
     return wake
 
 
-async def _sweep(store: PostgresStore, mirrors: DiskMirrors, settings: Settings) -> None:
+async def _sweep(
+    store: Store, mirrors: Mirrors, interval: float, clock: Clock, offload: Offload
+) -> None:
     """Wake everything, at the start and then from time to time: what no webhook told is found."""
     while True:
         try:
             await store.queue.wake(keys.InstallationsKey())
             await store.deliveries.forget()
-            await asyncio.to_thread(mirrors.trim)
+            await offload(mirrors.trim)
         except StoreError as error:
             log.warning("sweep put off", error=str(error))
-            await asyncio.sleep(min(SWEEP_AGAIN, settings.sweep_interval))
+            await clock.sleep(min(SWEEP_AGAIN, interval))
         else:
-            await asyncio.sleep(settings.sweep_interval)
+            await clock.sleep(interval)

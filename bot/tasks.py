@@ -4,8 +4,19 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
+from bot.clock import Clock
+
 AGAIN = 0.5
 """Seconds until a task that has not ended is cancelled again."""
+
+
+async def wait_for(event: asyncio.Event, seconds: float, clock: Clock) -> None:
+    """Wait for an event, but not for longer than some seconds."""
+    waits = {asyncio.create_task(event.wait()), asyncio.create_task(clock.sleep(seconds))}
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await end(waits)
 
 
 async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:

@@ -37,6 +37,7 @@ VIOLATIONS = {
     "The folder bot/http": ("bot/http/ready.py", "import bot.http.web"),
     "The folder bot/look": ("bot/look/told.py", "import bot.look.people"),
     "The folder bot/loop": ("bot/loop/trouble.py", "import bot.loop.controller"),
+    "The loop imports no adapter": ("bot/loop/serving.py", "import bot.git.mirror"),
     "The folder bot/render": ("bot/render/verdicts.py", "import bot.render.renderer"),
     "The folder bot/sandbox": ("bot/sandbox/git/bare.py", "import bot.sandbox.rules.pulls"),
     "The folder bot/sandbox/faults": (

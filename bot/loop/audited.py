@@ -1,14 +1,21 @@
-"""What the audit trail keeps of actions: their values that are names, digests of all else.
+"""What the audit trail keeps: who asked for which action, on which facts, and what came of it.
 
-Bodies, titles and file contents are people's words, or a Secret's: only their digest is kept.
+Bodies, titles and file contents are people's words, or a Secret's: only their digest is kept, and
+of values those that are names. The shape of an entry: docs/operate/audit.md.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
+
+from bot.loop.hints import Hint
+from bot.outcomes import Report
+from lifecycle.access import Person
+from lifecycle.actions import Action, PushRender, React, Reply
+from lifecycle.facts import Facts
 
 NAMES = frozenset(
     {"number", "comment", "run", "asked", "asker", "assignee", "head", "head_ref", "base"}
@@ -16,6 +23,80 @@ NAMES = frozenset(
     | {"reaction"}
 )
 """Fields of actions whose value is kept as it is; any other, a new one too, as its digest."""
+
+
+def entries(
+    actions: Sequence[Action], facts: Facts, report: Report, hint: Hint
+) -> list[tuple[str, dict[str, Any]]]:
+    """The entries for what was decided at once: name and detail of each action.
+
+    Args:
+        actions: What was decided.
+        facts: What it was decided on.
+        report: What came of each.
+        hint: What woke the key.
+    """
+    seen = digest(facts)
+    made = []
+    for action in actions:
+        came = report.of(action)
+        told: dict[str, Any] = {
+            "asked": asked(action, facts, hint),
+            "facts": seen,
+            "values": values(action),
+            "outcome": came.outcome.name,
+        }
+        made.append((action.KIND.name, told | ({"why": str(came.why)} if came.why else {})))
+    return made
+
+
+def asked(action: Action, facts: Facts, hint: Hint) -> list[dict[str, Any]]:
+    """Who asked for an action, as far as that is known.
+
+    Whoever wrote the comment that it answers; else those whose comments or reviews woke the key;
+    else what did: one of our own looks, somebody who pressed Re-run, or an event of the forge.
+    """
+    said = _said(facts)
+    answered = {(_COMMENT, _answered(action))} & said.keys()
+    named = [
+        {"by": "person", "id": said[kind, number].id, "login": said[kind, number].login}
+        | {kind: number}
+        for kind, number in sorted(answered or _heard(hint) & said.keys())
+    ]
+    if named:
+        return named
+    return [{"by": by} for by in (sorted(hint.by) or ["rerun" if hint.rerun else "webhook"])]
+
+
+_COMMENT, _REVIEW = "comment", "review"
+
+
+def _heard(hint: Hint) -> set[tuple[str, int]]:
+    return {(_COMMENT, n) for n in hint.comments} | {(_REVIEW, n) for n in hint.reviews}
+
+
+def _answered(action: Action) -> int:
+    """Number of the comment that an action answers; 0 for none."""
+    match action:
+        case React():
+            return action.comment
+        case PushRender():
+            return action.asked
+        case Reply():
+            comment = action.record.get("comment")
+            return int(str(comment)) if comment else 0
+        case _:
+            return 0
+
+
+def _said(facts: Facts) -> Mapping[tuple[str, int], Person]:
+    """Where something was said to who said it."""
+    said: dict[tuple[str, int], Person] = {}
+    for proposal in facts.proposals:
+        said |= {(_COMMENT, each.id): each.author for each in proposal.comments}
+        said |= {(_REVIEW, each.id): each.author for each in proposal.reviews}
+        said |= {(_REVIEW, each.id): each.author for each in proposal.review_texts}
+    return said
 
 
 def values(action: object) -> dict[str, Any]:

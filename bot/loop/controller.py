@@ -4,23 +4,29 @@ The only place, beside the gRPC service, where any exception is caught: it becom
 broke".
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
 import structlog
 
 from bot import keys, metrics
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError, Forges
-from bot.git.port import GitBusyError, GitRefusedError, Mirrors, MissingObjectError, TooLargeError
-from bot.look.states import of_head
-from bot.loop import proposal, trouble
+from bot.git.port import (
+    GitBusyError,
+    GitRefusedError,
+    Mirrors,
+    MissingObjectError,
+    TooLargeError,
+)
 from bot.loop.discovery import Discovery
-from bot.loop.hints import Hint, decode, encode
-from bot.loop.publishing import Publishing, SomeFailedError
-from bot.loop.repository import ServedRepository, head_of
+from bot.loop.hints import Hint, decode
+from bot.loop.named import Named
+from bot.loop.proposal import Proposals
+from bot.loop.publishing import Publishing
 from bot.loop.serving import NotServedError, Serving
-from bot.loop.sweep import sweep
+from bot.loop.settle import Settling
+from bot.loop.sweep import Sweeps
+from bot.loop.trouble import TRIES, SomeFailedError, Trouble, incident_of
 from bot.loop.unjudged import Unjudged
 from bot.loop.work import Failed, LookAgain, Result, Settled, Work
 from bot.render.port import Renderer
@@ -43,6 +49,8 @@ class Controller:
         store: The database.
         record_keys: For hidden records, newest first.
         instance: Name of this bot in its markers.
+        clock: For all that is done.
+        offload: Where git is read and written.
     """
 
     def __init__(
@@ -53,11 +61,23 @@ class Controller:
         store: Store,
         record_keys: Sequence[bytes],
         instance: str,
+        *,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
     ) -> None:
         self._store = store
-        self._discovery = Discovery(forges, store)
         self._unjudged = Unjudged(store)
-        self._serving = Serving(forges, mirrors, renderer, store, record_keys, instance)
+        self._serving = Serving(
+            forges, mirrors, renderer, store, record_keys, instance, clock=clock, offload=offload
+        )
+        settling = Settling(store.audit, clock=clock, offload=offload)
+        self._trouble = Trouble(self._serving, store, clock=clock)
+        # A line for each kind of key; its module handles it.
+        self._discovery = Discovery(forges, store)
+        self._sweeps = Sweeps(self._serving, store)
+        self._named = Named(self._serving, store)
+        self._proposals = Proposals(self._serving, settling, store, self._unjudged)
+        self._publishing = Publishing(self._serving, settling, store)
 
     async def work(self, work: Work) -> Result:
         """Bring one key to rest, and sort what went wrong by who must act."""
@@ -96,43 +116,18 @@ class Controller:
 
     async def _broke(self, what: str, work: Work, error: Exception) -> Failed:
         """A look failed for a reason that does not pass: log it, and show it to people."""
-        incident = trouble.incident(work.key)
+        incident = incident_of(work.key)
         known = ForgeRefusedError | GitRefusedError | SomeFailedError | TooLargeError
         bug = not isinstance(error, known)
         log.error(what, key=str(work.key), incident=incident, error=str(error), exc_info=bug)
         missing = isinstance(error, ForgeMissingError)
-        if work.tries >= trouble.TRIES and not missing:
+        if work.tries >= TRIES and not missing:
             try:
-                await self._show_trouble(work.key, incident, error)
+                await self._trouble.show(work.key, incident, error)
             except Exception as second:  # what broke the look may break this as well
                 log.warning("not shown to people", incident=incident, error=str(second))
         named = f"{type(error).__name__}: {error}" if bug else str(error)
         return Failed(f"{named} ({incident})")
-
-    async def _show_trouble(self, key: keys.Key, incident: str, error: Exception) -> None:
-        """Say in the checks of the proposals that a key is about that it fails."""
-        if isinstance(key, keys.InstallationsKey | keys.InstallationKey):
-            return
-        forge = (await self._serving.of(key.repository)).forge
-        match key:
-            case keys.ProposalKey():
-                pulls = of_head(await forge.open_proposals(), head_of(key))
-            case keys.PullKey(_, number):
-                pulls = (await forge.proposal(number),)
-            case keys.BaseKey(repository, branch):
-                numbers: Iterable[int] = await self._store.revisions.asked_publish(
-                    repository, branch
-                )
-                if isinstance(error, SomeFailedError):
-                    failed = error.failed.items()
-                    numbers = [n for n, e in failed if not isinstance(e, trouble.PASSING)]
-                pulls = tuple([await forge.proposal(number) for number in numbers])
-            case _:
-                return  # about no proposal: it is shown to the operator
-        said = str(error) if isinstance(error, TooLargeError) else ""
-        told = await trouble.show(forge, pulls, incident, datetime.now(UTC), said)
-        if told:
-            log.info("shown to people", incident=incident, numbers=told)
 
     async def _is_gone(self, work: Work) -> bool:
         """Whether what a key names is gone: asking for it ends, until something wakes it.
@@ -167,43 +162,20 @@ class Controller:
         match key:
             case keys.InstallationsKey():
                 await self._discovery.installations()
-                return None
-            case keys.InstallationKey(number):
-                await self._discovery.repositories(number)
-                return None
-            case keys.RepositoryKey(repository):
-                served = await self._serving.renewed(repository, hint.installations)
-                await served.calms()
-                await sweep(served, self._store)
-                return None
-            case keys.PullKey(repository, number):
-                served = await self._serving.of(repository)
-                await self._store.queue.wake(
-                    await served.branch_of(number),
-                    encode(replace(hint, numbers=hint.numbers | {number})),
-                )
-                return None
-            case keys.CommitKey(repository, sha):
-                await self._wake_heads(await self._serving.of(repository), sha, hint)
-                return None
-            case keys.ProposalKey(repository):
-                served = await self._serving.of(repository)
-                async with served.lock(head_of(key)):
-                    return await proposal.settle(served, self._store, self._unjudged, key, hint)
-            case keys.BaseKey(repository, branch):
-                served = await self._serving.of(repository)
-                with served.publishes(branch):
-                    return await Publishing(served, self._store).publish(branch)
+            case keys.InstallationKey():
+                await self._discovery.repositories(key.number)
+            case keys.RepositoryKey():
+                await self._sweeps.handle(key, hint)
+            case keys.PullKey():
+                await self._named.pull(key, hint)
+            case keys.CommitKey():
+                await self._named.commit(key, hint)
+            case keys.ProposalKey():
+                return await self._proposals.handle(key, hint)
+            case keys.BaseKey():
+                return await self._publishing.handle(key, hint)
+        return None
 
     async def runner_is_back(self) -> None:
         """Look at once at what a function could not be run on."""
         await self._unjudged.runner_is_back()
-
-    async def _wake_heads(self, served: ServedRepository, sha: str, hint: Hint) -> None:
-        await self._store.queue.wake_all(
-            {
-                keys.ProposalKey(served.id, p.head_repository, p.head_ref): encode(hint)
-                for p in await served.forge.open_proposals()
-                if p.head == sha and p.head_repository is not None
-            }
-        )

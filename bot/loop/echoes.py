@@ -3,13 +3,20 @@
 A shortcut, lost with the process: what makes an action safe to repeat is what it depends on.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from bot.look.patience import WAITS
+from bot.loop.recent import Recent
 from lifecycle.actions import Action
 from lifecycle.kinds import Described, Repeat, Write
 
 Place = tuple[str | int, ...]
+
+MOST_DONE = 5_000
+"""Places of a repository whose last action is remembered: many times what is done in 15 s."""
+
+MOST_WAITING = 2_000
+"""Keys of a repository whose waits are counted; one that is forgotten begins anew."""
 
 
 class Echoes:
@@ -17,12 +24,13 @@ class Echoes:
 
     def __init__(self) -> None:
         # Wanted again at once, the forge's answer is old.
-        self._done: dict[Place, Write] = {}
-        self._tries: dict[str, int] = {}
+        self._done: Recent[Place, Write] = Recent(MOST_DONE)
+        self._tries: Recent[str, int] = Recent(MOST_WAITING)
 
     def did(self, actions: Iterable[Action]) -> None:
         """Remember what was done."""
-        self._done |= {action.writes.place: action.writes for action in actions}
+        for action in actions:
+            self._done.put(action.writes.place, action.writes)
 
     def is_stale(self, actions: Iterable[Action]) -> bool:
         """Tell whether a decision repeats what was done last: the forge shows an older state."""
@@ -34,28 +42,28 @@ class Echoes:
 
     def news(self, key: str) -> None:
         """Begin a key's waits anew: what follows on news may be shown late once more."""
-        self._tries.pop(key, None)
+        self._tries.drop(key)
 
     def wait(self, key: str) -> float | None:
         """Seconds to wait for what is known to exist: 1, 2, 4, 8; None when that was long enough.
 
         After None the next wait begins anew.
         """
-        tries = self._tries.get(key, 0)
+        tries = self._tries.get(key) or 0
         if tries >= len(WAITS):
-            self._tries.pop(key, None)
+            self._tries.drop(key)
             return None
-        self._tries[key] = tries + 1
+        self._tries.put(key, tries + 1)
         return WAITS[tries]
 
     def wait_on(self, key: str) -> float:
         """Seconds to wait for what has to show some time: 1, 2, 4, 8, and then 8 again."""
-        tries = self._tries.get(key, 0)
-        self._tries[key] = tries + 1
+        tries = self._tries.get(key) or 0
+        self._tries.put(key, tries + 1)
         return WAITS[min(tries, len(WAITS) - 1)]
 
 
-def _is_echo_of(action: Described, done: Mapping[Place, Write]) -> bool:
+def _is_echo_of(action: Described, done: Recent[Place, Write]) -> bool:
     """Tell whether an action writes again what was written last to its place."""
     noticed = action.KIND.repeat is Repeat.NOTICED
     return noticed and done.get(action.writes.place) == action.writes

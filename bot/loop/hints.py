@@ -4,6 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+SWEEP, PUBLISHING, RUNNER, NEIGHBOUR = "sweep", "publishing", "runner", "neighbour"
+"""What wakes keys beside events: a sweep, a base branch's look, functions that can be run again, a
+proposal that has to do with another."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hint:
@@ -16,6 +20,8 @@ class Hint:
         numbers: Pull requests to look at even if they are closed.
         rerun: Somebody pressed Re-run.
         installations: Where discovery found a repository.
+        by: Which of our own looks woke it: `SWEEP`, `PUBLISHING`, `RUNNER` or `NEIGHBOUR`; none
+            of them when an event of the forge did.
     """
 
     heads: frozenset[str] = frozenset()
@@ -24,6 +30,7 @@ class Hint:
     numbers: frozenset[int] = frozenset()
     rerun: bool = False
     installations: frozenset[int] = frozenset()
+    by: frozenset[str] = frozenset()
 
 
 def decode(hint: Mapping[str, Sequence[Any]]) -> Hint:
@@ -35,6 +42,7 @@ def decode(hint: Mapping[str, Sequence[Any]]) -> Hint:
         numbers=frozenset(map(int, hint.get("number", ()))),
         rerun=bool(hint.get("rerun")),
         installations=frozenset(map(int, hint.get("installation", ()))),
+        by=frozenset(map(str, hint.get("by", ()))),
     )
 
 
@@ -46,5 +54,6 @@ def encode(hint: Hint) -> dict[str, Any]:
         "review": sorted(hint.reviews),
         "number": sorted(hint.numbers),
         "rerun": [True] if hint.rerun else [],
+        "by": sorted(hint.by),
     }
     return {name: value for name, value in encoded.items() if value}

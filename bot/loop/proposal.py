@@ -1,103 +1,161 @@
-"""The look at one head branch: look, decide, perform, until nothing is left to do."""
+"""The keys of head branches: a draft or proposal is looked at until nothing is left to do."""
 
-import asyncio
-from datetime import UTC, datetime, timedelta
-from time import monotonic
-
-import structlog
+from collections.abc import Sequence
+from datetime import timedelta
 
 from bot import keys
 from bot.look.assemble import Looked
 from bot.loop import branches
-from bot.loop.hints import Hint
+from bot.loop.echoes import Echoes
+from bot.loop.hints import NEIGHBOUR, Hint, encode
 from bot.loop.repository import ServedRepository, head_of
-from bot.loop.settle import BUSY_WAIT, MOST_ROUNDS, carry_out, fetched_since, when_stale
+from bot.loop.serving import Serving
+from bot.loop.settle import BUSY_WAIT, Rest, Settling
 from bot.loop.unjudged import Unjudged, is_unjudged
-from bot.loop.work import LONGEST
-from bot.perform import Outcome
+from bot.outcomes import Outcome, Report
 from bot.store.port import Store
-from lifecycle.actions import AskPublish
+from lifecycle.actions import Action, AskPublish
 from lifecycle.decide import decide
 from lifecycle.facts import Facts, Proposal
 from lifecycle.merges import UnknownRules
 
-log = structlog.get_logger()
-
 LOGGED_WITHIN = timedelta(days=1)
 """How long after a merge sweeps go on asking the forge what brought it in."""
 
+BY_NEIGHBOUR = encode(Hint(by=frozenset({NEIGHBOUR})))
 
-async def settle(
-    served: ServedRepository, store: Store, unjudged: Unjudged, key: keys.ProposalKey, hint: Hint
-) -> float | None:
-    """Bring a head branch to rest.
 
-    Returns:
-        Seconds after which to look again; None when it has settled.
+class Proposals:
+    """Handles the keys of head branches.
+
+    Args:
+        serving: Finds their repositories.
+        settling: Brings them to rest.
+        store: The database.
+        unjudged: What waits for functions that could not be run.
     """
-    head = head_of(key)
-    name = str(key)
-    if hint.rerun:
-        served.echoes.forget()
-    rerun, since, returns = hint.rerun, monotonic(), unjudged.returns
-    for _ in range(MOST_ROUNDS):
-        looked = await served.looker.look(
-            head, served.adoption, hint.numbers, rerun=rerun, since=since
+
+    def __init__(
+        self, serving: Serving, settling: Settling, store: Store, unjudged: Unjudged
+    ) -> None:
+        self._serving = serving
+        self._settling = settling
+        self._store = store
+        self._unjudged = unjudged
+
+    async def handle(self, key: keys.ProposalKey, hint: Hint) -> float | None:
+        """Bring a head branch to rest.
+
+        Returns:
+            Seconds after which to look again; None when it has settled.
+        """
+        served = await self._serving.of(key.repository)
+        async with served.lock(head_of(key)):
+            if hint.rerun:
+                served.echoes.forget()
+            reconciler = ProposalReconciler(served, self._store, self._unjudged, key, hint)
+            return await self._settling.settle(reconciler)
+
+
+class ProposalReconciler:
+    """One head branch while it is brought to rest.
+
+    Args:
+        served: Its repository.
+        store: The database.
+        unjudged: What waits for functions that could not be run.
+        key: The branch.
+        hint: What the events that woke it said exists.
+    """
+
+    def __init__(
+        self,
+        served: ServedRepository,
+        store: Store,
+        unjudged: Unjudged,
+        key: keys.ProposalKey,
+        hint: Hint,
+    ) -> None:
+        self._served = served
+        self._store = store
+        self._unjudged = unjudged
+        self._branch = key
+        self._rerun = hint.rerun
+        self._returns = unjudged.returns
+        self.hint = hint
+        self.key = self.waiting = str(key)
+
+    @property
+    def echoes(self) -> Echoes:
+        """What was done last in the repository."""
+        return self._served.echoes
+
+    async def look(self, since: float) -> Looked | Rest:
+        """Read the facts, and wake those for whom they are news."""
+        looked = await self._served.looker.look(
+            head_of(self._branch),
+            self._served.adoption,
+            self.hint.numbers,
+            rerun=self._rerun,
+            since=since,
         )
         if looked.again is not None:
-            return looked.again
-        actions = decide(looked.facts)
-        rerun = False
+            return Rest(looked.again)
+        self._rerun = False
         for other in sorted(looked.news, key=str):
-            await store.queue.wake(other)
-        if not actions:
-            await _close(served, store, looked.facts)
-            if any(map(is_unjudged, looked.facts.proposals)):
-                if returns != unjudged.returns:
-                    return BUSY_WAIT  # it came back while we looked
-                return unjudged.wait(key, LONGEST)
-            unjudged.judged(key)
-            if looked.late:
-                return served.echoes.wait_on(name)
-            return await _waits_for_hint(served, name, looked, hint)
-        if served.echoes.is_stale(actions):
-            return when_stale(served, name)
-        served.echoes.news(name)
-        outcome = await carry_out(served, store, name, actions, looked)
-        if outcome is Outcome.WAIT:
-            return BUSY_WAIT
-        if any(isinstance(action, AskPublish) for action in actions):
-            # The base's look takes over, and wakes this key when it is done.
-            return await _waits_for_hint(served, name, looked, hint)
-        since = fetched_since(since, outcome, actions)
-    log.error("does not settle", key=name)
-    return 60.0
+            await self._store.queue.wake(other, BY_NEIGHBOUR)
+        return looked
 
+    def decide(self, looked: Looked) -> Sequence[Action]:
+        """All that is to be done, but publishing."""
+        return decide(looked.facts)
 
-async def _waits_for_hint(
-    served: ServedRepository, key: str, looked: Looked, hint: Hint
-) -> float | None:
-    heads_there = await asyncio.to_thread(branches.has_all, served.mirror, hint.heads)
-    newest = max(looked.seen_comments, default=0)
-    comments_there = all(c in looked.seen_comments or c < newest for c in hint.comments)
-    if heads_there and comments_there and hint.reviews <= looked.seen_reviews:
-        served.echoes.news(key)
-        return None
-    return served.echoes.wait(key)
+    async def perform(
+        self, actions: Sequence[Action], looked: Looked, report: Report
+    ) -> Outcome | Rest:
+        """Carry out actions; once publishing is asked for, the base's look takes over."""
+        who = encode(Hint(comments=self.hint.comments, reviews=self.hint.reviews, by=self.hint.by))
+        outcome = await self._served.performer.perform(actions, looked, report, who)
+        if outcome is Outcome.DONE and any(isinstance(a, AskPublish) for a in actions):
+            return await self._hint_shown(looked)  # the base's look wakes this key when it is done
+        return outcome
 
+    async def rest(self, looked: Looked) -> Rest:
+        """Wait for functions, for what the forge tells late, and for what the hint said exists."""
+        await self._close(looked.facts)
+        if any(map(is_unjudged, looked.facts.proposals)):
+            if self._returns != self._unjudged.returns:
+                return Rest(BUSY_WAIT)  # the runner came back while we looked
+            return Rest(self._unjudged.wait(self._branch))
+        self._unjudged.judged(self._branch)
+        if looked.late:
+            return Rest(self.echoes.wait_on(self.waiting))
+        return await self._hint_shown(looked)
 
-async def _close(served: ServedRepository, store: Store, facts: Facts) -> None:
-    """Closed proposals with nothing left to do are not looked at again unless named."""
-    for proposal in facts.proposals:
-        if proposal.closed and not is_unjudged(proposal) and not _may_be_told(proposal):
-            await store.proposals.settle(served.id, proposal.number, merged=proposal.merged)
+    async def _hint_shown(self, looked: Looked) -> Rest:
+        """Look again while the forge does not show what the hint said exists."""
+        hint, served = self.hint, self._served
+        heads_there = await served.offload(branches.has_all, served.mirror, hint.heads)
+        newest = max(looked.seen_comments, default=0)
+        comments_there = all(c in looked.seen_comments or c < newest for c in hint.comments)
+        if heads_there and comments_there and hint.reviews <= looked.seen_reviews:
+            self.echoes.news(self.waiting)
+            return Rest()
+        return Rest(self.echoes.wait(self.waiting))
 
+    async def _close(self, facts: Facts) -> None:
+        """Closed proposals with nothing left to do are not looked at again unless named."""
+        for proposal in facts.proposals:
+            if proposal.closed and not is_unjudged(proposal) and not self._may_be_told(proposal):
+                await self._store.proposals.settle(
+                    self._served.id, proposal.number, merged=proposal.merged
+                )
 
-def _may_be_told(proposal: Proposal) -> bool:
-    """The forge may still log what brought a merge in: sweeps go on asking for a while."""
-    merged = proposal.merged_at
-    return (
-        proposal.doubt is UnknownRules.BASE
-        and merged is not None
-        and datetime.now(UTC) - merged < LOGGED_WITHIN
-    )
+    def _may_be_told(self, proposal: Proposal) -> bool:
+        """The forge may still log what brought a merge in: sweeps go on asking for a while."""
+        merged = proposal.merged_at
+        return (
+            proposal.doubt is UnknownRules.BASE
+            and merged is not None
+            and self._served.clock.now() - merged < LOGGED_WITHIN
+        )

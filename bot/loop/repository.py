@@ -2,23 +2,28 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from bot import keys
+from bot import keys, tasks
+from bot.clock import Clock, Offload
 from bot.forges.port import Forge, PullRequest, Repository
 from bot.git.port import Mirror
 from bot.look.assemble import Looker
 from bot.look.states import Head
 from bot.loop.echoes import Echoes
 from bot.loop.merged import MergedList
+from bot.loop.recent import Recent
 from bot.perform import Performer
 from bot.store.values import Adoption
 from lifecycle.identity import RepositoryId
 
 PUBLISHING_WAIT = 1.0
 """Most seconds that a sweep lets publishing go first: people wait for a tag, nobody for a sweep."""
+
+MOST_BRANCHES = 2_000
+"""Pull requests of a repository whose head branch is remembered."""
 
 
 @dataclass(slots=True)
@@ -33,6 +38,8 @@ class ServedRepository:
         looker: Reads facts.
         performer: Carries out actions.
         merged: Its merged proposals.
+        clock: For waiting, and for how old things are.
+        offload: Where its mirror is read.
         echoes: What was done last.
     """
 
@@ -43,12 +50,14 @@ class ServedRepository:
     looker: Looker
     performer: Performer
     merged: MergedList
+    clock: Clock
+    offload: Offload
     echoes: Echoes = field(default_factory=Echoes)
     # Looks at one head take turns in this process: the second would only do what the first does.
     _locks: WeakValueDictionary[Head, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _publishing: set[str] = field(default_factory=set)
     _calm: asyncio.Event = field(default_factory=asyncio.Event)
-    _branches: dict[int, keys.ProposalKey] = field(default_factory=dict)
+    _branches: Recent[int, keys.ProposalKey] = field(default_factory=lambda: Recent(MOST_BRANCHES))
 
     @property
     def id(self) -> RepositoryId:
@@ -74,15 +83,15 @@ class ServedRepository:
     async def calms(self) -> None:
         """Wait for publishing to end, but not for long."""
         if self._publishing:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PUBLISHING_WAIT):
-                    await self._calm.wait()
+            await tasks.wait_for(self._calm, PUBLISHING_WAIT, self.clock)
 
     async def branch_of(self, number: int) -> keys.ProposalKey:
         """The head branch of a pull request, which never changes."""
-        if number not in self._branches:
-            self._branches[number] = self.key_of(await self.forge.proposal(number))
-        return self._branches[number]
+        key = self._branches.get(number)
+        if key is None:
+            key = self.key_of(await self.forge.proposal(number))
+            self._branches.put(number, key)
+        return key
 
     def key_of(self, pull: PullRequest) -> keys.ProposalKey:
         """The key of a pull request's head branch; a fork that is gone has number 0."""

@@ -3,17 +3,19 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 import structlog
 
 from bot import keys
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeMissingError, Forges, Repository
 from bot.git.port import BRANCHES, Mirror, Mirrors, Signature
 from bot.look.assemble import Looker
 from bot.loop import branches
 from bot.loop.merged import MergedList
+from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.perform import Performer
 from bot.render.port import Renderer
@@ -24,6 +26,9 @@ from lifecycle import names
 from lifecycle.identity import RepositoryId
 
 log = structlog.get_logger()
+
+MOST_SERVED = 1_000
+"""Repositories that are ready at the same time; others are made ready again when they are woken."""
 
 
 class NotServedError(Exception):
@@ -40,6 +45,8 @@ class Serving:
         store: The database.
         record_keys: For hidden records, newest first.
         instance: Name of this bot in its markers.
+        clock: For all that is done in them.
+        offload: Where their mirrors are read.
     """
 
     def __init__(
@@ -50,6 +57,9 @@ class Serving:
         store: Store,
         record_keys: Sequence[bytes],
         instance: str,
+        *,
+        clock: Clock = SYSTEM,
+        offload: Offload = in_thread,
     ) -> None:
         self._forges = forges
         self._mirrors = mirrors
@@ -57,12 +67,14 @@ class Serving:
         self._store = store
         self._keys = record_keys
         self._instance = instance
-        self._served: dict[RepositoryId, ServedRepository] = {}
-        self._entering: dict[RepositoryId, asyncio.Lock] = {}
+        self._clock = clock
+        self._offload = offload
+        self._served: Recent[RepositoryId, ServedRepository] = Recent(MOST_SERVED)
+        self._entering: WeakValueDictionary[RepositoryId, asyncio.Lock] = WeakValueDictionary()
 
     def forget(self, repository_id: RepositoryId) -> None:
         """Ask anew where a repository is, before the next look at anything in it."""
-        self._served.pop(repository_id, None)
+        self._served.drop(repository_id)
 
     async def of(self, repository_id: RepositoryId) -> ServedRepository:
         """A repository that is served, asked for once."""
@@ -71,7 +83,7 @@ class Serving:
     async def renewed(
         self, repository_id: RepositoryId, installations: frozenset[int] = frozenset()
     ) -> ServedRepository:
-        """A repository, as the forge names the repository now: names and installations change.
+        """A repository, as the forge names it now: names and installations change.
 
         Args:
             repository_id: Which.
@@ -94,7 +106,7 @@ class Serving:
         for number in sorted(installations, reverse=True):  # a later one has a higher number
             with suppress(ForgeMissingError):
                 return await self._enter(await self._forges.repository_by_id(repository_id, number))
-        self._served.pop(repository_id, None)
+        self._served.drop(repository_id)
         await self._store.queue.wake(keys.InstallationsKey())
         raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
 
@@ -137,6 +149,8 @@ class Serving:
                     self._keys,
                     me.login,
                     self._instance,
+                    clock=self._clock,
+                    offload=self._offload,
                 ),
                 Performer(
                     repository.id,
@@ -147,10 +161,14 @@ class Serving:
                     self._keys[0],
                     who,
                     self._instance,
+                    clock=self._clock,
+                    offload=self._offload,
                 ),
                 MergedList(repository.id, repository.installed_at, forge, self._store.proposals),
+                self._clock,
+                self._offload,
             )
-            self._served[repository.id] = served
+            self._served.put(repository.id, served)
             return served
 
     async def _adopt(self, repository: Repository, forge: Forge, mirror: Mirror) -> Adoption:
@@ -160,20 +178,18 @@ class Serving:
         highest = await forge.highest_number()
         open_numbers = sorted(p.number for p in await forge.open_proposals())
         token = await forge.token()
-        await asyncio.to_thread(mirror.fetch, token, None, BRANCHES)
-        drafts = await asyncio.to_thread(branches.drafts, mirror)
-        there = await asyncio.to_thread(mirror.tags, token)
+        await self._offload(mirror.fetch, token, None, BRANCHES)
+        drafts = await self._offload(branches.drafts, mirror)
+        there = await self._offload(mirror.tags, token)
         tags = [ref for ref in there if names.parse_tag(ref)]
         adoption = await self._store.repositories.adopt(
             repository,
-            datetime.now(UTC),
+            self._clock.now(),
             drafts,
             tags,
             highest=highest,
             open_numbers=open_numbers,
-            heads=await asyncio.to_thread(
-                branches.publish_heads, mirror, repository.default_branch
-            ),
+            heads=await self._offload(branches.publish_heads, mirror, repository.default_branch),
         )
         log.info("adopted", repository=repository.full_name, drafts=len(drafts), highest=highest)
         await self._hear(repository)

@@ -1,19 +1,33 @@
-"""Carrying out what was decided, and what is remembered of that."""
+"""The loop that brings any kind of key to rest: look, decide, perform, until nothing is left to do.
 
-import asyncio
-from collections.abc import Iterable, Sequence
-from time import monotonic
+A kind of key is a `Reconciler`. What they have in common stands here: how often to look again, when
+the forge shows an older state than what was just done, what is counted, and what is written down.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import structlog
 
 from bot import metrics
-from bot.look.assemble import Looked
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.loop import audited
-from bot.loop.repository import ServedRepository
-from bot.perform import Outcome
-from bot.store.port import Store
+from bot.loop.echoes import Echoes
+from bot.loop.hints import Hint
+from bot.outcomes import Outcome, Report
+from bot.store.port import Audit
+from bot.store.values import StoreError
 from lifecycle.actions import Action, Merge
+from lifecycle.facts import Facts
+
+log = structlog.get_logger()
 
 MOST_ROUNDS = 12
 """Rounds of one look; the longest honest chain (draft, render, propose, tidy) takes six."""
+
+UNSETTLED_WAIT = 60.0
+"""Seconds until what did not settle in so many rounds is looked at again."""
 
 FRESH = 5.0
 """Seconds that git as it was fetched serves the further rounds of one look."""
@@ -22,43 +36,162 @@ BUSY_WAIT = 1.0
 """Seconds before a merge is tried again after "Base branch was modified"."""
 
 
-async def carry_out(
-    served: ServedRepository, store: Store, key: str, actions: Sequence[Action], looked: Looked
-) -> Outcome:
-    """Carry out actions, count them and write down what came of them."""
-    outcome = await served.performer.perform(actions, looked)
-    if outcome is Outcome.DONE:
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Nothing is left to do now.
+
+    Attributes:
+        after: Seconds after which to look again; None when only something new can change that.
+    """
+
+    after: float | None = None
+
+
+class HasFacts(Protocol):
+    """What a look found."""
+
+    @property
+    def facts(self) -> Facts:
+        """What was decided on."""
+
+
+L = TypeVar("L", bound=HasFacts)
+
+
+class Reconciler(Protocol[L]):
+    """One key of some kind while it is brought to rest."""
+
+    @property
+    def key(self) -> str:
+        """The key that its actions are written down under."""
+
+    @property
+    def waiting(self) -> str:
+        """What its waits are counted under: looks that share one wait together."""
+
+    @property
+    def hint(self) -> Hint:
+        """What woke it, as far as that is known."""
+
+    @property
+    def echoes(self) -> Echoes:
+        """What was done last in its repository."""
+
+    async def look(self, since: float) -> L | Rest:
+        """Read the facts.
+
+        Args:
+            since: By the monotonic clock; git as it was fetched after that will do.
+
+        Returns:
+            What was found, or when to look again where nothing can be decided on that.
+        """
+
+    def decide(self, looked: L) -> Sequence[Action]:
+        """Actions in order; empty when nothing is left to do."""
+
+    async def perform(self, actions: Sequence[Action], looked: L, report: Report) -> Outcome | Rest:
+        """Carry out actions.
+
+        Returns:
+            How that went, or `Rest` where others go on with what is left.
+        """
+
+    async def rest(self, looked: L, /) -> Rest:
+        """Nothing is left to do: say whether time alone may change that."""
+
+
+class Settling:
+    """Brings keys to rest.
+
+    Args:
+        audit: Where it is written down what was done.
+        clock: How old what was fetched is.
+        offload: Where facts are digested.
+    """
+
+    def __init__(
+        self, audit: Audit, *, clock: Clock = SYSTEM, offload: Offload = in_thread
+    ) -> None:
+        self._audit = audit
+        self._clock = clock
+        self._offload = offload
+
+    async def settle(self, reconciler: Reconciler[L], since: float | None = None) -> float | None:
+        """Look, decide and perform until nothing is left to do.
+
+        Args:
+            reconciler: What to bring to rest.
+            since: By the monotonic clock; git as it was fetched after that will do for the first
+                look. None: fetch now.
+
+        Returns:
+            Seconds after which to look again; None when it has settled.
+        """
+        echoes = reconciler.echoes
+        since = self._clock.monotonic() if since is None else since
+        for _ in range(MOST_ROUNDS):
+            looked = await reconciler.look(since)
+            if isinstance(looked, Rest):
+                return looked.after
+            actions = reconciler.decide(looked)
+            if not actions:
+                return (await reconciler.rest(looked)).after
+            if echoes.is_stale(actions):
+                return _when_stale(echoes, reconciler.waiting)
+            echoes.news(reconciler.waiting)
+            came = await self._perform(reconciler, actions, looked)
+            if isinstance(came, Rest):
+                return came.after
+            if came is Outcome.WAIT:
+                return BUSY_WAIT
+            since = self._fetched_since(since, came, actions)
+        log.error("does not settle", key=reconciler.key)
+        return UNSETTLED_WAIT
+
+    async def _perform(
+        self, reconciler: Reconciler[L], actions: Sequence[Action], looked: L
+    ) -> Outcome | Rest:
+        """Carry out actions, and write down what came of them, also where one of them breaks."""
+        report = Report()
+        try:
+            came = await reconciler.perform(actions, looked, report)
+        except BaseException:
+            try:
+                await self._write_down(reconciler, actions, looked, report)
+            except StoreError as error:  # what broke the look is what has to be told
+                log.warning("actions not written down", key=reconciler.key, error=str(error))
+            raise
+        if came is Outcome.DONE or isinstance(came, Rest):
+            reconciler.echoes.did(actions)
+        await self._write_down(reconciler, actions, looked, report)
+        return came
+
+    async def _write_down(
+        self, reconciler: Reconciler[L], actions: Sequence[Action], looked: L, report: Report
+    ) -> None:
         for action in actions:
-            metrics.ACTIONS.labels(action.KIND.name).inc()
-        served.echoes.did(actions)
-    facts = await asyncio.to_thread(audited.digest, looked.facts)
-    await store.audit.add(
-        key,
-        [
-            (
-                a.KIND.name,
-                {"values": audited.values(a), "facts": facts, "outcome": outcome.name},
-            )
-            for a in actions
-        ],
-    )
-    return outcome
+            if report.of(action).outcome is Outcome.DONE:
+                metrics.ACTIONS.labels(action.KIND.name).inc()
+        entries = await self._offload(
+            audited.entries, actions, looked.facts, report, reconciler.hint
+        )
+        await self._audit.add(reconciler.key, entries)
+
+    def _fetched_since(self, since: float, outcome: Outcome, actions: Sequence[Action]) -> float:
+        """When git must have been fetched for the next round: what we push the mirror has already.
+
+        A merge is made by the forge, and what was refused shows that somebody else was faster.
+        """
+        merged = any(isinstance(action, Merge) for action in actions)
+        now = self._clock.monotonic()
+        return since if outcome is Outcome.DONE and not merged and now - since < FRESH else now
 
 
-def when_stale(served: ServedRepository, key: str) -> float:
-    """Look again after 1, 2, 4, 8 s; then believe what is shown, or leave it to the sweep."""
-    wait = served.echoes.wait(key)
+def _when_stale(echoes: Echoes, key: str) -> float:
+    """Look again after 1, 2, 4, 8 s; then believe what is shown."""
+    wait = echoes.wait(key)
     if wait is None:
-        served.echoes.forget()
+        echoes.forget()
         return 0.0
     return wait
-
-
-def fetched_since(since: float, outcome: Outcome, actions: Iterable[Action]) -> float:
-    """When git must have been fetched for the next round: what we push, the mirror has already.
-
-    A merge is made by the forge, and what was refused shows that somebody else was faster.
-    """
-    merged = any(isinstance(action, Merge) for action in actions)
-    now = monotonic()
-    return since if outcome is Outcome.DONE and not merged and now - since < FRESH else now

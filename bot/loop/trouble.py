@@ -1,14 +1,22 @@
 """What people see while the bot cannot look at their proposal: one line in its check, said once."""
 
 import hashlib
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 
+import structlog
+
+from bot import keys
+from bot.clock import SYSTEM, Clock
 from bot.forges.port import Forge, ForgeBusyError, PullRequest
-from bot.git.port import GitBusyError, MissingObjectError
-from bot.keys import Key
+from bot.git.port import GitBusyError, MissingObjectError, TooLargeError
+from bot.look.states import of_head
+from bot.loop.repository import head_of
+from bot.loop.serving import Serving
+from bot.store.port import Store
 from lifecycle import checks
 from lifecycle.facts import PUBLISH
+
+log = structlog.get_logger()
 
 PASSING = (ForgeBusyError, GitBusyError, MissingObjectError)
 """What passes by itself: nobody is told of it."""
@@ -17,26 +25,71 @@ TRIES = 1
 """Looks that must have failed before: a failure that the next look mends is not worth a word."""
 
 
-def incident(key: Key) -> str:
+def incident_of(key: keys.Key) -> str:
     """What people can name and the log holds: the same for each failure of one key."""
     return hashlib.sha256(str(key).encode()).hexdigest()[:10]
 
 
-async def show(
-    forge: Forge, pulls: Iterable[PullRequest], incident_id: str, now: datetime, said: str = ""
-) -> list[int]:
-    """Say at the heads of proposals that the bot cannot look at them, where it does not stand yet.
+class SomeFailedError(Exception):
+    """Some of several proposals failed; the others were done.
 
-    The next look that succeeds replaces it.
-
-    Returns:
-        Numbers of the proposals for which something was written.
+    Attributes:
+        failed: Number to what went wrong.
     """
-    told = []
-    for pull in pulls:
-        runs = [r for r in await forge.checks(pull.head) if r.ours and r.name == PUBLISH]
-        check = checks.trouble(pull.head, runs[0] if runs else None, incident_id, now, said)
-        if check is not None:
-            await forge.set_check(check)
-            told.append(pull.number)
-    return told
+
+    def __init__(self, failed: Mapping[int, Exception]) -> None:
+        super().__init__("; ".join(f"#{number}: {error}" for number, error in failed.items()))
+        self.failed = failed
+
+
+class Trouble:
+    """Shows people that the bot cannot look at their proposals.
+
+    Args:
+        serving: Finds their repositories.
+        store: Who waits to be published.
+        clock: When it was said.
+    """
+
+    def __init__(self, serving: Serving, store: Store, *, clock: Clock = SYSTEM) -> None:
+        self._serving = serving
+        self._store = store
+        self._clock = clock
+
+    async def show(self, key: keys.Key, incident: str, error: Exception) -> None:
+        """Say in the checks of the proposals that a key is about that it fails.
+
+        Said once at each head; the next look that succeeds replaces it.
+        """
+        if isinstance(key, keys.InstallationsKey | keys.InstallationKey):
+            return
+        forge = (await self._serving.of(key.repository)).forge
+        said = str(error) if isinstance(error, TooLargeError) else ""
+        told = []
+        for pull in await self._pulls(forge, key, error):
+            runs = [r for r in await forge.checks(pull.head) if r.ours and r.name == PUBLISH]
+            run = runs[0] if runs else None
+            check = checks.trouble(pull.head, run, incident, self._clock.now(), said)
+            if check is not None:
+                await forge.set_check(check)
+                told.append(pull.number)
+        if told:
+            log.info("shown to people", incident=incident, numbers=told)
+
+    async def _pulls(self, forge: Forge, key: keys.Key, error: Exception) -> Sequence[PullRequest]:
+        """The proposals that a key is about; none for one that the operator is told of."""
+        match key:
+            case keys.ProposalKey():
+                return of_head(await forge.open_proposals(), head_of(key))
+            case keys.PullKey(_, number):
+                return (await forge.proposal(number),)
+            case keys.BaseKey(repository, branch):
+                numbers: Iterable[int] = await self._store.revisions.asked_publish(
+                    repository, branch
+                )
+                if isinstance(error, SomeFailedError):
+                    failed = error.failed.items()
+                    numbers = [n for n, e in failed if not isinstance(e, PASSING)]
+                return [await forge.proposal(number) for number in numbers]
+            case _:
+                return ()

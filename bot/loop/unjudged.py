@@ -1,12 +1,18 @@
 """What waits for functions that could not be run: it is looked at again when they can be."""
 
 from bot import keys
+from bot.loop.hints import RUNNER, Hint, encode
+from bot.loop.recent import Recent
+from bot.loop.work import LONGEST
 from bot.store.port import Store
 from lifecycle.facts import Proposal, Stage
 
 RUNNER_WAIT = 15.0
 """Seconds before functions that could not be run are tried again, doubled each time: runners come
 back, and a hundred proposals must not use up the forge's rate limit meanwhile."""
+
+MOST_UNJUDGED = 10_000
+"""Keys that are woken when functions can be run again; others wait for their time."""
 
 
 class Unjudged:
@@ -21,25 +27,27 @@ class Unjudged:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._tries: dict[str, int] = {}
+        self._tries: Recent[str, int] = Recent(MOST_UNJUDGED)
         self.returns = 0
 
-    def wait(self, key: keys.Key, longest: float) -> float:
+    def wait(self, key: keys.Key) -> float:
         """Seconds until a key is looked at again unasked."""
-        self._tries[str(key)] = tries = self._tries.get(str(key), -1) + 1
-        return min(longest, RUNNER_WAIT * 2.0 ** min(tries, 10))
+        tries = self._tries.get(str(key)) or 0
+        self._tries.put(str(key), tries + 1)
+        return min(LONGEST, RUNNER_WAIT * 2.0 ** min(tries, 10))
 
     def judged(self, key: keys.Key) -> None:
         """Nothing of a key waits any more."""
-        self._tries.pop(str(key), None)
+        self._tries.drop(str(key))
 
     async def runner_is_back(self) -> None:
         """Look at once at what a function could not be run on."""
         self.returns += 1
-        waiting = tuple(self._tries)
-        await self._store.queue.wake_all({keys.parse(name): {} for name in waiting})
+        waiting = self._tries.keys()
+        hint = encode(Hint(by=frozenset({RUNNER})))
+        await self._store.queue.wake_all({keys.parse(name): hint for name in waiting})
         for name in waiting:
-            self._tries.pop(name, None)
+            self._tries.drop(name)
 
 
 def is_unjudged(proposal: Proposal) -> bool:

@@ -18,7 +18,7 @@ from bot.clock import SYSTEM, Clock
 from bot.keys import Key, parse
 from bot.store.port import Store
 from bot.store.values import LEASE, Hint, StoreError, Taken
-from bot.tasks import end
+from bot.tasks import end, wait_for
 
 log = structlog.get_logger()
 
@@ -154,9 +154,8 @@ class Worker:
                 taken, wait = None, POLL
             if taken is not None:
                 break
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(POLL, POLL if wait is None else wait + 0.001)):
-                    await woken.wait()
+            soon = min(POLL, POLL if wait is None else wait + 0.001)
+            await wait_for(woken, soon, self._clock)
         self._looks[taken.owner] = task = asyncio.create_task(self._look(taken))
         task.add_done_callback(lambda _: room.release())
         task.add_done_callback(lambda _: self._looks.pop(taken.owner, None))

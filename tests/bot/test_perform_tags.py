@@ -10,7 +10,9 @@ import pytest
 from bot.forges.port import AnnotatedTag, Forge, Tagged, TagOutcome
 from bot.git.mirror import DiskMirror
 from bot.git.port import Signature
-from bot.perform import FEW_TAGS, Outcome, Performer
+from bot.look.assemble import Looked
+from bot.outcomes import Outcome, Report
+from bot.perform import FEW_TAGS, Performer
 from bot.store.port import Store
 from bot.store.values import Refusal, Revision
 from lifecycle.actions import Tag
@@ -75,6 +77,14 @@ def performer(ends: Ends, folder: Path) -> tuple[Performer, DiskMirror]:
     ), mirror
 
 
+async def tagged(performs: Performer, tags: list[Tag]) -> Outcome:
+    """Make tags; what came of each is what came of the last, as none is done in part here."""
+    report = Report()
+    outcome = await performs.perform(tags, cast(Looked, None), report, {})
+    assert {report.of(tag).outcome for tag in tags} == {outcome}
+    return outcome
+
+
 def wanted(target: str, count: int) -> list[Tag]:
     return [
         Tag(
@@ -98,7 +108,7 @@ async def test_few_tags_are_made_without_being_told_of_all(
     performs, mirror = performer(ends, tmp_path)
     remote.told.clear()
 
-    assert await performs._tag(wanted(target, count)) is Outcome.DONE
+    assert await tagged(performs, wanted(target, count)) is Outcome.DONE
 
     names = [f"refs/tags/net/p{i}/v1" for i in range(count)]
     tags = {ref: sha for ref, sha in remote.refs().items() if ref in names}
@@ -118,7 +128,7 @@ async def test_a_tag_is_the_same_object_at_each_try(remote: Remote, tmp_path: Pa
     performs, _ = performer(ends, tmp_path)
 
     for _ in range(2):
-        assert await performs._tag(wanted(target, 1)) is Outcome.LOOK_AGAIN
+        assert await tagged(performs, wanted(target, 1)) is Outcome.LOOK_AGAIN
     first, second = ends.asked
     assert first == second
     assert first.at.timestamp() == 1_700_000_000
@@ -132,7 +142,7 @@ async def test_what_the_forge_would_write_otherwise_is_pushed(
     ends = Ends(remote, TagOutcome.OTHERWISE)
     performs, _ = performer(ends, tmp_path)
 
-    assert await performs._tag(wanted(target, 2)) is Outcome.DONE
+    assert await tagged(performs, wanted(target, 2)) is Outcome.DONE
     assert sorted(ends.kept) == ["net/p0/v1", "net/p1/v1"]
     assert remote.refs()["refs/tags/net/p0/v1"] == ends.asked[0].object
 
@@ -143,6 +153,6 @@ async def test_a_refused_tag_is_remembered_with_the_reason(remote: Remote, tmp_p
     ends = Ends(remote, TagOutcome.REFUSED)
     performs, _ = performer(ends, tmp_path)
 
-    assert await performs._tag(wanted(target, 1)) is Outcome.LOOK_AGAIN
+    assert await tagged(performs, wanted(target, 1)) is Outcome.LOOK_AGAIN
     assert ends.refused == ["7 tags because"]
     assert ends.kept == {}

@@ -1,0 +1,34 @@
+"""The keys of what is known by a number or a commit only: the head branches behind it are woken."""
+
+from dataclasses import replace
+
+from bot import keys
+from bot.loop.hints import Hint, encode
+from bot.loop.serving import Serving
+from bot.store.port import Store
+
+
+class Named:
+    """Handles the keys of pull requests and of commits.
+
+    Args:
+        serving: Finds their repositories.
+        store: The work.
+    """
+
+    def __init__(self, serving: Serving, store: Store) -> None:
+        self._serving = serving
+        self._store = store
+
+    async def pull(self, key: keys.PullKey, hint: Hint) -> None:
+        """Wake the head branch of a pull request, to be looked at even if that is closed."""
+        served = await self._serving.of(key.repository)
+        named = replace(hint, numbers=hint.numbers | {key.number})
+        await self._store.queue.wake(await served.branch_of(key.number), encode(named))
+
+    async def commit(self, key: keys.CommitKey, hint: Hint) -> None:
+        """Wake the head branches of the open proposals whose head a commit is."""
+        served = await self._serving.of(key.repository)
+        pulls = await served.forge.open_proposals()
+        there = [p for p in pulls if p.head == key.sha and p.head_repository is not None]
+        await self._store.queue.wake_all({served.key_of(p): encode(hint) for p in there})

@@ -1,0 +1,30 @@
+"""What a process remembers is bounded."""
+
+from bot.loop.echoes import MOST_DONE, Echoes
+from bot.loop.recent import Recent
+from lifecycle.actions import Reply
+
+
+def test_what_was_used_longest_ago_goes_first() -> None:
+    """Fails when all is forgotten at once, or what is in use goes because it came first."""
+    kept: Recent[str, int] = Recent(2)
+    kept.put("a", 1)
+    kept.put("b", 2)
+    assert kept.get("a") == 1
+    kept.put("c", 3)
+
+    assert (kept.get("a"), kept.get("b"), kept.get("c")) == (1, None, 3)
+    kept.drop("a")
+    kept.drop("a")
+    assert kept.keys() == ("c",)
+
+
+def test_echoes_do_not_grow_with_what_was_done() -> None:
+    """Fails when each reply ever made stays in memory until the bot ends."""
+    echoes = Echoes()
+    replies = [Reply(number, "", {}) for number in range(MOST_DONE + 1)]
+    echoes.did(replies)
+
+    assert not echoes.is_stale(replies[:1])
+    assert echoes.is_stale(replies[1:2])
+    assert echoes.is_stale(replies[-1:])

@@ -1,0 +1,212 @@
+"""The one loop: look, decide, perform, until nothing is left; what it waits for and writes down."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from bot.forges.port import ForgeRefusedError
+from bot.loop.echoes import Echoes
+from bot.loop.hints import Hint
+from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Rest, Settling
+from bot.outcomes import DONE, Came, Outcome, Report
+from lifecycle.actions import Action, AskPublish, Keep, Merge, React, Reaction, Reply
+from lifecycle.facts import Facts
+from lifecycle.names import Sha
+from lifecycle.policy import MergeMethod
+from tests.lifecycle.samples import APPROVER, FACTS, PROPOSAL, facts, said
+from tests.memory.clock import ManualClock
+from tests.memory.store import MemoryStore
+
+KEEP = Keep(7)
+REPLY = Reply(7, "hello", {"comment": 100})
+OTHER = Reply(7, "good bye", {"comment": 101})
+MERGE = Merge(
+    number=7,
+    head=Sha("a" * 40),
+    base=Sha("b" * 40),
+    method=MergeMethod.MERGE,
+    title="",
+    message="",
+)
+REFUSED = ForgeRefusedError("write", "403: no")
+
+
+@dataclass
+class Found:
+    facts: Facts = FACTS
+
+
+@dataclass
+class Script:
+    """A kind of key of its own: what is decided at each look, and how carrying it out goes."""
+
+    decides: list[Sequence[Action]]
+    goes: Outcome | Rest | BaseException = Outcome.DONE
+    clock: ManualClock = field(default_factory=ManualClock)
+    found: Found = field(default_factory=Found)
+    hint: Hint = field(default_factory=Hint)
+    echoes: Echoes = field(default_factory=Echoes)
+    key: str = "github:42:proposal:42:drafts/net/core/w"
+    waiting: str = "w"
+    performed: list[Sequence[Action]] = field(default_factory=list)
+    since: list[float] = field(default_factory=list)
+
+    async def look(self, since: float) -> Found | Rest:
+        self.since.append(since)
+        self.clock.seconds += 1
+        return self.found if self.decides else Rest(3.0)
+
+    def decide(self, _: Found) -> Sequence[Action]:
+        return self.decides.pop(0)
+
+    async def perform(self, actions: Sequence[Action], _: Found, report: Report) -> Outcome | Rest:
+        self.performed.append(actions)
+        for action in actions[:-1]:
+            report.note(action, DONE)
+        with report.breaking(actions[-1:]):
+            if isinstance(self.goes, BaseException):
+                raise self.goes
+        outcome = Outcome.DONE if isinstance(self.goes, Rest) else self.goes
+        report.note(actions[-1], Came(outcome, "" if outcome is Outcome.DONE else "because"))
+        return self.goes
+
+    async def rest(self, _: Found) -> Rest:
+        return Rest(None)
+
+
+async def settled(script: Script, store: MemoryStore | None = None) -> float | None:
+    settling = Settling((store or MemoryStore(script.clock)).audit, clock=script.clock)
+    return await settling.settle(script)
+
+
+async def test_it_goes_on_until_nothing_is_decided() -> None:
+    """The short-cut performs once, and leaves the rest to the echo of what it did."""
+    script = Script([[KEEP], [REPLY], []])
+
+    assert await settled(script) is None
+    assert script.performed == [[KEEP], [REPLY]]
+
+
+@pytest.mark.parametrize(
+    ("script", "after", "times"),
+    [
+        (Script([]), 3.0, 0),  # nothing can be decided on what the forge shows
+        (Script([[MERGE]], goes=Outcome.WAIT), BUSY_WAIT, 1),
+        (Script([[AskPublish(base_ref="main", number=7)]], goes=Rest(5.0)), 5.0, 1),
+        (Script([[KEEP]] * 50), UNSETTLED_WAIT, MOST_ROUNDS),  # repeating it harms nobody
+    ],
+)
+async def test_when_it_looks_again(script: Script, after: float, times: int) -> None:
+    assert await settled(script) == after
+    assert len(script.performed) == times
+
+
+async def test_what_was_just_done_is_waited_for_and_then_believed() -> None:
+    """Fails when an old answer of the forge makes the bot speak twice, or wait for ever."""
+    script = Script([[REPLY], [REPLY]])
+    waits = [await settled(script)]
+    for _ in range(4):
+        script.decides = [[KEEP, REPLY]]
+        waits.append(await settled(script))
+    assert waits == [1.0, 2.0, 4.0, 8.0, 0.0]
+    assert script.performed == [[REPLY]]
+
+    script.decides = [[REPLY], []]
+    assert await settled(script) is None
+    assert script.performed == [[REPLY], [REPLY]]
+
+
+async def test_what_was_not_done_is_no_echo() -> None:
+    """Fails when what was decided counts as done: after a push that lost, the next would wait."""
+    script = Script([[REPLY], [REPLY], []], goes=Outcome.LOOK_AGAIN)
+
+    assert await settled(script) is None
+    assert script.performed == [[REPLY], [REPLY]]
+
+
+async def test_git_is_fetched_again_after_a_merge_a_loss_or_some_seconds() -> None:
+    """Fails when rounds share what the first one fetched: the merge result is not among that."""
+    pushed = Script([[KEEP]] * 8)
+    await settled(pushed)
+    assert pushed.since[: int(FRESH)] == [0.0] * int(FRESH)
+    assert pushed.since[int(FRESH)] == FRESH
+
+    merged, lost = Script([[MERGE], []]), Script([[KEEP], []], goes=Outcome.LOOK_AGAIN)
+    await settled(merged)
+    await settled(lost)
+    assert merged.since == lost.since == [0.0, 1.0]
+
+
+async def entries(script: Script, store: MemoryStore) -> list[tuple[str, dict[str, Any]]]:
+    return [(name, dict(kept)) for _, _, name, kept in await store.audit.entries(script.key)]
+
+
+@pytest.mark.parametrize(
+    ("goes", "told"),
+    [
+        (Outcome.DONE, {"outcome": "DONE"}),
+        (Outcome.LOOK_AGAIN, {"outcome": "LOOK_AGAIN", "why": "because"}),
+        (
+            REFUSED,
+            {"outcome": "BROKE", "why": f"ForgeRefusedError: {REFUSED}"},
+        ),
+        (KeyError("hunter2"), {"outcome": "BROKE", "why": "KeyError"}),
+        (asyncio.CancelledError(), {"outcome": "BROKE", "why": "CancelledError"}),
+    ],
+)
+async def test_the_audit_trail_says_what_came_of_each_action(
+    goes: Outcome | BaseException, told: dict[str, str]
+) -> None:
+    """Fails when entries are written after all went well: what broke in the middle left none.
+
+    What an exception of our own says may be anybody's secret: its name is kept.
+    """
+    store = MemoryStore()
+    script = Script([[KEEP, REPLY], []], goes=goes)
+    if isinstance(goes, BaseException):
+        with pytest.raises(type(goes)):
+            await settled(script, store)
+    else:
+        await settled(script, store)
+
+    kept = await entries(script, store)
+
+    assert [name for name, _ in kept] == ["Keep", "Reply"]
+    assert kept[0][1]["outcome"] == "DONE"
+    assert {n: v for n, v in kept[1][1].items() if n in ("outcome", "why")} == told
+    assert all(len(detail["facts"]) == 64 for _, detail in kept)
+    assert kept[1][1]["values"]["number"] == 7
+    assert "hunter2" not in str(kept)
+
+
+ANN = {"by": "person", "id": APPROVER.id, "login": APPROVER.login, "comment": 100}
+
+
+@pytest.mark.parametrize(
+    ("action", "hint", "asked"),
+    [
+        (REPLY, Hint(), [ANN]),  # found by a sweep: still hers
+        (React(100, Reaction.DONE), Hint(by=frozenset({"sweep"})), [ANN]),
+        (MERGE, Hint(comments=frozenset({100})), [ANN]),
+        (MERGE, Hint(comments=frozenset({999})), [{"by": "webhook"}]),  # of another proposal
+        (MERGE, Hint(by=frozenset({"sweep"})), [{"by": "sweep"}]),
+        (MERGE, Hint(rerun=True), [{"by": "rerun"}]),
+        (OTHER, Hint(), [{"by": "webhook"}]),
+    ],
+)
+async def test_the_audit_trail_says_who_asked(
+    action: Action, hint: Hint, asked: list[dict[str, Any]]
+) -> None:
+    """Fails when the actor is the bot whoever asked; a login without a number may change hands."""
+    store, found = (
+        MemoryStore(),
+        facts(replace(PROPOSAL, comments=(said(APPROVER, "/approve", 100),))),
+    )
+    script = Script([[action], []], found=Found(found), hint=hint)
+
+    await settled(script, store)
+
+    assert [detail["asked"] for _, detail in await entries(script, store)] == [asked]
