@@ -188,6 +188,7 @@ class DiskHistory(CommitReader, StoredTrees):
 
     def changed_within(self, base: str, head: str, paths: Sequence[str]) -> bool:
         """Whether a commit of `head` that `base` lacks changes one of these paths; no merges."""
+        self.commit(base), self.commit(head)  # git would say less of what is missing
         asked = ["rev-list", "--full-history", "--no-merges", "--max-count=1"]
         done = run(self._folder, [*asked, head, f"^{base}", "--", *paths])
         if done.returncode:
@@ -199,6 +200,7 @@ class DiskHistory(CommitReader, StoredTrees):
 
         So it is where there are more commits than anybody looks at.
         """
+        self.commit(base), self.commit(head)  # git would say less of what is missing
         asked = ["rev-list", f"--max-count={MOST_LISTED + 1}", head, f"^{base}"]
         done = run(self._folder, asked)
         if done.returncode:

@@ -14,12 +14,12 @@ import fcntl
 import os
 import shutil
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.clock import SYSTEM, Clock
 from bot.git import refs as git_refs
 from bot.git.history import DiskHistory
 from bot.git.memory import Kept
@@ -58,7 +58,7 @@ class _Fetched:
     """What a fetch saw at one place.
 
     Attributes:
-        begun: When it began, on `time.monotonic`.
+        begun: When it began, on the clock.
         refs: The refs there.
     """
 
@@ -72,11 +72,13 @@ class DiskMirror:
     Args:
         folder: Where it stands; made when missing.
         url: For git over HTTP, without a token.
+        clock: For when a fetch began.
     """
 
-    def __init__(self, folder: Path, url: str) -> None:
+    def __init__(self, folder: Path, url: str, clock: Clock = SYSTEM) -> None:
         self.folder = folder
         self.url = url
+        self._clock = clock
         self._lock = threading.Lock()
         self._fetched: Mapping[str, _Fetched] = {}  # replaced, never changed: read without a lock
         self._wanted: set[str] = set()
@@ -92,13 +94,15 @@ class DiskMirror:
 
         Args:
             token: For the forge.
-            since: `time.monotonic()` after which a fetch that began serves too; now when None.
+            since: Time of the clock after which a fetch that began serves too; now when None.
             scope: Which refs.
 
         Raises:
             GitBusyError: The forge could not be reached.
         """
-        self._bring(token, git_refs.places(scope), time.monotonic() if since is None else since)
+        self._bring(
+            token, git_refs.places(scope), self._clock.monotonic() if since is None else since
+        )
 
     def _bring(self, token: str, asked: Sequence[str], since: float) -> None:
         if self._has_all(asked, since):
@@ -107,7 +111,7 @@ class DiskMirror:
         with self._locked():
             if self._has_all(asked, since):
                 return
-            begun = time.monotonic()
+            begun = self._clock.monotonic()
             wanted, self._wanted = self._wanted, set()
             # What others wait for is fetched with it: one fetch for all that ask at once.
             places = git_refs.outermost({*wanted, *asked})
@@ -161,7 +165,7 @@ class DiskMirror:
 
         Args:
             token: For the forge.
-            since: `time.monotonic()`; refs that nobody fetched after that are fetched when they are
+            since: Time of the clock; refs that nobody fetched after that are fetched when they are
                 asked for, so that nothing is taken for absent that was only not looked at. None:
                 they are told as they are here.
         """
@@ -324,10 +328,12 @@ class DiskMirrors:
         folder: Where they stand, one each: `42.git` for a repository of GitHub, `gitlab-42.git` for
             one of another forge.
         most_bytes: The least recently used ones are removed over this.
+        clock: For when a fetch began.
     """
 
-    def __init__(self, folder: Path, most_bytes: int = 20 * 1024**3) -> None:
+    def __init__(self, folder: Path, most_bytes: int = 20 * 1024**3, clock: Clock = SYSTEM) -> None:
         self._folder = folder
+        self._clock = clock
         self._most = most_bytes
         self._mirrors: dict[RepositoryId, DiskMirror] = {}
 
@@ -335,7 +341,7 @@ class DiskMirrors:
         """The mirror of one repository."""
         mirror = self._mirrors.get(repository_id)
         if mirror is None or mirror.url != url:
-            mirror = DiskMirror(self._folder / f"{_name(repository_id)}.git", url)
+            mirror = DiskMirror(self._folder / f"{_name(repository_id)}.git", url, self._clock)
             self._mirrors[repository_id] = mirror
         return mirror
 
