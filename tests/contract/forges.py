@@ -1,0 +1,292 @@
+"""The forges that the contract is held to: GitHub's adapter, over HTTP, on the sandbox forge.
+
+What happens at a forge without the bot is spelled in our words, so that the tests know no dialect.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bot.forges.github.app import App
+from bot.forges.github.forges import GitHubForges
+from bot.forges.port import AnnotatedTag, Forge, Forges, Repository
+from bot.sandbox.records import accounts
+from bot.sandbox.records import repository as records
+from bot.sandbox.rules.checks import Wish
+from bot.sandbox.rules.context import FileChange
+from bot.sandbox.serve import SandboxForge
+from lifecycle.actions import Reaction
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
+from tests.contract.watch import watched
+
+KINDS = ("github",)
+
+FROZEN = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+class Place(Protocol):
+    """A repository at a forge, with its people: owner, author, approver."""
+
+    forges: Forges
+    forge: Forge
+    repository: Repository
+    others: list[RepositoryId]
+
+    def commit(self, branch: str, name: str = "a.yaml", by: str = "author") -> Sha:
+        """Commit a file to a branch, which is made where it is not there."""
+
+    def tip(self, branch: str) -> Sha:
+        """Where a branch is."""
+
+    def propose(self, branch: str, *, by: str = "author", draft: bool = False) -> int:
+        """Open a proposal of a branch."""
+
+    def close(self, number: int) -> None:
+        """Close a proposal without merging it."""
+
+    def merge(self, number: int) -> Sha:
+        """Merge a proposal as its owner."""
+
+    def say(self, number: int, text: str, by: str = "author") -> int:
+        """Write a comment."""
+
+    def review(self, number: int, text: str, *, approves: bool) -> int:
+        """Review a proposal as the approver."""
+
+    def report(self, head: Sha, context: str, *, passed: bool | None) -> None:
+        """Report what somebody else's checks come to; None while they go on."""
+
+    def check_of_others(self, head: Sha, name: str) -> None:
+        """Report that another program's check has passed."""
+
+    def require(self, name: str, of: str) -> None:
+        """Require a check of `of`: "us", "another" or "anybody"."""
+
+    def bodies(self, number: int) -> list[str]:
+        """What was said on a proposal."""
+
+    def reactions(self, number: int) -> list[Reaction]:
+        """How the comments of a proposal were acknowledged."""
+
+    def findings(self, head: Sha, name: str) -> list[int]:
+        """Of each check run of a name at a commit, how many findings it shows."""
+
+    def fork(self, branch: str) -> int:
+        """Open a proposal from a fork of the author's."""
+
+    def delivery(self, branch: str) -> tuple[Mapping[str, str], bytes]:
+        """What the forge sends when a branch was pushed: headers and body."""
+
+    def suspend(self) -> None:
+        """Put the installation to rest."""
+
+    def fails(self, how: str) -> None:
+        """From now on all calls fail: "busy", "limited" or "refused"."""
+
+    def works_again(self) -> None:
+        """No call fails any more."""
+
+
+_FAULTS: dict[str, tuple[int, object, dict[str, str]]] = {
+    "busy": (502, None, {}),
+    "limited": (
+        403,
+        {"message": "You have exceeded a secondary rate limit."},
+        {"Retry-After": "7"},
+    ),
+    "refused": (403, {"message": "Resource not accessible by integration"}, {}),
+}
+
+_REACTIONS = {"rocket": Reaction.DONE, "-1": Reaction.REFUSED, "confused": Reaction.CONFUSED}
+
+
+@dataclass
+class SandboxGitHub:
+    """A repository on the sandbox forge; implements `Place`."""
+
+    sandbox: SandboxForge
+    repo: records.Repository
+    forges: Forges
+    forge: Forge
+    repository: Repository
+    others: list[RepositoryId]
+
+    def commit(self, branch: str, name: str = "a.yaml", by: str = "author") -> Sha:
+        state = self.sandbox.state
+        with state.lock:
+            changes = [FileChange(path=name, content=f"{branch}\n".encode())]
+            made = state.commit_files(self.repo, branch, changes, "Change", actor=state.user(by))
+            return Sha(made.sha)
+
+    def tip(self, branch: str) -> Sha:
+        return Sha(self.repo.refs[f"refs/heads/{branch}"])
+
+    def propose(self, branch: str, *, by: str = "author", draft: bool = False) -> int:
+        state = self.sandbox.state
+        with state.lock:
+            title = f"Propose {branch}"
+            return state.pulls.open(
+                self.repo, state.user(by), title=title, head=branch, base="main", draft=draft
+            ).number
+
+    def close(self, number: int) -> None:
+        state = self.sandbox.state
+        with state.lock:
+            state.pulls.close(self._pull(number), state.user("author"))
+
+    def merge(self, number: int) -> Sha:
+        state = self.sandbox.state
+        with state.lock:
+            return Sha(state.pulls.merge(self._pull(number), state.user("owner")))
+
+    def say(self, number: int, text: str, by: str = "author") -> int:
+        state = self.sandbox.state
+        with state.lock:
+            return state.talk.comment(self._pull(number), state.user(by), text).id
+
+    def review(self, number: int, text: str, *, approves: bool) -> int:
+        state, event = self.sandbox.state, "APPROVE" if approves else "COMMENT"
+        with state.lock:
+            pull, approver = self._pull(number), state.user("approver")
+            return state.reviews.submit(pull, approver, event, text).id
+
+    def report(self, head: Sha, context: str, *, passed: bool | None) -> None:
+        state = self.sandbox.state
+        word = "pending" if passed is None else "success" if passed else "error"
+        with state.lock:
+            owner = state.user("owner")
+            more = {"description": None, "target_url": None}
+            state.checks.add_status(self.repo, head, owner, state=word, context=context, **more)
+
+    def check_of_others(self, head: Sha, name: str) -> None:
+        state = self.sandbox.state
+        with state.lock:
+            state.checks.create(
+                self.repo, self._another(), head, Wish(name=name, conclusion="neutral")
+            )
+
+    def require(self, name: str, of: str) -> None:
+        state = self.sandbox.state
+        us = next(i.app.id for i in state.data.installations.values() if i.app.slug == "porchbot")
+        app = {"us": us, "another": self._another().id, "anybody": None}[of]
+        known = self.repo.protections.get("main")
+        checks = (*(known.required_checks if known else ()), (name, app))
+        state.protect(self.repo, "main", checks)
+
+    def bodies(self, number: int) -> list[str]:
+        return [comment.body for comment in self._pull(number).comments]
+
+    def reactions(self, number: int) -> list[Reaction]:
+        comments = self._pull(number).comments
+        return [_REACTIONS[r.content] for comment in comments for r in comment.reactions]
+
+    def findings(self, head: Sha, name: str) -> list[int]:
+        state = self.sandbox.state
+        runs = state.checks.runs_on(self.repo, head, latest=False)
+        return [len(run.annotations) for run in runs if run.name == name]
+
+    def fork(self, branch: str) -> int:
+        state = self.sandbox.state
+        with state.lock:
+            fork = state.fork(self.repo, "author")
+            changes = [FileChange(path="fork.yaml", content=b"a: 1\n")]
+            state.commit_files(fork, branch, changes, "Change", actor=state.user("author"))
+            author, head = state.user("author"), f"author:{branch}"
+            return state.pulls.open(
+                self.repo, author, title="From a fork", head=head, base="main"
+            ).number
+
+    def delivery(self, branch: str) -> tuple[Mapping[str, str], bytes]:
+        number = self.repository.id.number
+        about = {"id": number, "full_name": self.repo.full_name, "default_branch": "main"}
+        body = {"ref": f"refs/heads/{branch}", "after": "a" * 40, "repository": about}
+        headers = {"x-github-delivery": "1", "x-github-event": "push"}
+        return headers | {"content-type": "application/json"}, json.dumps(body).encode()
+
+    def suspend(self) -> None:
+        state = self.sandbox.state
+        state.suspend(state.data.installations[self.repository.installation])
+
+    def fails(self, how: str) -> None:
+        status, body, headers = _FAULTS[how]
+        self.sandbox.faults.fail("*", status, body, headers=headers, times=None)
+
+    def works_again(self) -> None:
+        self.sandbox.faults.clear()
+
+    def _pull(self, number: int) -> records.Pull:
+        return self.sandbox.state.pulls.find(self.repo, number)
+
+    def _another(self) -> accounts.App:
+        state = self.sandbox.state
+        apps = state.data.apps.values()
+        found = next((app for app in apps if app.slug == "another"), None)
+        if found is None:
+            found = state.register_app("another", "key", owner="owner")
+            state.install(found, self.repo)
+        return found
+
+
+@contextmanager
+def opened(kind: str, folder: Path) -> Iterator[Place]:
+    """One of `KINDS`, with a repository of its own and one more beside it."""
+    assert kind == "github"
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    with SandboxForge(folder / "forge") as sandbox, watched(sandbox):
+        state = sandbox.state
+        for login in ("owner", "author", "approver"):
+            state.add_user(login)
+        repos = [state.add_repository("owner", name) for name in ("catalog", "other")]
+        state.add_member(repos[0], "author", "write")
+        state.add_member(repos[0], "approver", "maintain")
+        with state.lock:
+            first = [FileChange(path="net/values.yaml", content=b"a: 1\n")]
+            state.commit_files(repos[0], "main", first, "Begin", actor=state.user("owner"))
+        app = state.register_app("porchbot", public.decode(), owner="owner")
+        installation = state.install(app, *repos)
+        ours = App(sandbox.api_url, str(app.id), private)
+        forges = GitHubForges(ours)
+        repository = Repository(
+            id=RepositoryId(forges.name, repos[0].id),
+            full_name="owner/catalog",
+            default_branch="main",
+            clone_url=f"{sandbox.web_url}/owner/catalog.git",
+            installation=installation.id,
+            installed_at=FROZEN,
+        )
+        others = [RepositoryId(forges.name, repos[1].id)]
+        yield SandboxGitHub(sandbox, repos[0], forges, forges.of(repository), repository, others)
+        ours.close()
+
+
+def tag(name: str, target: Sha) -> AnnotatedTag:
+    """A tag as git writes it."""
+    head = f"object {target}\ntype commit\ntag {name}\n"
+    who = f"porchbot[bot] <bot@porch.example> {int(FROZEN.timestamp())} +0000"
+    body = f"{head}tagger {who}\n\nText\n"
+    made = hashlib.sha1(f"tag {len(body)}\0{body}".encode()).hexdigest()
+    return AnnotatedTag(
+        name=name,
+        target=target,
+        message="Text\n",
+        tagger=("porchbot[bot]", "bot@porch.example"),
+        at=FROZEN,
+        object=Sha(made),
+    )

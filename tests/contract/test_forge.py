@@ -1,0 +1,451 @@
+"""What every forge does for the bot, whatever it is: each method of `Forges` and `Forge`.
+
+An implementation is held to these by its name in `tests.contract.forges`.
+"""
+
+import ast
+import inspect
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.forges.port import (
+    Forge,
+    ForgeBusyError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    Forges,
+    MergeOutcome,
+    TagOutcome,
+)
+from bot.keys import ProposalKey
+from cadlib.errors import Place as Spot
+from cadlib.findings import Finding, Severity
+from lifecycle.access import Role
+from lifecycle.actions import OpenProposal, Reaction, SetCheck
+from lifecycle.facts import PUBLISH, RENDER, Conclusion, ReviewState, Status
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
+from lifecycle.policy import MergeMethod
+from tests.contract.forges import KINDS, Place, opened, tag
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+NONE = Sha("0" * 40)
+
+
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    with opened(request.param, tmp_path) as given:
+        yield given
+
+
+def _methods(*protocols: type) -> list[str]:
+    return sorted(
+        name for each in protocols for name, _ in inspect.getmembers(each) if name[0] != "_"
+    )
+
+
+def test_each_method_of_the_protocols_is_held_to_something() -> None:
+    """A method that is added without a test here is one that the next forge gets wrong."""
+    tree = ast.parse(Path(__file__).read_text())
+    tests = [n for n in tree.body if getattr(n, "name", "").startswith("test_")]
+    asked = {n.attr for test in tests for n in ast.walk(test) if isinstance(n, ast.Attribute)}
+
+    assert [name for name in _methods(Forges, Forge) if name not in asked] == []
+    assert [name for name in _methods(Forge) if name not in CALLS and name != "proposal_ref"] == []
+
+
+# --- the forge as a whole ---
+
+
+async def test_the_bot_knows_who_it_is(place: Place) -> None:
+    me = await place.forges.identity()
+    place.commit("a")
+    number = place.propose("a")
+    await place.forge.comment(number, "Here.")
+    (comment,) = (await place.forge.conversation(number)).comments
+
+    assert comment.author.login == me.login
+    assert "@" in me.address
+    assert place.repository.id.forge == place.forges.name
+
+
+async def test_what_the_bot_was_let_into(place: Place) -> None:
+    """The short-cut takes its own list for all: a repository of another place would be served."""
+    number, here = place.repository.installation, place.repository.id
+    (one,) = await place.forges.installations()
+
+    assert (one.number, one.suspended) == (number, False)
+    assert await place.forges.installation(number) == one
+    assert await place.forges.installation(number + 1) is None
+    found = await place.forges.repositories_of(number)
+    assert {each.id for each in found} == {here, *place.others}
+    assert await place.forges.repository_by_id(here, number) in found
+    assert await place.forges.is_installed(here)
+    unknown = RepositoryId(here.forge, here.number + 100_000)
+    assert not await place.forges.is_installed(unknown)
+    with pytest.raises(ForgeMissingError):
+        await place.forges.repository_by_id(unknown, number)
+    with pytest.raises(ForgeMissingError):
+        await place.forges.repositories_of(number + 1)
+    assert await place.forges.of(found[0]).token()
+
+
+async def test_an_installation_that_rests_is_told_and_refuses(place: Place) -> None:
+    place.suspend()
+
+    (one,) = await place.forges.installations()
+    assert one.suspended
+    with pytest.raises(ForgeRefusedError):
+        await place.forges.repositories_of(one.number)
+
+
+async def test_a_stored_delivery_is_read_again(place: Place) -> None:
+    """The short-cut raises at one from an older version: adopting then never ends."""
+    headers, body = place.delivery("drafts/a/w")
+    here = place.repository.id
+
+    wakes = place.forges.wakes_of(headers, body)
+    assert list(wakes) == [ProposalKey(here, here.number, "drafts/a/w")]
+    assert place.forges.wakes_of(headers, b"no more") == {}
+
+
+async def test_the_check_asks_each_time(place: Place) -> None:
+    """The short-cut answers from memory: a forge that is away would count as there."""
+    await place.forges.check()
+    place.fails("busy")
+
+    with pytest.raises(ForgeBusyError):
+        await place.forges.check()
+    with pytest.raises(ForgeBusyError):
+        await place.forges.installations()
+
+
+# --- what is asked of each method: busy, refused, missing ---
+
+HEAD = Sha("c" * 40)
+OPEN = OpenProposal(head_ref="a", base_ref="main", title="T", body="", assignee="")
+CHECK = SetCheck(
+    head=HEAD,
+    name=RENDER,
+    status=Status.COMPLETED,
+    conclusion=Conclusion.SUCCESS,
+    title="T",
+    summary="S",
+    annotations=(),
+    digest="d",
+    run=None,
+)
+CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
+    "token": lambda f: f.token(),
+    "open_proposals_of": lambda f: f.open_proposals_of("a"),
+    "closed_proposals_of": lambda f: f.closed_proposals_of("a"),
+    "open_proposals_at": lambda f: f.open_proposals_at(HEAD),
+    "proposal": lambda f: f.proposal(1),
+    "open_proposals": lambda f: f.open_proposals(),
+    "highest_number": lambda f: f.highest_number(),
+    "merged_proposals": lambda f: f.merged_proposals("main", LONG_AGO),
+    "conversation": lambda f: f.conversation(1),
+    "checks": lambda f: f.checks(HEAD),
+    "statuses": lambda f: f.statuses(HEAD),
+    "required_checks": lambda f: f.required_checks("main"),
+    "role": lambda f: f.role("author", 0),
+    "commits": lambda f: f.commits(1),
+    "pushes": lambda f: f.pushes("a", 1),
+    "base_moves": lambda f: f.base_moves("main", LONG_AGO),
+    "has_tag": lambda f: f.has_tag("a/v1"),
+    "make_tag": lambda f: f.make_tag(tag("a/v1", HEAD)),
+    "open_proposal": lambda f: f.open_proposal(OPEN),
+    "set_draft": lambda f: f.set_draft(1, draft=True),
+    "set_check": lambda f: f.set_check(CHECK),
+    "comment": lambda f: f.comment(1, "text"),
+    "edit_comment": lambda f: f.edit_comment(1, "text"),
+    "react": lambda f: f.react(1, Reaction.DONE),
+    "merge": lambda f: f.merge(1, HEAD, MergeMethod.MERGE, "T", "M"),
+}
+
+
+async def test_who_must_act_is_told_by_the_kind_of_error(place: Place) -> None:
+    """The short-cut takes what it does not know for "nothing there": silence becomes a fact."""
+    wrong = []
+    for how, kind in (("refused", ForgeRefusedError), ("limited", ForgeBusyError)):
+        place.fails(how)
+        for name, call in CALLS.items():
+            try:
+                said = await call(place.forge)
+            except (ForgeBusyError, ForgeRefusedError) as error:
+                after = getattr(error, "after", 0)
+                if type(error) is not kind or (how == "limited" and after != 7):
+                    wrong.append(f"{name} {how}: {error!r}")
+            else:
+                wrong.append(f"{name} {how}: {said!r}")
+        place.works_again()
+
+    assert wrong == []
+
+
+async def test_a_forge_that_is_away_is_busy(place: Place) -> None:
+    """The short-cut gives up where the forge only restarts: an operator is called at night."""
+    await place.forge.token()
+    place.fails("busy")
+    calls = {name: call for name, call in CALLS.items() if name != "token"}
+
+    for call in calls.values():
+        with pytest.raises(ForgeBusyError):
+            await call(place.forge)
+
+
+MISSING = ("proposal", "conversation", "commits", "set_draft", "comment", "edit_comment", "react")
+
+
+async def test_what_is_not_there_is_missing(place: Place) -> None:
+    """The short-cut answers nothing: what vanished would be written to for ever."""
+    for name in MISSING:
+        with pytest.raises(ForgeMissingError):
+            await CALLS[name](place.forge)
+    assert await place.forge.role("nobody-of-this-name", 0) is Role.NONE
+    assert not await place.forge.has_tag("a/v1")
+    assert await place.forge.required_checks("no-such-branch") == ()
+
+
+# --- proposals ---
+
+
+async def test_proposals_are_found_by_branch_commit_and_number(place: Place) -> None:
+    """The short-cut takes the first page, or closed ones for open."""
+    assert await place.forge.highest_number() == 0
+    head = place.commit("drafts/a/w")
+    closed = place.propose("drafts/a/w")
+    place.close(closed)
+    number = place.propose("drafts/a/w", draft=True)
+    fork = place.fork("drafts/a/w")
+
+    one = await place.forge.proposal(number)
+    assert (one.number, one.title) == (number, "Propose drafts/a/w")
+    assert (one.draft, one.state, one.merged) == (True, "open", False)
+    assert (one.head, one.head_ref, one.base_ref) == (head, "drafts/a/w", "main")
+    assert (one.author.login, one.author.bot) == ("author", False)
+    assert one.head_repository == place.repository.id.number
+    assert number in {p.number for p in await place.forge.open_proposals_of("drafts/a/w")}
+    assert closed not in {p.number for p in await place.forge.open_proposals_of("drafts/a/w")}
+    assert closed in {p.number for p in await place.forge.closed_proposals_of("drafts/a/w")}
+    assert {p.number for p in await place.forge.open_proposals()} == {number, fork}
+    assert {p.number for p in await place.forge.open_proposals_at(head)} == {number}
+    assert await place.forge.highest_number() == fork
+    strange = await place.forge.proposal(fork)
+    assert strange.head_repository not in (None, place.repository.id.number)
+    assert str(place.forge.proposal_ref(fork)).startswith("refs/")
+    assert place.forge.proposal_ref(fork) != place.forge.proposal_ref(number)
+
+
+async def test_a_list_goes_on_to_its_end(place: Place) -> None:
+    """The short-cut reads one page of a hundred."""
+    head = place.commit("many")
+    number = place.propose("many")
+    for at in range(101):
+        place.say(number, f"comment {at}")
+        place.report(head, f"ci/{at}", passed=True)
+
+    talk = await place.forge.conversation(number)
+    assert [c.body for c in talk.comments] == [f"comment {at}" for at in range(101)]
+    assert len(await place.forge.statuses(head)) == 101
+
+
+async def test_a_proposal_is_opened_once(place: Place) -> None:
+    """The short-cut fails the second time: a lost answer would block the draft for ever."""
+    place.commit("a")
+    wanted = OpenProposal(head_ref="a", base_ref="main", title="T", body="B", assignee="author")
+
+    number = await place.forge.open_proposal(wanted)
+
+    assert await place.forge.open_proposal(wanted) == number
+    made = await place.forge.proposal(number)
+    assert (made.draft, made.title, made.assigned) == (True, "T", ("author",))
+    for draft in (False, False, True, True):
+        await place.forge.set_draft(number, draft=draft)
+        assert (await place.forge.proposal(number)).draft is draft
+
+
+async def test_a_merge_is_made_of_the_head_that_was_named(place: Place) -> None:
+    """The short-cut merges whatever the head is by now: nobody has approved that."""
+    old = place.commit("a")
+    number = place.propose("a")
+    head = place.commit("a", "b.yaml")
+    args = (MergeMethod.MERGE, "Title", "Message")
+
+    moved = await place.forge.merge(number, old, *args)
+    assert moved.outcome is MergeOutcome.HEAD_MOVED
+    assert not (await place.forge.proposal(number)).merged
+    assert (await place.forge.merge(number, head, *args)).outcome is MergeOutcome.MERGED
+    again = await place.forge.merge(number, head, *args)
+    assert again.outcome in {MergeOutcome.MERGED, MergeOutcome.REFUSED}
+
+    merged = await place.forge.proposal(number)
+    assert (merged.merged, merged.merge_commit) == (True, place.tip("main"))
+    listed = await place.forge.merged_proposals("main", LONG_AGO)
+    assert [p.number for p in listed] == [number]
+    assert await place.forge.merged_proposals("main", merged.updated_at + timedelta(days=1)) == ()
+    assert await place.forge.merged_proposals("other", LONG_AGO) == ()
+
+
+async def test_a_merge_that_a_rule_forbids_says_so(place: Place) -> None:
+    head = place.commit("a")
+    number = place.propose("a")
+    place.require("scan", "anybody")
+
+    refused = await place.forge.merge(number, head, MergeMethod.SQUASH, "T", "M")
+    assert refused.outcome is MergeOutcome.REFUSED
+    assert refused.reason
+
+
+# --- conversations ---
+
+
+async def test_a_conversation_is_read_as_one(place: Place) -> None:
+    head = place.commit("a")
+    number = place.propose("a")
+    theirs = place.say(number, "/check")
+    ours = await place.forge.comment(number, "Seen.")
+    comment = place.review(number, "Looks fine.", approves=False)
+    approval = place.review(number, "", approves=True)
+    for text in ("Done.", "Done."):
+        await place.forge.edit_comment(ours, text)
+
+    talk = await place.forge.conversation(number)
+    assert talk.head == head
+    assert [(c.id, c.body, c.ours) for c in talk.comments] == [
+        (theirs, "/check", False),
+        (ours, "Done.", True),
+    ]
+    assert not talk.comments[1].altered  # we did it ourselves
+    assert [(r.id, r.state, r.author.login) for r in talk.reviews] == [
+        (approval, ReviewState.APPROVED, "approver")
+    ]
+    assert talk.reviews[0].head in (head, "")
+    assert [(t.id, t.body) for t in talk.review_texts] == [(comment, "Looks fine.")]
+    assert place.bodies(number) == ["/check", "Done."]
+
+
+async def test_a_comment_is_acknowledged_once(place: Place) -> None:
+    place.commit("a")
+    number = place.propose("a")
+    comment = place.say(number, "/approve")
+
+    for reaction in (Reaction.DONE, Reaction.DONE, Reaction.REFUSED, Reaction.CONFUSED):
+        await place.forge.react(comment, reaction)
+
+    assert sorted(place.reactions(number)) == sorted(Reaction)
+
+
+# --- checks ---
+
+
+def _check(head: Sha, run: int | None, findings: int) -> SetCheck:
+    spot = Spot("a.yaml", 1)
+    found = tuple(
+        Finding(message=f"finding {n}", severity=Severity.ERROR, place=spot)
+        for n in range(findings)
+    )
+    return SetCheck(
+        head=head,
+        name=RENDER,
+        status=Status.COMPLETED if findings else Status.IN_PROGRESS,
+        conclusion=Conclusion.FAILURE if findings else None,
+        title="T",
+        summary="S",
+        annotations=found,
+        digest=f"digest {findings}",
+        run=run,
+    )
+
+
+async def test_a_check_is_shown_and_read_back(place: Place) -> None:
+    """The short-cuts send fifty findings and drop the rest, or cannot tell whose check it is."""
+    head = place.commit("a")
+    assert await place.forge.checks(head) == ()
+
+    await place.forge.set_check(_check(head, None, 0))
+    (run,) = await place.forge.checks(head)
+    assert (run.name, run.status, run.conclusion) == (RENDER, Status.IN_PROGRESS, None)
+    assert (run.ours, run.digest, run.completed_at) == (True, "digest 0", None)
+    await place.forge.set_check(_check(head, run.id, 101))
+    place.check_of_others(head, "scan")
+
+    ours, others = sorted(await place.forge.checks(head), key=lambda r: r.name)
+    assert (ours.id, ours.status, ours.conclusion) == (
+        run.id,
+        Status.COMPLETED,
+        Conclusion.FAILURE,
+    )
+    assert (ours.digest, ours.completed_at is None) == ("digest 101", False)
+    assert place.findings(head, RENDER) == [101]
+    assert (others.ours, others.conclusion) == (False, Conclusion.SUCCESS)
+    assert others.source != ours.source
+
+
+async def test_what_others_report_and_a_branch_requires(place: Place) -> None:
+    """The short-cut matches names alone: anybody could then report another's check."""
+    head = place.commit("a")
+    for name, passed in (("good", True), ("bad", False), ("slow", None)):
+        place.report(head, name, passed=passed)
+    place.check_of_others(head, "scan")
+    (theirs,) = await place.forge.checks(head)
+    for name, of in (("lint", "anybody"), (PUBLISH, "us"), ("scan", "another")):
+        place.require(name, of)
+
+    wanted = {"good": "success", "bad": "failure", "slow": "pending"}
+    assert await place.forge.statuses(head) == wanted
+    required = {c.name: c for c in await place.forge.required_checks("main")}
+    assert {name: c.ours for name, c in required.items()} == {
+        "lint": True,
+        PUBLISH: True,
+        "scan": False,
+    }
+    assert (required["lint"].source, required["scan"].source) == (None, theirs.source)
+
+
+# --- people, branches, tags ---
+
+
+async def test_roles_are_of_people_and_not_of_names(place: Place) -> None:
+    place.commit("a")
+    author = (await place.forge.proposal(place.propose("a"))).author
+
+    assert await place.forge.role("author", 0) is Role.WRITE
+    assert await place.forge.role("author", author.id) is Role.WRITE
+    assert await place.forge.role("approver", 0) is Role.MAINTAIN
+    assert await place.forge.role("owner", 0) is Role.ADMIN
+    assert await place.forge.role("author", author.id + 1) is Role.NONE
+
+
+async def test_who_made_and_pushed_it(place: Place) -> None:
+    first = place.commit("a")
+    second = place.commit("a", "b.yaml", by="owner")
+    number = place.propose("a")
+    before = place.tip("main")
+
+    made = await place.forge.commits(number)
+    assert [(c.sha, c.author) for c in made] == [(first, "author"), (second, "owner")]
+    pushed = await place.forge.pushes("a", place.repository.id.number)
+    assert [(m.after, m.actor) for m in pushed] == [(second, "owner"), (first, "author")]
+    assert [m.forced for m in pushed] == [False, True]  # the first made the branch
+    assert await place.forge.pushes("none", place.repository.id.number) == ()
+    after = place.merge(number)
+    newest = (await place.forge.base_moves("main", LONG_AGO))[0]
+    assert (newest.before, newest.after, newest.forced) == (before, after, False)
+
+
+async def test_a_tag_is_made_once(place: Place) -> None:
+    """The short-cut moves a tag that is there: the number would name two states."""
+    target = place.commit("a")
+    other = place.commit("a", "b.yaml")
+
+    assert (await place.forge.make_tag(tag("net/core/v1", target))).outcome is TagOutcome.MADE
+    for again in (target, other):
+        taken = await place.forge.make_tag(tag("net/core/v1", again))
+        assert taken.outcome is TagOutcome.TAKEN
+    assert await place.forge.has_tag("net/core/v1")
+    assert not await place.forge.has_tag("net/core/v")
+    assert not await place.forge.has_tag("core/v1")
