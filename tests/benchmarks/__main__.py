@@ -1,4 +1,7 @@
-"""All measurements, or those that are named: `python -m tests.benchmarks publish growth=20x100`."""
+"""All measurements, or those that are named: `python -m tests.benchmarks publish growth=20x100`.
+
+All of them take about forty minutes on two cores; `--help` names them.
+"""
 
 import os
 import platform
@@ -34,6 +37,7 @@ ALL: Mapping[str, Callable[..., None]] = {
     "render": render.run,
     "packages": packages.run,
     "growth": growth.run,
+    "sweep": growth.sweep,
     "storm": storm.run,
 }
 
@@ -73,7 +77,11 @@ def _first_line(command: list[str]) -> str:
 
 def main() -> int:
     """Run what is named, or everything; 2 when there is no such measurement."""
-    wanted = sys.argv[1:] or list(ALL)
+    wanted = sys.argv[1:] or [name for name in ALL if name != "sweep"]  # `growth` sweeps, too
+    if {"-h", "--help"} & {*wanted}:
+        print(f"{__doc__}\nThere are {', '.join(ALL)}.\n\ngrowth: {growth.__doc__}")
+        print(f"growth measures {growth.SIZES}\nsweep measures {growth.OPEN}")
+        return 0
     unknown = [name for name in wanted if name.partition("=")[0] not in ALL]
     if unknown:
         print(f"There is no {', '.join(unknown)}; there are {', '.join(ALL)}.", file=sys.stderr)

@@ -1,8 +1,10 @@
 """The same push and approval in small and in large repositories: what grows with them.
 
-A size is written <packages>x<tags>, or <packages>x<tags>x<open proposals>:
-`python -m tests.benchmarks growth=1000x20000` measures one beside the smallest. Bars: ratios of
-medians to the smallest, 2 at 20,000 tags and 3 at 100,000; memory of the bot 250 MB.
+A size is written <packages>x<tags>, or <packages>x<tags>x<open proposals>; the first that is named
+is what others are held against: `python -m tests.benchmarks growth=20x100,1000x20000`. The part
+`sweep` measures nothing but sweeps that find nothing to do, at 1, 50 and 500 open proposals; it
+takes sizes likewise. Bars: ratios of medians to the smallest, 2 at 20,000 tags and 3 at 100,000;
+memory of the bot 250 MB.
 """
 
 import time
@@ -19,7 +21,10 @@ from tests.stories.world import World
 RUNS = 7
 """Of each kind; one more before them prepares and is not counted."""
 
-SIZES = "20x100,1000x20000,5000x100000,20x100x50,600x1200x500"
+OPEN = "600x1200x1,600x1200x50,600x1200x500"
+"""A repository with one, some and many open proposals."""
+
+SIZES = f"20x100,1000x20000,5000x100000,{OPEN}"
 
 KINDS: Mapping[str, Kind] = {
     "push -> checks": next_push,
@@ -63,11 +68,11 @@ class Found:
     sweep: tuple[int, float] = (0, 0.0)
 
 
-def measure(size: Size) -> Found:
-    """Measure everything at one size, on a stage of its own."""
+def measure(size: Size, kinds: Mapping[str, Kind]) -> Found:
+    """Measure these kinds and a sweep at one size, on a stage of its own."""
     found = Found()
     with stage(_filled(size), ready=many.index, patience=900) as at:
-        for name, kind in KINDS.items():
+        for name, kind in kinds.items():
             kind(at, 0)
             before = at.steps().get("push", 0.0)
             found.seconds[name] = []
@@ -103,9 +108,8 @@ def _memory(made: World) -> tuple[float, float]:
 
 def run(wanted: str = "") -> None:
     """Measure the sizes that are named, or all, and print the tables."""
-    sizes = [Size(*map(int, size.split("x"))) for size in (wanted or SIZES).split(",")]
-    found = {size: measure(size) for size in sizes}
-    smallest = found[sizes[0]].seconds
+    found = {size: measure(size, KINDS) for size in _sizes(wanted or SIZES)}
+    smallest = next(iter(found.values())).seconds
     rows = []
     for size, at in found.items():
         cells = []
@@ -114,6 +118,19 @@ def run(wanted: str = "") -> None:
             cells.append(f"{median(seconds) * 1000:.0f} ({ratio:.1f})")
         rows.append([str(size), *cells, f"{at.pushing * 1000:.0f}"])
     table([f"ms, median of {RUNS} (ratio)", *KINDS, "of it git push"], rows)
+    _print(found)
+
+
+def sweep(wanted: str = "") -> None:
+    """Measure sweeps and memory alone, at the sizes that are named or at `OPEN`."""
+    _print({size: measure(size, {}) for size in _sizes(wanted or OPEN)})
+
+
+def _sizes(wanted: str) -> list[Size]:
+    return [Size(*map(int, size.split("x"))) for size in wanted.split(",")]
+
+
+def _print(found: Mapping[Size, Found]) -> None:
     rows = [
         [str(s), f"{f.memory[0]:.0f}", f"{f.memory[1]:.0f}", f"{f.sweep[0]}", f"{f.sweep[1]:.2f}"]
         for s, f in found.items()

@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 
 from bot.sandbox.git.bare import environment
+from bot.sandbox.records.refs import Refs
 from lifecycle import names, records
 from tests.ids import on_github
 from tests.stories.world import CONFIG, World, keys, package, resized
@@ -47,7 +48,7 @@ def fill(made: World, packages: int, tags: int, proposals: int) -> None:
     _git(folder, "repack", "-a", "-d", "-f", "-q", "--depth=10")
     with state.lock:
         git = state.git(repository)
-        repository.refs, repository.default_branch = git.refs(), "main"
+        repository.refs, repository.default_branch = Refs(git.refs()), "main"
         author = state.user("author")
         for number in range(proposals):
             branch = f"drafts/{name(number)}/w"

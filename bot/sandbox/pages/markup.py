@@ -127,7 +127,6 @@ class Note:
         level: `notice`, `warning` or `failure`.
         message: Plain text.
         title: Plain text; may be empty.
-        first_line: First line it speaks of.
     """
 
     check: str
@@ -136,7 +135,6 @@ class Note:
     level: str
     message: str
     title: str = ""
-    first_line: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -296,7 +296,6 @@ def notes(found: Sequence[ShownCheck]) -> list[Note]:
             check=check.name,
             path=note.path,
             line=note.end_line,
-            first_line=note.start_line,
             level=note.annotation_level,
             message=note.message,
             title=note.title or "",
