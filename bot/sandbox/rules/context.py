@@ -195,10 +195,10 @@ class Context:
             repo.refs.move(change.ref, change.after)
             self._log(repo, change, actor, kind)
         repo.pushed_at = repo.updated_at = self.now()
-        tags = [c for c in changes if c.ref.startswith("refs/tags/")]
+        # GitHub stays silent when one push moves more than three tags.
+        silent = sum(change.ref.startswith("refs/tags/") for change in changes) > 3
         for change in changes:
-            # GitHub stays silent when one push moves more than three tags.
-            if change not in tags or len(tags) <= 3:
+            if not (silent and change.ref.startswith("refs/tags/")):
                 self._announce(repo, change, actor)
         for change in changes:
             if change.ref.startswith("refs/heads/"):
