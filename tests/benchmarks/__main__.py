@@ -1,6 +1,6 @@
 """All measurements, or those that are named: `python -m tests.benchmarks publish growth=20x100`.
 
-All of them take about forty minutes on two cores; `--help` names them.
+`--help` names them.
 """
 
 import os
