@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from time import monotonic
 
 import structlog
 
+from bot.clock import SYSTEM, Clock
 from bot.tasks import end
 from fnrunner.wire.client import Client
 
@@ -37,9 +37,13 @@ class OwnRunner:
         address: Where it listens.
         how: More arguments of `porchbot runner`.
         notes: Folder for a note of which process it is, for the next bot.
+        clock: By which it is started again.
     """
 
-    def __init__(self, address: str, how: Sequence[str], notes: Path) -> None:
+    def __init__(
+        self, address: str, how: Sequence[str], notes: Path, *, clock: Clock = SYSTEM
+    ) -> None:
+        self._clock = clock
         self.address = address
         self._how = how
         self._note = notes / f"runner-{os.getpid()}.json"
@@ -69,13 +73,14 @@ class OwnRunner:
 
     async def keep(self) -> None:
         """Start it again whenever it has ended, until cancelled."""
-        pause, since = FIRST_PAUSE, monotonic()
+        pause, since = FIRST_PAUSE, self._clock.monotonic()
         while True:
             status = await self._process.wait() if self._process else None
-            pause = FIRST_PAUSE if monotonic() - since > YOUNG else min(2 * pause, LAST_PAUSE)
+            young = self._clock.monotonic() - since <= YOUNG
+            pause = min(2 * pause, LAST_PAUSE) if young else FIRST_PAUSE
             log.error("the function runner ended; it is started again", status=_in_words(status))
-            await asyncio.sleep(pause)
-            since = monotonic()
+            await self._clock.sleep(pause)
+            since = self._clock.monotonic()
             try:
                 await self.start()
             except OSError as error:
@@ -99,19 +104,22 @@ class OwnRunner:
 
 
 @asynccontextmanager
-async def own_runner(how: Sequence[str], state: Path) -> AsyncIterator[OwnRunner]:
+async def own_runner(
+    how: Sequence[str], state: Path, *, clock: Clock = SYSTEM
+) -> AsyncIterator[OwnRunner]:
     """Start `porchbot runner` on a Unix socket, and again when it dies; end it with the block.
 
     Args:
         how: More arguments of `porchbot runner`.
         state: Folder where an earlier bot may have noted a runner that still runs.
+        clock: By which it is started again.
 
     Raises:
         OSError: It does not start.
     """
     end_left_over(state)
     with tempfile.TemporaryDirectory(prefix="porchbot-runner-") as folder:
-        runner = OwnRunner(f"unix:{Path(folder) / 'runner.sock'}", how, state)
+        runner = OwnRunner(f"unix:{Path(folder) / 'runner.sock'}", how, state, clock=clock)
         await runner.start()
         keeping = asyncio.create_task(runner.keep())
         try:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import structlog
 
+from bot.clock import SYSTEM, Clock
 from bot.http.ready import MissingError
 from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
 from fnrunner.contract.run import Outcome
@@ -44,6 +45,7 @@ class WatchedRunner:
         every: Seconds between health checks.
         seconds: For one of them.
         strikes: How many must fail in a row.
+        clock: By which the checks are apart.
     """
 
     def __init__(
@@ -53,11 +55,13 @@ class WatchedRunner:
         every: float = EVERY,
         seconds: float = SECONDS,
         strikes: int = STRIKES,
+        clock: Clock = SYSTEM,
     ) -> None:
         self._client = client
         self._every = every
         self._seconds = seconds
         self._strikes = strikes
+        self._clock = clock
         self._hangs = asyncio.Event()
 
     async def check(self) -> None:
@@ -126,7 +130,7 @@ class WatchedRunner:
                 allowed = self._strikes if asked == answered else STARTING
                 if own is not None and in_a_row >= allowed:
                     own.kill()
-            await asyncio.sleep(self._every)
+            await self._clock.sleep(self._every)
 
     def _error(self) -> RunnerBusyError:
         return RunnerBusyError(_WHERE, _SILENT, self._every)

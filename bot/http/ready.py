@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from time import monotonic
 
+from bot.clock import SYSTEM, Clock
 from bot.forges.port import ForgeBusyError, ForgeRefusedError
 from bot.store.values import StoreError
 
@@ -28,17 +28,19 @@ class Check:
     Attributes:
         ask: Finds out about it.
         kept: Seconds that an answer counts, so that asking us often asks nobody else often.
+        clock: Tells how old an answer is.
     """
 
     ask: Ask
     kept: float
+    clock: Clock = SYSTEM
     _said: str = ""
     _at: float = field(default=float("-inf"))
     _task: asyncio.Task[str] | None = None
 
     async def read(self) -> str:
         """`OK`, or why not."""
-        if monotonic() - self._at < self.kept:
+        if self.clock.monotonic() - self._at < self.kept:
             return self._said
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._ask())
@@ -51,7 +53,7 @@ class Check:
             self._said = OK
         except (ForgeBusyError, ForgeRefusedError, StoreError, MissingError) as error:
             self._said = str(error)
-        self._at = monotonic()
+        self._at = self.clock.monotonic()
         return self._said
 
 

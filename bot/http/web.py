@@ -18,7 +18,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from bot import logs, metrics
-from bot.forges.github.events import Delivery, Signature, WebhookError, read_headers, read_verified
+from bot.forges.github.events import Delivery, read_headers, read_verified
+from bot.forges.github.signature import Signature, WebhookError
 from bot.forges.port import ForgeBusyError, ForgeRefusedError, Identity
 from bot.http.ready import OK, Readiness
 from bot.settings import Settings

@@ -1,10 +1,10 @@
 """GitHub's webhooks: bytes in, one verified value out: which keys to look at again. Pure.
 
-Longer than 400 lines: one function for each event, by the table below.
-
 The signature is checked on the raw body before anything in it is parsed, and only fields in use are
 read. What an event says is used for two things: which keys it wakes, and what it says exists (the
-hint), so that a look that sees less is known to be too early. Nothing is decided here. What we caused
+hint), so that a look that sees less is known to be too early: `head` (commit), `comment`, `review`,
+`number` (a pull request that matters even if it is closed), `rerun` (the delivery in which Re-run
+was pressed). Nothing is decided here. What we caused
 ourselves wakes nothing, a merge excepted: looking again after our own actions is the loop's business
 (docs/design.md, "Work").
 
@@ -22,15 +22,13 @@ ourselves wakes nothing, a merge excepted: looking again after our own actions i
 Source: https://docs.github.com/webhooks/webhook-events-and-payloads
 """  # noqa: E501 (a table)
 
-import hashlib
-import hmac
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
+from bot.forges.github.signature import Signature, WebhookError
 from bot.keys import (
     BaseKey,
     CommitKey,
@@ -41,13 +39,10 @@ from bot.keys import (
     RepositoryKey,
     parse,
 )
+from bot.store.values import Hint
 from lifecycle.identity import GITHUB, RepositoryId
 
 JSONObject = Mapping[str, Any]
-
-Hint = Mapping[str, Sequence[Any]]
-"""What an event says exists, name to values: `head` (commit), `comment`, `review`, `number` (a pull
-request that matters even if it is closed), `rerun` (the delivery in which Re-run was pressed)."""
 
 KEPT_HEADERS = frozenset(
     {
@@ -90,18 +85,6 @@ MOST_TEXT = 1_000
 """Bytes of a text that is a part of a key: a ref on GitHub has at most 255."""
 
 
-class WebhookError(Exception):
-    """A delivery cannot be taken.
-
-    Attributes:
-        status: HTTP status for the answer.
-    """
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """One verified delivery.
@@ -127,57 +110,6 @@ class Delivery:
     sender: str
     headers: Mapping[str, str]
     wakes: Mapping[Key, Hint]
-
-
-class Signature:
-    """The signature of a body that is still coming, so that none has to be kept to be checked.
-
-    Args:
-        given: The header X-Hub-Signature-256.
-        secrets: Those set on the webhook, several while one is being replaced; at least one.
-
-    Raises:
-        WebhookError: There is none, or it is not written as GitHub writes it (401).
-        ValueError: There is no secret.
-
-    Source:
-        https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
-    """
-
-    def __init__(self, given: str, secrets: Sequence[bytes]) -> None:
-        if not secrets or not all(secrets):
-            raise ValueError("a signature needs a secret, and none may be empty")
-        if not _SIGNATURE.fullmatch(given):
-            raise _unsigned("is no sha256= with 64 hex digits" if given else "is missing")
-        self._given = given
-        self._digests = [hmac.new(secret, digestmod=hashlib.sha256) for secret in secrets]
-
-    def update(self, part: bytes) -> None:
-        """Take the next part of the body."""
-        for digest in self._digests:
-            digest.update(part)
-
-    def verify(self) -> None:
-        """Check the body as a whole.
-
-        Raises:
-            WebhookError: It does not match (401).
-        """
-        wanted = [f"sha256={digest.hexdigest()}" for digest in self._digests]
-        # Each is compared, whichever fits, so that the time taken says nothing.
-        if sum(hmac.compare_digest(self._given, one) for one in wanted) == 0:
-            raise _unsigned("does not match")
-
-
-_SIGNATURE = re.compile("sha256=[0-9a-f]{64}")
-
-
-def _unsigned(what: str) -> WebhookError:
-    return WebhookError(
-        401,
-        f"X-Hub-Signature-256 {what}. Set one secret in both the App's webhook and"
-        " PORCHBOT_WEBHOOK_SECRETS.",
-    )
 
 
 def read_headers(headers: Mapping[str, str], secrets: Sequence[bytes]) -> Signature:

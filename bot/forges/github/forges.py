@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from bot.forges.github.app import App
-from bot.forges.github.events import WebhookError, read_verified
+from bot.forges.github.events import read_verified
 from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import JSONObject, call, pages
+from bot.forges.github.signature import WebhookError
 from bot.forges.port import ForgeMissingError, Identity, Installation, Repository
 from bot.keys import Key
 from bot.store.values import Hint

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from bot.forges.github.events import WebhookError, read_verified
+from bot.forges.github.events import read_verified
+from bot.forges.github.signature import WebhookError
 from bot.http import server as http_server
 from bot.http import web
 from bot.keys import InstallationsKey, Key, RepositoryKey

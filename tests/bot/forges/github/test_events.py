@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.forges.github.events import Delivery, Hint, WebhookError, read_headers, read_verified
+from bot.forges.github.events import Delivery, read_headers, read_verified
+from bot.forges.github.signature import WebhookError
 from bot.keys import (
     BaseKey,
     CommitKey,
@@ -23,6 +24,7 @@ from bot.keys import (
     PullKey,
     RepositoryKey,
 )
+from bot.store.values import Hint
 from tests.ids import on_github
 
 SECRET = b"a secret"
