@@ -1,1 +1,1 @@
-"""Decides: facts in, actions out; pure, no input or output."""
+"""The lifecycle of packages decided: facts in, actions out; pure, no input or output."""

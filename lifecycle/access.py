@@ -65,7 +65,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class RoleSource:
-    """Everybody with at least this role; written `role:write` in the configuration."""
+    """All people with at least this role; written `role:write` in the configuration."""
 
     role: Role
 
@@ -74,11 +74,11 @@ class RoleSource:
 
     @property
     def spelling(self) -> str:
-        """As the configuration spells it."""
+        """The spelling of the configuration, such as "role:write"."""
         return f"role:{self.role}"
 
     def covers(self, login: str, role: Role) -> bool:  # noqa: ARG002 (one signature for both)
-        """Whether this person is meant."""
+        """Tell whether this person is one of them."""
         return role >= self.role
 
 
@@ -106,7 +106,7 @@ class UserSource:
         return f"user:{self.login.lower()}{more}"
 
     def covers(self, login: str, role: Role) -> bool:
-        """Whether this person is meant: the same login, and still somebody who can read here.
+        """Tell whether this is the person: the same login, and at least the role that is asked for.
 
         Forges do not tell logins apart by case.
         """
@@ -117,7 +117,7 @@ Source = RoleSource | UserSource
 
 
 def in_both(some: Iterable[Source], others: Iterable[Source]) -> tuple[Source, ...]:
-    """Whom two lists of sources have in common; empty for nobody."""
+    """Intersect two lists of sources; empty where they have nobody in common."""
     pairs = [_common(one, other) for one, other in product(some, others)]
     found = {source.spelling: source for source in pairs if source is not None}
     return tuple(

@@ -1,4 +1,4 @@
-"""Which approvals count: who gave them, to exactly what, and whether that still stands.
+"""Approvals: who gave each, what it binds to, and whether it counts now.
 
 An approval is a person and what they approved: the base branch, the tree of each touched package,
 what would be merged beside the packages, and the digest of the configuration that can change the
@@ -26,19 +26,19 @@ from lifecycle.rights import APPROVERS, Allowed, authorise
 
 
 class Fallen(StrEnum):
-    """Why an approval that was given does not count."""
+    """Reason why an approval does not count."""
 
-    TREE = "the package changed since"
-    BESIDE = "what is merged beside the package changed since"
-    CONFIGURATION = "the rules or the functions that judge the package changed since"
-    BASE = "the base branch was changed since"
-    INSTALLATION = "it was given before the App was installed"
-    ADOPTION = "it was given before the bot kept a record of this proposal"
-    UNSEEN = "it was given at the moment of a push, or before the forge told of one"
-    EDITED = "the comment that gave it was edited since"
-    UNPUBLISHED = "what stands in the base branch and was never published was not shown then"
-    ACCESS = "this person may not approve here"
-    MERGE = "it was given before the merge, which did more than was shown"
+    TREE = "tree"
+    BESIDE = "beside"
+    CONFIGURATION = "configuration"
+    BASE = "base"
+    INSTALLATION = "installation"
+    ADOPTION = "adoption"
+    UNSEEN = "unseen"
+    EDITED = "edited"
+    UNPUBLISHED = "unpublished"
+    ACCESS = "access"
+    MERGE = "merge"
 
 
 UNPUBLISHED = "unpublished"
@@ -53,7 +53,7 @@ _FOR_GOOD: Mapping[Fall, Fallen] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """The approvals of one proposal.
+    """The approvals of one proposal: those that count, those that fell, how many are needed.
 
     Attributes:
         counted: One for each person, sorted by login.
@@ -77,7 +77,7 @@ class Standing:
 
 
 def standing(proposal: Proposal, policy: Policy, remembered: Memory) -> Standing:
-    """Work out which approvals count.
+    """Return which approvals count and how many are needed.
 
     A commit whose author or pusher is unknown makes self-approval undecidable; then one more
     person must approve, unless the rules allow approving one's own work
@@ -115,7 +115,7 @@ def standing(proposal: Proposal, policy: Policy, remembered: Memory) -> Standing
 
 
 def bind(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
-    """Native approvals that are seen for the first time, each bound to what it was given for."""
+    """Return an event for each native approval not bound yet, bound to what was reviewed."""
     return [
         Approval(
             person=review.author.login,
@@ -140,7 +140,7 @@ def bind(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
 
 
 def fell(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
-    """Approvals that fall for good: edited since, or of a content that was replaced.
+    """Return an event for each approval that is void for good: edited, or its content replaced.
 
     Only a head that git shows too is believed to have replaced another: what a forge tells may be
     older than what was approved. What else can change (rules, base, rights) may change back, and is
@@ -170,7 +170,7 @@ def fell(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
 
 
 def latest_reviews(proposal: Proposal) -> dict[str, Review]:
-    """Each person's last verdict; a dismissal ends the one it dismissed."""
+    """Return each person's latest native review; a dismissal ends the one it dismissed."""
     latest: dict[str, Review] = {}
     logins = proposal.logins
     for review in proposal.reviews:
@@ -179,7 +179,7 @@ def latest_reviews(proposal: Proposal) -> dict[str, Review]:
 
 
 def unbound(proposal: Proposal, remembered: Memory) -> list[Review]:
-    """Each person's native approval that is their last word and is bound to nothing yet."""
+    """Return the native approvals that are a person's latest word and are bound to nothing yet."""
     found = []
     for person, review in latest_reviews(proposal).items():
         word = remembered.words.get(person)
@@ -192,7 +192,7 @@ def unbound(proposal: Proposal, remembered: Memory) -> list[Review]:
 def too_early(
     proposal: Proposal, remembered: Memory, *, at: datetime, comment: int = 0, review: int = 0
 ) -> Fallen | None:
-    """Why what was said can be about something else than what stands here now.
+    """Return why a statement may predate what it would apply to now; None when it does not.
 
     Forges tell whole seconds: what happened in the same second may have come after. What was there
     at our first sight is told by its number instead.
@@ -217,7 +217,7 @@ def too_early(
 
 
 def rules_moved(proposal: Proposal, *, at: datetime, shown: bool = False) -> bool:
-    """The rules changed since something was said, within its second too, or nobody can tell.
+    """Tell whether the rules may have changed since a statement, within its second too.
 
     Asked before an approval is bound; from then on its digest tells.
 
@@ -233,7 +233,7 @@ def rules_moved(proposal: Proposal, *, at: datetime, shown: bool = False) -> boo
 def shown_unpublished(
     proposal: Proposal, remembered: Memory, *, at: datetime, comment: int = 0
 ) -> bool:
-    """We had told what stands in the base unpublished: whoever approves publishes that as well.
+    """Tell whether the unpublished content of the base was shown before an approval.
 
     Args:
         proposal: The facts.
@@ -248,7 +248,7 @@ def shown_unpublished(
 
 
 def judged_before(facts: Facts, proposal: Proposal, at: datetime) -> bool:
-    """Our check proves the head to have stood in an earlier second, and ever since.
+    """Tell whether our check run proves that the head has stood since an earlier second.
 
     It names what the forge told of changes of the head when it was decided (`Facts.head_mark`).
     Where the forge tells when the head came to stand there, that is not overruled.

@@ -1,4 +1,4 @@
-"""What one proposal comes to: its memory read, its commands answered, its gates judged."""
+"""The assessment of one proposal: memory read, commands answered, approvals bound, gates judged."""
 
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,7 @@ from lifecycle.tags import Tagging, TagLoss
 
 @dataclass(frozen=True, slots=True)
 class Assessed:
-    """A proposal as it will stand once its commands took effect, and what is decided about it.
+    """A proposal as it will stand once its commands took effect, with its gates and actions.
 
     Attributes:
         proposal: As it will stand.
@@ -35,7 +35,7 @@ class Assessed:
 
 
 def assess(facts: Facts, proposal: Proposal) -> Assessed:
-    """Answer the commands of a proposal, bind approvals, and judge what that comes to."""
+    """Answer the commands of a proposal, bind its approvals, and judge its gates."""
     remembered = memory.read(proposal, facts.repository_id)
     proposal = _recall_tags(proposal, remembered)
     found = remembered.adding(

@@ -1,4 +1,4 @@
-"""Who wrote a proposal, and so does not approve it.
+"""The authors of a proposal, who do not approve it.
 
 Rules (docs/design.md, "Authors"):
 
@@ -25,7 +25,7 @@ _ANYBODYS = frozenset({"github-actions[bot]"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeBy:
-    """Who made one commit, as the forge tells it.
+    """The author, committer and co-authors of one commit, as the forge tells them.
 
     Attributes:
         sha: The commit.
@@ -44,7 +44,7 @@ class MadeBy:
 
 @dataclass(frozen=True, slots=True)
 class Authors:
-    """Who wrote a proposal.
+    """The authors of a proposal.
 
     Attributes:
         logins: Everybody who wrote or pushed a part of it.
@@ -65,7 +65,7 @@ def wrote(
     ours: Mapping[Sha, str],
     login: str,
 ) -> Authors:
-    """Work out who wrote a proposal.
+    """Return the authors of a proposal, from its commits and pushes.
 
     Args:
         commits: Of the proposal.
@@ -134,7 +134,7 @@ def coauthors(message: str, accounts: Mapping[str, tuple[str, int]]) -> frozense
 
 
 def same_people(authors: Authors, people: Mapping[str, int]) -> frozenset[str]:
-    """The authors, with the logins of people as these are spelled now.
+    """Return the logins of the authors, with the present spellings of their logins.
 
     Forges ignore case in names, and whoever changes theirs keeps the number of the account.
 
@@ -151,7 +151,7 @@ def same_people(authors: Authors, people: Mapping[str, int]) -> frozenset[str]:
 
 
 def owners(proposal: Proposal) -> frozenset[str]:
-    """Logins of those whose proposal it is: assigned to it, else who opened it."""
+    """Return the logins of the assignees, else of who opened the proposal; empty for a machine."""
     if proposal.assigned:
         return frozenset(proposal.assigned)
     return frozenset() if proposal.author.bot else frozenset({proposal.author.login})

@@ -1,4 +1,4 @@
-"""The three check runs: what each should show at a head, and what to send when it does not.
+"""The three check runs: their content at a head, and the actions that bring them there.
 
 A check belongs to a commit, not to a pull request: where one head is proposed to two bases it
 shows the worse verdict. Every case has a stated conclusion; `skipped`, which forges count as
@@ -39,7 +39,7 @@ _TROUBLE = "trouble."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContent:
-    """What one check run shows.
+    """The content of one check run.
 
     Attributes:
         status: In progress while waiting.
@@ -57,14 +57,14 @@ class CheckContent:
 
     @property
     def badness(self) -> int:
-        """Order of verdicts: passed, waiting, failed."""
+        """Severity for comparison: 0 passed, 1 in progress, 2 failed."""
         if self.conclusion is Conclusion.FAILURE:
             return 2
         return 0 if self.conclusion is Conclusion.SUCCESS else 1
 
     @property
     def digest(self) -> str:
-        """Equal for equal content: kept with the run, so that nothing is sent twice."""
+        """Digest of the content, kept with the run so that nothing is sent twice."""
         content = json.dumps(
             [
                 self.status,
@@ -78,7 +78,7 @@ class CheckContent:
 
 
 def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[SetCheck]:
-    """What must be sent so that the head's checks are right; empty when they are."""
+    """Return the check runs to write so that the head shows the right ones; empty when it does."""
     if facts.head is None or not judged:
         return []
     shown: dict[str, CheckContent] = {}
@@ -97,14 +97,14 @@ def wanted(facts: Facts, judged: Sequence[tuple[Proposal, Judgement]]) -> list[S
 
 
 def ready(facts: Facts, proposal: Proposal) -> list[SetCheck]:
-    """`porchbot/publish` as it must stand right before the merge."""
+    """Return `porchbot/publish` as it must be right before the merge."""
     shown = _passed(texts.publishing(proposal), texts.PUBLISHING_SUMMARY)
     check = _send(facts, PUBLISH, shown, force=False)
     return [check] if check else []
 
 
 def published(proposal: Proposal, run: int) -> SetCheck:
-    """`porchbot/publish` of a published head that was still in progress."""
+    """Return the completed `porchbot/publish` of a published head."""
     shown = _passed(texts.published(proposal), texts.PUBLISHING_SUMMARY)
     return _action(str(proposal.head), PUBLISH, shown, run, shown.digest)
 
@@ -112,7 +112,7 @@ def published(proposal: Proposal, run: int) -> SetCheck:
 def trouble(
     head: Sha, run: CheckRun | None, incident: str, since: datetime, said: str = ""
 ) -> SetCheck | None:
-    """`porchbot/publish` while the bot cannot look at a proposal; None where it says so already.
+    """Return `porchbot/publish` for a proposal whose facts cannot be read; None where it says so.
 
     Never completed, so that it passes nowhere and what follows takes its place.
 
@@ -136,7 +136,7 @@ def trouble(
 
 
 def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> list[SetCheck]:
-    """Take back what `trouble` said of a proposal that is merged, and cannot be published."""
+    """Return the failed `porchbot/publish` of a merged proposal that showed `trouble` before."""
     run = facts.checks.get(PUBLISH)
     if run is None or not run.digest.startswith(_TROUBLE) or facts.open or facts.others:
         return []
@@ -182,7 +182,7 @@ def _rules(proposal: Proposal, judgement: Judgement) -> CheckContent:
 
 
 def broken_base(policy: BrokenPolicy) -> CheckContent:
-    """What is shown where the configuration of the base branch cannot be read."""
+    """Return the content for a base branch whose configuration cannot be read."""
     return _failed(texts.CONFIGURATION_BROKEN, texts.configuration_problems(policy))
 
 
@@ -204,7 +204,7 @@ def _untouched(proposal: Proposal) -> CheckContent:
 
 
 def nothing_touched(configuration: tuple[Finding, ...]) -> CheckContent:
-    """What is shown of a change that touches no package: passed, unless it breaks the rules."""
+    """Return the content for a change of no package: passed, unless it breaks the rules."""
     if configuration:
         text = finding_texts.findings(configuration)
         return _failed(texts.BREAKS_CONFIGURATION, text, configuration)
@@ -212,7 +212,7 @@ def nothing_touched(configuration: tuple[Finding, ...]) -> CheckContent:
 
 
 def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> CheckContent:
-    """What `porchbot/render` shows of packages that were judged.
+    """Return the content of `porchbot/render`.
 
     Args:
         verdicts: One for each package touched that still exists.
@@ -237,7 +237,7 @@ def rendering(verdicts: Sequence[Verdict], policy: Policy, *, settles: bool) -> 
 
 
 def validation(verdicts: Sequence[Verdict], configuration: Sequence[Finding]) -> CheckContent:
-    """What `porchbot/validate` shows of packages that were judged.
+    """Return the content of `porchbot/validate`.
 
     Args:
         verdicts: One for each package touched that still exists.

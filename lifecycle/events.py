@@ -1,4 +1,4 @@
-"""What was once decided about a proposal: a log of events, each a fact that stays true.
+"""The kinds of events in the log of a proposal, and their JSON; each is a fact that stays true.
 
 The log is kept twice, in the hidden records of the bot's own comments and in the database, and the
 two copies are united before each decision (docs/design.md, "Records and events"). Nothing in it is
@@ -18,7 +18,7 @@ from lifecycle.records import JSON
 
 
 class CommentLoss(StrEnum):
-    """What became of a comment of ours."""
+    """How a comment of ours was tampered with."""
 
     DELETED = "deleted"
     EDITED = "edited"
@@ -26,7 +26,7 @@ class CommentLoss(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstSeen:
-    """We saw this proposal for the first time.
+    """The proposal was read for the first time.
 
     Attributes:
         at: When that was, by our own clock.
@@ -48,7 +48,7 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A comment needs no answer any more."""
+    """A comment was answered."""
 
     comment: int
 
@@ -96,7 +96,7 @@ class TakenBack:
 
 
 class Fall(StrEnum):
-    """Why an approval fell for good; `Fallen` in `approvals` has the words."""
+    """Why an approval fell for good; also as in `approvals.Fallen`."""
 
     EDITED = "edited"
     TREE = "tree"

@@ -1,4 +1,4 @@
-"""What must hold before publishing: a gate for each condition, in the order people meet them.
+"""The gates before publishing: one for each condition, in the order people meet them.
 
 A gate that cannot be judged does not hold.
 """
@@ -287,7 +287,7 @@ def _taggable(proposal: Proposal) -> list[Gate]:
         Gate(
             name=f"tag {names.spelled(t.package, t.revision)}",
             state=GateState.BLOCKED,
-            actual=texts.tag_lost(t) if t.tagging.lost else texts.tag_clash(t),
+            actual=texts.tag_lost(t, t.tagging.lost) if t.tagging.lost else texts.tag_clash(t),
             wanted=(texts.tag_restored(t) if t.tagging.lost else texts.room_for_tag(t.tagging)),
             who=texts.TAG_WHO,
         )

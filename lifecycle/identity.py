@@ -1,4 +1,4 @@
-"""What a repository is called for ever: which forge, and its number there.
+"""The identity of a repository: which forge, and its number there.
 
 Names change hands, and two forges count from one each: project 42 on GitLab is not repository 42 on
 GitHub. What was written before there was a second forge has the number alone, which means GitHub,
@@ -38,12 +38,12 @@ class RepositoryId:
 
     @property
     def spelled(self) -> int | str:
-        """As records, MACs and folders have it: the bare number for GitHub, else with the forge."""
+        """The spelling in records, MACs and folders: the bare number for GitHub."""
         return self.number if self.forge == GITHUB else str(self)
 
 
 def read(spelled: object) -> RepositoryId | None:
-    """Read what a record says, the inverse of `spelled`; None for what is no repository.
+    """Parse the spelling of a record, the inverse of `spelled`; None for anything else.
 
     "github:42" is read as well as 42.
     """

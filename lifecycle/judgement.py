@@ -1,4 +1,4 @@
-"""The gates before publishing, as one value.
+"""Gates and the judgement over all of them, as values.
 
 The same value feeds the check run, the summary comment and `/why`, so that no two of them can
 disagree (docs/design.md, "Checks"; trap 7).
@@ -11,7 +11,7 @@ from lifecycle.approvals import Standing
 
 
 class GateState(StrEnum):
-    """Whether a gate lets the proposal through."""
+    """The state of a gate."""
 
     HOLDS = "holds"
     WAITS = "waits"
@@ -51,10 +51,10 @@ class Judgement:
 
     @property
     def holds(self) -> bool:
-        """Everything lets through."""
+        """True when every gate holds."""
         return all(gate.state is GateState.HOLDS for gate in self.gates)
 
     @property
     def open(self) -> tuple[Gate, ...]:
-        """What is still missing."""
+        """The gates that do not hold."""
         return tuple(gate for gate in self.gates if gate.state is not GateState.HOLDS)

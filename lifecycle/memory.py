@@ -1,4 +1,4 @@
-"""What the bot must remember about a proposal: the replayed log of events, and where it is kept.
+"""The memory of a proposal: its log of events replayed, and the records that keep it.
 
 Each answer carries which comment it answers and what that came to, the summary comment all the rest
 of the log, compacted. The database holds the same events, and which comments we wrote. A record
@@ -38,7 +38,7 @@ MOST_RECORD = 45_000
 
 @dataclass(frozen=True)
 class Memory:
-    """What a log of events comes to.
+    """The log of events of a proposal, replayed.
 
     Attributes:
         log: Every event known, from our comments and the database.
@@ -54,20 +54,20 @@ class Memory:
     notices: Mapping[str, tuple[int, datetime]] = field(default_factory=dict, compare=False)
 
     def adding(self, *found: Event) -> "Memory":
-        """The same, and what happened now."""
+        """Return the memory with more events."""
         return replace(self, log=self.log | frozenset(found))
 
     def without(self, event: Event) -> "Memory":
-        """The same, as if this had not happened."""
+        """Return the memory without an event."""
         return replace(self, log=self.log - {event})
 
     def telling(self, *found: Event) -> "Memory":
-        """The same, and what an answer is about to say."""
+        """Return the memory with events that an answer is about to record."""
         return replace(self.adding(*found), told=self.told | frozenset(found))
 
     @cached_property
     def answered(self) -> frozenset[int]:
-        """Comments that need no answer any more."""
+        """Numbers of the comments that were answered."""
         return frozenset(e.comment for e in self.log if isinstance(e, Answered))
 
     @cached_property
@@ -82,7 +82,7 @@ class Memory:
 
     @cached_property
     def rejected(self) -> Rejected | None:
-        """The last time that the proposal was sent back."""
+        """The latest rejection."""
         return replay.rejection(self.log)
 
     @cached_property
@@ -97,24 +97,24 @@ class Memory:
 
     @cached_property
     def tampered(self) -> tuple[Tampered, ...]:
-        """What was done to our comments, by their numbers."""
+        """Deletions and edits of our comments, by their numbers."""
         found = (e for e in self.log if isinstance(e, Tampered))
         return tuple(sorted(found, key=lambda e: (e.comment, replay.order(e))))
 
     def refreshed_by(self, approval: Approval) -> bool:
-        """This approval was given after all that was done to our comments."""
+        """Tell whether an approval was given after all tampering with our comments."""
         if approval.comment:
             return all(approval.comment > e.comments for e in self.tampered)
         return all(approval.review > e.reviews for e in self.tampered)
 
 
 def summary_of(proposal: Proposal) -> Comment | None:
-    """Our summary comment: the oldest that carries our marker; None before the first."""
+    """Return our summary comment: the oldest that carries our marker; None before the first."""
     return next((c for c in proposal.answers if c.summary), None)
 
 
 def read(proposal: Proposal, repository_id: RepositoryId) -> Memory:
-    """Unite what our comments on this proposal and the database remember."""
+    """Read the memory of a proposal: the union of the records in our comments and the database."""
     found, told = set(proposal.kept), set[Event]()
     notices: dict[str, tuple[int, datetime]] = {}
     for comment in proposal.answers:
@@ -131,7 +131,7 @@ def read(proposal: Proposal, repository_id: RepositoryId) -> Memory:
 
 
 def carries_record(proposal: Proposal, repository_id: RepositoryId) -> bool:
-    """We saw this proposal while it was open: it is after the baseline.
+    """Tell whether we saw this proposal while it was open: it is after the baseline.
 
     Source: docs/design.md, "Adoption".
     """
@@ -139,7 +139,7 @@ def carries_record(proposal: Proposal, repository_id: RepositoryId) -> bool:
 
 
 def log_record(memory: Memory, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
-    """The record for the summary comment; equal memories give equal records."""
+    """Return the record for the summary comment; equal memories give equal records."""
     return {
         **_place("log", proposal, repository_id),
         **replay.pack(replay.compact(memory.log) - memory.told),
@@ -152,7 +152,7 @@ def answer_record(
     repository_id: RepositoryId,
     about: Iterable[Event] = (),
 ) -> dict[str, JSON]:
-    """The record for an answer: what it answers, what that came to, and at which head.
+    """Return the record for an answer: the comment, the events it caused, and the head.
 
     Args:
         comment: The comment that is answered; None where that is not known any more.
@@ -170,7 +170,7 @@ def answer_record(
 
 
 def report_record(proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
-    """The record for the report that a merge result is not published."""
+    """Return the record for the report that a merge result is not published."""
     return {
         **_place("report", proposal, repository_id),
         **replay.pack({Reported(merge=str(proposal.merge_commit))}),
@@ -180,7 +180,7 @@ def report_record(proposal: Proposal, repository_id: RepositoryId) -> dict[str, 
 def notice_record(
     occasion: str, proposal: Proposal, repository_id: RepositoryId
 ) -> dict[str, JSON]:
-    """The record for a comment that tells people once what happened."""
+    """Return the record for a notice."""
     return {
         **_place("notice", proposal, repository_id),
         **replay.pack({Noticed(occasion=occasion)}),
@@ -188,13 +188,13 @@ def notice_record(
 
 
 def noticed(proposal: Proposal, repository_id: RepositoryId) -> frozenset[str]:
-    """The occasions that people were told of."""
+    """Return the occasions that notices were written for."""
     log = read(proposal, repository_id).log
     return frozenset(e.occasion for e in log if isinstance(e, Noticed))
 
 
 def report_of(proposal: Proposal, repository_id: RepositoryId) -> Comment | None:
-    """Our report that this merge result is not published; None when there is none."""
+    """Return our report that this merge result is not published; None when there is none."""
     wanted = report_record(proposal, repository_id)
     for comment in proposal.answers:
         if any(dict(record) == wanted for record in comment.records):
@@ -205,7 +205,7 @@ def report_of(proposal: Proposal, repository_id: RepositoryId) -> Comment | None
 def shown_head_before(
     proposal: Proposal, comment: int, memory: Memory, repository_id: RepositoryId
 ) -> bool:
-    """A comment of ours that is older than this one proves the head to have stood before it.
+    """Tell whether an older comment of ours proves that the head stood before a comment.
 
     We wrote ours when we had seen the present head, the forge shows no change of the head since
     then, and comments are numbered as they are written: the one order that no clock blurs.
@@ -228,7 +228,7 @@ def shown_head_before(
 
 
 def shown_rules_before(proposal: Proposal, comment: int, repository_id: RepositoryId) -> bool:
-    """An answer of ours that is older than this comment proves that the rules stood before."""
+    """Tell whether an older answer of ours proves that the rules stood before a comment."""
     return any(
         record.get("kind") == "answer" and record.get("rules") == proposal.digest
         for ours in proposal.answers

@@ -1,4 +1,4 @@
-"""What merges do: what the base was before one, and what it changes beside what was proposed.
+"""Merges: the base before one, and its changes beside those that were proposed.
 
 Rules (docs/design.md, "What judges a merge"):
 
@@ -22,10 +22,10 @@ _NONE = "0" * 40  # how forges write that a branch was not there
 
 
 class UnknownRules(StrEnum):
-    """Why the rules at the time of a merge cannot be told: an approval of its result is needed."""
+    """Reason why the rules at the time of a merge are unknown: its result needs an approval."""
 
-    BASE = "cannot tell what the base was before this merge"
-    RULES = "the rules changed in the same push as this merge"
+    BASE = "base"
+    RULES = "rules"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +106,14 @@ def entry(moves: Sequence[Move], merge: Sha, line: Line) -> LandingMove | None:
 
 
 def needs_others(found: LandingMove, merge: Sha, parents: Sequence[Sha]) -> bool:
-    """Whether only the other merge results can tell where this one begins: a rebase or a squash."""
+    """Tell whether only the other merge results say where this one begins: a rebase or a squash."""
     return len(parents) == 1 and found.line.index(merge) > 0
 
 
 def arrival(
     found: LandingMove, merge: Sha, parents: Sequence[Sha], others: Collection[Sha] = ()
 ) -> Arrival:
-    """Work out what a merge result is compared with.
+    """Return the base that a merge result is compared with.
 
     Args:
         found: The move that brought it in.
@@ -133,7 +133,7 @@ def arrival(
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What merging an open proposal would do beside what it shows.
+    """The changes of merging an open proposal that it does not show.
 
     Attributes:
         conflicts: Paths that conflict, sorted.
@@ -163,7 +163,7 @@ class Effect:
 def hidden_packages(
     shown: Mapping[str, str], merged: Mapping[str, str], standing: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Packages that a merge leaves other than its proposal shows.
+    """Return the packages that a merge leaves different from what its proposal shows.
 
     Args:
         shown: Package that the proposal touches to its tree at the head.
@@ -181,7 +181,7 @@ def hidden_packages(
 def hidden_files(
     shown: Mapping[str, str], merged: Mapping[str, str], *, several: bool
 ) -> tuple[str, ...]:
-    """Files outside of packages that a merge leaves other than its proposal shows.
+    """Return the files outside of packages that a merge leaves otherwise than its proposal.
 
     Where there is one merge base, a file that both sides changed is merged line by line, as
     everybody expects; where there are several, what is shown may leave out a part of it.

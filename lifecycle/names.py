@@ -75,7 +75,7 @@ def parse_tag(ref: str) -> tuple[str, int] | None:
 
 
 def looks_like_revision(folder: str) -> bool:
-    """Whether a folder's name, such as "v5", is one that a revision's tag needs."""
+    """Tell whether a folder's name, such as "v5", reads as a revision."""
     return _REVISION.fullmatch(folder) is not None
 
 
@@ -171,7 +171,7 @@ def _nested(package: str, packages: Collection[str]) -> bool:
 
 
 def problems(packages: Collection[str]) -> tuple[Finding, ...]:
-    """Say which units of release cannot be tagged, and why; sorted by path.
+    """Return a finding for each unit of release that cannot be tagged; sorted by path.
 
     Args:
         packages: Paths of the units of release.
@@ -190,7 +190,7 @@ def problems(packages: Collection[str]) -> tuple[Finding, ...]:
 
 
 def alike(likes: Mapping[str, Collection[str]], new: Collection[str]) -> tuple[Finding, ...]:
-    """Say which packages look like others of the repository; sorted by path.
+    """Return a finding for each package whose path looks like another's; sorted by path.
 
     A new one is refused where common file systems hold it and the other under one name: a clone
     there has one folder and one tag for both. Everything else is for people to judge.
@@ -233,7 +233,7 @@ def _alike(package: str, like: str, same: Collection[str], new: Collection[str])
 
 
 def used_up(next_revisions: Iterable[tuple[str, int]]) -> tuple[Finding, ...]:
-    """An error for each package whose numbers have come to their end.
+    """Return a finding for each package that has no revision number left.
 
     Anybody who may push tags can push the highest; nothing is then merged that could not be tagged.
 
@@ -269,7 +269,7 @@ def _unnameable(package: str, packages: Collection[str]) -> str:
 
 
 def problem(ref: str) -> str:
-    """Say why git refuses a ref name, as a clause; "" for a good one.
+    """Return why git refuses a ref name, as a clause; "" for a valid one.
 
     Source: git-check-ref-format(1), for names with at least one slash.
     """

@@ -1,4 +1,4 @@
-"""What the people of a proposal are told once, in a comment, because nobody else tells them.
+"""Notices: comments that tell the people of a proposal once of what no forge notifies them of.
 
 Forges notify about comments and mentions, not about check runs, nor about a summary that was
 edited. So a comment is written where somebody other than the author changed how the proposal
@@ -23,7 +23,7 @@ from lifecycle.policy import Policy, configuring
 
 
 def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]:
-    """The comments that are still to be written."""
+    """Return the notices that are still to be written."""
     told = memory.noticed(proposal, facts.repository_id)
     found = {
         occasion: texts.notice(owners(proposal), text)

@@ -1,4 +1,4 @@
-"""A repository's configuration as values; how it is written is `bot.config`'s affair.
+"""A repository's configuration as values; `bot.config` parses the file.
 
 `Policy()` is what holds without a file: packages anywhere on the default branch, renderings
 committed, one approval by somebody with write access who is not an author
@@ -16,21 +16,21 @@ from lifecycle.access import Role, RoleSource, Source, in_both
 
 
 class RenderMode(StrEnum):
-    """What happens to a draft that is not its own rendering."""
+    """Whether the bot commits the rendering of a draft, or only checks it."""
 
     COMMIT = "commit"
     CHECK = "check"
 
 
 class MergeMethod(StrEnum):
-    """How the bot merges."""
+    """The method by which the bot merges."""
 
     MERGE = "merge"
     SQUASH = "squash"
 
 
 class Mode(StrEnum):
-    """Whether what a guardrail finds blocks, or is only shown."""
+    """Whether the findings of a guardrail block, or only warn."""
 
     BLOCK = "block"
     WARN = "warn"
@@ -49,7 +49,7 @@ class Root:
     branch: str | None = None
 
     def holds(self, path: str) -> bool:
-        """Whether a folder lies in it."""
+        """Tell whether a folder lies in it."""
         return not self.directory or f"{path}/".startswith(f"{self.directory}/")
 
 
@@ -142,7 +142,7 @@ def _judging(function: GuardrailFunction) -> list[object]:
 
 
 def configuring(policy: "Policy | BrokenPolicy") -> Policy:
-    """The rules by which a change of the rules is approved, in the place of those for packages.
+    """Return the policy by which a change of the configuration is approved.
 
     Rules that cannot be read name nobody: an administrator repairs them, with the approval of
     another one.
@@ -154,7 +154,7 @@ def configuring(policy: "Policy | BrokenPolicy") -> Policy:
 
 
 def united(above: Policy, own: Policy) -> Policy:
-    """What judges another branch than the default one: both configurations, so the stricter.
+    """Return the union of two configurations, the stricter of both in each rule.
 
     Whoever makes a branch writes the file there, so that it can add to what the default branch
     asks for and take nothing away (ADR 19). Where packages live is the default branch's word.

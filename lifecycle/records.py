@@ -1,4 +1,4 @@
-"""What the bot writes beside its words: hidden records, the summary's marker, trailers, marks.
+"""Signed records in comments, the summary's marker, marks and trailers of commits and tags.
 
 A record is an HTML comment with compact JSON and its MAC. Only a valid MAC makes it ours; whether
 the comment it stands in is ours, and whether it was made for this proposal, is for the caller to
@@ -80,7 +80,7 @@ def sign(record: Record, key: bytes) -> str:
 
 
 def length(record: Record) -> int:
-    """How many characters a record takes up in a comment, its MAC and an empty line included."""
+    """Return the characters of a record in a comment, its MAC and an empty line included."""
     return len(_canonical(record)) + 120
 
 
@@ -100,7 +100,7 @@ def read(body: str, keys: Sequence[bytes]) -> tuple[Record, ...]:
 
 
 def visible(body: str) -> str:
-    """Take the summary's marker and the record at the end off a comment of ours.
+    """Return a comment of ours without the summary's marker and the record at its end.
 
     Gives back exactly the text around which they were put.
     """
@@ -109,7 +109,7 @@ def visible(body: str) -> str:
 
 
 def summary_marker(instance: str) -> str:
-    """The hidden line at the very start of a summary comment.
+    """Return the hidden line at the very start of a summary comment.
 
     Args:
         instance: Tells several bots on one repository apart: letters, digits, ".", "_" and single
@@ -127,7 +127,7 @@ def summary_marker(instance: str) -> str:
 
 
 def is_summary(body: str, instance: str | None = None) -> bool:
-    """Whether a comment is a summary: ours only when we wrote it, which the caller checks.
+    """Tell whether a comment carries the summary's marker; the caller checks that we wrote it.
 
     Args:
         body: Markdown as the forge gives it.
@@ -147,7 +147,7 @@ _MARK = re.compile(
 def render_mark(
     key: bytes, parent: str, tree: str, repository_id: RepositoryId, asker: str = ""
 ) -> str:
-    """The line that proves a render commit to be ours: it fits one parent, tree and repository.
+    """Return the signed line of a render commit of ours: it fits one parent, tree and repository.
 
     Args:
         key: From `derive_key`.
@@ -175,7 +175,7 @@ def mark_message(
 def render_asker(
     message: str, keys: Sequence[bytes], *, parent: str, tree: str, repository_id: RepositoryId
 ) -> str | None:
-    """Who asked for a render commit of ours: "" for nobody; None when it is not ours.
+    """Return who asked for a render commit of ours: "" for nobody; None when it is not ours.
 
     Args:
         message: The commit's message.
@@ -209,7 +209,7 @@ def mark_tag(
     commit: str,
     tree: str,
 ) -> str:
-    """Put the line into a tag's message that proves it to be ours.
+    """Put our signed line into a tag's message.
 
     Args:
         message: Of the tag.
@@ -234,7 +234,7 @@ def has_tag_mark(
     commit: str,
     tree: str,
 ) -> bool:
-    """Whether a tag carries a mark that one of our keys made for exactly this revision."""
+    """Tell whether a tag carries a mark that one of our keys made for exactly this revision."""
     text = _canonical([repository_id.spelled, package, revision, commit, tree])
     macs = _TAG_MARK.findall(message)[:_MOST_RECORDS]
     return any(_valid(keys, "tag", text, mac) for mac in macs)

@@ -42,7 +42,7 @@ Word = Approval | TakenBack | Fell
 
 
 def order(event: Event) -> _Position:
-    """When an event happened, among all others: a total order that no copy can change.
+    """Return the sort key of an event: a total order that is the same in every copy.
 
     Comments are numbered as they are written. Reviews have numbers of their own; forges tell whole
     seconds, so within one second a review comes before any comment: the later `/unapprove` counts.
@@ -64,7 +64,7 @@ def order(event: Event) -> _Position:
 
 
 def words(log: Iterable[Event], logins: Mapping[int, str] = _NOBODY) -> dict[str, Word]:
-    """Each person's last word about approval, by login.
+    """Return each person's latest event about approval, by login.
 
     A person is an account, whatever its login was or is: who changes it is no second approver. What
     is kept without an account is of whoever has that login, until that one is heard of by account.
@@ -95,7 +95,7 @@ def _last_words(log: Iterable[Event]) -> set[Word]:
 
 
 def holds(log: Iterable[Event]) -> tuple[Held, ...]:
-    """The holds in force, one for each person, oldest first."""
+    """Return the holds in force, one for each person, oldest first."""
     found: dict[str, Held] = {}
     for event in sorted((e for e in log if isinstance(e, Held | Unheld)), key=order):
         if isinstance(event, Held):
@@ -109,12 +109,12 @@ def holds(log: Iterable[Event]) -> tuple[Held, ...]:
 
 
 def rejection(log: Iterable[Event]) -> Rejected | None:
-    """The last time that the proposal was sent back; None when it never was."""
+    """Return the latest rejection; None without any."""
     return max((e for e in log if isinstance(e, Rejected)), key=order, default=None)
 
 
 def first_sight(log: Iterable[Event]) -> FirstSeen | None:
-    """When the proposal was first seen; of several sightings what is strictest in each.
+    """Return the first sight of the proposal; of several what is strictest in each.
 
     The earliest tells the head. Only what is taken over from it as it is decides which one that is:
     otherwise a sighting that `compact` made stricter would lose to another than it did before.
@@ -158,7 +158,7 @@ def _last_holds(log: Log) -> set[Event]:
 
 
 def pack(log: Iterable[Event]) -> dict[str, JSON]:
-    """A log as JSON, short: comments that are answered are many, and are told by their distance."""
+    """Return a log as compact JSON: numbers of answered comments as differences."""
     answered = sorted({e.comment for e in log if isinstance(e, Answered)})
     others = sorted((e for e in log if not isinstance(e, Answered)), key=order)
     steps = [after - before for before, after in zip([0, *answered], answered, strict=False)]

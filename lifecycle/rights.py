@@ -12,7 +12,7 @@ from lifecycle.policy import Policy
 
 
 class Own(StrEnum):
-    """What makes up for a role: it is about something of one's own."""
+    """What suffices instead of a role: being the author, or having set the hold."""
 
     AUTHOR = "author"
     HOLDER = "holder"
@@ -20,7 +20,7 @@ class Own(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """What somebody must be to do something.
+    """The role or relation to the proposal that a command takes.
 
     Attributes:
         role: From which role on; None for whoever `access.approve` of the configuration names.

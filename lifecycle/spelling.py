@@ -1,4 +1,4 @@
-"""How names look: characters that nobody sees, and names that look like one another.
+"""Confusable names: invisible characters, and names that look alike.
 
 Rules:
 
@@ -59,36 +59,36 @@ _LOOK = str.maketrans({char: like for like, chars in _LIKE.items() for char in c
 
 
 def unseen(name: str) -> str:
-    """The first character of a name that nobody can see or tell from a slash; "" for none."""
+    """Return the first character of a name that is invisible or looks like a slash; "" for none."""
     found = (c for c in _UNSEEN.finditer(name) if not _belongs(name, c.start()))
     first = next(found, None) or _SLASHES.search(name)
     return first[0] if first else ""
 
 
 def shown(text: str) -> str:
-    """Any text with what nobody sees written out; ends of lines and tabs stay."""
+    """Return a text with invisible characters written out; ends of lines and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     return _UNSEEN.sub(lambda c: c[0] if _belongs(text, c.start()) else f"<{code(c[0])}>", text)
 
 
 def code(char: str) -> str:
-    """A character as its code point, such as "U+202E"."""
+    """Return the code point of a character, such as "U+202E"."""
     return f"U+{ord(char):04X}"
 
 
 def called(char: str) -> str:
-    """What a character is called, with its code point."""
+    """Return the name of a character, with its code point."""
     return f"{unicodedata.name(char, 'a character')} ({code(char)})"
 
 
 def folded(path: str) -> str:
-    """What names that look alike have in common."""
+    """Return a key that names which look alike share."""
     return "/".join(_folded(part) for part in path.split("/"))
 
 
 def one_file(path: str, other: str) -> bool:
-    """Whether common file systems hold both under one name."""
+    """Tell whether common file systems hold both under one name."""
     return _stored(path) == _stored(other)
 
 

@@ -1,4 +1,4 @@
-"""How a package stands with its tags.
+"""The release tags of a package: which are ours, which numbers they use up, which are lost.
 
 Rules (docs/design.md, "Release tags"):
 
@@ -14,10 +14,10 @@ from enum import StrEnum
 
 
 class TagLoss(StrEnum):
-    """What became of a tag that we made."""
+    """How a tag that we made was lost."""
 
     GONE = "gone"
-    REPLACED = "replaced by one without porchbot's record"
+    REPLACED = "replaced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Tagging:
-    """How one package stands with its tags.
+    """The release tags of one package.
 
     Attributes:
         revision: The number it would be, or was, published under; 0 when it is removed.

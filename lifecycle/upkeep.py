@@ -1,4 +1,4 @@
-"""Keeping the two copies of the memory whole: what to write where, and what was done to ours.
+"""Upkeep of the memory's two copies: what each lacks, and what people did to our comments.
 
 Comments are written before the database is told of them: crashed in between, the next look finds
 the comment and tells the database. What was done to our comments is told to the database first:
@@ -23,7 +23,7 @@ MOST_COMMENT = 65_000
 
 
 def tampered(proposal: Proposal, remembered: Memory) -> list[Event]:
-    """What somebody did to comments of ours since we last looked.
+    """Return an event for each comment of ours that was edited or deleted since the last look.
 
     An edit is told by who edited last, never by what stands there: an older text of ours has a
     valid MAC.
@@ -49,7 +49,7 @@ def tampered(proposal: Proposal, remembered: Memory) -> list[Event]:
 def mend(
     proposal: Proposal, remembered: Memory, found: Memory, repository_id: RepositoryId
 ) -> list[Action]:
-    """Remember first what was done to our answers, then write them anew."""
+    """Return the actions that record tampering with our answers, then restore these."""
     actions: list[Action] = []
     new = found.log - remembered.log
     if proposal.missing or any(isinstance(event, Tampered) for event in new):
@@ -67,7 +67,7 @@ def mend(
 
 
 def keep(proposal: Proposal, remembered: Memory) -> list[Action]:
-    """What the database lacks."""
+    """Return the action that writes what the database lacks."""
     lacking = remembered.log - proposal.kept
     written = {
         c.id: Written() if c.summary else Written(c.body, c.records[-1])
@@ -80,7 +80,7 @@ def keep(proposal: Proposal, remembered: Memory) -> list[Action]:
 
 
 def fits(remembered: Memory, proposal: Proposal, repository_id: RepositoryId) -> bool:
-    """The memory has room in the summary comment."""
+    """Tell whether the memory fits into the summary comment."""
     record = memory.log_record(remembered, proposal, repository_id)
     return records.length(record) <= memory.MOST_RECORD
 
@@ -88,7 +88,7 @@ def fits(remembered: Memory, proposal: Proposal, repository_id: RepositoryId) ->
 def summary_record(
     remembered: Memory, proposal: Proposal, repository_id: RepositoryId
 ) -> Mapping[str, JSON]:
-    """The record for the summary comment; the last one that had room where this one has none.
+    """Return the record for the summary comment; the last one that fitted where this one does not.
 
     Nothing is left out of it: publishing is blocked then, and the database has everything.
     """
@@ -102,7 +102,7 @@ def summary_record(
 
 
 def cut(body: str, record: Mapping[str, JSON]) -> str:
-    """As much of a text as has room beside its record."""
+    """Return a text cut to what fits beside its record."""
     return body[: MOST_COMMENT - records.length(record)]
 
 

@@ -1,4 +1,4 @@
-"""Answers to comments with commands: each command has its handler called where it is allowed.
+"""Answers to comments with commands: stage and right checked, then the command's handler called.
 
 A comment is answered once: by a comment of its own where there is something to say, by the memory
 in the summary comment otherwise.
@@ -25,7 +25,7 @@ from lifecycle.messages import summary
 
 @dataclass(frozen=True, slots=True)
 class AfterCommands:
-    """A proposal after its commands.
+    """The proposal, memory and actions after all its commands.
 
     Attributes:
         proposal: As it will stand once the actions were done.
@@ -44,7 +44,7 @@ class AfterCommands:
 def pending(
     proposal: Proposal, remembered: Memory, table: Table = TABLE
 ) -> tuple[tuple[Comment, ParsedComment], ...]:
-    """Comments that may hold commands and have no answer, oldest first.
+    """Return the comments with commands that have no answer yet, oldest first.
 
     Only comments by people, written since the App was installed (docs/design.md, "Commands"). Where
     no package is touched, `/approve` and the like are meant for somebody else; questions are
@@ -67,7 +67,7 @@ def _asks_only(parsed: ParsedComment, table: Table) -> bool:
 
 
 def unbound_since(proposal: Proposal, remembered: Memory) -> datetime | None:
-    """When the oldest approval was given that is bound to nothing yet; None without any."""
+    """Return when the oldest approval was given that is bound to nothing yet; None without any."""
     said = [
         comment.at
         for comment, parsed in pending(proposal, remembered)

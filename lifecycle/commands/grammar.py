@@ -18,7 +18,7 @@ MOST_ARGUMENT, MOST_REASON = 256, 500
 
 @dataclass(frozen=True, slots=True)
 class TakenArgument:
-    """What an argument took.
+    """The value of an argument, and the text that it left.
 
     Attributes:
         value: For the field of the command's class.
@@ -31,7 +31,7 @@ class TakenArgument:
 
 @dataclass(frozen=True, slots=True)
 class WrongArgument:
-    """What is wrong with the text after a command's word, as a clause in Markdown."""
+    """The error in the text after a command's word, as a clause in Markdown."""
 
     problem: str
 
@@ -48,12 +48,12 @@ class Argument(Protocol):
         """As shown to people, such as "[reason]"."""
 
     def take(self, text: str) -> TakenArgument | WrongArgument:
-        """Take its part of a text without blanks around it; "" where nothing is left."""
+        """Parse this argument off the front of a text, which is "" where nothing is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionalText:
-    """Everything up to the end of the line, or nothing.
+    """An optional argument: all text up to the end of the line.
 
     Attributes:
         name: As in `Argument`.
@@ -79,7 +79,7 @@ class OptionalText:
 
 @dataclass(frozen=True, slots=True)
 class OptionalWord:
-    """One word without blanks, or nothing.
+    """An optional argument: one word without blanks.
 
     Attributes:
         name: As in `Argument`.
@@ -101,7 +101,7 @@ class OptionalWord:
 
 
 def read(arguments: Sequence[Argument], text: str) -> Mapping[str, object] | WrongArgument:
-    """Read what follows a command's word.
+    """Parse the text after a command's word into the values of its arguments.
 
     Args:
         arguments: Of the command, in the order in which they take their parts.

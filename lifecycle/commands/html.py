@@ -1,4 +1,4 @@
-"""HTML in a comment: what is open at a place, as a browser and a forge's sanitizer see it.
+"""HTML in a comment: which elements are open at a place, as a browser and a forge see it.
 
 Only HTML that every parser reads alike is followed: known elements, closed in their order, inside
 the quote or list item they were opened in. Anything else makes all that follows doubtful, for good.
@@ -15,7 +15,7 @@ from markdown_it.common.html_re import HTML_TAG_RE
 
 
 class Display(Enum):
-    """How a text is shown."""
+    """How a forge shows a text: as plain text, as a quotation or code, or nobody can tell."""
 
     PLAIN = "plain"
     TALK = "quoted, folded, struck out, or as code"
@@ -104,7 +104,7 @@ class Html:
 
     @property
     def shown(self) -> Display:
-        """How a text is shown that stands here."""
+        """How a text at this place is shown."""
         if self.escaped:
             return Display.DOUBT
         if len(self._floors) > 1:
@@ -114,19 +114,19 @@ class Html:
         return Display.DOUBT if self.odd or self._open else Display.PLAIN
 
     def enter(self) -> None:
-        """A quote or list item of Markdown begins."""
+        """Enter a quote or list item of Markdown."""
         self._floors.append(len(self._open))
         self._paragraph = len(self._open)
 
     def leave(self) -> None:
-        """It ends, and so does what was opened in it, but for what browsers open again."""
+        """Leave it, closing what was opened in it, but for what browsers open again."""
         floor = self._floors.pop()
         self.odd |= not _FORMATTING.isdisjoint(self._open[floor:])
         del self._open[floor:]
         self._paragraph = len(self._open)
 
     def end_paragraph(self) -> None:
-        """A paragraph ends: blocks opened in it stay open, plain inline elements end with it."""
+        """End a paragraph: blocks opened in it stay open, plain inline elements end with it."""
         while len(self._open) > self._paragraph and self._ends_with_paragraph(self._open[-1]):
             self._open.pop()
         self.odd |= any(name not in _BLOCKS for name in self._open[self._paragraph :])
@@ -137,7 +137,7 @@ class Html:
         return name not in _BLOCKS and name not in _FORMATTING
 
     def pieces(self, content: str, *, inline: bool) -> Iterator[Segment]:
-        """Read on; gives the texts between tags, comments and code spans.
+        """Read on, yielding the texts between tags, comments and code spans.
 
         Args:
             content: An HTML block, or the text of a paragraph, heading or cell.

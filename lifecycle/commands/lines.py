@@ -1,4 +1,4 @@
-"""Which lines of a comment may be commands: its Markdown and HTML, read as a forge shows them.
+"""The lines of a comment that may be commands, by its Markdown and HTML as a forge shows them.
 
 One rule: a command counts only where a reader sees it as plain text at the start of a line, in a
 paragraph that stands in nothing else. What is shown quoted, folded, struck out or as code is talk.
@@ -32,7 +32,7 @@ _NESTING = 40
 
 
 class Unclear(Enum):
-    """Why a line is not obeyed although it begins like a command."""
+    """Reason why a line that begins like a command is not obeyed."""
 
     SHOWN = "the forge may show it otherwise than it is written"
     LONG = "its paragraph is too long to be read"
@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Beginnings:
-    """How lines with commands begin.
+    """Patterns for the beginnings of lines with commands.
 
     Attributes:
         plain: Matches a line that begins like a command, up to it.
@@ -183,7 +183,7 @@ class _Paragraph:
         self._plain = frozenset(likely if simple or self._long else _plain(self._lines, likely))
 
     def line(self, spot: _Spot, shown: Display) -> Line | None:
-        """What to make of a command; None for talk."""
+        """Return the line of a command; None for text that only mentions one."""
         if shown is Display.TALK:
             return None
         if self._long:

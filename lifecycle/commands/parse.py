@@ -85,7 +85,7 @@ CommandProblem = Misspelt | Malformed
 
 @dataclass(frozen=True, slots=True)
 class ParsedComment:
-    """What one comment asks for; false when it asks for nothing.
+    """The commands and problems of one comment; false when it has none.
 
     Attributes:
         commands: Values of the classes in the table, in the order of the text.

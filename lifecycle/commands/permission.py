@@ -1,4 +1,4 @@
-"""Whether a command means something now, and whether this person may give it."""
+"""Permission of commands: by the stage of the proposal and the right of the person."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from lifecycle.rights import APPROVERS, Allowed, Own, Refused, authorise
 
 
 def refusal(request: CommandRequest, response: CommandResponse, row: CommandSpec[Any]) -> str:
-    """Why a command is refused before its handler is asked; "" when it is not."""
+    """Return why stage or right refuse a command; "" when they do not."""
     p = response.proposal
     if p.stage not in row.stages:
         return texts.wrong_stage(row.word, p.stage)

@@ -34,7 +34,7 @@ These are answered with what to do instead:
 
 
 def page() -> str:
-    """The page in Markdown."""
+    """Return the page in Markdown."""
     rows = [
         f"| `/{row.usage}` | {row.help} | {_stages(row.stages)} | {rights.right(row.right)} |\n"
         for row in TABLE.rows

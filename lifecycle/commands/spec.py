@@ -44,7 +44,7 @@ class CommandRequest:
 
 @dataclass(frozen=True, slots=True)
 class CommandResponse:
-    """What the commands of one comment come to, command by command.
+    """The effects, events and texts of the commands of one comment so far.
 
     Attributes:
         proposal: As it will stand once the effects were done.
@@ -67,11 +67,11 @@ class CommandResponse:
     render_asked: int = 0
 
     def refuse(self, text: str) -> "CommandResponse":
-        """Add a reason why not."""
+        """Add a refusal to the answer."""
         return replace(self, texts=(*self.texts, text), refused=True)
 
     def say(self, text: str) -> "CommandResponse":
-        """Add something to tell."""
+        """Add a text to the answer."""
         return replace(self, texts=(*self.texts, text))
 
     def cause(self, event: Event) -> "CommandResponse":

@@ -1,4 +1,4 @@
-"""Everything the bot says to people, a module for each place where they read it.
+"""The texts that the bot writes for people, a module for each place where they are read.
 
 Same problem, same text: no time stamps, no counters of attempts, lists sorted; so a comment can be
 edited in place, and nothing is sent when nothing changed. Text that comes from packages or people

@@ -117,7 +117,7 @@ def rejected_notice(owners: Iterable[str], login: str, reason: str) -> str:
 
 def approved_too_early(why: "Fallen") -> str:
     """An approval given before what stands here now."""
-    return f"`/approve` refused: {why}. Look at it as it is now and approve again."
+    return f"`/approve` refused: {gates.FALLEN[why]}. Look at it as it is now and approve again."
 
 
 def wrong_stage(command: str, stage: Stage) -> str:

@@ -1,9 +1,10 @@
-"""Texts of the gates: what is so, what is needed, and who can supply it."""
+"""Texts of the gates: status, what is needed, and who can supply it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lifecycle import names as names_
+from lifecycle.approvals import Fallen, Standing
 from lifecycle.facts import MOST_SHARED, PushRefusal, Touched, Verdict
 from lifecycle.merges import Effect
 from lifecycle.messages.markdown import (
@@ -18,10 +19,9 @@ from lifecycle.messages.markdown import (
 )
 from lifecycle.messages.rights import NOBODY
 from lifecycle.policy import BrokenPolicy, Policy
-from lifecycle.tags import Tagging
+from lifecycle.tags import Tagging, TagLoss
 
 if TYPE_CHECKING:
-    from lifecycle.approvals import Standing
     from lifecycle.events import Tampered
 
 CONFIGURATION_WANTED = "a `.porchbot.yaml` that can be read"
@@ -65,6 +65,26 @@ SAME_HEAD_WHO = "the author"
 CROWDED = f"More than {MOST_SHARED} other proposals share this commit"
 CROWDED_WANTED = "a commit of its own, or the others closed"
 CROWDED_WHO = "the author, or who may close pull requests"
+
+FALLEN: Mapping[Fallen, str] = {
+    Fallen.TREE: "the package changed since",
+    Fallen.BESIDE: "what is merged beside the package changed since",
+    Fallen.CONFIGURATION: "the rules or the functions that judge the package changed since",
+    Fallen.BASE: "the base branch was changed since",
+    Fallen.INSTALLATION: "it was given before the App was installed",
+    Fallen.ADOPTION: "it was given before the bot kept a record of this proposal",
+    Fallen.UNSEEN: "it was given at the moment of a push, or before the forge told of one",
+    Fallen.EDITED: "the comment that gave it was edited since",
+    Fallen.UNPUBLISHED: "what stands in the base branch and was never published was not shown then",
+    Fallen.ACCESS: "this person may not approve here",
+    Fallen.MERGE: "it was given before the merge, which did more than was shown",
+}
+"""Reason why an approval does not count."""
+
+_LOST: Mapping[TagLoss, str] = {
+    TagLoss.GONE: "gone",
+    TagLoss.REPLACED: "replaced by one without porchbot's record",
+}
 
 
 def configuration_broken(policy: BrokenPolicy) -> str:
@@ -142,16 +162,16 @@ def is_up_to_date(base_ref: str) -> str:
     return f"{code(base_ref)} has no newer change of these packages"
 
 
-def approvals(standing: "Standing") -> str:
+def approvals(standing: Standing) -> str:
     """How many approvals count, and whose do not."""
     text = f"{len(standing.counted)} of {standing.needed}"
     if standing.counted:
         text += f" ({people(a.person for a in standing.counted)})"
-    fallen = [f"{person(who)}: {why}" for who, why in sorted(standing.fallen.items())]
+    fallen = [f"{person(who)}: {FALLEN[why]}" for who, why in sorted(standing.fallen.items())]
     return text + ("; not counted: " + ", ".join(fallen) if fallen else "")
 
 
-def approvals_wanted(standing: "Standing", *, merged: bool, authors_known: bool) -> str:
+def approvals_wanted(standing: Standing, *, merged: bool, authors_known: bool) -> str:
     """What is missing."""
     of = " of the merge result" if merged else " of this content"
     text = f"{number(standing.missing, 'more approval')}{of}: `/approve`"
@@ -160,7 +180,7 @@ def approvals_wanted(standing: "Standing", *, merged: bool, authors_known: bool)
     return text
 
 
-def rules_wanted(standing: "Standing", *, authors_known: bool) -> str:
+def rules_wanted(standing: Standing, *, authors_known: bool) -> str:
     """What is missing for a change of the rules, and the way out where nobody else is there."""
     text = f"{number(standing.missing, 'more approval')} of the changed rules: `/approve`"
     if not authors_known:
@@ -236,10 +256,10 @@ def room_for_tag(tagging: Tagging) -> str:
     return f"no tag {_tag(tagging.clash)}: {code(f'git push origin :{tagging.clash}')}"
 
 
-def tag_lost(touched: Touched) -> str:
+def tag_lost(touched: Touched, lost: TagLoss) -> str:
     """What became of a tag that we made."""
     tag = names_.spelled(touched.package, touched.revision)
-    return f"{code(tag)} was published, and its tag is {touched.tagging.lost}"
+    return f"{code(tag)} was published, and its tag is {_LOST[lost]}"
 
 
 def tag_restored(touched: Touched) -> str:

@@ -1,6 +1,6 @@
 """Comments that tell people of what happened to their proposal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lifecycle.facts import Proposal, Touched
@@ -18,6 +18,11 @@ from lifecycle.messages.markdown import (
 if TYPE_CHECKING:
     from lifecycle.approvals import Standing
     from lifecycle.judgement import Judgement
+
+_UNKNOWN_RULES: Mapping[UnknownRules, str] = {
+    UnknownRules.BASE: "the bot cannot tell what the base was before this merge",
+    UnknownRules.RULES: "the rules changed in the same push as this merge",
+}
 
 
 def notice(owners: Iterable[str], text: str) -> str:
@@ -78,7 +83,7 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
     """The report on a merge whose result is not what was approved, or whose tag is lost."""
     if proposal.once_published:
         lost = [
-            f"- {gates.tag_lost(t)}. It takes {gates.tag_restored(t)}."
+            f"- {gates.tag_lost(t, t.tagging.lost)}. It takes {gates.tag_restored(t)}."
             for t in proposal.touched
             if t.tagging.lost
         ]
@@ -95,11 +100,7 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
         if t.outside
     ]
     if proposal.doubt is not None:
-        changed.append(
-            f"- the bot {proposal.doubt}"
-            if proposal.doubt is UnknownRules.BASE
-            else f"- {proposal.doubt}"
-        )
+        changed.append(f"- {_UNKNOWN_RULES[proposal.doubt]}")
     what, why = (
         (
             "**Merged, not approved**: the removal of",

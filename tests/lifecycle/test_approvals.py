@@ -15,6 +15,7 @@ from lifecycle.events import Approval, Fell, TakenBack, content
 from lifecycle.facts import VALIDATE, Facts, Proposal, Review, ReviewState, Unpublished
 from lifecycle.gates import judge
 from lifecycle.messages import answers as texts
+from lifecycle.messages.gates import FALLEN
 from lifecycle.names import Sha
 from lifecycle.policy import ApproveRule, Policy
 from lifecycle.replay import words
@@ -699,7 +700,7 @@ def test_an_approval_counts_only_after_what_stands_unpublished_was_told() -> Non
     reviewed = replace(stray, reviews=(review(),))
 
     told = settled(facts(early)).proposals[0]
-    assert Fallen.UNPUBLISHED in told.answers[0].body
+    assert FALLEN[Fallen.UNPUBLISHED] in told.answers[0].body
     assert why(facts(told)) == "none was given"
     assert why(settled(facts(reviewed))) == Fallen.UNPUBLISHED
 
