@@ -1,15 +1,9 @@
 """Corpus runtime: small rules of kpt's runtime, each against the code that has it here."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import chdir
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from click.testing import CliRunner
-
-from bot.cli.fn.group import fn
 from bot.cli.git_address import github_address
 from bot.cli.given import path_and_version
 from cadlib import images, versions
@@ -20,11 +14,11 @@ from cadlib.package.files import KPTFILE, Entry
 from cadlib.package.source import ref
 from cadlib.render import status
 from cadlib.stream import resourcelist
-from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value, emit, read
 from fnrunner.builtin import resource
 from tests.cases import commands
-from tests.cases.compare import data_difference, documents_difference, on_disk, text_difference
+from tests.cases.compare import data_difference, documents_difference, text_difference
+from tests.cases.fn_output import bare_items, write_fn_output
 from tests.cases.functions import values
 from tests.cases.merging import merge
 from tests.cases.model import Case, Handler, Verdict, checked, deviates, failed, passed
@@ -39,20 +33,11 @@ _EVERY_VERSION = ">=0-0"  # versions before a release too
 def path_invariants(case: Case) -> Verdict:
     """Let a function return resources, and see whether their places are refused."""
     wanted = case.data.get("error_contains", "")
-    answer = commands.answer_of(_bare(case.data["input"]))
+    answer = commands.answer_of(bare_items(case.data["input"]))
     ran = commands.run(["eval", "pkg", "--exec", commands.ANSWERS], answer=answer)
     if ran.status:
         return checked("" if wanted and wanted in ran.errors else f"it was refused: {ran.errors}")
     return checked(f"it was taken, without the error {wanted!r}" if wanted else "")
-
-
-def _bare(text: str) -> list[Item]:
-    """Return resources with the place that their annotations name, and no other."""
-    return [
-        resourcelist.bare(each.value, each.comments)
-        for each in read(text.encode()).documents
-        if not each.empty
-    ]
 
 
 def selector_match(case: Case) -> Verdict:
@@ -67,21 +52,21 @@ def selector_match(case: Case) -> Verdict:
     ran = commands.run(["render", "pkg"], texts, {"pipeline": pipeline})
     if ran.status:
         return failed(ran.errors)
-    (found,) = _bare(ran.files[_FILE].data.decode())
+    (found,) = bare_items(ran.files[_FILE].data.decode())
     return _equal(case, resource.annotation(found.value, "selected") == "yes")
 
 
 def merge_with_input(case: Case) -> Verdict:
     """Let a function that is for some resources return others for them."""
-    refs = [ref(each.value) for each in _bare(case.data["input"])]
-    chosen = [ref(each.value) for each in _bare(case.data["selected_input"])]
+    refs = [ref(each.value) for each in bare_items(case.data["input"])]
+    chosen = [ref(each.value) for each in bare_items(case.data["selected_input"])]
     function: Value = {
         "exec": commands.ANSWERS,
         "selectors": [{"kind": each.kind, "name": each.name} for each in chosen],
     }
     output = [
         replace(each, path=_FILE, index=refs.index(was))
-        for each, was in zip(_bare(case.data["output"]), chosen, strict=False)
+        for each, was in zip(bare_items(case.data["output"]), chosen, strict=False)
     ]
     answer = resourcelist.encode(output, None).decode()
     ran = commands.run(
@@ -92,14 +77,14 @@ def merge_with_input(case: Case) -> Verdict:
     )
     if ran.status:
         return failed(ran.errors)
-    wanted = [each.value for each in _bare(case.data["expected"])]
-    found = [each.value for each in _bare(ran.files[_FILE].data.decode())]
+    wanted = [each.value for each in bare_items(case.data["expected"])]
+    found = [each.value for each in bare_items(ran.files[_FILE].data.decode())]
     return checked(data_difference(wanted, found))
 
 
 def kustomization(case: Case) -> Verdict:
     """Render kustomize's own files, which need not be resources; what else is none is refused."""
-    (found,) = _bare(case.data["input"])
+    (found,) = bare_items(case.data["input"])
     ran = commands.run(["render", "pkg"], {found.path or _FILE: emit(_nameless(found.value))})
     return _equal(case, ran.status == 0)
 
@@ -116,7 +101,7 @@ def namespace_scoped(case: Case) -> Verdict:
     ran = commands.run(arguments, {_FILE: case.data["input"]})
     if ran.status:
         return failed(ran.errors)
-    (found,) = _bare(ran.files[_FILE].data.decode())
+    (found,) = bare_items(ran.files[_FILE].data.decode())
     return _equal(case, resource.namespace(found.value) == "set")
 
 
@@ -163,7 +148,7 @@ def validated_fn_config(case: Case) -> Verdict:
         return checked(text_difference(case.data.get("error_equals", ""), told))
     if "error_equals" in case.data:
         return failed(f"it was taken, without the error {case.data['error_equals']!r}")
-    (wanted,) = _bare(case.data["expected"])
+    (wanted,) = bare_items(case.data["expected"])
     return checked(data_difference(wanted.value, ran.sent.config))
 
 
@@ -328,41 +313,6 @@ def _folder_and_version(case: Case, version: str) -> Verdict:
     if case.data["error"]:
         return failed(f"it was taken as {found}, without the error {case.data['error']!r}")
     return checked(_expected((case.data["expected_dir"], version), found))
-
-
-# --- what is written -----------------------------------------------------------------------
-
-
-def write_fn_output(case: Case) -> Verdict:
-    """Hand a stream on as `fn eval` does, by a function that changes nothing."""
-    data = case.data
-    output = ["--output", data["dest"]] if "dest" in data else []
-    with TemporaryDirectory(prefix="case") as base, chdir(base):
-        ran = CliRunner().invoke(
-            fn, ["eval", "-", "--image", "no-op", *output], input=data["content"].encode()
-        )
-        files = on_disk(Path(base))
-    if ran.exit_code:
-        return failed(ran.stderr)
-    if "expected_stdout" in data:
-        return checked(data_difference(_listed(data["expected_stdout"]), _listed(ran.stdout)))
-    wanted = [[each.path, each.value] for each in _bare(data["expected_package_stream"])]
-    found: list[Any] = [
-        [path, each.value]
-        for path, entry in sorted(files.items())
-        for each in read(entry.data).documents
-        if not each.empty
-    ]
-    return checked(data_difference(wanted, found))
-
-
-def _listed(text: str) -> list[Any]:
-    """Return what a stream says: of each resource its place and value, and what wraps them."""
-    (first, *_) = (each.value for each in read(text.encode()).documents)
-    if resource.kind(first) == resourcelist.KIND:
-        listed = resourcelist.decode(text.encode()).items
-        return [resourcelist.KIND, *([each.path, each.index, each.value] for each in listed)]
-    return [[each.path, each.index, each.value] for each in _bare(text)]
 
 
 # -------------------------------------------------------------------------------------------
