@@ -19,8 +19,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from bot.clock import SYSTEM, Clock
 from bot.git import refs as git_refs
+from bot.git import upkeep
 from bot.git.history import DiskHistory
 from bot.git.memory import Kept
 from bot.git.port import (
@@ -37,6 +40,8 @@ from bot.git.port import (
 from bot.git.process import authorised, locked, reason, refusal, run
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref, Sha
+
+log = structlog.get_logger()
 
 NETWORK_TIMEOUT = 120
 """Seconds for one fetch or push: every network call has an end (docs/design.md, "Forge calls")."""
@@ -346,7 +351,10 @@ class DiskMirrors:
         return mirror
 
     def trim(self) -> list[str]:
-        """Remove the least recently used mirrors over the bound; returns which."""
+        """Remove the least recently used mirrors over the bound, and keep the others in shape.
+
+        Those that are fetched into at this moment are left alone. Returns which were removed.
+        """
         sizes = []
         for folder in self._folder.glob("*.git"):
             size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
@@ -354,16 +362,20 @@ class DiskMirrors:
         total = sum(size for _, size, _ in sizes)
         removed: list[str] = []
         for _, size, folder in sorted(sizes):
-            if total <= self._most:
-                break
+            over = total > self._most
+            if not over and not upkeep.needed(folder):
+                continue
             with folder.with_suffix(".lock").open("w") as lock:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     continue  # being fetched: in use after all
-                shutil.rmtree(folder, ignore_errors=True)
-            removed.append(folder.stem)
-            total -= size
+                if over:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    removed.append(folder.stem)
+                    total -= size
+                elif not upkeep.tidy(folder):
+                    log.warning("mirror_out_of_shape", mirror=folder.name)
         return removed
 
 

@@ -1,0 +1,53 @@
+"""Keep a mirror in shape: many small fetches leave many loose objects and packs.
+
+What is loose and what lies in small packs is put into one pack; nothing is dropped, also what no
+ref names yet: a look may have just written it. Open readers find the new pack by themselves.
+"""
+
+from pathlib import Path
+
+from bot.git.process import GitSlowError, run
+
+MOST_PACKS = 50
+"""Git looks into each for what it does not find; the number is its own (gc.autoPackLimit)."""
+
+MOST_LOOSE = 27
+"""Loose objects in one of 256 folders: some 6,700 in all, as for git's own gc.auto."""
+
+MOST_LOOSE_REFS = 1_000
+"""Refs in files of their own: each is opened at each fetch."""
+
+SECONDS = 60.0
+"""For one mirror; nobody else fetches into it meanwhile."""
+
+
+def needed(folder: Path) -> bool:
+    """Whether a mirror has grown out of shape; it is not read for that, only listed."""
+    objects = folder / "objects"
+    if sum(1 for _ in objects.glob("pack/*.pack")) > MOST_PACKS:
+        return True
+    if sum(1 for _ in objects.glob("17/*")) > MOST_LOOSE:
+        return True
+    return sum(1 for file in folder.glob("refs/**/*") if file.is_file()) > MOST_LOOSE_REFS
+
+
+def tidy(folder: Path, seconds: float = SECONDS) -> bool:
+    """Put a mirror in shape; its lock must be held.
+
+    Args:
+        folder: The mirror.
+        seconds: Until git is ended; then all is as before, and tried again later.
+
+    Returns:
+        Whether it came to an end.
+    """
+    for left in (*folder.glob("objects/pack/tmp_*"), *folder.glob("objects/pack/.tmp-*")):
+        left.unlink(missing_ok=True)  # of one that was ended
+    # Packs twice as large as all smaller ones together stay as they are: large ones seldom move.
+    for arguments in (["repack", "--geometric=2", "-d", "-q"], ["pack-refs", "--all", "--prune"]):
+        try:
+            if run(folder, arguments, timeout=seconds).returncode:
+                return False
+        except GitSlowError:
+            return False
+    return True
