@@ -39,7 +39,8 @@ from lifecycle.actions import (
     SetDraft,
     Tag,
 )
-from lifecycle.facts import PushRefusal, Written
+from lifecycle.facts.conversation import Written
+from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
 from lifecycle.kinds import Order
 from lifecycle.names import Ref, Sha

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from cadlib.findings import Finding
 from lifecycle.events import Log
-from lifecycle.facts import Conclusion, Status, Written
+from lifecycle.facts.checks import Conclusion, Status
+from lifecycle.facts.conversation import Written
 from lifecycle.kinds import Kind, Look, Order, Repeat, Write
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod

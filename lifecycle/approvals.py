@@ -19,7 +19,10 @@ from enum import StrEnum
 from lifecycle import events, replay
 from lifecycle.access import Role
 from lifecycle.events import Approval, Event, Fall, Fell
-from lifecycle.facts import VALIDATE, CheckRun, Facts, Proposal, Review, ReviewState, Status
+from lifecycle.facts.checks import VALIDATE, CheckRun, Status
+from lifecycle.facts.conversation import Review, ReviewState
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
 from lifecycle.memory import Memory
 from lifecycle.policy import Policy
 from lifecycle.rights import APPROVERS, Allowed, authorise
@@ -103,8 +106,8 @@ def standing(proposal: Proposal, policy: Policy, remembered: Memory) -> Standing
             if why is None and not shown_unpublished(proposal, remembered, at=review.at):
                 why = Fallen.UNPUBLISHED
             fallen[review.author.login] = why or Fallen.UNSEEN
-    uncertain = not proposal.authors_known and not policy.approve.self_allowed
-    least = max(policy.approve.require, int(proposal.surprising))
+    uncertain = not proposal.people.authors_known and not policy.approve.self_allowed
+    least = max(policy.approve.require, int(proposal.content.surprising))
     return Standing(
         counted=tuple(counted[who] for who in sorted(counted)),
         fallen=fallen,
@@ -124,10 +127,10 @@ def bind(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
             review=review.id,
             head=review.head,
             trees=events.content(review.trees),
-            digest=proposal.digest,
+            digest=proposal.rules.digest,
             beside=review.beside,
-            base_ref=proposal.base_ref,
-            unpublished=proposal.unpublished,
+            base_ref=proposal.place.base_ref,
+            unpublished=proposal.content.unpublished,
         )
         for review in unbound(proposal, remembered)
         if review.trees is not None
@@ -146,14 +149,14 @@ def fell(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Event]:
     older than what was approved. What else can change (rules, base, rights) may change back, and is
     judged afresh at each look.
     """
-    edited = {c.id for c in proposal.comments if c.edited}
-    moved = not proposal.closed and facts.head == proposal.head
+    edited = {c.id for c in proposal.talk.comments if c.edited}
+    moved = not proposal.place.closed and facts.head == proposal.place.head
     found: list[Event] = []
     for word in remembered.words.values():
         if not isinstance(word, Approval):
             continue
         why = Fall.EDITED if word.comment in edited else None
-        if why is None and moved and word.head != proposal.head:
+        if why is None and moved and word.head != proposal.place.head:
             why = _replaced(word, proposal)
         if why is not None:
             found.append(
@@ -173,7 +176,7 @@ def latest_reviews(proposal: Proposal) -> dict[str, Review]:
     """Return each person's latest native review; a dismissal ends the one it dismissed."""
     latest: dict[str, Review] = {}
     logins = proposal.logins
-    for review in proposal.reviews:
+    for review in proposal.talk.reviews:
         latest[logins.get(review.author.id, review.author.login)] = review
     return latest
 
@@ -205,13 +208,13 @@ def too_early(
         review: Number of the native review; 0 for a comment.
     """
     seen = remembered.seen
-    if at <= proposal.installed_at:
+    if at <= proposal.times.installed_at:
         return Fallen.INSTALLATION
     if seen is not None and seen.adopted and not (comment > seen.comments or review > seen.reviews):
         return Fallen.ADOPTION
-    if proposal.base_at is not None and at <= proposal.base_at:
+    if proposal.times.base_at is not None and at <= proposal.times.base_at:
         return Fallen.BASE
-    if not proposal.base_told and (seen is None or at <= seen.at):
+    if not proposal.times.base_told and (seen is None or at <= seen.at):
         return Fallen.BASE
     return None
 
@@ -226,8 +229,8 @@ def rules_moved(proposal: Proposal, *, at: datetime, shown: bool = False) -> boo
         at: When it was said.
         shown: We had said before that what is in the rules now judges.
     """
-    changed = proposal.rules_at is not None and at <= proposal.rules_at
-    return changed or not (proposal.rules_told or shown)
+    changed = proposal.rules.changed_at is not None and at <= proposal.rules.changed_at
+    return changed or not (proposal.rules.changes_told or shown)
 
 
 def shown_unpublished(
@@ -241,9 +244,9 @@ def shown_unpublished(
         at: When the approval was given.
         comment: Number of the comment that gives it; 0 for a native review.
     """
-    if not proposal.unpublished:
+    if not proposal.content.unpublished:
         return True
-    told = remembered.notices.get(f"{UNPUBLISHED} {proposal.unpublished}")
+    told = remembered.notices.get(f"{UNPUBLISHED} {proposal.content.unpublished}")
     return told is not None and (told[0] < comment if comment else told[1] < at)
 
 
@@ -255,13 +258,13 @@ def judged_before(facts: Facts, proposal: Proposal, at: datetime) -> bool:
     """
     run: CheckRun | None = facts.checks.get(VALIDATE)
     return (
-        proposal.head_at is None
+        proposal.times.head_at is None
         and run is not None
         and run.ours
         and run.status == Status.COMPLETED
         and run.completed_at is not None
         and run.completed_at < at
-        and proposal.head == facts.head
+        and proposal.place.head == facts.head
         and facts.head_mark != ""
         and run.digest.endswith(f".{facts.head_mark}")
     )
@@ -271,7 +274,7 @@ def _reviewer_saw(facts: Facts, proposal: Proposal, review: Review) -> bool:
     """The reviewed commit stood in an earlier second: a forge may fill it in at the last moment."""
     if review.head_at is not None and review.head_at < review.at:
         return True
-    return review.head == proposal.head and judged_before(facts, proposal, review.at)
+    return review.head == proposal.place.head and judged_before(facts, proposal, review.at)
 
 
 def _stands(approval: Approval, latest: Mapping[str, Review]) -> bool:
@@ -292,31 +295,31 @@ def _why_not(
     )
     if early is not None:
         return early
-    if approval.base_ref != proposal.base_ref:
+    if approval.base_ref != proposal.place.base_ref:
         return Fallen.BASE
-    if proposal.surprising and approval.head != proposal.merge_commit:
+    if proposal.content.surprising and approval.head != proposal.place.merge_commit:
         return Fallen.MERGE
     replaced = _replaced(approval, proposal)
     if replaced is not None:
         return _FOR_GOOD[replaced]
-    if approval.unpublished != proposal.unpublished:
+    if approval.unpublished != proposal.content.unpublished:
         return Fallen.UNPUBLISHED
-    if approval.digest != proposal.digest and not proposal.unjudged:
+    if approval.digest != proposal.rules.digest and not proposal.unjudged:
         return Fallen.CONFIGURATION
     allowed = authorise(
         approval.person,
         APPROVERS,
-        role=proposal.roles.get(approval.person, Role.NONE),
-        own=approval.person in proposal.authors,
+        role=proposal.people.roles.get(approval.person, Role.NONE),
+        own=approval.person in proposal.people.authors,
         policy=policy,
     )
     return None if isinstance(allowed, Allowed) else Fallen.ACCESS
 
 
 def _replaced(approval: Approval, proposal: Proposal) -> Fall | None:
-    if approval.trees != events.content(proposal.trees):
+    if approval.trees != events.content(proposal.content.trees):
         return Fall.TREE
-    if not proposal.merged and approval.beside != proposal.beside:
+    if not proposal.place.merged and approval.beside != proposal.content.beside:
         return Fall.BESIDE  # it would be merged unseen; what is merged is only tagged any more
     return None
 
@@ -336,6 +339,6 @@ def _objections(proposal: Proposal) -> tuple[str, ...]:
             login
             for login, review in latest_reviews(proposal).items()
             if review.state is ReviewState.CHANGES_REQUESTED
-            and proposal.roles.get(login, Role.NONE) >= Role.WRITE
+            and proposal.people.roles.get(login, Role.NONE) >= Role.WRITE
         )
     )

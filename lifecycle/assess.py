@@ -7,7 +7,8 @@ from lifecycle.actions import Action
 from lifecycle.approvals import bind, fell
 from lifecycle.commands import answers
 from lifecycle.events import FirstSeen, PackagePublished
-from lifecycle.facts import Facts, Proposal
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
 from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.memory import Memory
@@ -55,7 +56,12 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
         judgement = replace(judgement, gates=(*judgement.gates, _record_full()))
     mended = upkeep.mend(proposal, remembered, found, facts.repository_id)
     after = answered.proposal
-    if after.removal and after.merge_commit and not after.once_published and judgement.holds:
+    if (
+        after.content.removal
+        and after.place.merge_commit
+        and not after.once_published
+        and judgement.holds
+    ):
         kept = kept.adding(*_removed(after))
         after = _recall_tags(after, kept)
     return Assessed(
@@ -69,10 +75,10 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
 
 def _removed(proposal: Proposal) -> list[PackagePublished]:
     """Packages that a merge removed with every gate: there is no tag that could tell."""
-    commit = str(proposal.merge_commit)
+    commit = str(proposal.place.merge_commit)
     return [
         PackagePublished(package=t.package, revision=0, commit=commit, tag="")
-        for t in proposal.touched
+        for t in proposal.content.touched
     ]
 
 
@@ -82,11 +88,11 @@ def _tagged(proposal: Proposal) -> list[PackagePublished]:
         PackagePublished(
             package=t.package,
             revision=t.revision,
-            commit=str(proposal.merge_commit),
+            commit=str(proposal.place.merge_commit),
             tag=t.tagging.tag,
         )
-        for t in proposal.touched
-        if proposal.merged and t.tagged and t.tagging.tag
+        for t in proposal.content.touched
+        if proposal.place.merged and t.tagged and t.tagging.tag
     ]
 
 
@@ -95,17 +101,15 @@ def _recall_tags(proposal: Proposal, remembered: Memory) -> Proposal:
     known = {
         e.package: e
         for e in remembered.log
-        if isinstance(e, PackagePublished) and e.commit == str(proposal.merge_commit)
+        if isinstance(e, PackagePublished) and e.commit == str(proposal.place.merge_commit)
     }
-    return replace(
-        proposal,
-        touched=tuple(
-            replace(t, tagging=_recalled(known[t.package], t.tagging))
-            if t.package in known and not t.done
-            else t
-            for t in proposal.touched
-        ),
+    touched = tuple(
+        replace(t, tagging=_recalled(known[t.package], t.tagging))
+        if t.package in known and not t.done
+        else t
+        for t in proposal.content.touched
     )
+    return replace(proposal, content=replace(proposal.content, touched=touched))
 
 
 def _recalled(published: PackagePublished, now: Tagging) -> Tagging:
@@ -122,30 +126,30 @@ def _first_sight(proposal: Proposal, remembered: Memory) -> list[FirstSeen]:
     Without any record of ours, of a proposal that is older than our coming, nobody can tell what
     was taken back or held: its approvals are asked for anew (docs/design.md, "Adoption").
     """
-    if remembered.seen or proposal.looked_at is None or proposal.closed:
+    if remembered.seen or proposal.times.looked_at is None or proposal.place.closed:
         return []
     fresh = memory.summary_of(proposal) is None
     return [
         FirstSeen(
-            at=proposal.looked_at,
+            at=proposal.times.looked_at,
             adopted=not remembered.log and _was_here(proposal),
-            comments=proposal.newest_comment,
-            reviews=proposal.newest_review,
-            head=str(proposal.head) if fresh else "",
-            mark=proposal.head_mark if fresh else "",
+            comments=proposal.talk.newest_comment,
+            reviews=proposal.talk.newest_review,
+            head=str(proposal.place.head) if fresh else "",
+            mark=proposal.times.head_mark if fresh else "",
         )
     ]
 
 
 def _was_here(proposal: Proposal) -> bool:
     """Whether a proposal is older than our coming; by the clocks only where no number is known."""
-    if proposal.adopted_number is not None:
-        return proposal.number <= proposal.adopted_number
-    if proposal.opened_at is None or proposal.adopted_at is None:
+    if proposal.times.adopted_number is not None:
+        return proposal.place.number <= proposal.times.adopted_number
+    if proposal.times.opened_at is None or proposal.times.adopted_at is None:
         return False
-    opened, adopted = proposal.opened_at, proposal.adopted_at.replace(microsecond=0)
+    opened, adopted = proposal.times.opened_at, proposal.times.adopted_at.replace(microsecond=0)
     # Forges tell whole seconds; what the bot opens in the second of its coming is no older.
-    return opened < adopted or (opened == adopted and not proposal.author.bot)
+    return opened < adopted or (opened == adopted and not proposal.people.author.bot)
 
 
 def _record_full() -> Gate:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lifecycle.facts import Proposal
+from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 
@@ -152,6 +152,6 @@ def same_people(authors: Authors, people: Mapping[str, int]) -> frozenset[str]:
 
 def owners(proposal: Proposal) -> frozenset[str]:
     """Return the logins of the assignees, else of who opened the proposal; empty for a machine."""
-    if proposal.assigned:
-        return frozenset(proposal.assigned)
-    return frozenset() if proposal.author.bot else frozenset({proposal.author.login})
+    if proposal.people.assigned:
+        return frozenset(proposal.people.assigned)
+    return frozenset() if proposal.people.author.bot else frozenset({proposal.people.author.login})

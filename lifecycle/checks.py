@@ -13,17 +13,10 @@ from datetime import datetime
 
 from cadlib.findings import Finding, Severity
 from lifecycle.actions import SetCheck
-from lifecycle.facts import (
-    PUBLISH,
-    RENDER,
-    VALIDATE,
-    CheckRun,
-    Conclusion,
-    Facts,
-    Proposal,
-    Status,
-    Verdict,
-)
+from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckRun, Conclusion, Status
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.judgement import Judgement
 from lifecycle.messages import checks as texts
 from lifecycle.messages import findings as finding_texts
@@ -106,7 +99,7 @@ def ready(facts: Facts, proposal: Proposal) -> list[SetCheck]:
 def published(proposal: Proposal, run: int) -> SetCheck:
     """Return the completed `porchbot/publish` of a published head."""
     shown = _passed(texts.published(proposal), texts.PUBLISHING_SUMMARY)
-    return _action(str(proposal.head), PUBLISH, shown, run, shown.digest)
+    return _action(str(proposal.place.head), PUBLISH, shown, run, shown.digest)
 
 
 def trouble(
@@ -141,19 +134,25 @@ def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> lis
     if run is None or not run.digest.startswith(_TROUBLE) or facts.open or facts.others:
         return []
     shown = _failed(texts.MERGED_NOT_PUBLISHED, summary.gate_list(judgement))
-    return [_action(str(proposal.head), PUBLISH, shown, _again(run), shown.digest)]
+    return [_action(str(proposal.place.head), PUBLISH, shown, _again(run), shown.digest)]
 
 
 def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, CheckContent]:
-    if proposal.configures and not proposal.touched and not proposal.configuration:
+    if (
+        proposal.content.configures
+        and not proposal.content.touched
+        and not proposal.content.configuration
+    ):
         return {PUBLISH: _rules(proposal, judgement)}
-    if isinstance(proposal.policy, BrokenPolicy):
-        return {PUBLISH: broken_base(proposal.policy)}
-    if not proposal.touched:
+    if isinstance(proposal.rules.policy, BrokenPolicy):
+        return {PUBLISH: broken_base(proposal.rules.policy)}
+    if not proposal.content.touched:
         return {PUBLISH: _untouched(proposal)}
     return {
-        RENDER: rendering(proposal.verdicts, proposal.policy, settles=not facts.rendered_by_us),
-        VALIDATE: validation(proposal.verdicts, proposal.configuration),
+        RENDER: rendering(
+            proposal.verdicts, proposal.rules.policy, settles=not facts.rendered_by_us
+        ),
+        VALIDATE: validation(proposal.verdicts, proposal.content.configuration),
         PUBLISH: _publish(proposal, judgement),
     }
 
@@ -188,11 +187,11 @@ def broken_base(policy: BrokenPolicy) -> CheckContent:
 
 def _untouched(proposal: Proposal) -> CheckContent:
     """No package is touched: passed, unless it would break the configuration or a package."""
-    if proposal.effect.hides and not proposal.configuration:
-        said = gate_texts.merge_effect(proposal.effect, proposal.base_ref)
-        title = texts.MERGE_UNKNOWN if proposal.effect.unknown else texts.MORE_THAN_SHOWN
-        return _failed(title, texts.mend_merge(said, proposal.base_ref))
-    if proposal.elsewhere and not proposal.configuration:
+    if proposal.content.effect.hides and not proposal.content.configuration:
+        said = gate_texts.merge_effect(proposal.content.effect, proposal.place.base_ref)
+        title = texts.MERGE_UNKNOWN if proposal.content.effect.unknown else texts.MORE_THAN_SHOWN
+        return _failed(title, texts.mend_merge(said, proposal.place.base_ref))
+    if proposal.content.elsewhere and not proposal.content.configuration:
         # Neutral and skipped would pass as well, on every branch that requires the check (ADR 17).
         return CheckContent(
             status=Status.IN_PROGRESS,
@@ -200,7 +199,7 @@ def _untouched(proposal: Proposal) -> CheckContent:
             title=texts.published_elsewhere(proposal),
             summary=texts.propose_elsewhere(proposal),
         )
-    return nothing_touched(proposal.configuration)
+    return nothing_touched(proposal.content.configuration)
 
 
 def nothing_touched(configuration: tuple[Finding, ...]) -> CheckContent:

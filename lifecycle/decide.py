@@ -30,7 +30,11 @@ from lifecycle.actions import (
     Tag,
 )
 from lifecycle.assess import Assessed, assess
-from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Status, Touched, Verdict, Version
+from lifecycle.facts.checks import PUBLISH, Status
+from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.proposal import Proposal, Stage
+from lifecycle.facts.verdicts import Verdict, Version
 from lifecycle.judgement import Gate, GateState
 from lifecycle.messages import commits, summary
 from lifecycle.messages import gates as gate_texts
@@ -92,9 +96,9 @@ def _open(facts: Facts) -> list[Action]:
 
 def _alone(facts: Facts) -> tuple[Proposal, ...]:
     """The proposals; where the head waits for approval somewhere, nobody need be sent there."""
-    if not any(p.ours for each in (facts, *facts.others) for p in each.open):
+    if not any(p.content.approvable for each in (facts, *facts.others) for p in each.open):
         return facts.proposals
-    return tuple(replace(p, elsewhere=()) for p in facts.proposals)
+    return tuple(replace(p, content=replace(p.content, elsewhere=())) for p in facts.proposals)
 
 
 def _share_head(judged: list[Assessed]) -> list[Assessed]:
@@ -102,11 +106,11 @@ def _share_head(judged: list[Assessed]) -> list[Assessed]:
 
     Otherwise the green check of one would let the other be merged by hand (trap 1).
     """
-    waiting = [one for one in judged if not one.proposal.closed and not _may_pass(one)]
+    waiting = [one for one in judged if not one.proposal.place.closed and not _may_pass(one)]
     shared = []
     for one in judged:
-        others = [other.proposal.number for other in waiting if other is not one]
-        if one.proposal.closed or not others:
+        others = [other.proposal.place.number for other in waiting if other is not one]
+        if one.proposal.place.closed or not others:
             shared.append(one)
             continue
         gate = Gate(
@@ -123,7 +127,7 @@ def _share_head(judged: list[Assessed]) -> list[Assessed]:
 
 def _crowded(one: Assessed) -> Assessed:
     """Too many share the head to look at each: all of them wait (ADR 21)."""
-    if one.proposal.closed:
+    if one.proposal.place.closed:
         return one
     gate = Gate(
         name="same head",
@@ -138,9 +142,9 @@ def _crowded(one: Assessed) -> Assessed:
 def _may_pass(one: Assessed) -> bool:
     """Nothing of it is missing, or it has no package and leaves the configuration readable."""
     p = one.proposal
-    if p.ours or not isinstance(p.policy, Policy):
+    if p.content.approvable or not isinstance(p.rules.policy, Policy):
         return one.judgement.holds
-    return not p.configuration and not p.effect.hides
+    return not p.content.configuration and not p.content.effect.hides
 
 
 def _render(facts: Facts, judged: Iterable[Assessed]) -> PushRender | None:
@@ -150,10 +154,12 @@ def _render(facts: Facts, judged: Iterable[Assessed]) -> PushRender | None:
     the other proposal then shows the difference, instead of both pushing in turns for ever.
     """
     for one in judged:
-        if not one.proposal.closed:
+        if not one.proposal.place.closed:
             p = one.proposal
-            push = _push(facts, p.policy, p.verdicts, p.touched, asked=one.render_asked)
-            askers = (c.author.login for c in p.comments if c.id == one.render_asked)
+            push = _push(
+                facts, p.rules.policy, p.verdicts, p.content.touched, asked=one.render_asked
+            )
+            askers = (c.author.login for c in p.talk.comments if c.id == one.render_asked)
             return push and replace(push, asker=next(askers, ""))
     return None
 
@@ -198,8 +204,8 @@ def _show_checks(facts: Facts, judged: list[Assessed]) -> list[Action]:
 
     In the order of their numbers, so that looks at other branches of the same commit agree.
     """
-    standing = [one for one in judged if not one.proposal.closed]
-    standing.sort(key=lambda one: one.proposal.number)
+    standing = [one for one in judged if not one.proposal.place.closed]
+    standing.sort(key=lambda one: one.proposal.place.number)
     wanted = checks.wanted(facts, [(one.proposal, one.judgement) for one in standing])
     return [action for action in wanted if not _waits_for_publishing(action, judged)]
 
@@ -207,14 +213,15 @@ def _show_checks(facts: Facts, judged: list[Assessed]) -> list[Action]:
 def _waits_for_publishing(action: SetCheck, judged: list[Assessed]) -> bool:
     """While every gate holds, `porchbot/publish` is the publishing look's to write."""
     return action.name == PUBLISH and any(
-        one.judgement.holds and not one.proposal.closed and one.proposal.touched for one in judged
+        one.judgement.holds and not one.proposal.place.closed and one.proposal.content.touched
+        for one in judged
     )
 
 
 def _advance(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
     p = one.proposal
-    if not p.touched:
-        return _say(facts, one) if p.configures and not p.closed else []
+    if not p.content.touched:
+        return _say(facts, one) if p.content.configures and not p.place.closed else []
     match p.stage:
         case Stage.DRAFT:
             return _say(facts, one)
@@ -235,15 +242,21 @@ def _advance(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
 def _merge(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
     p = one.proposal
     if not publishing:
-        return [] if p.queued else [AskPublish(base_ref=p.base_ref, number=p.number)]
-    method = p.policy.merge if isinstance(p.policy, Policy) else MergeMethod.MERGE
+        return (
+            []
+            if p.merging.queued
+            else [AskPublish(base_ref=p.place.base_ref, number=p.place.number)]
+        )
+    method = p.rules.policy.merge if isinstance(p.rules.policy, Policy) else MergeMethod.MERGE
     trailers = [
-        trailer(t.package, t.workspace, t.revision, None) for t in p.touched if not t.removed
+        trailer(t.package, t.workspace, t.revision, None)
+        for t in p.content.touched
+        if not t.removed
     ]
     merge = Merge(
-        number=p.number,
-        head=p.head,
-        base=p.base,
+        number=p.place.number,
+        head=p.place.head,
+        base=p.place.base,
         method=method,
         title=commits.merge_title(p),
         message=commits.merge_message(p, _approvers(one), trailers),
@@ -253,21 +266,25 @@ def _merge(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
 
 def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
     p = one.proposal
-    if p.merge_commit is None:
+    if p.place.merge_commit is None:
         return []  # asking would only be answered with the same question
     if not publishing:
-        return [] if p.queued else [AskPublish(base_ref=p.base_ref, number=p.number)]
+        return (
+            []
+            if p.merging.queued
+            else [AskPublish(base_ref=p.place.base_ref, number=p.place.number)]
+        )
     return [
         Tag(
             ref=names.tag(t.package, t.revision),
-            target=p.merge_commit,
+            target=p.place.merge_commit,
             tree=t.tree,
-            number=p.number,
+            number=p.place.number,
             message=commits.tag_message(
                 facts.repository, p, t, _approvers(one), _versions(p.verdicts, t.package)
             ),
         )
-        for t in p.touched
+        for t in p.content.touched
         if not t.tagged and not t.removed
     ]
 
@@ -285,10 +302,10 @@ def _report(facts: Facts, one: Assessed) -> list[Action]:
     """Say once for each merge result that it is not published, and why."""
     p = one.proposal
     lifted = checks.not_published(facts, p, one.judgement)
-    if str(p.merge_commit) in one.memory.reported:
+    if str(p.place.merge_commit) in one.memory.reported:
         return [*lifted]
     body = notice_texts.merged_not_published(p, one.judgement)
-    return [*lifted, Reply(p.number, body, memory.report_record(p, facts.repository_id))]
+    return [*lifted, Reply(p.place.number, body, memory.report_record(p, facts.repository_id))]
 
 
 def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
@@ -296,17 +313,21 @@ def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
     run = facts.checks.get(PUBLISH)
     if run is None or not run.ours or run.status == Status.COMPLETED:
         return []
-    if facts.open or facts.others or any(t.tagging.within is not None for t in proposal.touched):
+    if (
+        facts.open
+        or facts.others
+        or any(t.tagging.within is not None for t in proposal.content.touched)
+    ):
         return []
     return [checks.published(proposal, run.id)]
 
 
 def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:
-    if not facts.is_draft_branch or facts.head != proposal.head or facts.open:
+    if not facts.is_draft_branch or facts.head != proposal.place.head or facts.open:
         return []
     if facts.push_refused:
         return []  # the summary says so
-    return [DeleteBranch(facts.head_ref, proposal.head)]
+    return [DeleteBranch(facts.head_ref, proposal.place.head)]
 
 
 def _say(facts: Facts, one: Assessed) -> list[Action]:
@@ -318,7 +339,7 @@ def _say(facts: Facts, one: Assessed) -> list[Action]:
     same = said is not None and not said.altered and record in [dict(r) for r in said.records]
     if said is not None and same and said.body == body:
         return []
-    return [Say(p.number, said.id if said else None, body, record)]
+    return [Say(p.place.number, said.id if said else None, body, record)]
 
 
 def _remember(facts: Facts, judged: Iterable[Assessed]) -> list[Action]:
@@ -326,12 +347,12 @@ def _remember(facts: Facts, judged: Iterable[Assessed]) -> list[Action]:
     actions: list[Action] = []
     for one in judged:
         said = memory.summary_of(one.proposal)
-        if one.proposal.closed and said is None:
+        if one.proposal.place.closed and said is None:
             continue
         record = upkeep.summary_record(one.memory, one.proposal, facts.repository_id)
         if said is None or said.altered:
             actions += _say(facts, one)
         elif record not in [dict(r) for r in said.records]:
             body = upkeep.cut(said.body, record)
-            actions.append(Say(one.proposal.number, said.id, body, record))
+            actions.append(Say(one.proposal.place.number, said.id, body, record))
     return actions

@@ -6,7 +6,8 @@ A gate that cannot be judged does not hold.
 from cadlib.findings import Severity
 from lifecycle import names
 from lifecycle.approvals import Standing, standing
-from lifecycle.facts import Proposal, PushRefusal
+from lifecycle.facts.head import PushRefusal
+from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState, Judgement
 from lifecycle.memory import Memory
 from lifecycle.messages import gates as texts
@@ -29,25 +30,25 @@ def judge(
         draft_branch: The bot may push the rendering to the head branch.
         push_refused: The forge forbade it.
     """
-    if proposal.configures and not proposal.touched and not proposal.merged:
+    if proposal.content.configures and not proposal.content.touched and not proposal.place.merged:
         return _rules_changed(proposal, remembered)
-    if isinstance(proposal.policy, BrokenPolicy):
+    if isinstance(proposal.rules.policy, BrokenPolicy):
         gate = Gate(
             name="configuration",
             state=GateState.BLOCKED,
-            actual=texts.configuration_broken(proposal.policy),
+            actual=texts.configuration_broken(proposal.rules.policy),
             wanted=texts.CONFIGURATION_WANTED,
             who=texts.CONFIGURATION_WHO,
         )
         return Judgement((gate,), None)
     if proposal.once_published:
         return Judgement(tuple(_taggable(proposal)), None)  # it was judged then
-    policy = proposal.policy
+    policy = proposal.rules.policy
     approvals = standing(proposal, policy, remembered)
     pushes = draft_branch and policy.render is RenderMode.COMMIT
     rendered = _rendered(proposal, bot_pushes=pushes, push_refused=push_refused)
     gates = [rendered, _validated(proposal)]
-    if not proposal.merged:
+    if not proposal.place.merged:
         gates = [_proposed(proposal), *gates, _up_to_date(proposal), *_merges_as_shown(proposal)]
     gates += [
         _approved(proposal, approvals, policy),
@@ -64,7 +65,7 @@ def judge(
 
 def _rules_changed(proposal: Proposal, remembered: Memory) -> Judgement:
     """A proposal that changes rules and no package: people merge it, once it is approved."""
-    approvals = standing(proposal, configuring(proposal.policy), remembered)
+    approvals = standing(proposal, configuring(proposal.rules.policy), remembered)
     return Judgement(
         (
             _proposed(proposal),
@@ -81,9 +82,9 @@ def _rules_changed(proposal: Proposal, remembered: Memory) -> Judgement:
 
 def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
     """Rules are changed under the rules that they change; what is merged is in force already."""
-    if not proposal.configures or proposal.merged:
+    if not proposal.content.configures or proposal.place.merged:
         return []
-    rules = configuring(proposal.policy)
+    rules = configuring(proposal.rules.policy)
     approvals = standing(proposal, rules, remembered)
     actual = texts.approvals(approvals)
     if not approvals.missing:
@@ -93,14 +94,14 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
             name="rules approved",
             state=GateState.WAITS,
             actual=actual,
-            wanted=texts.rules_wanted(approvals, authors_known=proposal.authors_known),
-            who=texts.approvals_who(rules, proposal.authors),
+            wanted=texts.rules_wanted(approvals, authors_known=proposal.people.authors_known),
+            who=texts.approvals_who(rules, proposal.people.authors),
         )
     ]
 
 
 def _proposed(proposal: Proposal) -> Gate:
-    if proposal.draft:
+    if proposal.place.draft:
         return Gate(
             name="proposed",
             state=GateState.WAITS,
@@ -150,7 +151,7 @@ def _rendered(proposal: Proposal, *, bot_pushes: bool, push_refused: PushRefusal
 
 def _validated(proposal: Proposal) -> Gate:
     findings = [
-        *(f for f in proposal.configuration if f.severity is Severity.ERROR),
+        *(f for f in proposal.content.configuration if f.severity is Severity.ERROR),
         *(f for v in proposal.verdicts for f in v.blocking),
     ]
     if findings:
@@ -165,30 +166,32 @@ def _validated(proposal: Proposal) -> Gate:
 
 
 def _up_to_date(proposal: Proposal) -> Gate:
-    outdated = [t for t in proposal.touched if t.outdated]
+    outdated = [t for t in proposal.content.touched if t.outdated]
     if outdated:
         return Gate(
             name="up to date",
             state=GateState.BLOCKED,
-            actual=texts.outdated(outdated, proposal.base_ref),
-            wanted=texts.merge_base_wanted(proposal.base_ref),
+            actual=texts.outdated(outdated, proposal.place.base_ref),
+            wanted=texts.merge_base_wanted(proposal.place.base_ref),
             who=texts.UP_TO_DATE_WHO,
         )
     return Gate(
-        name="up to date", state=GateState.HOLDS, actual=texts.is_up_to_date(proposal.base_ref)
+        name="up to date",
+        state=GateState.HOLDS,
+        actual=texts.is_up_to_date(proposal.place.base_ref),
     )
 
 
 def _merges_as_shown(proposal: Proposal) -> list[Gate]:
     """What the merge would do beside what everybody sees; no gate where it does nothing."""
-    if proposal.effect.clean:
+    if proposal.content.effect.clean:
         return []
     return [
         Gate(
             name="merge result",
             state=GateState.BLOCKED,
-            actual=texts.merge_effect(proposal.effect, proposal.base_ref),
-            wanted=texts.merge_base_wanted(proposal.base_ref),
+            actual=texts.merge_effect(proposal.content.effect, proposal.place.base_ref),
+            wanted=texts.merge_base_wanted(proposal.place.base_ref),
             who=texts.UP_TO_DATE_WHO,
         )
     ]
@@ -202,9 +205,9 @@ def _approved(proposal: Proposal, approvals: Standing, policy: Policy) -> Gate:
             state=GateState.WAITS,
             actual=actual,
             wanted=texts.approvals_wanted(
-                approvals, merged=proposal.merged, authors_known=proposal.authors_known
+                approvals, merged=proposal.place.merged, authors_known=proposal.people.authors_known
             ),
-            who=texts.approvals_who(policy, proposal.authors),
+            who=texts.approvals_who(policy, proposal.people.authors),
         )
     return Gate(name="approved", state=GateState.HOLDS, actual=actual)
 
@@ -250,7 +253,7 @@ def _not_held(remembered: Memory) -> Gate:
 
 def _others(proposal: Proposal) -> list[Gate]:
     """Checks of others that the base branch requires, one gate each."""
-    if proposal.merged:
+    if proposal.place.merged:
         return []
     return [
         Gate(name=f"check {check.name}", state=GateState.HOLDS, actual=texts.CHECK_PASSED)
@@ -262,18 +265,18 @@ def _others(proposal: Proposal) -> list[Gate]:
             wanted=texts.CHECK_WANTED,
             who=texts.check_who(check.name),
         )
-        for check in proposal.required
+        for check in proposal.merging.required
     ]
 
 
 def _mergeable(proposal: Proposal) -> list[Gate]:
-    if not proposal.refusal or proposal.merged:
+    if not proposal.merging.refusal or proposal.place.merged:
         return []
     return [
         Gate(
             name="mergeable",
             state=GateState.BLOCKED,
-            actual=texts.merge_refused(proposal.refusal),
+            actual=texts.merge_refused(proposal.merging.refusal),
             wanted=texts.MERGE_WANTED,
             who=texts.MERGE_WHO,
         )
@@ -282,7 +285,7 @@ def _mergeable(proposal: Proposal) -> list[Gate]:
 
 def _taggable(proposal: Proposal) -> list[Gate]:
     """What keeps tags from being made, or has become of them; no gate where nothing has."""
-    remaining = [t for t in proposal.touched if not t.removed]
+    remaining = [t for t in proposal.content.touched if not t.removed]
     gates = [
         Gate(
             name=f"tag {names.spelled(t.package, t.revision)}",
@@ -294,12 +297,12 @@ def _taggable(proposal: Proposal) -> list[Gate]:
         for t in remaining
         if t.tagging.lost or t.tagging.clash
     ]
-    if proposal.merged and proposal.refusal and not proposal.once_published:
+    if proposal.place.merged and proposal.merging.refusal and not proposal.once_published:
         gates.append(
             Gate(
                 name="tag",
                 state=GateState.BLOCKED,
-                actual=texts.tag_refused(proposal.refusal),
+                actual=texts.tag_refused(proposal.merging.refusal),
                 wanted=texts.TAG_ALLOWED,
                 who=texts.MERGE_WHO,
             )

@@ -25,7 +25,8 @@ from lifecycle.events import (
     Reported,
     Tampered,
 )
-from lifecycle.facts import Comment, Proposal
+from lifecycle.facts.conversation import Comment
+from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.records import JSON
 from lifecycle.replay import Word
@@ -110,14 +111,14 @@ class Memory:
 
 def summary_of(proposal: Proposal) -> Comment | None:
     """Return our summary comment: the oldest that carries our marker; None before the first."""
-    return next((c for c in proposal.answers if c.summary), None)
+    return next((c for c in proposal.talk.answers if c.summary), None)
 
 
 def read(proposal: Proposal, repository_id: RepositoryId) -> Memory:
     """Read the memory of a proposal: the union of the records in our comments and the database."""
-    found, told = set(proposal.kept), set[Event]()
+    found, told = set(proposal.talk.kept), set[Event]()
     notices: dict[str, tuple[int, datetime]] = {}
-    for comment in proposal.answers:
+    for comment in proposal.talk.answers:
         for record in _mine(comment, proposal, repository_id):
             happened = _events(record)
             found |= happened
@@ -135,7 +136,7 @@ def carries_record(proposal: Proposal, repository_id: RepositoryId) -> bool:
 
     Source: docs/design.md, "Adoption".
     """
-    return any(_mine(comment, proposal, repository_id) for comment in proposal.answers)
+    return any(_mine(comment, proposal, repository_id) for comment in proposal.talk.answers)
 
 
 def log_record(memory: Memory, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
@@ -162,9 +163,9 @@ def answer_record(
     """
     return {
         **_place("answer", proposal, repository_id),
-        "head": str(proposal.head),
-        "mark": proposal.head_mark,
-        "rules": proposal.digest,
+        "head": str(proposal.place.head),
+        "mark": proposal.times.head_mark,
+        "rules": proposal.rules.digest,
         **replay.pack([*([Answered(comment=comment)] if comment else []), *about]),
     }
 
@@ -173,7 +174,7 @@ def report_record(proposal: Proposal, repository_id: RepositoryId) -> dict[str, 
     """Return the record for the report that a merge result is not published."""
     return {
         **_place("report", proposal, repository_id),
-        **replay.pack({Reported(merge=str(proposal.merge_commit))}),
+        **replay.pack({Reported(merge=str(proposal.place.merge_commit))}),
     }
 
 
@@ -196,7 +197,7 @@ def noticed(proposal: Proposal, repository_id: RepositoryId) -> frozenset[str]:
 def report_of(proposal: Proposal, repository_id: RepositoryId) -> Comment | None:
     """Return our report that this merge result is not published; None when there is none."""
     wanted = report_record(proposal, repository_id)
-    for comment in proposal.answers:
+    for comment in proposal.talk.answers:
         if any(dict(record) == wanted for record in comment.records):
             return comment
     return None
@@ -210,14 +211,14 @@ def shown_head_before(
     We wrote ours when we had seen the present head, the forge shows no change of the head since
     then, and comments are numbered as they are written: the one order that no clock blurs.
     """
-    if not proposal.head_mark:
+    if not proposal.times.head_mark:
         return False
-    here = (str(proposal.head), proposal.head_mark)
+    here = (str(proposal.place.head), proposal.times.head_mark)
     seen = memory.seen
-    for ours in proposal.answers:
+    for ours in proposal.talk.answers:
         if ours.id >= comment or ours.altered:
             continue
-        if proposal.head_at is not None and proposal.head_at > ours.at:
+        if proposal.times.head_at is not None and proposal.times.head_at > ours.at:
             continue
         if ours.summary and seen is not None and (seen.head, seen.mark) == here:
             return True
@@ -230,15 +231,15 @@ def shown_head_before(
 def shown_rules_before(proposal: Proposal, comment: int, repository_id: RepositoryId) -> bool:
     """Tell whether an older answer of ours proves that the rules stood before a comment."""
     return any(
-        record.get("kind") == "answer" and record.get("rules") == proposal.digest
-        for ours in proposal.answers
+        record.get("kind") == "answer" and record.get("rules") == proposal.rules.digest
+        for ours in proposal.talk.answers
         if ours.id < comment and not ours.altered
         for record in _mine(ours, proposal, repository_id)
     )
 
 
 def _place(kind: str, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
-    return {"kind": kind, "repository": repository_id.spelled, "number": proposal.number}
+    return {"kind": kind, "repository": repository_id.spelled, "number": proposal.place.number}
 
 
 def _mine(
@@ -248,7 +249,7 @@ def _mine(
         record
         for record in comment.records
         if identity.read(record.get("repository")) == repository_id
-        and record.get("number") == proposal.number
+        and record.get("number") == proposal.place.number
     ]
 
 

@@ -15,7 +15,9 @@ from lifecycle.approvals import UNPUBLISHED, standing
 from lifecycle.authors import owners
 from lifecycle.commands.parse import parse
 from lifecycle.commands.table import TABLE
-from lifecycle.facts import VALIDATE, Conclusion, Facts, Proposal, Stage
+from lifecycle.facts.checks import VALIDATE, Conclusion
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.memory import Memory
 from lifecycle.messages import notices as texts
 from lifecycle.messages import summary
@@ -30,7 +32,11 @@ def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]
         for occasion, text in _occasions(facts, proposal, remembered)
     }
     return [
-        Reply(proposal.number, text, memory.notice_record(occasion, proposal, facts.repository_id))
+        Reply(
+            proposal.place.number,
+            text,
+            memory.notice_record(occasion, proposal, facts.repository_id),
+        )
         for occasion, text in {**found, **_in_reviews(proposal)}.items()
         if occasion not in told
     ]
@@ -38,14 +44,14 @@ def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]
 
 def _in_reviews(proposal: Proposal) -> dict[str, str]:
     """Who wrote a command where none is read: told once for each person."""
-    if proposal.closed:
+    if proposal.place.closed:
         return {}
     return {
         f"review {text.author.id}": texts.notice(
             [text.author.login], texts.commands_in_review(_words(text.body))
         )
-        for text in proposal.review_texts
-        if text.at >= proposal.installed_at
+        for text in proposal.talk.review_texts
+        if text.at >= proposal.times.installed_at
     }
 
 
@@ -56,19 +62,19 @@ def _words(body: str) -> list[str]:
 
 def _occasions(facts: Facts, proposal: Proposal, remembered: Memory) -> Iterator[tuple[str, str]]:
     """What happened, as a key that stays the same while it is so, and what to say of it."""
-    if proposal.unpublished and proposal.stage in {Stage.PROPOSED, Stage.MERGED}:
-        yield f"{UNPUBLISHED} {proposal.unpublished}", summary.unpublished(proposal)
-    if proposal.merged and proposal.configures:
-        approvals = standing(proposal, configuring(proposal.policy), remembered)
+    if proposal.content.unpublished and proposal.stage in {Stage.PROPOSED, Stage.MERGED}:
+        yield f"{UNPUBLISHED} {proposal.content.unpublished}", summary.unpublished(proposal)
+    if proposal.place.merged and proposal.content.configures:
+        approvals = standing(proposal, configuring(proposal.rules.policy), remembered)
         if approvals.missing:
-            occasion = f"rules {proposal.merge_commit}"
-            yield occasion, texts.rules_merged(approvals, proposal.base_ref)
-    if proposal.stage not in {Stage.DRAFT, Stage.PROPOSED} or not proposal.touched:
+            occasion = f"rules {proposal.place.merge_commit}"
+            yield occasion, texts.rules_merged(approvals, proposal.place.base_ref)
+    if proposal.stage not in {Stage.DRAFT, Stage.PROPOSED} or not proposal.content.touched:
         return
-    outdated = [t for t in proposal.touched if t.outdated]
-    if outdated and not proposal.draft:
+    outdated = [t for t in proposal.content.touched if t.outdated]
+    if outdated and not proposal.place.draft:
         left = ",".join(sorted(f"{t.package}@{t.origin[:10]}" for t in outdated))
-        yield f"outdated {left}", texts.went_out_of_date(outdated, proposal.base_ref)
+        yield f"outdated {left}", texts.went_out_of_date(outdated, proposal.place.base_ref)
     if errors := sum(len(v.blocking) for v in proposal.verdicts):
         yield from _failures(facts, proposal, errors)
 
@@ -76,8 +82,8 @@ def _occasions(facts: Facts, proposal: Proposal, remembered: Memory) -> Iterator
 def _failures(facts: Facts, proposal: Proposal, errors: int) -> Iterator[tuple[str, str]]:
     run = facts.checks.get(VALIDATE)
     passed = run is not None and run.ours and run.conclusion == Conclusion.SUCCESS
-    if passed and isinstance(proposal.policy, Policy):
-        occasion = f"failed {proposal.head[:10]} {proposal.digest[:10]}"
+    if passed and isinstance(proposal.rules.policy, Policy):
+        occasion = f"failed {proposal.place.head[:10]} {proposal.rules.digest[:10]}"
         yield occasion, texts.fails_now(proposal, errors)
-    elif owners(proposal) and proposal.pushed_by not in owners(proposal) | {""}:
-        yield f"failed {proposal.head[:10]}", texts.fails_after_push(proposal, errors)
+    elif owners(proposal) and proposal.people.pushed_by not in owners(proposal) | {""}:
+        yield f"failed {proposal.place.head[:10]}", texts.fails_after_push(proposal, errors)

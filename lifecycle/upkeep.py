@@ -11,7 +11,8 @@ from datetime import datetime
 from lifecycle import memory, records
 from lifecycle.actions import Action, Keep, Reply, Restore
 from lifecycle.events import CommentLoss, Event, Tampered
-from lifecycle.facts import Comment, Proposal, Written
+from lifecycle.facts.conversation import Comment, Written
+from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
 from lifecycle.messages.answers import ALTERED_ANSWER
@@ -30,16 +31,16 @@ def tampered(proposal: Proposal, remembered: Memory) -> list[Event]:
     """
     known = {(e.comment, e.edited_at) for e in remembered.tampered}
     done: list[tuple[int, CommentLoss, datetime | None]] = [
-        *((number, CommentLoss.DELETED, None) for number in proposal.missing),
-        *((c.id, CommentLoss.EDITED, c.edited_at) for c in proposal.answers if c.altered),
+        *((number, CommentLoss.DELETED, None) for number in proposal.talk.missing),
+        *((c.id, CommentLoss.EDITED, c.edited_at) for c in proposal.talk.answers if c.altered),
     ]
     return [
         Tampered(
             comment=number,
             what=what,
             edited_at=at,
-            comments=proposal.newest_comment,
-            reviews=proposal.newest_review,
+            comments=proposal.talk.newest_comment,
+            reviews=proposal.talk.newest_review,
         )
         for number, what, at in done
         if (number, at) not in known
@@ -52,31 +53,31 @@ def mend(
     """Return the actions that record tampering with our answers, then restore these."""
     actions: list[Action] = []
     new = found.log - remembered.log
-    if proposal.missing or any(isinstance(event, Tampered) for event in new):
-        actions.append(Keep(proposal.number, log=new, gone=proposal.missing))
-    shown = [dict(record) for c in proposal.answers for record in c.records]
-    for number in proposal.missing:
-        lost = proposal.written[number]
+    if proposal.talk.missing or any(isinstance(event, Tampered) for event in new):
+        actions.append(Keep(proposal.place.number, log=new, gone=proposal.talk.missing))
+    shown = [dict(record) for c in proposal.talk.answers for record in c.records]
+    for number in proposal.talk.missing:
+        lost = proposal.talk.written[number]
         if lost.body and lost.record not in shown:
-            actions.append(Reply(proposal.number, lost.body, lost.record))
-    for answer in proposal.answers:
+            actions.append(Reply(proposal.place.number, lost.body, lost.record))
+    for answer in proposal.talk.answers:
         if answer.altered and not answer.summary:
-            ours = proposal.written.get(answer.id) or _unknown(answer, proposal, repository_id)
+            ours = proposal.talk.written.get(answer.id) or _unknown(answer, proposal, repository_id)
             actions.append(Restore(answer.id, ours.body, ours.record))
     return actions
 
 
 def keep(proposal: Proposal, remembered: Memory) -> list[Action]:
     """Return the action that writes what the database lacks."""
-    lacking = remembered.log - proposal.kept
+    lacking = remembered.log - proposal.talk.kept
     written = {
         c.id: Written() if c.summary else Written(c.body, c.records[-1])
-        for c in proposal.answers
-        if c.id not in proposal.written and not c.altered and (c.records or c.summary)
+        for c in proposal.talk.answers
+        if c.id not in proposal.talk.written and not c.altered and (c.records or c.summary)
     }
     if not lacking and not written:
         return []
-    return [Keep(proposal.number, log=lacking, written=written)]
+    return [Keep(proposal.place.number, log=lacking, written=written)]
 
 
 def fits(remembered: Memory, proposal: Proposal, repository_id: RepositoryId) -> bool:

@@ -30,7 +30,8 @@ from fnrunner.contract.errors import (
 )
 from lifecycle import checks, names, spelling
 from lifecycle.checks import CheckContent
-from lifecycle.facts import PUBLISH, RENDER, VALIDATE, Conclusion, Verdict
+from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Conclusion
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages.checks import BOT_RENDERS, render_commands
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import number, plain

@@ -14,7 +14,8 @@ from bot.store.values import Hint
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck
 from lifecycle.authors import MadeBy
-from lifecycle.facts import CheckRun, Comment, ReviewState, ReviewText
+from lifecycle.facts.checks import CheckRun
+from lifecycle.facts.conversation import Comment, ReviewState, ReviewText
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Ref, Sha

@@ -13,12 +13,13 @@ from bot.clock import Offload
 from bot.forges.port import Conversation, Forge, PullRequest, Repository, RequiredCheck
 from bot.look import required
 from bot.look.reader import Basis
-from bot.look.states import Head, HeadState, MergeState, PullState, of_head
+from bot.look.states import Head, HeadState, PullState, of_head
 from bot.store.port import Store
 from bot.store.values import TAGS
 from lifecycle import records
 from lifecycle.commands import parse as commands
-from lifecycle.facts import CheckRun, Comment
+from lifecycle.facts.checks import CheckRun, Merging
+from lifecycle.facts.conversation import Comment
 from lifecycle.names import Sha
 
 
@@ -83,35 +84,38 @@ class Asker:
         """Return the check runs at a commit."""
         return await self._forge.checks(head) if head else ()
 
-    async def merge_state(self, state: PullState, basis: Basis, head: HeadState) -> MergeState:
+    async def merging(
+        self, state: PullState, basis: Basis, head: HeadState
+    ) -> tuple[Merging, str | None]:
         """Tell how the required checks of others stand, and why the forge refused to merge.
 
         A refusal holds while nothing of others has ended at the head since it was asked: a rule
         that the App may not see may have waited for it.
+
+        Returns:
+            What stands between it and its merge, and a digest of what others have reported; None
+            for that when nobody asked for all of it.
         """
         me, pull = self._repository.id, state.pull
+        merging = Merging(queued=state.queued)
+        if pull.state == "open" and not pull.draft:
+            merging = replace(merging, enforced=required.enforces(state.required))
         if basis.merge is not None:
             tags = await self._store.proposals.refusal(me, pull.number, basis.merge, TAGS)
-            return MergeState(refusal=tags.reason if tags else "")
+            return replace(merging, refusal=tags.reason if tags else ""), None
         if pull.state != "open":
-            return MergeState()
+            return merging, None
         others = required.of_others(state.required)
         refusal = await self._store.proposals.refusal(me, pull.number, pull.head, basis.base or "")
         statuses = head.statuses
         if statuses is None and (refusal or required.needs_statuses(others, head.checks)):
             statuses = await self._forge.statuses(pull.head)
-        stand = required.stand(others, head.checks, statuses or {})
+        merging = replace(merging, required=required.stand(others, head.checks, statuses or {}))
         if statuses is None:
-            return MergeState(stand)
+            return merging, None
         ended = required.ended(head.checks, statuses)
         stands = refusal is not None and refusal.ended == ended
-        return MergeState(stand, refusal.reason if refusal and stands else "", ended)
-
-    def enforced(self, state: PullState) -> bool | None:
-        """Whether the base branch requires our verdict; None where that was not asked."""
-        if state.pull.draft or state.pull.state != "open":
-            return None
-        return required.enforces(state.required)
+        return replace(merging, refusal=refusal.reason if refusal and stands else ""), ended
 
     async def _pull_state(self, pull: PullRequest) -> PullState:
         """The conversation about one pull request, and what its base asks for."""

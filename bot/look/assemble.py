@@ -16,7 +16,6 @@ from bot.keys import ProposalKey
 from bot.look import content, rendering
 from bot.look.asking import Asker
 from bot.look.base import Bases, NotLogged
-from bot.look.content import PullContent
 from bot.look.fetching import Fetcher
 from bot.look.patience import Patience
 from bot.look.people import People
@@ -29,7 +28,9 @@ from bot.store.port import Store
 from bot.store.values import Adoption
 from lifecycle import memory
 from lifecycle.commands import answers
-from lifecycle.facts import Facts, Proposal, PushRefusal, rules_digest
+from lifecycle.facts.head import Facts, PushRefusal
+from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
+from lifecycle.facts.verdicts import Verdict, rules_digest
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 
@@ -187,7 +188,11 @@ class Looker:
 
     async def _index(self, tags: Tags, facts: Facts) -> None:
         """Tags of ours that the index does not know: it was lost, and is built again."""
-        proposals = {str(p.merge_commit): p.number for p in facts.proposals if p.merge_commit}
+        proposals = {
+            str(p.place.merge_commit): p.place.number
+            for p in facts.proposals
+            if p.place.merge_commit
+        }
         for (package, number), revision in tags.ours.items():
             known = tags.used.get(package, {}).get(number)
             if known is None or (known.target == revision.target and not known.tag):
@@ -230,7 +235,7 @@ class Looker:
             facts,
             seen_comments=frozenset(c.id for s in state.relevant for c in s.comments),
             seen_reviews=frozenset(r.id for s in state.relevant for r in s.conversation.reviews),
-            ended={p.number: ended for p, ended in found if ended is not None},
+            ended={p.place.number: ended for p, ended in found if ended is not None},
             late=frozenset(
                 each.pull.number
                 for each, p in zip(state.relevant, proposals, strict=True)
@@ -249,7 +254,8 @@ class Looker:
 
         Source: docs/design.md, "Adoption".
         """
-        if p.merged_at is None or not look.adoption.merged_before(p.number, p.merged_at):
+        merged_at = p.place.merged_at
+        if merged_at is None or not look.adoption.merged_before(p.place.number, merged_at):
             return True
         return memory.carries_record(p, self.repository.id)
 
@@ -262,16 +268,16 @@ class Looker:
         basis = Basis(rules=base, base=base)
         await self.fetcher.fetch_related(reader, tip, ref, basis, look.since)
         read = await self._offload(content.read, reader, tip, ref, basis, head_ref=facts.head_ref)
-        if read is None or not read.touched:
+        if read is None or not read.content.touched:
             return facts
         verdicts, subjects, pusher = await asyncio.gather(
-            rendering.verdicts(self.renderer, reader.git, read.touched, read.policy),
+            rendering.verdicts(self.renderer, reader.git, read.content.touched, read.policy),
             self._offload(reader.subjects, tip, base),
             self._people.pusher(facts.head_ref, self.repository.id.number),
         )
         return replace(
             facts,
-            draft_touched=read.touched,
+            draft_touched=read.content.touched,
             draft_verdicts=verdicts,
             draft_policy=read.policy,
             draft_subjects=subjects,
@@ -300,87 +306,91 @@ class Looker:
             )
         if read is None:
             return None
-        proposal = self._begun(look, state, basis, read)
         reviews = await self._offload(
-            content.reviews, reader, state.conversation.reviews, read.touched, basis.base
+            content.reviews, reader, state.conversation.reviews, read.content.touched, basis.base
         )
-        proposal = replace(proposal, reviews=reviews)
+        proposal = Proposal(
+            place=_place(pull, basis),
+            times=self._times(state, look.adoption),
+            people=Participants(
+                author=pull.author,
+                authors=frozenset({pull.author.login} - {self._login}),
+                assigned=pull.assigned,
+            ),
+            content=read.content,
+            talk=state.talk(reviews),
+            rules=Rules(policy=read.policy),
+        )
         # Whose word matters does not follow from the rendering: neither waits for the other.
-        proposal, verdicts, merge_state = await asyncio.gather(
+        proposal, verdicts, (merging, ended) = await asyncio.gather(
             self._people.add(reader, pull, proposal, state.conversation.changes or ()),
             rendering.verdicts(
-                self.renderer, reader.git, read.touched, read.policy, again=look.state.rerun
+                self.renderer,
+                reader.git,
+                read.content.touched,
+                read.policy,
+                again=look.state.rerun,
             ),
-            self._asker.merge_state(state, basis, look.state),
+            self._asker.merging(state, basis, look.state),
         )
-        proposal = await self._add_rules(reader, pull, basis, proposal)
         proposal = replace(
             proposal,
+            rules=await self._rules(reader, pull, basis, proposal, verdicts),
             verdicts=verdicts,
-            digest=(rules_digest(read.policy, verdicts) if isinstance(read.policy, Policy) else ""),
-            required=merge_state.required,
-            refusal=merge_state.refusal,
+            merging=merging,
         )
-        if proposal.unpublished and not proposal.once_published:
+        if proposal.content.unpublished and not proposal.once_published:
             touched = await rendering.unpublished_changes(
-                self.renderer, reader.git, proposal.touched
+                self.renderer, reader.git, proposal.content.touched
             )
-            proposal = replace(proposal, touched=touched)
-        if not proposal.closed and any(v.blocking for v in verdicts):
-            proposal = replace(proposal, pushed_by=await self._people.pusher_of(pull))
-        return proposal, merge_state.ended
+            proposal = replace(proposal, content=replace(proposal.content, touched=touched))
+        if not proposal.place.closed and any(v.blocking for v in verdicts):
+            pushed_by = await self._people.pusher_of(pull)
+            proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
+        return proposal, ended
 
-    def _begun(self, look: _Look, state: PullState, basis: Basis, read: PullContent) -> Proposal:
-        """The proposal, as far as neither people were asked about nor anything was rendered."""
-        pull, said = state.pull, state.conversation
-        return Proposal(
-            number=pull.number,
-            title=pull.title,
-            author=pull.author,
-            draft=pull.draft,
-            merged=pull.merged,
-            closed=pull.state != "open",
-            head=pull.head,
-            base_ref=pull.base_ref,
-            base=basis.base or Sha(""),
-            merge_commit=pull.merge_commit,
-            merged_at=pull.merged_at,
-            touched=read.touched,
-            verdicts=(),
-            policy=read.policy,
-            digest="",
-            configuration=read.configuration,
-            configures=read.configures,
-            beside=read.beside,
-            elsewhere=read.elsewhere,
-            comments=tuple(c for c in state.comments if not c.ours),
-            answers=tuple(c for c in state.comments if c.ours),
-            review_texts=said.review_texts,
-            authors=frozenset({pull.author.login} - {self._login}),
+    def _times(self, state: PullState, adoption: Adoption) -> Times:
+        """Since when it is what it is; when its head came to be is for people's look to tell."""
+        said = state.conversation
+        return Times(
             installed_at=self.repository.installed_at,
-            queued=state.queued,
-            enforced=self._asker.enforced(state),
-            assigned=pull.assigned,
-            effect=read.effect,
-            doubt=basis.doubt,
+            opened_at=said.opened_at,
+            looked_at=self._clock.now(),
             head_mark=state.head_mark,
             base_at=said.base_at,
             base_told=said.changes is not None,
-            opened_at=said.opened_at,
-            adopted_at=look.adoption.at,
-            adopted_number=look.adoption.highest,
-            looked_at=self._clock.now(),
-            kept=state.kept,
-            written=state.written,
-            missing=state.missing,
+            adopted_at=adoption.at,
+            adopted_number=adoption.highest,
         )
 
-    async def _add_rules(
-        self, reader: Reader, pull: PullRequest, basis: Basis, p: Proposal
-    ) -> Proposal:
-        """Since when its rules are what they are, where somebody approved and it is not bound."""
+    async def _rules(
+        self,
+        reader: Reader,
+        pull: PullRequest,
+        basis: Basis,
+        p: Proposal,
+        verdicts: Sequence[Verdict],
+    ) -> Rules:
+        """What judges it; and since when, where somebody approved and that is not bound yet."""
+        policy = p.rules.policy
+        digest = rules_digest(policy, verdicts) if isinstance(policy, Policy) else ""
         since = answers.unbound_since(p, memory.read(p, self.repository.id))
-        if since is None or not p.touched:
-            return p
-        rules = await self._bases.rules_told(reader, pull, basis, since)
-        return replace(p, rules_at=rules.at, rules_told=rules.told)
+        if since is None or not p.content.touched:
+            return Rules(policy=policy, digest=digest)
+        told = await self._bases.rules_told(reader, pull, basis, since)
+        return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)
+
+
+def _place(pull: PullRequest, basis: Basis) -> ProposalPlace:
+    return ProposalPlace(
+        number=pull.number,
+        title=pull.title,
+        draft=pull.draft,
+        merged=pull.merged,
+        closed=pull.state != "open",
+        head=pull.head,
+        base_ref=pull.base_ref,
+        base=basis.base or Sha(""),
+        merge_commit=pull.merge_commit,
+        merged_at=pull.merged_at,
+    )

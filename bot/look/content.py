@@ -11,10 +11,11 @@ from bot.config import CONFIG
 from bot.forges.port import NativeReview
 from bot.look import outside, rules
 from bot.look.reader import Basis, Reader
-from bot.look.rules import Rules
+from bot.look.rules import BranchRules
 from cadlib.findings import Finding
 from lifecycle import merges, names
-from lifecycle.facts import Review, Touched, Unpublished
+from lifecycle.facts.conversation import Review
+from lifecycle.facts.packages import Content, Touched, Unpublished
 from lifecycle.merges import Effect
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
@@ -28,20 +29,16 @@ CONFIGURATION = (CONFIG, ".porchbot")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullContent:
-    """What a head changes, and what judges it; the parts are as in `Proposal`."""
+    """What a head changes, and the configuration that judges it."""
 
-    touched: tuple[Touched, ...]
+    content: Content
     policy: Policy | BrokenPolicy
-    configuration: tuple[Finding, ...]
-    beside: str
-    effect: Effect
-    configures: bool
-    elsewhere: tuple[str, ...]
 
     @property
     def passes(self) -> bool:
         """Nothing here is asked for: it changes no package and no rules, and breaks none."""
-        asks = self.touched or self.configuration or self.configures or self.effect.hides
+        found = self.content
+        asks = found.approvable or found.configuration or found.effect.hides
         return not asks and isinstance(self.policy, Policy)
 
 
@@ -114,7 +111,7 @@ class _Comparison:
         return self.reader.origin(self.head, self.basis.base)
 
     @cached_property
-    def rules(self) -> Rules:
+    def rules(self) -> BranchRules:
         """The rules that judge it."""
         return self.reader.rules(self.basis.rules, self.base_ref)
 
@@ -122,20 +119,21 @@ class _Comparison:
         """Read all of it."""
         touched = self._touched() if self.rules.published else ()
         effect = self._effect(touched) if self.rules.published else Effect()
-        return PullContent(
+        found = Content(
             touched=touched,
-            policy=self.rules.policy,
+            effect=effect,
+            beside=outside.digest(self.reader.git, self.origin, self.head, touched),
             configuration=(
                 *rules.problems(self.reader.file, self.head, self.origin),
                 *names.problems([t.package for t in touched if t.head_tree]),
                 *self._alike(touched),
                 *names.used_up([(t.package, t.revision) for t in touched]),
             ),
-            beside=outside.digest(self.reader.git, self.origin, self.head, touched),
-            effect=effect,
             configures=self.rules.published and self._configures(effect),
             elsewhere=self._elsewhere(),
+            doubt=self.basis.doubt,
         )
+        return PullContent(content=found, policy=self.rules.policy)
 
     def _touched(self) -> tuple[Touched, ...]:
         """The packages whose trees differ, sorted by path."""

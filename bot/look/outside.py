@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from bot.git.port import History
-from lifecycle.facts import Touched
+from lifecycle.facts.packages import Touched
 from lifecycle.names import Sha
 
 

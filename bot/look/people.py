@@ -13,7 +13,8 @@ from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, MadeBy, same_people, wrote
 from lifecycle.commands import answers
 from lifecycle.events import Approval
-from lifecycle.facts import Proposal, ReviewState
+from lifecycle.facts.conversation import ReviewState
+from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Sha
@@ -68,35 +69,39 @@ class People:
         """
         remembered = memory.read(p, self._repository_id)
         people = {c.author.login: c.author.id for c, _ in answers.pending(p, remembered)}
-        if p.ours:
+        if p.content.approvable:
             words = remembered.words.items()
             people |= {who: w.account for who, w in words if isinstance(w, Approval)}
-            reviews = latest_reviews(p).items()
+            latest = latest_reviews(p).items()
             people |= {
-                who: r.author.id for who, r in reviews if r.state is not ReviewState.DISMISSED
+                who: r.author.id for who, r in latest if r.state is not ReviewState.DISMISSED
             }
         if not people:
             return p
         written, roles = await asyncio.gather(
-            self._who_wrote(git, pull, p.head_mark, sorted(people)),
+            self._who_wrote(git, pull, p.times.head_mark, sorted(people)),
             asyncio.gather(*(self._forge.role(*person) for person in people.items())),
         )
-        opened = frozenset({p.author.id} if p.authors else ())
+        opened = frozenset({p.people.author.id} if p.people.authors else ())
         authors = Authors(
-            p.authors | written.authors.logins,
+            p.people.authors | written.authors.logins,
             written.authors.known,
             written.authors.accounts | opened - {0},
         )
+        reviews = tuple(
+            replace(r, head_at=came_to(r.head, written.pushes, changes, by=r.at))
+            for r in p.talk.reviews
+        )
         return replace(
             p,
-            roles=dict(zip(people, roles, strict=True)),
-            authors=same_people(authors, people),
-            authors_known=authors.known,
-            head_at=came_to(pull.head, written.pushes, changes),
-            reviews=tuple(
-                replace(r, head_at=came_to(r.head, written.pushes, changes, by=r.at))
-                for r in p.reviews
+            people=replace(
+                p.people,
+                roles=dict(zip(people, roles, strict=True)),
+                authors=same_people(authors, people),
+                authors_known=authors.known,
             ),
+            times=replace(p.times, head_at=came_to(pull.head, written.pushes, changes)),
+            talk=replace(p.talk, reviews=reviews),
         )
 
     async def _who_wrote(

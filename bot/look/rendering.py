@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from bot.git.port import History
 from bot.render.port import Renderer
-from lifecycle.facts import Touched, Verdict
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import BrokenPolicy, Policy
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from bot.forges.port import RequiredCheck
-from lifecycle.facts import PUBLISH, RENDER, VALIDATE, CheckRun, Conclusion, Required, Status
+from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckRun, Conclusion, Required, Status
 
 OURS = frozenset({RENDER, VALIDATE, PUBLISH})
 

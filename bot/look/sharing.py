@@ -7,7 +7,8 @@ from bot.forges.port import Forge
 from bot.keys import ProposalKey
 from bot.look.states import Head, HeadState
 from bot.store.port import Proposals
-from lifecycle.facts import MOST_SHARED, Facts, Proposal
+from lifecycle.facts.head import MOST_SHARED, Facts
+from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
@@ -35,11 +36,15 @@ class Sharing:
         """Name the other open proposals of the same packages, and tell whom that is news for."""
         me, found, news = self._repository_id, [], set()
         for p in proposals:
-            packages = [] if p.closed else [t.package for t in p.touched]
-            others = await self._proposals.keep_touching(me, p.number, p.base_ref, packages)
+            packages = [] if p.place.closed else [t.package for t in p.content.touched]
+            others = await self._proposals.keep_touching(
+                me, p.place.number, p.place.base_ref, packages
+            )
             news |= {ProposalKey(me, head, branch) for head, branch in others.news}
-            touched = tuple(replace(t, also=others.also.get(t.package, ())) for t in p.touched)
-            found.append(replace(p, touched=touched))
+            touched = tuple(
+                replace(t, also=others.also.get(t.package, ())) for t in p.content.touched
+            )
+            found.append(replace(p, content=replace(p.content, touched=touched)))
         return tuple(found), frozenset(news)
 
     async def same_commit(

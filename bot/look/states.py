@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from bot.forges.port import Conversation, PullRequest, RequiredCheck
 from lifecycle.events import Log
-from lifecycle.facts import CheckRun, Comment, Required, Written
+from lifecycle.facts.checks import CheckRun
+from lifecycle.facts.conversation import Comment, Review, Talk, Written
 from lifecycle.names import Sha
 
 
@@ -68,6 +69,18 @@ class PullState:
         told = [[change.at.isoformat(), change.after] for change in changes]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
+    def talk(self, reviews: tuple[Review, ...]) -> Talk:
+        """What was said on it, with reviews as git shows what they looked at."""
+        return Talk(
+            comments=tuple(c for c in self.comments if not c.ours),
+            answers=tuple(c for c in self.comments if c.ours),
+            reviews=reviews,
+            review_texts=self.conversation.review_texts,
+            kept=self.kept,
+            written=self.written,
+            missing=self.missing,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadState:
@@ -94,21 +107,6 @@ class HeadState:
         """The newest pull request of the branch was closed without being merged."""
         newest = max(self.pulls, key=lambda p: p.number, default=None)
         return newest is not None and newest.state != "open" and not newest.merged
-
-
-@dataclass(frozen=True, slots=True)
-class MergeState:
-    """What the forge asks of one pull request beside our own gates.
-
-    Attributes:
-        required: The required checks of others.
-        refusal: Why it refused to merge; "" when it did not, or may be asked again.
-        ended: Digest of what others have reported; None when nobody asked for all of it.
-    """
-
-    required: tuple[Required, ...] = ()
-    refusal: str = ""
-    ended: str | None = None
 
 
 def of_head(pulls: Iterable[PullRequest], head: Head) -> tuple[PullRequest, ...]:

@@ -15,7 +15,7 @@ from bot.loop.hints import Hint
 from bot.outcomes import Report
 from lifecycle.access import Person
 from lifecycle.actions import Action, PushRender, React, Reply
-from lifecycle.facts import Facts
+from lifecycle.facts.head import Facts
 
 NAMES = frozenset(
     {"number", "comment", "run", "asked", "asker", "assignee", "head", "head_ref", "base"}
@@ -93,9 +93,9 @@ def _said(facts: Facts) -> Mapping[tuple[str, int], Person]:
     """Where something was said to who said it."""
     said: dict[tuple[str, int], Person] = {}
     for proposal in facts.proposals:
-        said |= {(_COMMENT, each.id): each.author for each in proposal.comments}
-        said |= {(_REVIEW, each.id): each.author for each in proposal.reviews}
-        said |= {(_REVIEW, each.id): each.author for each in proposal.review_texts}
+        said |= {(_COMMENT, each.id): each.author for each in proposal.talk.comments}
+        said |= {(_REVIEW, each.id): each.author for each in proposal.talk.reviews}
+        said |= {(_REVIEW, each.id): each.author for each in proposal.talk.review_texts}
     return said
 
 

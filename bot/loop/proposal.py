@@ -16,7 +16,8 @@ from bot.outcomes import Outcome, Report
 from bot.store.port import Store
 from lifecycle.actions import Action, AskPublish
 from lifecycle.decide import decide
-from lifecycle.facts import Facts, Proposal
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import UnknownRules
 
 LOGGED_WITHIN = timedelta(days=1)
@@ -146,16 +147,20 @@ class ProposalReconciler:
     async def _close(self, facts: Facts) -> None:
         """Closed proposals with nothing left to do are not looked at again unless named."""
         for proposal in facts.proposals:
-            if proposal.closed and not is_unjudged(proposal) and not self._may_be_told(proposal):
+            if (
+                proposal.place.closed
+                and not is_unjudged(proposal)
+                and not self._may_be_told(proposal)
+            ):
                 await self._store.proposals.settle(
-                    self._served.id, proposal.number, merged=proposal.merged
+                    self._served.id, proposal.place.number, merged=proposal.place.merged
                 )
 
     def _may_be_told(self, proposal: Proposal) -> bool:
         """The forge may still log what brought a merge in: sweeps go on asking for a while."""
-        merged = proposal.merged_at
+        merged = proposal.place.merged_at
         return (
-            proposal.doubt is UnknownRules.BASE
+            proposal.content.doubt is UnknownRules.BASE
             and merged is not None
             and self._served.clock.now() - merged < LOGGED_WITHIN
         )

@@ -22,7 +22,7 @@ from bot.store.port import Store
 from bot.store.values import StoreError
 from lifecycle.actions import Action, Tag, for_publishing
 from lifecycle.decide import decide
-from lifecycle.facts import Proposal
+from lifecycle.facts.proposal import Proposal
 
 log = structlog.get_logger()
 
@@ -150,7 +150,7 @@ class PublishingReconciler:
             return Rest(looked.again)
         if number in looked.late:
             return Rest(self.echoes.wait_on(self.waiting))
-        if all(p.number != number for p in looked.facts.proposals):
+        if all(p.place.number != number for p in looked.facts.proposals):
             late = await self._shown_late()
             if late is not None:
                 return Rest(late)
@@ -191,7 +191,7 @@ class PublishingReconciler:
         numbers = {
             int(source[1:])
             for p in proposals
-            for t in p.touched
+            for t in p.content.touched
             if t.unpublished is not None
             for source in t.unpublished.sources
             if source[1:].isdecimal()

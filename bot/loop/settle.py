@@ -19,7 +19,7 @@ from bot.outcomes import Outcome, Report
 from bot.store.port import Audit
 from bot.store.values import StoreError
 from lifecycle.actions import Action, Merge
-from lifecycle.facts import Facts
+from lifecycle.facts.head import Facts
 
 log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from bot.loop.repository import head_of
 from bot.loop.serving import Serving
 from bot.store.port import Store
 from lifecycle import checks
-from lifecycle.facts import PUBLISH
+from lifecycle.facts.checks import PUBLISH
 
 log = structlog.get_logger()
 

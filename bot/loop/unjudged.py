@@ -5,7 +5,7 @@ from bot.loop.hints import RUNNER, Hint, encode
 from bot.loop.recent import Recent
 from bot.loop.work import LONGEST
 from bot.store.port import Store
-from lifecycle.facts import Proposal, Stage
+from lifecycle.facts.proposal import Proposal, Stage
 
 RUNNER_WAIT = 15.0
 """Seconds before functions that could not be run are tried again, doubled each time: runners come

@@ -11,7 +11,7 @@ from typing import Protocol
 from cadlib.diff.changes import Change
 from cadlib.limits import Limits
 from cadlib.package.files import Files
-from lifecycle.facts import Verdict
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
 
 

@@ -34,7 +34,7 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from fnrunner.contract.run import CALL, Call, Runner
-from lifecycle.facts import Verdict
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages.checks import ask_operator
 from lifecycle.policy import Policy
 

@@ -19,7 +19,7 @@ from cadlib.package import hidden
 from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
 from cadlib.yaml.bulk import Bulk
-from lifecycle.facts import Verdict, Version
+from lifecycle.facts.verdicts import Verdict, Version
 from lifecycle.messages import findings as finding_texts
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 

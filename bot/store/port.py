@@ -29,7 +29,8 @@ from bot.store.values import (
     Touching,
 )
 from lifecycle.events import Log
-from lifecycle.facts import PushRefusal, Written
+from lifecycle.facts.conversation import Written
+from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 

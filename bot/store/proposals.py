@@ -9,7 +9,8 @@ from bot.sayable import as_json
 from bot.store.database import Database
 from bot.store.values import Refusal, Sharing, Touching
 from lifecycle.events import Log, decode, encode
-from lifecycle.facts import MOST_SHARED, PushRefusal, Written
+from lifecycle.facts.conversation import Written
+from lifecycle.facts.head import MOST_SHARED, PushRefusal
 from lifecycle.identity import RepositoryId
 
 KEEP_OPEN = """

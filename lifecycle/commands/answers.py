@@ -16,7 +16,9 @@ from lifecycle.commands.permission import refusal
 from lifecycle.commands.spec import CommandRequest, CommandResponse, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.events import Answered
-from lifecycle.facts import Comment, Facts, Proposal
+from lifecycle.facts.conversation import Comment
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
 from lifecycle.memory import Memory
 from lifecycle.messages import answers as texts
@@ -53,12 +55,12 @@ def pending(
     known = remembered.answered
     return tuple(
         (comment, parsed)
-        for comment in proposal.comments
+        for comment in proposal.talk.comments
         if comment.id not in known
         and not comment.author.bot
-        and comment.at >= proposal.installed_at
+        and comment.at >= proposal.times.installed_at
         and (parsed := parse(comment.body, table=table))
-        and (proposal.ours or _asks_only(parsed, table))
+        and (proposal.content.approvable or _asks_only(parsed, table))
     )
 
 
@@ -126,7 +128,7 @@ def _finish(
         )
         said = (*_approved(facts, response), *response.texts)
         body = texts.answer(comment.author.login, said)
-        actions.append(Reply(response.proposal.number, body, record))
+        actions.append(Reply(response.proposal.place.number, body, record))
     actions.append(React(comment.id, _reaction(response)))
     return AfterCommands(
         response.proposal,
@@ -142,7 +144,7 @@ def _approved(facts: Facts, response: CommandResponse) -> tuple[str, ...]:
     if approval is None:
         return ()
     judgement = judge(p, response.memory, draft_branch=facts.is_draft_branch)
-    merged = approval.head == p.merge_commit
+    merged = approval.head == p.place.merge_commit
     blocked = summary.blocked(judgement)
     return (texts.approved(approval, p, merged=merged, blocked=blocked),)
 

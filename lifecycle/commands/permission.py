@@ -14,8 +14,12 @@ def refusal(request: CommandRequest, response: CommandResponse, row: CommandSpec
     p = response.proposal
     if p.stage not in row.stages:
         return texts.wrong_stage(row.word, p.stage)
-    if row.right == APPROVERS and isinstance(p.policy, BrokenPolicy) and not p.configures:
-        return texts.approve_unjudged(p.policy)
+    if (
+        row.right == APPROVERS
+        and isinstance(p.rules.policy, BrokenPolicy)
+        and not p.content.configures
+    ):
+        return texts.approve_unjudged(p.rules.policy)
     found = verdict(request, response, row)
     return texts.access_refused(row.word, found, p) if isinstance(found, Refused) else ""
 
@@ -29,10 +33,10 @@ def verdict(
     the packages.
     """
     p = response.proposal
-    rules = p.policy if isinstance(p.policy, Policy) else Policy()
-    if row.right == APPROVERS and p.configures:
-        found = _authorise(request, response, row, configuring(p.policy))
-        if isinstance(found, Allowed) or not p.touched:
+    rules = p.rules.policy if isinstance(p.rules.policy, Policy) else Policy()
+    if row.right == APPROVERS and p.content.configures:
+        found = _authorise(request, response, row, configuring(p.rules.policy))
+        if isinstance(found, Allowed) or not p.content.touched:
             return found
     return _authorise(request, response, row, rules)
 
@@ -44,6 +48,6 @@ def _authorise(
     if row.right.own is Own.HOLDER:
         own = any(hold.person == author.login for hold in response.memory.holds)
     else:
-        own = author.login in p.authors
-    role = p.roles.get(author.login, Role.NONE)
+        own = author.login in p.people.authors
+    role = p.people.roles.get(author.login, Role.NONE)
     return authorise(author, row.right, role=role, own=own, policy=policy)

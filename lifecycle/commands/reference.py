@@ -6,7 +6,7 @@
 import sys
 
 from lifecycle.commands.table import TABLE
-from lifecycle.facts import Stage
+from lifecycle.facts.proposal import Stage
 from lifecycle.messages import rights
 from lifecycle.messages.parsing import INSTEAD
 

@@ -11,7 +11,9 @@ from typing import Any, Generic, TypeVar
 from lifecycle.actions import Action, SetDraft
 from lifecycle.commands.grammar import Argument
 from lifecycle.events import Approval, Event, Held, Rejected, TakenBack, Unheld
-from lifecycle.facts import Comment, Facts, Proposal, Stage
+from lifecycle.facts.conversation import Comment
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.memory import Memory
 from lifecycle.rights import Right
 
@@ -97,12 +99,12 @@ class CommandResponse:
 
     def as_draft(self, draft: bool) -> "CommandResponse":
         """Turn the proposal into a draft, or a draft into a proposal."""
-        if self.proposal.draft == draft:
+        if self.proposal.place.draft == draft:
             return self
         return replace(
             self,
-            proposal=replace(self.proposal, draft=draft),
-            effects=(*self.effects, SetDraft(self.proposal.number, draft)),
+            proposal=replace(self.proposal, place=replace(self.proposal.place, draft=draft)),
+            effects=(*self.effects, SetDraft(self.proposal.place.number, draft)),
         )
 
     @property

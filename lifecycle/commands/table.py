@@ -3,7 +3,7 @@
 from lifecycle.commands.grammar import MOST_REASON, OptionalText, OptionalWord
 from lifecycle.commands.handlers import approve, hold, questions, render, stage
 from lifecycle.commands.spec import CommandSpec, Table
-from lifecycle.facts import Stage
+from lifecycle.facts.proposal import Stage
 from lifecycle.rights import APPROVERS, READERS, WRITERS_OR_AUTHOR, WRITERS_OR_HOLDER
 
 _OPEN = frozenset({Stage.DRAFT, Stage.PROPOSED})

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lifecycle.facts import Proposal, PushRefusal, Stage, Touched
+from lifecycle.facts.head import PushRefusal
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.messages import checks, gates, rights, summary
 from lifecycle.messages.findings import findings, severity_first
 from lifecycle.messages.markdown import (
@@ -78,7 +80,7 @@ def approved(approval: "Approval", proposal: Proposal, *, merged: bool, blocked:
     of = "the merge result" if merged else "head"
     still = f" Still blocked: {blocked}." if blocked else ""
     what = f"{of} {code(approval.head[:10])}: {quote(revisions(proposal))}"
-    return f"Approved.{still}\n\nYou approved {what}.{_all(proposal.touched)}"
+    return f"Approved.{still}\n\nYou approved {what}.{_all(proposal.content.touched)}"
 
 
 def _all(touched: Sequence[Touched]) -> str:
@@ -146,8 +148,8 @@ def nothing_held() -> str:
 def access_refused(command: str, refused: Refused, proposal: Proposal) -> str:
     """Somebody without the right, and who has it."""
     word = code(f"/{command}")
-    if refused.is_author and isinstance(proposal.policy, Policy):
-        who = gates.approvals_who(proposal.policy, proposal.authors)
+    if refused.is_author and isinstance(proposal.rules.policy, Policy):
+        who = gates.approvals_who(proposal.rules.policy, proposal.people.authors)
         return (
             f"{word} refused: you wrote, pushed or asked for a part of this, and authors do not"
             f" approve their own work here. Ask {who}."
@@ -161,8 +163,8 @@ def lacking(verdict: Allowed | Refused, proposal: Proposal) -> str:
     """What a command takes that somebody lacks; "" where they may use it."""
     if not isinstance(verdict, Refused):
         return ""
-    if verdict.is_author and isinstance(proposal.policy, Policy):
-        return gates.approvals_who(proposal.policy, proposal.authors)
+    if verdict.is_author and isinstance(proposal.rules.policy, Policy):
+        return gates.approvals_who(proposal.rules.policy, proposal.people.authors)
     return rights.needed(verdict)
 
 
@@ -197,9 +199,11 @@ def why(proposal: Proposal, judgement: "Judgement", about: str) -> str:
         return _about(proposal, about)
     if proposal.stage is Stage.PUBLISHED:
         return f"{quote(revisions(proposal))} is published."
-    if not proposal.touched:
+    if not proposal.content.touched:
         return (
-            checks.propose_elsewhere(proposal) if proposal.elsewhere else checks.NO_PACKAGE_SUMMARY
+            checks.propose_elsewhere(proposal)
+            if proposal.content.elsewhere
+            else checks.NO_PACKAGE_SUMMARY
         )
     if not judgement.open:
         return f"{quote(revisions(proposal))}: every gate holds.\n\n{summary.gate_list(judgement)}"

@@ -4,7 +4,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from lifecycle.facts import MOST_SHARED, Proposal, Verdict
+from lifecycle.facts.head import MOST_SHARED
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import gates
 from lifecycle.messages.findings import findings
 from lifecycle.messages.markdown import (
@@ -105,13 +107,16 @@ def publishing(proposal: Proposal) -> str:
 
 def published_elsewhere(proposal: Proposal) -> str:
     """Title of `porchbot/publish` where nothing is published from the base branch."""
-    base, there = plain_line(proposal.base_ref), plain_line(" or ".join(proposal.elsewhere))
+    base, there = (
+        plain_line(proposal.place.base_ref),
+        plain_line(" or ".join(proposal.content.elsewhere)),
+    )
     return f"Not judged: nothing is published from {base}, but from {there}"[:200]
 
 
 def propose_elsewhere(proposal: Proposal) -> str:
     """Why the check stays unfinished there, and what to do."""
-    base, there = code(proposal.base_ref), some(map(code, proposal.elsewhere))
+    base, there = code(proposal.place.base_ref), some(map(code, proposal.content.elsewhere))
     return (
         f"Nothing is published from {base}, so nothing is judged here. Proposed to {there}, this"
         " commit would need approval. A check belongs to a commit, whatever it is proposed to: if"

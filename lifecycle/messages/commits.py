@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from lifecycle.facts import Proposal, Touched, Version
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.verdicts import Version
 from lifecycle.messages.markdown import (
     committed,
     names,
@@ -50,17 +52,21 @@ def merge_title(proposal: Proposal) -> str:
     """First line of the merge commit."""
     shown = ", ".join(
         f"{committed(t.package) or 'root package'} v{t.revision}"
-        for t in proposal.touched
+        for t in proposal.content.touched
         if not t.removed
     )
-    return f"Publish {shown} (#{proposal.number})" if shown else f"Merge #{proposal.number}"
+    return (
+        f"Publish {shown} (#{proposal.place.number})"
+        if shown
+        else f"Merge #{proposal.place.number}"
+    )
 
 
 def merge_message(proposal: Proposal, approvers: Sequence[str], trailers: Sequence[str]) -> str:
     """The rest of the merge commit's message, with a trailer for each package."""
     approved = f"Approved by: {', '.join(approvers)}\n" if approvers else ""
     # With words of ours before it: alone on its line a title could be a trailer.
-    title = f"Title: {committed(proposal.title)}"
+    title = f"Title: {committed(proposal.place.title)}"
     return f"{title}\n{approved}\n" + "\n".join(trailers)
 
 
@@ -80,7 +86,7 @@ def tag_message(
         "",
         f"Package: {one_line(touched.package) or '.'}",
         f"Revision: v{touched.revision}",
-        f"Proposal: {repository}#{proposal.number}",
+        f"Proposal: {repository}#{proposal.place.number}",
         f"Approved-by: {', '.join(approvers) or 'nobody needed to'}",
         f"Tree: {touched.tree}",
         *(

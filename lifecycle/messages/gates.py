@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 from lifecycle import names as names_
 from lifecycle.approvals import Fallen, Standing
-from lifecycle.facts import MOST_SHARED, PushRefusal, Touched, Verdict
+from lifecycle.facts.head import MOST_SHARED, PushRefusal
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.merges import Effect
 from lifecycle.messages.markdown import (
     code,

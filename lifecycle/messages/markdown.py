@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from cadlib.diff.changes import Change
 from lifecycle import spelling
-from lifecycle.facts import Proposal, Touched
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.proposal import Proposal
 
 MOST_LISTED = 30
 """Rows of one list in a comment or check; the rest is counted. Keeps a summary far below the
@@ -69,10 +70,10 @@ def revisions(proposal: Proposal) -> str:
     """What a proposal publishes, such as "net/core v5, net/edge v2"; plain text."""
     shown = [
         f"{one_line(t.package) or 'root package'} " + ("removed" if t.removed else f"v{t.revision}")
-        for t in proposal.touched
+        for t in proposal.content.touched
     ]
     more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-    rules = "a change of the rules" if proposal.configures else "nothing"
+    rules = "a change of the rules" if proposal.content.configures else "nothing"
     return ", ".join(shown[:3]) + more or rules
 
 

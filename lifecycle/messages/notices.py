@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lifecycle.facts import Proposal, Touched
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import UnknownRules
 from lifecycle.messages import gates
 from lifecycle.messages.markdown import (
@@ -65,17 +66,17 @@ def fails_after_push(proposal: Proposal, errors: int) -> str:
     """Somebody who does not own the proposal pushed what fails."""
     return (
         f"`porchbot/validate` fails with {number(errors, 'error')} after a push by"
-        f" {person(proposal.pushed_by)}, at {code(proposal.head[:10])}. The check shows each at its"
-        " line."
+        f" {person(proposal.people.pushed_by)}, at {code(proposal.place.head[:10])}. The check"
+        " shows each at its line."
     )
 
 
 def fails_now(proposal: Proposal, errors: int) -> str:
     """The same head passed before: the rules changed, or a function that they name."""
     return (
-        f"`porchbot/validate` passed at {code(proposal.head[:10])} and now fails there with"
-        f" {number(errors, 'error')}: nobody pushed, so the rules on {code(proposal.base_ref)} or a"
-        " function changed. The check shows each at its line."
+        f"`porchbot/validate` passed at {code(proposal.place.head[:10])} and now fails there with"
+        f" {number(errors, 'error')}: nobody pushed, so the rules on"
+        f" {code(proposal.place.base_ref)} or a function changed. The check shows each at its line."
     )
 
 
@@ -84,30 +85,30 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
     if proposal.once_published:
         lost = [
             f"- {gates.tag_lost(t, t.tagging.lost)}. It takes {gates.tag_restored(t)}."
-            for t in proposal.touched
+            for t in proposal.content.touched
             if t.tagging.lost
         ]
         return "**Published, and not tagged any more**\n\n" + "\n".join(lost)
     changed = [
         f"- {name(t.package)} differs from the proposal"
         + (f", because {', '.join(t.changed_by)} changed it in between" if t.changed_by else "")
-        for t in proposal.touched
+        for t in proposal.content.touched
         if t.tree != t.head_tree and not t.outside
     ]
     changed += [
         f"- the merge also changed {name(t.package)}, which the proposal does not show"
-        for t in proposal.touched
+        for t in proposal.content.touched
         if t.outside
     ]
-    if proposal.doubt is not None:
-        changed.append(f"- {_UNKNOWN_RULES[proposal.doubt]}")
+    if proposal.content.doubt is not None:
+        changed.append(f"- {_UNKNOWN_RULES[proposal.content.doubt]}")
     what, why = (
         (
             "**Merged, not approved**: the removal of",
             "A removal is approved like any change. `/approve` here approves it as it is; to take"
             " it back, press *Revert*.",
         )
-        if proposal.removal
+        if proposal.content.removal
         else (
             "**Merged, not published**:",
             "Nothing is tagged that was not approved at exactly this content. `/approve` here"
@@ -115,8 +116,8 @@ def merged_not_published(proposal: Proposal, judgement: "Judgement") -> str:
         )
     )
     return (
-        f"{what} {names(t.package for t in proposal.touched)} at"
-        f" {code(str(proposal.merge_commit)[:10])}.\n\n"
+        f"{what} {names(t.package for t in proposal.content.touched)} at"
+        f" {code(str(proposal.place.merge_commit)[:10])}.\n\n"
         + "\n".join([*changed, *(f"- {gate.name}: {gate.actual}" for gate in judgement.open)])
         + f"\n\n{why}"
     )

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 from cadlib.findings import Severity
 from lifecycle import names as names_
-from lifecycle.facts import PUBLISH, Facts, Proposal, Stage, Touched, Unpublished
+from lifecycle.facts.checks import PUBLISH
+from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import Touched, Unpublished
+from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.messages import checks
 from lifecycle.messages.findings import findings, severity_first
 from lifecycle.messages.gates import push_refused
@@ -43,14 +46,16 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
         sent_back = rejected(memory.rejected.person, memory.rejected.reason)
         parts.append(sent_back + ".")
     waits = proposal.stage in {Stage.DRAFT, Stage.PROPOSED, Stage.MERGED}
-    if isinstance(proposal.policy, BrokenPolicy):
-        parts.append(checks.configuration_problems(proposal.policy))
+    if isinstance(proposal.rules.policy, BrokenPolicy):
+        parts.append(checks.configuration_problems(proposal.rules.policy))
     if waits:
         parts.append(unpublished(proposal))
-    if waits and (proposal.configures or not isinstance(proposal.policy, BrokenPolicy)):
+    if waits and (
+        proposal.content.configures or not isinstance(proposal.rules.policy, BrokenPolicy)
+    ):
         parts += [missing(judgement), _unenforced(proposal)]
     found = [f for v in proposal.verdicts for f in v.findings if f.severity is not Severity.INFO]
-    found += proposal.configuration
+    found += proposal.content.configuration
     if found and proposal.stage is not Stage.PUBLISHED:
         parts.append("**Findings**\n\n" + findings(sorted(found, key=severity_first)))
     parts += [_ending(facts, proposal), _packages(proposal), _tag_notes(proposal)]
@@ -75,7 +80,7 @@ def unpublished(proposal: Proposal) -> str:
     """What stands in the base branch and no revision holds; "" for nothing."""
     found = [
         (t.package, t.unpublished)
-        for t in proposal.touched
+        for t in proposal.content.touched
         if t.unpublished is not None and not t.unpublished.adopted
     ]
     if not found:
@@ -83,7 +88,7 @@ def unpublished(proposal: Proposal) -> str:
     lines = change_lines([(package, there.changes) for package, there in found])
     return "\n".join(
         [
-            also_published(proposal.base_ref),
+            also_published(proposal.place.base_ref),
             "",
             *some_lines([_unpublished_in(package, there) for package, there in found]),
             "",
@@ -94,10 +99,12 @@ def unpublished(proposal: Proposal) -> str:
 
 def _adopted(proposal: Proposal) -> str:
     """First revisions of what stands in the base branch since before the bot came."""
-    found = [t.unpublished for t in proposal.touched if t.unpublished and t.unpublished.adopted]
+    found = [
+        t.unpublished for t in proposal.content.touched if t.unpublished and t.unpublished.adopted
+    ]
     if not found or proposal.stage is Stage.PUBLISHED:
         return ""
-    return first_revisions(len(found), sum(each.files for each in found), proposal.base_ref)
+    return first_revisions(len(found), sum(each.files for each in found), proposal.place.base_ref)
 
 
 def missing(judgement: "Judgement") -> str:
@@ -157,8 +164,8 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
         case Stage.MERGED if proposal.once_published:
             return f"Published, and not tagged any more: {what}"
         case Stage.MERGED:
-            return f"Merged, not {'approved' if proposal.removal else 'published'}: {what}"
-        case Stage.PUBLISHED if any(t.tagging.within is not None for t in proposal.touched):
+            return f"Merged, not {'approved' if proposal.content.removal else 'published'}: {what}"
+        case Stage.PUBLISHED if any(t.tagging.within is not None for t in proposal.content.touched):
             return f"Merged, not published by itself: its content is in {what}"
         case Stage.PUBLISHED:
             return f"Published {what}"
@@ -168,9 +175,9 @@ def _headline(proposal: Proposal, judgement: "Judgement") -> str:
 
 def _unenforced(proposal: Proposal) -> str:
     """That people can merge past the gates, and the setting that ends it."""
-    if proposal.enforced is not False or proposal.stage is not Stage.PROPOSED:
+    if proposal.merging.enforced is not False or proposal.stage is not Stage.PROPOSED:
         return ""
-    branch = code(proposal.base_ref)
+    branch = code(proposal.place.base_ref)
     return (
         f"⚠️ {branch} does not require the check `{PUBLISH}`, so *Merge* also works while something"
         " is missing (nothing is tagged then). An administrator can change that: *Settings → Rules"
@@ -180,13 +187,13 @@ def _unenforced(proposal: Proposal) -> str:
 
 
 def _packages(proposal: Proposal) -> str:
-    if not proposal.touched:
+    if not proposal.content.touched:
         return ""
     rows = [
         f"- {name(t.package)}: "
         + ("removed; its revisions and tags stay" if t.removed else f"v{t.revision}{_aside(t)}")
-        + ("" if proposal.closed else also_changed(t.also))
-        for t in proposal.touched
+        + ("" if proposal.place.closed else also_changed(t.also))
+        for t in proposal.content.touched
     ]
     shown = ["**Packages**", "", *rows[:MOST_LISTED]]
     rest = (_rest(proposal, MOST_TEXT // 3), _adopted(proposal))
@@ -195,7 +202,7 @@ def _packages(proposal: Proposal) -> str:
 
 def _rest(proposal: Proposal, most: int) -> str:
     """The names of the packages that no list shows: nothing is approved without its name."""
-    more = proposal.touched[MOST_LISTED:]
+    more = proposal.content.touched[MOST_LISTED:]
     if not more:
         return ""
     return _folded(f"and {number(len(more), 'more package')}", every(more, most))
@@ -214,12 +221,12 @@ def _tag_notes(proposal: Proposal) -> str:
         if tag.before
         else f"- The tag {code(tag.name)} was not made by porchbot. It does not count as"
         " published, and its number is used up; delete it if nobody uses it."
-        for t in proposal.touched
+        for t in proposal.content.touched
         for tag in t.tagging.foreign
     ]
     lines += [
         f"- {code(tag)} was published, and its tag is gone or was replaced since."
-        for t in proposal.touched
+        for t in proposal.content.touched
         for tag in t.tagging.missing
     ]
     return "\n".join(lines[:MOST_LISTED])
@@ -238,11 +245,13 @@ def _ending(facts: Facts, proposal: Proposal) -> str:
             within = published_within(proposal)
             tags = ", ".join(
                 code(f"{t.package}/v{t.revision}" if t.package else f"v{t.revision}")
-                for t in proposal.touched
+                for t in proposal.content.touched
                 if not t.removed and not t.tagging.withdrawn and t.tagging.within is None
             )
-            tagged = f"Tagged {tags} on {code(str(proposal.merge_commit)[:10])}." if tags else ""
-            if facts.push_refused and facts.head == proposal.head:
+            tagged = (
+                f"Tagged {tags} on {code(str(proposal.place.merge_commit)[:10])}." if tags else ""
+            )
+            if facts.push_refused and facts.head == proposal.place.head:
                 why = push_refused(facts.push_refused)
                 return f"{tagged} The branch {code(facts.head_ref)} is left: {why}.".strip()
             return f"{tagged}\n\n{within}".strip()
@@ -305,6 +314,6 @@ def published_within(proposal: Proposal) -> str:
         f"- The content of {name(t.package)} here was published with"
         f" {code(names_.spelled(t.package, t.revision))}"
         + (f" by {t.tagging.within}." if t.tagging.within else ".")
-        for t in proposal.touched[:MOST_LISTED]
+        for t in proposal.content.touched[:MOST_LISTED]
         if t.tagging.within is not None
     )

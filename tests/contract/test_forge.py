@@ -25,7 +25,8 @@ from cadlib.errors import Place as Spot
 from cadlib.findings import Finding, Severity
 from lifecycle.access import Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck
-from lifecycle.facts import PUBLISH, RENDER, Conclusion, ReviewState, Status
+from lifecycle.facts.checks import PUBLISH, RENDER, Conclusion, Status
+from lifecycle.facts.conversation import ReviewState
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod

@@ -20,7 +20,7 @@ from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from fnrunner.contract.errors import RunnerBusyError
 from fnrunner.contract.run import Outcome
-from lifecycle.facts import Verdict, Version
+from lifecycle.facts.verdicts import Verdict, Version
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 from tests.memory.renderer import Answer, Function, MemoryRenderer
 

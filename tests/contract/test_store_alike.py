@@ -12,7 +12,8 @@ import pytest
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
 from bot.store.values import Backlog, Delivered, Failing, Refusal, Revision, Taken
 from lifecycle.events import Answered, Event, Held
-from lifecycle.facts import PushRefusal, Written
+from lifecycle.facts.conversation import Written
+from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
 from tests.contract.stores import Repository, Stored, opened
 

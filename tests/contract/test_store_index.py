@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from bot.keys import PullKey
 from bot.store.values import Adoption, Delivered, Refusal, Revision
 from lifecycle.events import Answered, Held
-from lifecycle.facts import PushRefusal, Written
+from lifecycle.facts.conversation import Written
+from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
 from lifecycle.records import JSON
 from tests.contract.stores import Repository, Stored

@@ -1,24 +1,21 @@
 """Good facts to start from; a test changes only what it is about."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle import memory
 from lifecycle.access import Person, Role
 from lifecycle.events import Approval, content
-from lifecycle.facts import (
-    CheckRun,
-    Comment,
-    Conclusion,
-    Facts,
-    Proposal,
-    Status,
-    Touched,
-    Verdict,
-)
+from lifecycle.facts.checks import CheckRun, Conclusion, Status
+from lifecycle.facts.conversation import Comment
+from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import Content, Touched
+from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.names import Sha
 from lifecycle.policy import Policy
 from lifecycle.tags import Tagging
@@ -51,29 +48,37 @@ CORE = Touched(
 )
 
 PROPOSAL = Proposal(
-    number=7,
-    title="Three racks",
-    author=AUTHOR,
-    draft=False,
-    merged=False,
-    closed=False,
-    head=HEAD,
-    base_ref="main",
-    base=BASE,
-    merge_commit=None,
-    head_at=NOW - timedelta(minutes=5),
-    head_mark="0" * 12,
-    opened_at=NOW - timedelta(hours=1),
-    adopted_at=NOW - timedelta(days=29),
-    looked_at=NOW,
-    touched=(CORE,),
+    place=ProposalPlace(
+        number=7,
+        title="Three racks",
+        draft=False,
+        merged=False,
+        closed=False,
+        head=HEAD,
+        base_ref="main",
+        base=BASE,
+    ),
+    times=Times(
+        installed_at=NOW - timedelta(days=30),
+        opened_at=NOW - timedelta(hours=1),
+        looked_at=NOW,
+        head_at=NOW - timedelta(minutes=5),
+        head_mark="0" * 12,
+        adopted_at=NOW - timedelta(days=29),
+    ),
+    people=Participants(author=AUTHOR, authors=frozenset({"author"}), roles=ROLES),
+    content=Content(touched=(CORE,)),
+    rules=Rules(policy=Policy(), digest=Policy().digest),
     verdicts=(Verdict(package="net/core"),),
-    policy=Policy(),
-    digest=Policy().digest,
-    roles=ROLES,
-    authors=frozenset({"author"}),
-    installed_at=NOW - timedelta(days=30),
 )
+
+_PARTS = {
+    name: part.name
+    for part in fields(Proposal)
+    if is_dataclass(value := getattr(PROPOSAL, part.name))
+    for name in (each.name for each in fields(value))
+}
+"""Name of a field of a part to the name of the part; no two parts have a field of one name."""
 
 FACTS = Facts(
     repository="acme/blueprints",
@@ -98,6 +103,17 @@ def said(person: Person, body: str, number: int = 100, *, minutes: int = 0) -> C
     return Comment(id=number, author=person, body=body, at=NOW + timedelta(minutes=minutes))
 
 
+def changed(proposal: Proposal, **changes: Any) -> Proposal:
+    """A proposal with other values of some fields of its parts, or other parts."""
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in changes.items():
+        if name in _PARTS:
+            parts.setdefault(_PARTS[name], {})[name] = value
+    whole = {name: value for name, value in changes.items() if name not in _PARTS}
+    inner = {part: replace(getattr(proposal, part), **values) for part, values in parts.items()}
+    return replace(proposal, **inner, **whole)
+
+
 def facts(proposal: Proposal, **changes: object) -> Facts:
     """Facts about one proposal."""
     return replace(FACTS, proposals=(proposal,), **changes)  # type: ignore[arg-type] # any field
@@ -105,20 +121,20 @@ def facts(proposal: Proposal, **changes: object) -> Facts:
 
 def approved_by(proposal: Proposal, *people: str, number: int = 50) -> Proposal:
     """The proposal with an answered `/approve` of each of these people."""
-    answers = list(proposal.answers)
+    answers = list(proposal.talk.answers)
     for offset, person in enumerate(people):
         approval = Approval(
             person=person,
-            head=proposal.head,
-            trees=content(proposal.trees),
-            digest=proposal.digest,
+            head=proposal.place.head,
+            trees=content(proposal.content.trees),
+            digest=proposal.rules.digest,
             at=NOW,
             comment=number + offset,
-            base_ref=proposal.base_ref,
+            base_ref=proposal.place.base_ref,
         )
         record = memory.answer_record(number + offset, proposal, REPOSITORY, about=[approval])
         answers.append(ours(f"@{person} approved", record, number=number + 20 + offset))
-    return replace(proposal, answers=tuple(answers))
+    return changed(proposal, answers=tuple(answers))
 
 
 def ours(body: str, record: Mapping[str, object], number: int, *, summary: bool = False) -> Comment:

@@ -11,10 +11,14 @@ from datetime import timedelta
 from lifecycle import actions as a
 from lifecycle.decide import decide
 from lifecycle.events import Log, Tampered
-from lifecycle.facts import CheckRun, Facts, Proposal, Touched, Written
+from lifecycle.facts.checks import CheckRun
+from lifecycle.facts.conversation import Written
+from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.proposal import Proposal
 from lifecycle.names import Sha
 from lifecycle.records import JSON
-from tests.lifecycle.samples import MERGE, NOW, ours
+from tests.lifecycle.samples import MERGE, NOW, changed, ours
 
 MOST_ROUNDS = 8
 
@@ -73,14 +77,16 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             return _each(
                 facts,
                 number,
-                lambda p: _answered(p, ours(body, record, 1000 + len(p.answers) + len(p.written))),
+                lambda p: _answered(
+                    p, ours(body, record, 1000 + len(p.talk.answers) + len(p.talk.written))
+                ),
             )
         case a.Restore() | a.Keep():
             return _upkeep(facts, action)
         case a.SetDraft(number, draft):
-            return _each(facts, number, lambda p: replace(p, draft=draft))
+            return _each(facts, number, lambda p: changed(p, draft=draft))
         case a.AskPublish(number=number):
-            return _each(facts, number, lambda p: replace(p, queued=True))
+            return _each(facts, number, lambda p: changed(p, queued=True))
         case a.PushRender():
             return replace(
                 facts,
@@ -89,7 +95,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
                 checks={},
                 draft_verdicts=(),
                 proposals=tuple(
-                    replace(
+                    changed(
                         p,
                         head=Sha("e" * 40),
                         verdicts=tuple(replace(v, changes={}) for v in p.verdicts),
@@ -101,7 +107,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             return _each(
                 facts,
                 number,
-                lambda p: replace(
+                lambda p: changed(
                     p,
                     merged=True,
                     closed=True,
@@ -113,8 +119,8 @@ def _one(facts: Facts, action: a.Action) -> Facts:
             return replace(
                 facts,
                 proposals=tuple(
-                    replace(p, touched=tuple(map(_tagged, p.touched)))
-                    if p.merge_commit == target
+                    changed(p, touched=tuple(map(_tagged, p.content.touched)))
+                    if p.place.merge_commit == target
                     else p
                     for p in facts.proposals
                 ),
@@ -124,7 +130,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
         case a.OpenProposal():
             return replace(facts, abandoned=True)  # the next look would find the pull request
         case a.Forget(number=number):
-            return _each(facts, number, lambda p: replace(p, refusal=""))
+            return _each(facts, number, lambda p: changed(p, refusal=""))
         case a.React():
             return facts
 
@@ -136,13 +142,15 @@ def _tagged(touched: Touched) -> Touched:
 def _each(facts: Facts, number: int, change: Callable[[Proposal], Proposal]) -> Facts:
     return replace(
         facts,
-        proposals=tuple(change(p) if p.number == number else p for p in facts.proposals),
+        proposals=tuple(change(p) if p.place.number == number else p for p in facts.proposals),
     )
 
 
 def _free(proposal: Proposal) -> int:
     """A number that no summary had yet; a deleted one's is never given again."""
-    return 900 + proposal.number + 50 * sum(isinstance(e, Tampered) for e in proposal.kept)
+    return (
+        900 + proposal.place.number + 50 * sum(isinstance(e, Tampered) for e in proposal.talk.kept)
+    )
 
 
 def _upkeep(facts: Facts, action: a.Restore | a.Keep) -> Facts:
@@ -160,23 +168,23 @@ def _everywhere(facts: Facts, change: Callable[[Proposal], Proposal]) -> Facts:
 def _rewritten(proposal: Proposal, comment: int, body: str, record: Mapping[str, JSON]) -> Proposal:
     answers = tuple(
         replace(c, body=body, records=(record,), altered=False) if c.id == comment else c
-        for c in proposal.answers
+        for c in proposal.talk.answers
     )
-    return replace(proposal, answers=answers)
+    return changed(proposal, answers=answers)
 
 
 def _kept(
     proposal: Proposal, log: Log, written: Mapping[int, Written], gone: tuple[int, ...]
 ) -> Proposal:
-    known = {**proposal.written, **written}
-    return replace(
+    known = {**proposal.talk.written, **written}
+    return changed(
         proposal,
-        kept=proposal.kept | log,
+        kept=proposal.talk.kept | log,
         written={number: w for number, w in known.items() if number not in gone},
-        missing=tuple(number for number in proposal.missing if number not in gone),
+        missing=tuple(number for number in proposal.talk.missing if number not in gone),
     )
 
 
 def _answered(proposal: Proposal, comment: object) -> Proposal:
-    kept = [c for c in proposal.answers if c.id != comment.id]  # type: ignore[attr-defined] # Comment
-    return replace(proposal, answers=(*kept, comment))  # type: ignore[arg-type] # Comment
+    kept = [c for c in proposal.talk.answers if c.id != comment.id]  # type: ignore[attr-defined] # Comment
+    return changed(proposal, answers=(*kept, comment))

@@ -12,7 +12,11 @@ from lifecycle.actions import Say
 from lifecycle.approvals import Fallen, Standing, standing
 from lifecycle.decide import decide
 from lifecycle.events import Approval, Fell, TakenBack, content
-from lifecycle.facts import VALIDATE, Facts, Proposal, Review, ReviewState, Unpublished
+from lifecycle.facts.checks import VALIDATE
+from lifecycle.facts.conversation import Review, ReviewState
+from lifecycle.facts.head import Facts
+from lifecycle.facts.packages import Unpublished
+from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
 from lifecycle.messages import answers as texts
 from lifecycle.messages.gates import FALLEN
@@ -34,6 +38,7 @@ from tests.lifecycle.samples import (
     REPOSITORY,
     TREE,
     approved_by,
+    changed,
     check,
     facts,
     said,
@@ -47,8 +52,8 @@ OTHER_HEAD = Sha("f" * 40)
 def given(start: Facts) -> Standing:
     """The approvals of the one proposal, at rest."""
     rested = settled(start).proposals[0]
-    assert isinstance(rested.policy, Policy)
-    return standing(rested, rested.policy, memory.read(rested, REPOSITORY))
+    assert isinstance(rested.rules.policy, Policy)
+    return standing(rested, rested.rules.policy, memory.read(rested, REPOSITORY))
 
 
 def why(start: Facts) -> Fallen | str:
@@ -106,7 +111,7 @@ BOUND: dict[str, tuple[Mapping[str, object], Fallen | str]] = {
 @pytest.mark.parametrize(("change", "expected"), BOUND.values(), ids=BOUND)
 def test_an_approval_binds(change: Mapping[str, object], expected: Fallen | str) -> None:
     """Fails when a part of what the approver saw may be exchanged."""
-    start = replace(FACTS, proposals=(replace(APPROVED, **change),))  # type: ignore[arg-type] # any field
+    start = replace(FACTS, proposals=(changed(APPROVED, **change),))
 
     assert why(start) == expected
 
@@ -130,17 +135,17 @@ def test_a_native_approval_binds_the_same(
     change: Mapping[str, object], expected: Fallen | str
 ) -> None:
     """Fails when native reviews are held to less than `/approve`."""
-    start = settled(facts(replace(PROPOSAL, reviews=(review(),)))).proposals[0]
+    start = settled(facts(changed(PROPOSAL, reviews=(review(),)))).proposals[0]
 
-    assert why(replace(FACTS, proposals=(replace(start, **change),))) == expected  # type: ignore[arg-type] # any field
+    assert why(replace(FACTS, proposals=(changed(start, **change),))) == expected
 
 
 def test_an_approval_of_before_the_base_was_kept_counts_for_nothing() -> None:
     """Fails when a record without a base branch matches any."""
-    old = replace(APPROVED, kept=frozenset(), answers=())
+    old = changed(APPROVED, kept=frozenset(), answers=())
     (word,) = memory.read(APPROVED, REPOSITORY).words.values()
     assert isinstance(word, Approval)
-    old = replace(old, kept=frozenset({replace(word, base_ref="")}))
+    old = changed(old, kept=frozenset({replace(word, base_ref="")}))
 
     assert why(replace(FACTS, proposals=(old,))) == Fallen.BASE
 
@@ -150,7 +155,7 @@ def test_an_approval_of_before_the_base_was_kept_counts_for_nothing() -> None:
 
 def at_head(**values: object) -> Facts:
     """A proposal at rest whose head the forge says nothing about, and no check or word of ours."""
-    return facts(replace(PROPOSAL, **{"head_at": None, **values}))  # type: ignore[arg-type] # any field
+    return facts(changed(PROPOSAL, **{"head_at": None, **values}))
 
 
 def judged(start: Facts, at: datetime) -> Facts:
@@ -212,11 +217,11 @@ def test_an_approval_counts_if_its_writer_saw_the_head(
 ) -> None:
     """Fails when a swap of the head right before, or within the second, goes unnoticed."""
     begun = start()
-    p = replace(begun.proposals[0], comments=(said(APPROVER, "/approve", 100),))
+    p = changed(begun.proposals[0], comments=(said(APPROVER, "/approve", 100),))
 
     found = settled(replace(begun, proposals=(p,)))
 
-    answer = next(c.body for c in found.proposals[0].answers if not c.summary)
+    answer = next(c.body for c in found.proposals[0].talk.answers if not c.summary)
     assert ("approved head" in answer, "approve again" in answer) == (counts, not counts)
     assert (why(found) == "counts") == counts
 
@@ -228,19 +233,19 @@ def test_a_native_approval_counts_if_its_writer_saw_the_head(
     """Fails when the commit that a review names is believed to have been looked at."""
     begun = start()
     p = begun.proposals[0]
-    p = replace(p, reviews=(review(head_at=p.head_at),))
+    p = changed(p, reviews=(review(head_at=p.times.head_at),))
 
     assert why(replace(begun, proposals=(p,))) == ("counts" if counts else Fallen.UNSEEN)
 
 
 def test_within_one_second_a_comment_of_ours_proves_the_order() -> None:
     """Fails when honest people are refused as often as they are fast: numbers have no seconds."""
-    start = facts(replace(PROPOSAL, head_at=NOW))
+    start = facts(changed(PROPOSAL, head_at=NOW))
     rested = settled(start)
-    summary = next(c for c in rested.proposals[0].answers if c.summary)
+    summary = next(c for c in rested.proposals[0].talk.answers if c.summary)
     seen = {}
     for number in (summary.id - 1, summary.id + 1):
-        p = replace(rested.proposals[0], comments=(said(APPROVER, "/approve", number),))
+        p = changed(rested.proposals[0], comments=(said(APPROVER, "/approve", number),))
         seen[number - summary.id] = why(replace(rested, proposals=(p,)))
 
     assert seen == {-1: "none was given", 1: "counts"}
@@ -258,20 +263,22 @@ def test_within_one_second_a_comment_of_ours_proves_the_order() -> None:
 )
 def test_a_comment_of_ours_about_another_head_proves_nothing(change: Mapping[str, object]) -> None:
     """Fails when any comment of ours is taken for a proof of the present head."""
-    rested = settled(facts(replace(PROPOSAL, head_at=NOW))).proposals[0]
+    rested = settled(facts(changed(PROPOSAL, head_at=NOW))).proposals[0]
     late = NOW + SECOND if "head_at" in change else NOW
     comment = replace(said(APPROVER, "/approve", 5000), at=late)
-    moved = replace(rested, comments=(comment,), **change)  # type: ignore[arg-type] # any field
+    moved = changed(rested, comments=(comment,), **change)
 
-    assert why(facts(moved, head=moved.head)) == "none was given"
+    assert why(facts(moved, head=moved.place.head)) == "none was given"
 
 
 def test_the_second_try_after_a_refusal_counts_at_once() -> None:
     """Fails when "approve again" cannot be followed within the same second."""
-    start = facts(replace(PROPOSAL, head_at=NOW, comments=(said(APPROVER, "/approve", 100),)))
+    start = facts(changed(PROPOSAL, head_at=NOW, comments=(said(APPROVER, "/approve", 100),)))
     refused = settled(start).proposals[0]
-    answer = max(c.id for c in refused.answers)
-    again = replace(refused, comments=(*refused.comments, said(APPROVER, "/approve", answer + 1)))
+    answer = max(c.id for c in refused.talk.answers)
+    again = changed(
+        refused, comments=(*refused.talk.comments, said(APPROVER, "/approve", answer + 1))
+    )
 
     assert why(replace(FACTS, proposals=(again,))) == "counts"
 
@@ -279,20 +286,20 @@ def test_the_second_try_after_a_refusal_counts_at_once() -> None:
 def test_an_approval_of_two_in_one_look_is_no_proof_for_the_second() -> None:
     """Fails when an answer that is not written yet proves what stood before the next comment."""
     comments = (said(OUTSIDER, "/why", 100), said(APPROVER, "/approve", 101))
-    start = facts(replace(PROPOSAL, head_at=NOW, comments=comments))
+    start = facts(changed(PROPOSAL, head_at=NOW, comments=comments))
 
     assert why(start) == "none was given"
 
 
 def test_a_review_of_an_older_commit_with_the_same_content_counts() -> None:
     """Fails when a rebase while the bot was away drops what was seen of the same content."""
-    start = facts(replace(PROPOSAL, reviews=(review(head=OTHER_HEAD),)))
+    start = facts(changed(PROPOSAL, reviews=(review(head=OTHER_HEAD),)))
 
     assert why(start) == "counts"
 
 
 def test_a_review_of_another_content_waits_and_never_counts() -> None:
-    start = facts(replace(PROPOSAL, reviews=(review(head=OTHER_HEAD, trees={"net/core": OTHER}),)))
+    start = facts(changed(PROPOSAL, reviews=(review(head=OTHER_HEAD, trees={"net/core": OTHER}),)))
 
     assert why(start) == Fallen.TREE
 
@@ -303,41 +310,43 @@ def test_a_review_of_another_content_waits_and_never_counts() -> None:
 def test_what_was_approved_before_the_first_sight_of_an_old_proposal_counts_for_nothing() -> None:
     """Fails when a lost database and deleted comments let an old approval merge by itself."""
     comments = (said(APPROVER, "/approve", 100),)
-    adopted = replace(PROPOSAL, adopted_at=NOW, looked_at=NOW)
-    start = facts(replace(adopted, comments=comments, reviews=(review(),)))
+    adopted = changed(PROPOSAL, adopted_at=NOW, looked_at=NOW)
+    start = facts(changed(adopted, comments=comments, reviews=(review(),)))
 
     rested = settled(start).proposals[0]
 
-    assert any("before the bot kept a record" in c.body for c in rested.answers if not c.summary)
+    assert any(
+        "before the bot kept a record" in c.body for c in rested.talk.answers if not c.summary
+    )
     assert why(start) == Fallen.ADOPTION
     newer = said(APPROVER, "/approve", 5000)  # in the same second, but written after we looked
-    again = replace(rested, comments=(*comments, newer), reviews=())
+    again = changed(rested, comments=(*comments, newer), reviews=())
     assert why(replace(FACTS, proposals=(again,))) == "counts"
 
 
 def test_what_the_bot_opens_in_the_second_of_its_coming_is_no_older() -> None:
     """Fails when whole seconds make the bot's own first proposal wait for one approval more."""
     adopted = NOW + timedelta(milliseconds=300)
-    same = replace(PROPOSAL, opened_at=NOW, adopted_at=adopted, looked_at=adopted)
+    same = changed(PROPOSAL, opened_at=NOW, adopted_at=adopted, looked_at=adopted)
 
     def waits(proposal: Proposal) -> bool:
         said_ = [a.body for a in decide(facts(proposal)) if isinstance(a, Say)]
         return any("a record of it" in body for body in said_)
 
     assert waits(same)
-    assert not waits(replace(same, author=BOT, assigned=("author",)))
+    assert not waits(changed(same, author=BOT, assigned=("author",)))
 
 
 def test_the_first_sweep_merges_nothing_even_where_nobody_has_to_approve() -> None:
     """Fails when "no approvals needed" publishes everything that is open on the first day."""
     nobody = Policy(approve=ApproveRule(require=0))
-    old = replace(PROPOSAL, policy=nobody, digest=nobody.digest, adopted_at=NOW)
+    old = changed(PROPOSAL, policy=nobody, digest=nobody.digest, adopted_at=NOW)
 
     rested = settled(facts(old)).proposals[0]
     judgement = judge(rested, memory.read(rested, REPOSITORY), draft_branch=True)
 
     assert [g.name for g in judgement.open] == ["fresh approval"]
-    new = replace(old, opened_at=NOW + SECOND)
+    new = changed(old, opened_at=NOW + SECOND)
     rested = settled(facts(new)).proposals[0]
     assert judge(rested, memory.read(rested, REPOSITORY), draft_branch=True).holds
 
@@ -350,10 +359,10 @@ def test_the_first_sweep_tells_old_from_new_by_numbers(
     """Fails when the forge's clock is compared with ours: approvals of before count, or new ones
     fall."""
     nobody = Policy(approve=ApproveRule(require=0))
-    known = replace(PROPOSAL, adopted_at=NOW, adopted_number=PROPOSAL.number + newest)
-    told = replace(known, opened_at=NOW + timedelta(hours=hours))
+    known = changed(PROPOSAL, adopted_at=NOW, adopted_number=PROPOSAL.place.number + newest)
+    told = changed(known, opened_at=NOW + timedelta(hours=hours))
 
-    rested = settled(facts(replace(told, policy=nobody, digest=nobody.digest))).proposals[0]
+    rested = settled(facts(changed(told, policy=nobody, digest=nobody.digest))).proposals[0]
 
     judgement = judge(rested, memory.read(rested, REPOSITORY), draft_branch=True)
     assert [g.name for g in judgement.open] == ["fresh approval"] * waits
@@ -361,7 +370,7 @@ def test_the_first_sweep_tells_old_from_new_by_numbers(
 
 def test_a_proposal_with_a_record_of_ours_is_not_adopted_again() -> None:
     """Fails when losing the database alone voids honest approvals."""
-    lost = replace(APPROVED, kept=frozenset(), written={}, adopted_at=NOW + timedelta(days=1))
+    lost = changed(APPROVED, kept=frozenset(), written={}, adopted_at=NOW + timedelta(days=1))
 
     assert why(replace(FACTS, proposals=(lost,))) == "counts"
 
@@ -370,7 +379,7 @@ def test_a_proposal_with_a_record_of_ours_is_not_adopted_again() -> None:
 def test_where_the_forge_tells_no_base_the_first_sight_counts(minutes: int, counts: bool) -> None:
     """Fails when an untold change of base is taken for none."""
     start = facts(
-        replace(
+        changed(
             PROPOSAL,
             base_told=False,
             head_at=NOW - timedelta(hours=1),
@@ -389,7 +398,7 @@ def talk(*lines: tuple[Person, str]) -> Facts:
     comments = tuple(
         said(person, words, 100 + n, minutes=n + 1) for n, (person, words) in enumerate(lines)
     )
-    return facts(replace(PROPOSAL, comments=comments))
+    return facts(changed(PROPOSAL, comments=comments))
 
 
 WORDS: dict[str, tuple[list[tuple[Person, str]], str]] = {
@@ -470,13 +479,13 @@ def test_a_person_is_an_account_and_no_login(
     renamed = {p.id: p for p, _ in after}
     first = settled(talk(*before)).proposals[0]
     lines = [(renamed.get(p.id, p), text) for p, text in before] + after
-    later = replace(
+    later = changed(
         first,
-        comments=talk(*lines).proposals[0].comments,
+        comments=talk(*lines).proposals[0].talk.comments,
         policy=Policy(approve=ApproveRule(require=2)),
         roles=dict.fromkeys(("renamed", "approver"), Role.WRITE),
     )
-    later = replace(later, digest=first.digest)
+    later = changed(later, digest=first.rules.digest)
 
     assert {a.person for a in given(facts(later)).counted} == counts
 
@@ -487,10 +496,10 @@ def test_a_word_that_was_kept_without_an_account_gives_way_to_a_later_one() -> N
         person="approver",
         at=NOW,
         comment=50,
-        head=PROPOSAL.head,
-        trees=content(PROPOSAL.trees),
-        digest=PROPOSAL.digest,
-        base_ref=PROPOSAL.base_ref,
+        head=PROPOSAL.place.head,
+        trees=content(PROPOSAL.content.trees),
+        digest=PROPOSAL.rules.digest,
+        base_ref=PROPOSAL.place.base_ref,
     )
     back = TakenBack(person="approver", account=2, at=NOW + timedelta(minutes=1), comment=51)
     again = replace(old, person="renamed", account=2, at=NOW + timedelta(minutes=2), comment=52)
@@ -504,17 +513,17 @@ def test_a_word_that_was_kept_without_an_account_gives_way_to_a_later_one() -> N
 def test_an_approval_whose_comment_is_edited_falls_and_says_so() -> None:
     """Fails when the text that was answered is all that matters: nobody sees what was asked."""
     rested = settled(talk((APPROVER, "/approve"))).proposals[0]
-    edited = replace(
-        rested, comments=tuple(replace(c, edited=True, body="/hold") for c in rested.comments)
+    edited = changed(
+        rested, comments=tuple(replace(c, edited=True, body="/hold") for c in rested.talk.comments)
     )
     start = replace(FACTS, proposals=(edited,))
 
     assert why(start) == Fallen.EDITED
-    summary = next(c.body for c in settled(start).proposals[0].answers if c.summary)
+    summary = next(c.body for c in settled(start).proposals[0].talk.answers if c.summary)
     assert "the comment that gave it was edited since" in summary
     # Nothing brings it back, neither another edit nor a stale answer that shows none.
-    assert why(replace(start, proposals=(replace(settled(start).proposals[0],
-        comments=rested.comments),))) == Fallen.EDITED  # fmt: skip
+    assert why(replace(start, proposals=(changed(settled(start).proposals[0],
+        comments=rested.talk.comments),))) == Fallen.EDITED  # fmt: skip
 
 
 @pytest.mark.parametrize("words", ["/approve", "/unhold", "/propose"])
@@ -522,9 +531,9 @@ def test_an_edited_comment_is_no_command(words: str) -> None:
     """Fails when an edit within the second of writing is taken for the writer's first words."""
     comment = replace(said(APPROVER, words, 100, minutes=1), edited=True)
 
-    rested = settled(facts(replace(PROPOSAL, draft=words == "/propose", comments=(comment,))))
+    rested = settled(facts(changed(PROPOSAL, draft=words == "/propose", comments=(comment,))))
 
-    (answer,) = (c.body for c in rested.proposals[0].answers if not c.summary)
+    (answer,) = (c.body for c in rested.proposals[0].talk.answers if not c.summary)
     assert texts.EDITED in answer
     assert why(rested) == "none was given"
 
@@ -532,9 +541,9 @@ def test_an_edited_comment_is_no_command(words: str) -> None:
 def test_an_approval_of_replaced_content_falls_for_good() -> None:
     """Fails when pushing the approved head back brings the approval back by itself."""
     other = replace(CORE, tree=OTHER, head_tree=OTHER)
-    moved = replace(APPROVED, head=OTHER_HEAD, touched=(other,))
+    moved = changed(APPROVED, head=OTHER_HEAD, touched=(other,))
     away = settled(facts(moved, head=OTHER_HEAD)).proposals[0]
-    back = replace(away, head=HEAD, touched=(CORE,))
+    back = changed(away, head=HEAD, touched=(CORE,))
 
     assert why(facts(back)) == Fallen.TREE
     assert [type(w) for w in memory.read(back, REPOSITORY).words.values()] == [Fell]
@@ -543,16 +552,16 @@ def test_an_approval_of_replaced_content_falls_for_good() -> None:
 def test_a_stale_look_makes_nothing_fall_for_good() -> None:
     """Fails when a forge's old answer voids an approval of what came after it."""
     other = replace(CORE, tree=OTHER, head_tree=OTHER)
-    stale = replace(APPROVED, head=OTHER_HEAD, touched=(other,))
+    stale = changed(APPROVED, head=OTHER_HEAD, touched=(other,))
     looked = settled(facts(stale, head=HEAD)).proposals[0]  # git knows better
 
-    assert why(facts(replace(looked, head=HEAD, touched=(CORE,)))) == "counts"
+    assert why(facts(changed(looked, head=HEAD, touched=(CORE,)))) == "counts"
 
 
 def test_rules_that_are_changed_and_changed_back_judge_the_same() -> None:
-    changed_rules = settled(facts(replace(APPROVED, digest="other"))).proposals[0]
+    changed_rules = settled(facts(changed(APPROVED, digest="other"))).proposals[0]
 
-    assert why(facts(replace(changed_rules, digest=PROPOSAL.digest))) == "counts"
+    assert why(facts(changed(changed_rules, digest=PROPOSAL.rules.digest))) == "counts"
 
 
 REVIEWS: dict[str, tuple[tuple[Review, ...], Fallen | str]] = {
@@ -575,29 +584,29 @@ REVIEWS: dict[str, tuple[tuple[Review, ...], Fallen | str]] = {
 
 @pytest.mark.parametrize(("found", "expected"), REVIEWS.values(), ids=REVIEWS)
 def test_the_last_native_verdict_counts(found: tuple[Review, ...], expected: Fallen | str) -> None:
-    assert why(facts(replace(PROPOSAL, reviews=found))) == expected
+    assert why(facts(changed(PROPOSAL, reviews=found))) == expected
 
 
 def test_a_dismissal_ends_an_approval_that_was_recorded() -> None:
     """Fails when the record outlives the review."""
-    rested = settled(facts(replace(PROPOSAL, reviews=(review(),)))).proposals[0]
+    rested = settled(facts(changed(PROPOSAL, reviews=(review(),)))).proposals[0]
     assert why(facts(rested)) == "counts"
 
-    dismissed = replace(rested, reviews=(review(state=ReviewState.DISMISSED),))
+    dismissed = changed(rested, reviews=(review(state=ReviewState.DISMISSED),))
 
     assert why(facts(dismissed)) == "none was given"
 
 
 def test_unapprove_takes_a_native_approval_back() -> None:
-    rested = settled(facts(replace(PROPOSAL, reviews=(review(),)))).proposals[0]
+    rested = settled(facts(changed(PROPOSAL, reviews=(review(),)))).proposals[0]
     comment = said(APPROVER, "/unapprove", 100, minutes=1)
 
-    assert why(facts(replace(rested, comments=(comment,)))) == "none was given"
+    assert why(facts(changed(rested, comments=(comment,)))) == "none was given"
 
 
 # --- who may lift a hold --------------------------------------------------------------------------
 
-READER = {**PROPOSAL.roles, "author": Role.READ}
+READER = {**PROPOSAL.people.roles, "author": Role.READ}
 
 HOLDS: dict[str, tuple[list[tuple[Person, str]], list[str]]] = {
     "who held may lift it": ([(AUTHOR, "/hold"), (AUTHOR, "/unhold")], []),
@@ -623,7 +632,7 @@ HOLDS: dict[str, tuple[list[tuple[Person, str]], list[str]]] = {
 def test_who_may_lift_a_hold(lines: list[tuple[Person, str]], holding: list[str]) -> None:
     """Fails when any author may release what a maintainer holds."""
     start = talk(*lines)
-    rested = settled(facts(replace(start.proposals[0], roles=READER))).proposals[0]
+    rested = settled(facts(changed(start.proposals[0], roles=READER))).proposals[0]
 
     assert [h.person for h in memory.read(rested, REPOSITORY).holds] == holding
 
@@ -637,10 +646,10 @@ def test_every_reason_is_told_with_what_to_do() -> None:
 
 RULES: dict[str, tuple[Mapping[str, object], bool]] = {
     "rules that did not change": ({}, True),
-    "rules that changed before": ({"rules_at": NOW}, True),
-    "rules that changed within its second": ({"rules_at": NOW + timedelta(minutes=1)}, False),
-    "rules that changed after": ({"rules_at": NOW + timedelta(minutes=2)}, False),
-    "nobody can tell": ({"rules_told": False}, False),
+    "rules that changed before": ({"changed_at": NOW}, True),
+    "rules that changed within its second": ({"changed_at": NOW + timedelta(minutes=1)}, False),
+    "rules that changed after": ({"changed_at": NOW + timedelta(minutes=2)}, False),
+    "nobody can tell": ({"changes_told": False}, False),
 }
 
 
@@ -656,13 +665,13 @@ def test_an_approval_is_bound_to_the_rules_that_held_when_it_was_given(
         id=9,
         author=APPROVER,
         state=ReviewState.APPROVED,
-        head=PROPOSAL.head,
-        trees=PROPOSAL.head_trees,
+        head=PROPOSAL.place.head,
+        trees=PROPOSAL.content.head_trees,
         at=comment.at,
         head_at=NOW,
     )
-    asked = replace(first, reviews=(review,)) if native else replace(first, comments=(comment,))
-    asked = replace(asked, head_at=NOW, **change)  # type: ignore[arg-type] # any field
+    asked = changed(first, reviews=(review,)) if native else changed(first, comments=(comment,))
+    asked = changed(asked, head_at=NOW, **change)
 
     after = settled(facts(asked)).proposals[0]
 
@@ -671,17 +680,17 @@ def test_an_approval_is_bound_to_the_rules_that_held_when_it_was_given(
     if native and not counts:
         assert found.fallen == {"approver": Fallen.CONFIGURATION}
     if counts:  # bound once, its digest tells from then on
-        later = replace(after, rules_at=NOW + timedelta(days=1))
+        later = changed(after, changed_at=NOW + timedelta(days=1))
         assert standing(later, Policy(), memory.read(later, REPOSITORY)).counted
 
 
 def test_our_answer_shows_the_rules_where_the_forge_has_no_log() -> None:
     """Fails when nobody can ever approve there, or when a change that is told is overlooked."""
-    asked = replace(PROPOSAL, head_at=NOW, rules_told=False)
-    asked = replace(asked, comments=(said(APPROVER, "/approve", 5000, minutes=1),))
+    asked = changed(PROPOSAL, head_at=NOW, changes_told=False)
+    asked = changed(asked, comments=(said(APPROVER, "/approve", 5000, minutes=1),))
     first = settled(facts(asked)).proposals[0]
     again = said(APPROVER, "/approve", 6000, minutes=5)
-    second = replace(first, comments=(*first.comments, again))
+    second = changed(first, comments=(*first.talk.comments, again))
 
     def counted(p: Proposal) -> int:
         after = settled(facts(p)).proposals[0]
@@ -689,23 +698,23 @@ def test_our_answer_shows_the_rules_where_the_forge_has_no_log() -> None:
 
     assert counted(first) == 0
     assert counted(second) == 1
-    assert counted(replace(second, digest="other")) == 0
-    assert counted(replace(second, rules_at=again.at)) == 0
+    assert counted(changed(second, digest="other")) == 0
+    assert counted(changed(second, changed_at=again.at)) == 0
 
 
 def test_an_approval_counts_only_after_what_stands_unpublished_was_told() -> None:
     """The short-cut approves the difference to the merge base: the tag holds the whole package."""
-    stray = replace(PROPOSAL, touched=(replace(CORE, unpublished=STRAY),))
-    early = replace(stray, comments=(said(APPROVER, "/approve"),))
-    reviewed = replace(stray, reviews=(review(),))
+    stray = changed(PROPOSAL, touched=(replace(CORE, unpublished=STRAY),))
+    early = changed(stray, comments=(said(APPROVER, "/approve"),))
+    reviewed = changed(stray, reviews=(review(),))
 
     told = settled(facts(early)).proposals[0]
-    assert FALLEN[Fallen.UNPUBLISHED] in told.answers[0].body
+    assert FALLEN[Fallen.UNPUBLISHED] in told.talk.answers[0].body
     assert why(facts(told)) == "none was given"
     assert why(settled(facts(reviewed))) == Fallen.UNPUBLISHED
 
-    (notice,) = [c for c in told.answers if "Also published" in c.body and not c.summary]
+    (notice,) = [c for c in told.talk.answers if "Also published" in c.body and not c.summary]
     later = said(APPROVER, "/approve", notice.id + 1, minutes=1)
-    assert why(settled(facts(replace(told, comments=(*told.comments, later))))) == "counts"
-    again = replace(told, reviews=(review(at=NOW + timedelta(minutes=1)),))
+    assert why(settled(facts(changed(told, comments=(*told.talk.comments, later))))) == "counts"
+    again = changed(told, reviews=(review(at=NOW + timedelta(minutes=1)),))
     assert why(settled(facts(again))) == "counts"

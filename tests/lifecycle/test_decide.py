@@ -18,19 +18,11 @@ from lifecycle import memory
 from lifecycle.access import Person, Role
 from lifecycle.decide import decide
 from lifecycle.events import Approval, content
-from lifecycle.facts import (
-    PUBLISH,
-    RENDER,
-    VALIDATE,
-    Comment,
-    Facts,
-    Proposal,
-    PushRefusal,
-    Required,
-    Review,
-    ReviewState,
-    Verdict,
-)
+from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Required
+from lifecycle.facts.conversation import Comment, Review, ReviewState
+from lifecycle.facts.head import Facts, PushRefusal
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.merges import Effect, UnknownRules
 from lifecycle.names import Sha
 from lifecycle.policy import ApproveRule, BrokenPolicy, ConfigurationProblem, Policy, RenderMode
@@ -50,32 +42,33 @@ from tests.lifecycle.samples import (
     PROPOSAL,
     REPOSITORY,
     approved_by,
+    changed,
     check,
     facts,
     said,
 )
 from tests.lifecycle.settling import settled
 
-DRAFT = replace(PROPOSAL, draft=True)
+DRAFT = changed(PROPOSAL, draft=True)
 NO_APPROVAL = Policy(approve=ApproveRule(require=0))
 UNRENDERED = replace(
     PROPOSAL, verdicts=(Verdict(package="net/core", changes={"net/core/a.yaml": b"a: 1\n"}),)
 )
 INVALID = replace(PROPOSAL, verdicts=(Verdict(package="net/core", findings=(BLOCKING,)),))
 APPROVED = approved_by(PROPOSAL, "approver")
-MERGED = replace(
+MERGED = changed(
     APPROVED, merged=True, closed=True, merge_commit=MERGE, merged_at=NOW + timedelta(minutes=1)
 )
-MERGED_OTHERWISE = replace(MERGED, touched=(replace(CORE, tree=OTHER),))
-DOUBTED = replace(MERGED, doubt=UnknownRules.BASE)
-LOST = replace(
+MERGED_OTHERWISE = changed(MERGED, touched=(replace(CORE, tree=OTHER),))
+DOUBTED = changed(MERGED, doubt=UnknownRules.BASE)
+LOST = changed(
     MERGED, touched=(replace(CORE, tagging=Tagging(5, lost=TagLoss.GONE, tag="9" * 40)),)
 )
-PUBLISHED = replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),))
-CLOSED = replace(PROPOSAL, closed=True)
+PUBLISHED = changed(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),))
+CLOSED = changed(PROPOSAL, closed=True)
 GONE = replace(CORE, tree="", head_tree="", tagging=Tagging(0))
-REMOVED = replace(
-    approved_by(replace(PROPOSAL, touched=(GONE,), verdicts=()), "approver"),
+REMOVED = changed(
+    approved_by(changed(PROPOSAL, touched=(GONE,), verdicts=()), "approver"),
     merged=True,
     closed=True,
     merge_commit=MERGE,
@@ -84,14 +77,14 @@ REMOVED = replace(
 BROKEN = BrokenPolicy(
     (ConfigurationProblem(Place(".porchbot.yaml", 3), "no such key", "Remove it"),)
 )
-NOTHING = replace(PROPOSAL, touched=(), verdicts=())
+NOTHING = changed(PROPOSAL, touched=(), verdicts=())
 
 
 def asks(proposal: Proposal, person: Person, words: str, *, minutes: int = 0) -> Proposal:
     """The proposal with one more comment."""
-    number = 100 + len(proposal.comments)
+    number = 100 + len(proposal.talk.comments)
     comment = said(person, words, number, minutes=minutes)
-    return replace(proposal, comments=(*proposal.comments, comment))
+    return changed(proposal, comments=(*proposal.talk.comments, comment))
 
 
 CHECKS: list[type] = [a.SetCheck, a.SetCheck, a.SetCheck]
@@ -130,7 +123,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     ),
     "a proposal gets three checks and one summary": (facts(PROPOSAL), False, [*CHECKS, a.Say]),
     "a draft is rendered, and nothing is said about the head that goes": (
-        facts(replace(UNRENDERED, draft=True)),
+        facts(changed(UNRENDERED, draft=True)),
         False,
         [a.PushRender, a.Say],
     ),
@@ -145,12 +138,12 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [a.PushRender, a.Forget, a.React, a.Say],
     ),
     "a merge whose result the forge does not name yet is not asked for in turns": (
-        facts(replace(MERGED, merge_commit=None)),
+        facts(changed(MERGED, merge_commit=None)),
         False,
         [],
     ),
     "render: check never pushes": (
-        facts(replace(UNRENDERED, policy=Policy(render=RenderMode.CHECK))),
+        facts(changed(UNRENDERED, policy=Policy(render=RenderMode.CHECK))),
         False,
         [*CHECKS, a.Say],
     ),
@@ -160,12 +153,12 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [*CHECKS, a.Say],
     ),
     "/render pushes once where the configuration only checks": (
-        facts(asks(replace(UNRENDERED, policy=Policy(render=RenderMode.CHECK)), AUTHOR, "/render")),
+        facts(asks(changed(UNRENDERED, policy=Policy(render=RenderMode.CHECK)), AUTHOR, "/render")),
         False,
         [a.PushRender, a.Forget, a.React, a.Say],
     ),
     "a broken configuration fails one check and says so": (
-        facts(replace(PROPOSAL, policy=BROKEN, digest="")),
+        facts(changed(PROPOSAL, policy=BROKEN, digest="")),
         False,
         [a.SetCheck, a.Say],
     ),
@@ -175,7 +168,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [a.SetCheck, a.SetCheck, a.Say, a.AskPublish],
     ),
     "an approved proposal is merged at its head by the base branch's look": (
-        settled(facts(replace(APPROVED, queued=True))),
+        settled(facts(changed(APPROVED, queued=True))),
         True,
         [a.SetCheck, a.Merge],
     ),
@@ -185,12 +178,12 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [],
     ),
     "an approval of another tree does not count": (
-        settled(facts(replace(APPROVED, touched=(replace(CORE, tree=OTHER, head_tree=OTHER),)))),
+        settled(facts(changed(APPROVED, touched=(replace(CORE, tree=OTHER, head_tree=OTHER),)))),
         True,
         [],
     ),
     "an approval under other rules does not count": (
-        settled(facts(replace(APPROVED, digest="other"))),
+        settled(facts(changed(APPROVED, digest="other"))),
         True,
         [],
     ),
@@ -200,24 +193,24 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [],
     ),
     "an approval by somebody who lost the right does not count": (
-        settled(facts(replace(APPROVED, roles={"approver": Role.READ}))),
+        settled(facts(changed(APPROVED, roles={"approver": Role.READ}))),
         True,
         [],
     ),
     "an unknown author takes one more approval": (
-        settled(facts(replace(APPROVED, authors_known=False))),
+        settled(facts(changed(APPROVED, authors_known=False))),
         True,
         [],
     ),
     "an outdated proposal is blocked": (
-        settled(facts(replace(APPROVED, touched=(replace(CORE, base=OTHER),)))),
+        settled(facts(changed(APPROVED, touched=(replace(CORE, base=OTHER),)))),
         True,
         [],
     ),
     "a request for changes blocks": (
         settled(
             facts(
-                replace(
+                changed(
                     APPROVED,
                     roles={"approver": Role.MAINTAIN, "owner": Role.ADMIN},
                     reviews=(
@@ -237,22 +230,22 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [],
     ),
     "a required check of others that did not pass blocks": (
-        settled(facts(replace(APPROVED, required=(Required("scan", "pending"),)))),
+        settled(facts(changed(APPROVED, required=(Required("scan", "pending"),)))),
         True,
         [],
     ),
     "a merge that the forge refused is not tried again": (
-        settled(facts(replace(APPROVED, refusal="Merge commits are not allowed"))),
+        settled(facts(changed(APPROVED, refusal="Merge commits are not allowed"))),
         True,
         [],
     ),
     "/check lets the forge be asked once more": (
-        facts(asks(replace(APPROVED, refusal="Squash merges only"), AUTHOR, "/check")),
+        facts(asks(changed(APPROVED, refusal="Squash merges only"), AUTHOR, "/check")),
         False,
         [a.Forget, a.React, a.SetCheck, a.SetCheck, a.Say, a.AskPublish],
     ),
     "a merge result with the approved tree is tagged": (
-        settled(facts(replace(MERGED, queued=True), head=None)),
+        settled(facts(changed(MERGED, queued=True), head=None)),
         True,
         [a.Tag],
     ),
@@ -260,7 +253,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         settled(
             facts(
                 approved_by(
-                    replace(
+                    changed(
                         MERGED,
                         answers=(),
                         queued=True,
@@ -275,14 +268,15 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [a.Tag],
     ),
     "a merge that nobody approved here is reported, however green its head was elsewhere": (
-        facts(replace(MERGED, answers=()), head=None, checks={PUBLISH: check(PUBLISH)}),
+        facts(changed(MERGED, answers=()), head=None, checks={PUBLISH: check(PUBLISH)}),
         True,
         [a.Reply, a.Say],
     ),
     "a merge is reported that was approved for another base branch": (
         facts(
-            replace(
-                MERGED, answers=approved_by(replace(PROPOSAL, base_ref="topic"), "approver").answers
+            changed(
+                MERGED,
+                answers=approved_by(changed(PROPOSAL, base_ref="topic"), "approver").talk.answers,
             ),
             head=None,
             checks={PUBLISH: check(PUBLISH)},
@@ -296,7 +290,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [a.Say],
     ),
     "a removal that nobody approved is reported, whoever merged it": (
-        facts(replace(REMOVED, answers=())),
+        facts(changed(REMOVED, answers=())),
         True,
         [a.Reply, a.Say],
     ),
@@ -311,7 +305,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [a.Reply, a.Say],
     ),
     "an unknown base takes an approval also where the rules ask for none": (
-        settled(facts(replace(DOUBTED, answers=(), policy=NO_APPROVAL), head=None)),
+        settled(facts(changed(DOUBTED, answers=(), policy=NO_APPROVAL), head=None)),
         True,
         [],
     ),
@@ -325,7 +319,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     ),
     "a merge that changed another package is reported, also where nobody must approve": (
         facts(
-            replace(
+            changed(
                 MERGED,
                 answers=(),
                 policy=NO_APPROVAL,
@@ -338,19 +332,19 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [a.Reply, a.Say],
     ),
     "a proposal without a package whose merge changes one fails": (
-        facts(replace(NOTHING, effect=Effect(packages=("net/edge",)))),
+        facts(changed(NOTHING, effect=Effect(packages=("net/edge",)))),
         False,
         [a.SetCheck],
     ),
     "a merge that would do more than is shown is not made": (
-        settled(facts(replace(APPROVED, queued=True, effect=Effect(packages=("net/edge",))))),
+        settled(facts(changed(APPROVED, queued=True, effect=Effect(packages=("net/edge",))))),
         True,
         [],
     ),
     "a tag that git cannot hold is not tried": (
         settled(
             facts(
-                replace(
+                changed(
                     APPROVED,
                     queued=True,
                     touched=(replace(CORE, tagging=Tagging(5, clash="refs/tags/net")),),
@@ -366,7 +360,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [a.Reply, a.Say],
     ),
     "tags that the forge refused are reported and not tried again": (
-        facts(replace(MERGED, refusal="tags are protected", queued=True), head=None),
+        facts(changed(MERGED, refusal="tags are protected", queued=True), head=None),
         True,
         [a.Reply, a.Say],
     ),
@@ -417,7 +411,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     ),
     "/approve of a head pushed after the comment is refused": (
         settled(
-            facts(replace(PROPOSAL, head_at=NOW + timedelta(minutes=2))),
+            facts(changed(PROPOSAL, head_at=NOW + timedelta(minutes=2))),
             then=lambda p: asks(p, APPROVER, "/approve", minutes=1),
         ),
         False,
@@ -445,7 +439,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     ),
     "a comment older than the installation is no command": (
         settled(
-            facts(replace(PROPOSAL, installed_at=NOW)),
+            facts(changed(PROPOSAL, installed_at=NOW)),
             then=lambda p: asks(p, APPROVER, "/approve", minutes=-10),
         ),
         False,
@@ -476,7 +470,7 @@ def test_decide(start: Facts, publishing: bool, expected: list[type]) -> None:
 
 def test_a_proposal_without_a_package_is_not_green_while_its_merge_changes_one() -> None:
     """Fails when what touches no package is nobody's business: histories may criss-cross."""
-    hidden = replace(NOTHING, effect=Effect(packages=("net/edge",)))
+    hidden = changed(NOTHING, effect=Effect(packages=("net/edge",)))
 
     (shown,) = (x for x in decide(facts(hidden)) if isinstance(x, a.SetCheck))
 
@@ -490,19 +484,19 @@ def test_nothing_is_merged_while_nobody_knows_what_that_would_do() -> None:
     unknown = Effect(unknown=True)
 
     (shown,) = (
-        x for x in decide(facts(replace(NOTHING, effect=unknown))) if isinstance(x, a.SetCheck)
+        x for x in decide(facts(changed(NOTHING, effect=unknown))) if isinstance(x, a.SetCheck)
     )
-    waiting = settled(facts(replace(APPROVED, queued=True, effect=unknown)), publishing=True)
+    waiting = settled(facts(changed(APPROVED, queued=True, effect=unknown)), publishing=True)
 
     assert (shown.conclusion, "merge `main` into this branch" in shown.summary) == ("failure", True)
-    assert not waiting.proposals[0].merged
-    assert "git takes too long" in "".join(c.body for c in waiting.proposals[0].answers)
+    assert not waiting.proposals[0].place.merged
+    assert "git takes too long" in "".join(c.body for c in waiting.proposals[0].talk.answers)
 
 
 def test_a_removal_that_nobody_approved_is_not_published() -> None:
     """The short-cut asks for the tags of what remains: where nothing does, that holds at once."""
-    by_hand = settled(facts(replace(REMOVED, answers=(), queued=True)), publishing=True)
-    text = "".join(c.body for c in by_hand.proposals[0].answers)
+    by_hand = settled(facts(changed(REMOVED, answers=(), queued=True)), publishing=True)
+    text = "".join(c.body for c in by_hand.proposals[0].talk.answers)
 
     assert by_hand.head is not None, "its branch is kept while it is not approved"
     assert "### Merged, not approved: net/core removed" in text
@@ -511,7 +505,7 @@ def test_a_removal_that_nobody_approved_is_not_published() -> None:
     approved = settled(
         replace(by_hand, proposals=(asks(by_hand.proposals[0], APPROVER, "/approve", minutes=9),))
     )
-    text = "".join(c.body for c in approved.proposals[0].answers)
+    text = "".join(c.body for c in approved.proposals[0].talk.answers)
 
     assert approved.head is None
     assert "### Published net/core removed" in text
@@ -519,9 +513,9 @@ def test_a_removal_that_nobody_approved_is_not_published() -> None:
 
 def test_an_approved_removal_stays_published_whatever_the_rules_become() -> None:
     """The short-cut judges it again at every look: it has no tag that says that it was judged."""
-    done = settled(facts(replace(REMOVED, queued=True)), publishing=True)
+    done = settled(facts(changed(REMOVED, queued=True)), publishing=True)
     assert done.head is None
-    stricter = replace(done.proposals[0], digest="0" * 64, roles={}, kept=frozenset())
+    stricter = changed(done.proposals[0], digest="0" * 64, roles={}, kept=frozenset())
 
     found = decide(replace(done, proposals=(stricter,)), publishing=True)
     assert [type(action) for action in found] == [a.Keep]  # in the database again, nothing else
@@ -529,17 +523,17 @@ def test_an_approved_removal_stays_published_whatever_the_rules_become() -> None
 
 def test_what_was_published_is_not_published_again_under_another_number() -> None:
     """Fails when the index alone knows: lost together with the tag, the same content is v6 then."""
-    published = replace(
+    published = changed(
         MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True, tag="9" * 40)),)
     )
     rested = settled(facts(published, head=None)).proposals[0]
-    forgotten = replace(
+    forgotten = changed(
         rested, touched=(replace(CORE, tagging=Tagging(6)),), queued=True, kept=frozenset()
     )
 
     found = decide(facts(forgotten, head=None), publishing=True)
     withdrawn = Tagging(6, listed=frozenset({5}))
-    quiet = replace(forgotten, touched=(replace(CORE, tagging=withdrawn),))
+    quiet = changed(forgotten, touched=(replace(CORE, tagging=withdrawn),))
 
     assert not [x for x in found if isinstance(x, a.Tag)]
     assert not [x for x in decide(facts(quiet, head=None)) if isinstance(x, a.Reply | a.Tag)]
@@ -550,7 +544,7 @@ def test_what_was_published_is_not_published_again_under_another_number() -> Non
 
 def test_who_asked_for_a_rendering_is_named_with_it() -> None:
     """Fails when the bot is the author: whoever asks for a change does not approve it."""
-    asked = asks(replace(UNRENDERED, policy=Policy(render=RenderMode.CHECK)), AUTHOR, "/render")
+    asked = asks(changed(UNRENDERED, policy=Policy(render=RenderMode.CHECK)), AUTHOR, "/render")
 
     (push, *_) = decide(facts(asked))
 
@@ -560,7 +554,7 @@ def test_who_asked_for_a_rendering_is_named_with_it() -> None:
 
 def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:
     """Fails when `at >= merged_at` decides: forges tell whole seconds, and it may be the older."""
-    merged = replace(MERGED_OTHERWISE, merged_at=NOW)
+    merged = changed(MERGED_OTHERWISE, merged_at=NOW)
     reported = settled(facts(merged, head=None, checks={VALIDATE: check(VALIDATE)})).proposals[0]
     report = memory.report_of(reported, REPOSITORY)
     assert report is not None
@@ -568,7 +562,7 @@ def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:
 
     bound = {}
     for comment in (before, after):
-        start = replace(reported, comments=(comment,))
+        start = changed(reported, comments=(comment,))
         rested = settled(facts(start, head=None, checks={VALIDATE: check(VALIDATE)}))
         word = memory.read(rested.proposals[0], REPOSITORY).words["approver"]
         bound[comment.id] = word.trees if isinstance(word, Approval) else ""
@@ -581,15 +575,15 @@ def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:
 
 def test_a_proposal_without_packages_does_not_hold_up_the_other_of_the_same_head() -> None:
     """Fails when what publishes nothing counts as not ready: the other would wait for ever."""
-    other = replace(NOTHING, number=8, base_ref="elsewhere")
-    start = replace(FACTS, proposals=(replace(APPROVED, queued=True), other))
+    other = changed(NOTHING, number=8, base_ref="elsewhere")
+    start = replace(FACTS, proposals=(changed(APPROVED, queued=True), other))
 
     rested = settled(start, publishing=True)
 
-    assert [p.merged for p in rested.proposals] == [True, False]
+    assert [p.place.merged for p in rested.proposals] == [True, False]
 
 
-ELSEWHERE = replace(NOTHING, base_ref="topic", elsewhere=("main",))
+ELSEWHERE = changed(NOTHING, base_ref="topic", elsewhere=("main",))
 
 
 def test_a_head_is_not_green_where_it_is_not_judged() -> None:
@@ -605,33 +599,33 @@ def test_a_head_is_not_green_where_it_is_not_judged() -> None:
 
 def test_where_a_head_is_judged_nobody_is_sent() -> None:
     """The short-cut shows the first of two that wait: it would say to propose what is proposed."""
-    start = replace(FACTS, proposals=(replace(ELSEWHERE, number=6), replace(APPROVED, queued=True)))
+    start = replace(FACTS, proposals=(changed(ELSEWHERE, number=6), changed(APPROVED, queued=True)))
     waits = replace(start, proposals=(start.proposals[0], PROPOSAL))
 
-    assert [p.merged for p in settled(start, publishing=True).proposals] == [False, True]
+    assert [p.place.merged for p in settled(start, publishing=True).proposals] == [False, True]
     (shown,) = (x for x in decide(waits) if isinstance(x, a.SetCheck) and x.name == PUBLISH)
     assert shown.title.startswith("net/core v5 waits: ")
 
 
 def test_the_same_head_in_two_bases_is_green_for_neither_while_one_waits() -> None:
     """Fails when each pull request is judged alone: the check belongs to their common commit."""
-    other = replace(PROPOSAL, number=8, base_ref="release")
-    start = replace(FACTS, proposals=(replace(APPROVED, queued=True), other))
+    other = changed(PROPOSAL, number=8, base_ref="release")
+    start = replace(FACTS, proposals=(changed(APPROVED, queued=True), other))
 
     rested = settled(start, publishing=True)
 
     assert rested.checks[PUBLISH].status == "in_progress"
-    assert not any(p.merged for p in rested.proposals)
+    assert not any(p.place.merged for p in rested.proposals)
 
 
 @pytest.mark.parametrize("other", [APPROVED, ELSEWHERE], ids=["approved", "nothing to publish"])
 def test_in_a_crowd_nothing_passes(other: Proposal) -> None:
     """The short-cut looks at the first few of a commit, or at none, and takes that for all."""
-    start = replace(FACTS, proposals=(replace(other, queued=True),), crowded=True)
+    start = replace(FACTS, proposals=(changed(other, queued=True),), crowded=True)
 
     rested = settled(start, publishing=True)
 
-    assert not rested.proposals[0].merged
+    assert not rested.proposals[0].place.merged
     for name in rested.checks:
         assert rested.checks[name].status == "in_progress"
     shown = [x for x in decide(start) if isinstance(x, a.SetCheck) and x.name == PUBLISH]
@@ -643,7 +637,7 @@ def test_a_name_that_is_not_utf8_can_be_sent() -> None:
     """Fails when a folder's name goes into texts as it is: nothing would be said at all."""
     odd = "net/caf\udce9"
     verdict = Verdict(package=odd, changes={f"{odd}/a.yaml": b"a: 1\n"})
-    proposal = replace(PROPOSAL, touched=(replace(CORE, package=odd),), verdicts=(verdict,))
+    proposal = changed(PROPOSAL, touched=(replace(CORE, package=odd),), verdicts=(verdict,))
 
     for found in (decide(facts(proposal)), decide(facts(proposal, rendered_by_us=True))):
         texts = [
@@ -664,7 +658,7 @@ def test_texts_stay_below_what_a_forge_takes() -> None:
         Verdict(package=f"{'p' * 200}/{n}", changes={f"{n}.yaml": b"a: 1\n"}) for n in range(500)
     )
     touched = tuple(replace(CORE, package=v.package) for v in many)
-    big = asks(replace(PROPOSAL, touched=touched, verdicts=many), AUTHOR, "/why\n" * 19)
+    big = asks(changed(PROPOSAL, touched=touched, verdicts=many), AUTHOR, "/why\n" * 19)
 
     found = decide(facts(big, same_repository=False))
 
@@ -719,7 +713,7 @@ def situations(draw: st.DrawFn) -> Facts:
         broken=draw(st.sampled_from(["", "the runner is away"])),
     )
     merged = draw(st.booleans())
-    proposal = replace(
+    proposal = changed(
         PROPOSAL,
         draft=draw(st.booleans()),
         merged=merged,
@@ -775,7 +769,7 @@ def test_nothing_is_merged_or_tagged_outside_of_publishing(start: Facts) -> None
 
 def test_rules_that_only_the_merge_would_change_are_a_gate() -> None:
     """Fails when a change of the rules is compared with one merge base, and its merge is not."""
-    hidden = replace(NOTHING, configures=True, effect=Effect(files=(".porchbot.yaml",)))
+    hidden = changed(NOTHING, configures=True, effect=Effect(files=(".porchbot.yaml",)))
 
     actions = decide(facts(hidden))
 
@@ -793,7 +787,7 @@ def test_trouble_that_was_told_of_a_merged_proposal_is_taken_back(status: str) -
     sent = [one for one in decide(start) if isinstance(one, a.SetCheck)]
 
     assert [(s.head, s.title, s.conclusion) for s in sent] == [
-        (MERGED.head, "Merged, not published", "failure")
+        (MERGED.place.head, "Merged, not published", "failure")
     ]
     assert sent[0].run == (5 if status == "in_progress" else None)
     assert [one for one in decide(settled(start)) if isinstance(one, a.SetCheck)] == []

@@ -11,9 +11,12 @@ from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle import actions as a
 from lifecycle.decide import decide
-from lifecycle.facts import Facts, Proposal, Required, Stage, Verdict
+from lifecycle.facts.checks import Required
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal, Stage
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import commits
-from tests.lifecycle.samples import CORE, PROPOSAL, approved_by, facts
+from tests.lifecycle.samples import CORE, PROPOSAL, approved_by, changed, facts
 
 HOSTILE = {
     "a mention": "@acme/owners",
@@ -40,7 +43,7 @@ def everything(text: str) -> Iterator[Facts]:
         message=text, severity=Severity.ERROR, place=Place(f"{text}/a.yaml", 1, text), fix=text
     )
     touched = replace(CORE, package=text)
-    base = replace(
+    base = changed(
         PROPOSAL,
         title=text,
         touched=(touched,),
@@ -51,7 +54,7 @@ def everything(text: str) -> Iterator[Facts]:
     unrendered = replace(
         base, verdicts=(Verdict(package=text, changes={f"{text}/a.yaml": b"a: 1\n"}),)
     )
-    for proposal in (base, unrendered, replace(base, draft=True), replace(base, closed=True)):
+    for proposal in (base, unrendered, changed(base, draft=True), changed(base, closed=True)):
         yield facts(proposal, same_repository=False)
 
 
@@ -99,7 +102,7 @@ def test_nothing_that_others_wrote_acts(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_no_commit_of_ours_closes_or_claims_anything(text: str) -> None:
     """Fails when a title stands alone on its line: Porch reads `kpt:` lines of a merge commit."""
-    proposal = replace(
+    proposal = changed(
         approved_by(PROPOSAL, "approver"), title=text, touched=(replace(CORE, package=text),)
     )
     own = 'kpt:{"package":"own"}'

@@ -1,14 +1,12 @@
 """What a repository is called: forge and number, and a bare number for GitHub as before."""
 
-from dataclasses import replace
-
 import pytest
 
 from lifecycle import identity, memory, records
 from lifecycle.events import Held
 from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
-from tests.lifecycle.samples import NOW, PROPOSAL, REPOSITORY, ours
+from tests.lifecycle.samples import NOW, PROPOSAL, REPOSITORY, changed, ours
 
 ON_GITLAB = RepositoryId("gitlab", REPOSITORY.number)
 KEY = b"k" * 32
@@ -44,7 +42,7 @@ def test_records_of_the_same_number_at_another_forge_are_not_read() -> None:
 
     for here, there in ((REPOSITORY, ON_GITLAB), (ON_GITLAB, REPOSITORY)):
         record = memory.log_record(log, PROPOSAL, here)
-        written = replace(PROPOSAL, answers=(ours("s", record, 900, summary=True),))
+        written = changed(PROPOSAL, answers=(ours("s", record, 900, summary=True),))
         assert memory.read(written, here).log == {hold}
         assert memory.read(written, there).log == frozenset()
 

@@ -19,7 +19,7 @@ from lifecycle.actions import (
     Tag,
     for_publishing,
 )
-from lifecycle.facts import Conclusion, Status
+from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
 

@@ -30,7 +30,9 @@ from lifecycle.events import (
     decode,
     encode,
 )
-from lifecycle.facts import Comment, Facts, Proposal, Written
+from lifecycle.facts.conversation import Comment, Written
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
 from lifecycle.gates import judge
 from lifecycle.memory import Memory
 from lifecycle.names import Sha
@@ -45,6 +47,7 @@ from tests.lifecycle.samples import (
     OUTSIDER,
     PROPOSAL,
     REPOSITORY,
+    changed,
     facts,
     ours,
     said,
@@ -228,7 +231,7 @@ def asks(proposal: Proposal, *lines: tuple[object, str]) -> Proposal:
         said(person, words, 100 + n, minutes=n + 1)  # type: ignore[arg-type] # a Person
         for n, (person, words) in enumerate(lines)
     )
-    return replace(proposal, comments=(*proposal.comments, *comments))
+    return changed(proposal, comments=(*proposal.talk.comments, *comments))
 
 
 TALK = [
@@ -259,11 +262,13 @@ def judged(start: Facts) -> tuple[object, ...]:
 def test_losing_the_database_changes_nothing(until: int) -> None:
     """Fails when anything is kept in the database alone."""
     rested = settled(facts(asks(PROPOSAL, *TALK[:until])))
-    lost = replace(rested.proposals[0], kept=frozenset(), written={})
+    lost = changed(rested.proposals[0], kept=frozenset(), written={})
     start = replace(rested, proposals=(lost,))
 
     assert judged(start) == judged(rested)
-    assert len(settled(start).proposals[0].answers) == len(lost.answers)  # nothing said again
+    assert len(settled(start).proposals[0].talk.answers) == len(
+        lost.talk.answers
+    )  # nothing said again
 
 
 @pytest.mark.parametrize("since", range(len(TALK) + 1))
@@ -271,11 +276,13 @@ def test_an_older_database_changes_nothing(since: int) -> None:
     """Fails when what the database says overrules what our comments say."""
     older = settled(facts(asks(PROPOSAL, *TALK[:since]))).proposals[0]
     rested = settled(facts(asks(PROPOSAL, *TALK)))
-    restored = replace(rested.proposals[0], kept=older.kept, written=older.written)
+    restored = changed(rested.proposals[0], kept=older.talk.kept, written=older.talk.written)
     start = replace(rested, proposals=(restored,))
 
     assert judged(start) == judged(rested)
-    assert len(settled(start).proposals[0].answers) == len(restored.answers)  # nothing said again
+    assert len(settled(start).proposals[0].talk.answers) == len(
+        restored.talk.answers
+    )  # nothing said again
 
 
 @pytest.mark.parametrize("which", range(3))
@@ -285,21 +292,21 @@ def test_deleting_a_comment_of_ours_changes_nothing_but_asks_for_one_fresh_appro
     """Fails when a record lives in one comment only, or its loss goes unnoticed."""
     rested = settled(facts(asks(PROPOSAL, *TALK)))
     before = rested.proposals[0]
-    gone = sorted(before.written)[which]
-    without = replace(
-        before, answers=tuple(c for c in before.answers if c.id != gone), missing=(gone,)
+    gone = sorted(before.talk.written)[which]
+    without = changed(
+        before, answers=tuple(c for c in before.talk.answers if c.id != gone), missing=(gone,)
     )
     start = replace(rested, proposals=(without,))
 
     after = settled(start).proposals[0]
 
     assert judged(start)[:3] == judged(rested)[:3]
-    shown = {c.id: c for c in after.answers}
-    assert after.missing == ()
+    shown = {c.id: c for c in after.talk.answers}
+    assert after.talk.missing == ()
     assert gone not in shown
-    bodies = [c.body for c in after.answers if not c.summary]
-    assert sorted(bodies) == sorted(c.body for c in before.answers if not c.summary)
-    assert any(c.summary for c in after.answers)
+    bodies = [c.body for c in after.talk.answers if not c.summary]
+    assert sorted(bodies) == sorted(c.body for c in before.talk.answers if not c.summary)
+    assert any(c.summary for c in after.talk.answers)
     gates = {
         g.name: g for g in judge(after, memory.read(after, REPOSITORY), draft_branch=True).open
     }
@@ -326,21 +333,21 @@ def edited(rested: Facts, body: str, minutes: int = 30, *, summary: bool) -> Fac
         )
         if c.summary == summary
         else c
-        for c in p.answers
+        for c in p.talk.answers
     )
-    return replace(rested, proposals=(replace(p, answers=answers),))
+    return replace(rested, proposals=(changed(p, answers=answers),))
 
 
 @pytest.mark.parametrize("summary", [True, False])
 def test_an_edited_comment_is_written_anew_and_asks_for_a_fresh_approval(summary: bool) -> None:
     """Fails when a valid MAC is believed whoever put the text there."""
     rested = approved()
-    before = {c.summary: c.body for c in rested.proposals[0].answers}
+    before = {c.summary: c.body for c in rested.proposals[0].talk.answers}
 
     after = settled(edited(rested, "All is well.", summary=summary)).proposals[0]
 
-    assert not any(c.altered for c in after.answers)
-    assert {c.summary: c.body for c in after.answers}[False] == before[False]
+    assert not any(c.altered for c in after.talk.answers)
+    assert {c.summary: c.body for c in after.talk.answers}[False] == before[False]
     remembered = memory.read(after, REPOSITORY)
     judgement = judge(after, remembered, draft_branch=True)
     assert [g.name for g in judgement.open] == ["fresh approval", "no hold"]
@@ -348,7 +355,9 @@ def test_an_edited_comment_is_written_anew_and_asks_for_a_fresh_approval(summary
     assert judgement.standing is not None
     assert [x.person for x in judgement.standing.counted] == ["approver"]
 
-    newer = replace(after, comments=(*after.comments, said(APPROVER, "/approve", 5000, minutes=60)))
+    newer = changed(
+        after, comments=(*after.talk.comments, said(APPROVER, "/approve", 5000, minutes=60))
+    )
     rested = settled(replace(FACTS, proposals=(newer,)))
     judgement = judge(
         rested.proposals[0],
@@ -361,11 +370,11 @@ def test_an_edited_comment_is_written_anew_and_asks_for_a_fresh_approval(summary
 def test_an_edited_answer_whose_text_was_lost_says_that_it_is_not_known() -> None:
     """Fails when the edited text is left standing, or taken for ours, without the database."""
     rested = approved()
-    lost = replace(rested, proposals=(replace(rested.proposals[0], kept=frozenset(), written={}),))
+    lost = replace(rested, proposals=(changed(rested.proposals[0], kept=frozenset(), written={}),))
 
     after = settled(edited(lost, "Approved by everybody.", summary=False)).proposals[0]
 
-    edited_one, again = (c for c in after.answers if not c.summary)
+    edited_one, again = (c for c in after.talk.answers if not c.summary)
     assert "not known any more" in edited_one.body
     assert not edited_one.altered
     assert "approved head" in again.body  # nobody can tell any more that it had an answer
@@ -387,18 +396,18 @@ def test_the_same_deletion_found_by_an_older_database_asks_for_nothing_again() -
     """Fails when a restored database sees every old deletion as a new one."""
     rested = approved()
     p = rested.proposals[0]
-    answer = next(c for c in p.answers if not c.summary)
-    without = replace(
-        p, answers=tuple(c for c in p.answers if c.id != answer.id), missing=(answer.id,)
+    answer = next(c for c in p.talk.answers if not c.summary)
+    without = changed(
+        p, answers=tuple(c for c in p.talk.answers if c.id != answer.id), missing=(answer.id,)
     )
     after = settled(replace(rested, proposals=(without,)))
     q = after.proposals[0]
-    restored = replace(q, kept=p.kept, written=p.written, missing=(answer.id,))
+    restored = changed(q, kept=p.talk.kept, written=p.talk.written, missing=(answer.id,))
 
     again = settled(replace(after, proposals=(restored,))).proposals[0]
 
     assert memory.read(again, REPOSITORY).tampered == memory.read(q, REPOSITORY).tampered
-    assert len(again.answers) == len(q.answers)
+    assert len(again.talk.answers) == len(q.talk.answers)
 
 
 @pytest.mark.parametrize("database_first", [True, False])
@@ -425,7 +434,7 @@ def test_a_crash_between_the_two_writes_loses_nothing(at: int, database_first: b
 def long_lived(count: int) -> Proposal:
     """A proposal on which very many comments were answered without an answer of their own."""
     log = frozenset(Answered(comment=2_000_000_000 + 7919 * n) for n in range(count))
-    return replace(PROPOSAL, kept=log)
+    return changed(PROPOSAL, kept=log)
 
 
 def summary_of(found: list[a.Action]) -> a.Say:
@@ -445,18 +454,20 @@ def test_a_memory_without_room_blocks_and_says_so() -> None:
     rested = settled(facts(long_lived(30_000)))
     p = rested.proposals[0]
 
-    body = next(c.body for c in p.answers if c.summary)
+    body = next(c.body for c in p.talk.answers if c.summary)
 
     assert "too much was asked here" in body
-    assert judged(rested)[2] == Memory(p.kept).answered
+    assert judged(rested)[2] == Memory(p.talk.kept).answered
     assert decide(rested) == []
 
 
 def test_the_text_gives_way_to_the_record() -> None:
-    long = replace(PROPOSAL, title="t", kept=long_lived(4_000).kept)
-    many = tuple(replace(PROPOSAL.touched[0], package=f"{'p' * 200}/{n}") for n in range(400))
+    long = changed(PROPOSAL, title="t", kept=long_lived(4_000).talk.kept)
+    many = tuple(
+        replace(PROPOSAL.content.touched[0], package=f"{'p' * 200}/{n}") for n in range(400)
+    )
 
-    say = summary_of(decide(facts(replace(long, touched=many))))
+    say = summary_of(decide(facts(changed(long, touched=many))))
 
     assert records.length(say.record) + len(say.body) <= 65_001
 
@@ -469,14 +480,14 @@ def test_a_hold_and_answers_of_an_older_version_are_remembered() -> None:
     record = {
         "kind": "memory",
         "repository": REPOSITORY.number,
-        "number": PROPOSAL.number,
+        "number": PROPOSAL.place.number,
         "handled": [3, 5],
         "hold": ["ann", "wait"],
         "withdrawn": {},
         "reviews": {},
         "rejected": "",
     }
-    place = {"repository": REPOSITORY.number, "number": PROPOSAL.number}
+    place = {"repository": REPOSITORY.number, "number": PROPOSAL.place.number}
     approve = {**place, "kind": "approve", "comment": 8, "person": "ben"}
     answers = (
         ours("summary", record, 900, summary=True),
@@ -484,7 +495,7 @@ def test_a_hold_and_answers_of_an_older_version_are_remembered() -> None:
         ours("report", {**place, "kind": "report", "merge": "c" * 40}, 902),
     )
 
-    remembered = memory.read(replace(PROPOSAL, answers=answers), REPOSITORY)
+    remembered = memory.read(changed(PROPOSAL, answers=answers), REPOSITORY)
 
     assert remembered.answered == {3, 5, 8}
     assert [(h.person, h.reason) for h in remembered.holds] == [("ann", "wait")]
@@ -494,44 +505,44 @@ def test_a_hold_and_answers_of_an_older_version_are_remembered() -> None:
 
 def test_records_of_another_proposal_or_repository_are_not_read() -> None:
     """Fails when a record says nothing of where it was made for."""
-    there = replace(PROPOSAL, number=8)
+    there = changed(PROPOSAL, number=8)
     log = Memory(frozenset({hold("ann", 1)}))
     answers = (
         ours("s", memory.log_record(log, there, REPOSITORY), 900, summary=True),
         ours("s", memory.log_record(log, PROPOSAL, on_github(43)), 901, summary=True),
     )
 
-    assert memory.read(replace(PROPOSAL, answers=answers), REPOSITORY) == Memory()
+    assert memory.read(changed(PROPOSAL, answers=answers), REPOSITORY) == Memory()
 
 
 def test_our_comments_that_the_database_does_not_know_are_told_to_it() -> None:
     """Fails when a crash between writing and noting the number hides a comment for ever."""
     rested = approved()
     p = rested.proposals[0]
-    start = replace(rested, proposals=(replace(p, written={}),))
+    start = replace(rested, proposals=(changed(p, written={}),))
 
     (kept,) = (x for x in decide(start) if isinstance(x, a.Keep))
 
     assert kept.written == {
-        c.id: Written() if c.summary else Written(c.body, c.records[0]) for c in p.answers
+        c.id: Written() if c.summary else Written(c.body, c.records[0]) for c in p.talk.answers
     }
-    assert settled(start).proposals[0].written == kept.written
+    assert settled(start).proposals[0].talk.written == kept.written
 
 
 def test_a_comment_of_ours_without_a_record_is_left_alone() -> None:
     plain = Comment(id=77, author=APPROVER, body="hello", at=NOW, ours=True)
-    rested = settled(facts(replace(PROPOSAL, answers=(plain,))))
+    rested = settled(facts(changed(PROPOSAL, answers=(plain,))))
 
-    assert 77 not in rested.proposals[0].written
+    assert 77 not in rested.proposals[0].talk.written
 
 
 def test_the_first_sight_is_recorded_once_with_the_head() -> None:
     rested = settled(facts(PROPOSAL))
-    later = replace(rested.proposals[0], looked_at=NOW + timedelta(days=1))
+    later = changed(rested.proposals[0], looked_at=NOW + timedelta(days=1))
 
     seen = memory.read(settled(replace(rested, proposals=(later,))).proposals[0], REPOSITORY).seen
 
-    assert seen == FirstSeen(at=NOW, head=str(HEAD), mark=PROPOSAL.head_mark)
+    assert seen == FirstSeen(at=NOW, head=str(HEAD), mark=PROPOSAL.times.head_mark)
 
 
 def test_events_sort_by_the_forge_and_not_by_the_copy() -> None:

@@ -6,7 +6,10 @@ import pytest
 
 from lifecycle.actions import OpenProposal, Reply
 from lifecycle.decide import decide
-from lifecycle.facts import VALIDATE, Facts, Proposal, Verdict
+from lifecycle.facts.checks import VALIDATE
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import commits
 from lifecycle.policy import Policy
 from tests.lifecycle.samples import (
@@ -17,6 +20,7 @@ from tests.lifecycle.samples import (
     FACTS,
     OTHER,
     PROPOSAL,
+    changed,
     check,
     facts,
     said,
@@ -40,34 +44,34 @@ def told(given: Facts) -> list[str]:
 
 
 TOLD: dict[str, tuple[Proposal, list[str]]] = {
-    "a proposal that went out of date": (replace(PROPOSAL, touched=(OUTDATED,)), [OUT_OF_DATE]),
-    "a draft may be out of date": (replace(PROPOSAL, touched=(OUTDATED,), draft=True), []),
+    "a proposal that went out of date": (changed(PROPOSAL, touched=(OUTDATED,)), [OUT_OF_DATE]),
+    "a draft may be out of date": (changed(PROPOSAL, touched=(OUTDATED,), draft=True), []),
     "a check that fails after somebody else's push": (
-        replace(PROPOSAL, verdicts=(BAD,), pushed_by="approver"),
+        changed(PROPOSAL, verdicts=(BAD,), pushed_by="approver"),
         [AFTER_PUSH],
     ),
     "also of a draft": (
-        replace(PROPOSAL, verdicts=(BAD,), pushed_by="approver", draft=True),
+        changed(PROPOSAL, verdicts=(BAD,), pushed_by="approver", draft=True),
         [AFTER_PUSH],
     ),
     "a check that fails after the author's own push": (
-        replace(PROPOSAL, verdicts=(BAD,), pushed_by="author"),
+        changed(PROPOSAL, verdicts=(BAD,), pushed_by="author"),
         [],
     ),
     "who pushed is not known": (replace(PROPOSAL, verdicts=(BAD,)), []),
     "whose it is, is not known": (
-        replace(PROPOSAL, author=BOT, verdicts=(BAD,), pushed_by="approver"),
+        changed(PROPOSAL, author=BOT, verdicts=(BAD,), pushed_by="approver"),
         [],
     ),
     "what the bot opened belongs to whom it is assigned": (
-        replace(PROPOSAL, author=BOT, assigned=("author",), verdicts=(BAD,), pushed_by="approver"),
+        changed(PROPOSAL, author=BOT, assigned=("author",), verdicts=(BAD,), pushed_by="approver"),
         [AFTER_PUSH],
     ),
     "what is closed is over": (
-        replace(PROPOSAL, touched=(OUTDATED,), verdicts=(BAD,), pushed_by="approver", closed=True),
+        changed(PROPOSAL, touched=(OUTDATED,), verdicts=(BAD,), pushed_by="approver", closed=True),
         [],
     ),
-    "nothing is wrong": (replace(PROPOSAL, pushed_by="approver"), []),
+    "nothing is wrong": (changed(PROPOSAL, pushed_by="approver"), []),
 }
 
 
@@ -83,14 +87,14 @@ def test_it_is_told_once_and_everything_settles(proposal: Proposal, texts: list[
     at_rest = settled(facts(proposal))
 
     assert decide(at_rest) == []
-    bodies = [c.body for c in at_rest.proposals[0].answers if not c.summary]
+    bodies = [c.body for c in at_rest.proposals[0].talk.answers if not c.summary]
     assert bodies == texts
 
 
 def test_a_head_that_passed_and_now_fails_is_told_though_nobody_pushed() -> None:
     """The short-cut looks at pushes alone: the rules of the base change too."""
     passed = check(VALIDATE)
-    proposal = replace(PROPOSAL, verdicts=(BAD,), pushed_by="author")
+    proposal = changed(PROPOSAL, verdicts=(BAD,), pushed_by="author")
 
     (text,) = told(facts(proposal, checks={VALIDATE: passed}))
 
@@ -104,10 +108,10 @@ def test_a_head_that_passed_and_now_fails_is_told_though_nobody_pushed() -> None
 
 def test_another_push_and_another_outdating_are_told_again() -> None:
     first = settled(
-        facts(replace(PROPOSAL, touched=(OUTDATED,), verdicts=(BAD,), pushed_by="approver"))
+        facts(changed(PROPOSAL, touched=(OUTDATED,), verdicts=(BAD,), pushed_by="approver"))
     )
     merged = replace(OUTDATED, origin=OTHER, base="4" * 40, changed_by=("#6",))
-    again = replace(first.proposals[0], touched=(merged,))
+    again = changed(first.proposals[0], touched=(merged,))
 
     (text,) = told(replace(first, proposals=(again,)))
     assert "(#6)" in text
@@ -115,7 +119,7 @@ def test_another_push_and_another_outdating_are_told_again() -> None:
 
 def test_a_rejection_is_told_to_whose_proposal_it_is() -> None:
     """The short-cut is a reaction to the comment of whoever rejected."""
-    proposal = replace(
+    proposal = changed(
         PROPOSAL,
         author=BOT,
         assigned=("author",),

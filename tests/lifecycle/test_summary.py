@@ -12,7 +12,10 @@ from lifecycle.access import Person, Role, RoleSource
 from lifecycle.actions import Reply, Say, SetCheck, Tag
 from lifecycle.commands.table import TABLE
 from lifecycle.decide import decide
-from lifecycle.facts import PUBLISH, Proposal, Required, Unpublished, Verdict
+from lifecycle.facts.checks import PUBLISH, Required
+from lifecycle.facts.packages import Unpublished
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.gates import judge
 from lifecycle.messages import findings, markdown, summary
 from lifecycle.policy import ApproveRule, Policy
@@ -25,6 +28,7 @@ from tests.lifecycle.samples import (
     MERGE,
     OUTSIDER,
     PROPOSAL,
+    changed,
     facts,
     said,
 )
@@ -38,7 +42,7 @@ def _said(proposal: Proposal) -> str:
 
 
 def _answer(proposal: Proposal, person: Person, words: str) -> str:
-    asked = replace(proposal, comments=(said(person, words),))
+    asked = changed(proposal, comments=(said(person, words),))
     (one,) = [a for a in decide(facts(asked)) if isinstance(a, Reply)]
     return one.body
 
@@ -71,20 +75,20 @@ NOTE = "⚠️ `main` does not require the check `porchbot/publish`, so *Merge* 
 
 def test_a_base_that_does_not_require_the_check_is_told_once_with_the_setting() -> None:
     """The short-cut relies on a check that binds nobody."""
-    text = _said(replace(BAD, enforced=False))
+    text = _said(changed(BAD, enforced=False))
 
     assert text.count(NOTE) == 1
     assert "*Settings → Rules → Rulesets → New branch ruleset*, target `main`" in text
     for other in (
-        replace(BAD, enforced=True),
-        replace(BAD, enforced=None),
-        replace(BAD, enforced=False, draft=True),
+        changed(BAD, enforced=True),
+        changed(BAD, enforced=None),
+        changed(BAD, enforced=False, draft=True),
     ):
         assert NOTE not in _said(other)
 
 
 def test_nothing_people_read_on_a_phone_is_a_table() -> None:
-    everything = replace(BAD, required=(Required("ci|x", "missing"),))
+    everything = changed(BAD, required=(Required("ci|x", "missing"),))
     texts = [_said(everything), *(_answer(everything, APPROVER, w) for w in ("/why", "/help"))]
 
     assert not [text for text in texts if re.search(r"^\|", text, re.MULTILINE)]
@@ -93,11 +97,11 @@ def test_nothing_people_read_on_a_phone_is_a_table() -> None:
 BLOCKED = {
     "errors": (BAD, "Approved. Still blocked: 3 errors."),
     "errors, and one more person": (
-        replace(BAD, policy=Policy(approve=ApproveRule(require=2))),
+        changed(BAD, policy=Policy(approve=ApproveRule(require=2))),
         "Approved. Still blocked: 3 errors; approved by 1 of 2 (`approver`).",
     ),
     "a check of others": (
-        replace(PROPOSAL, required=(Required("scan", "pending"),)),
+        changed(PROPOSAL, required=(Required("scan", "pending"),)),
         "Approved. Still blocked: check scan: still running.",
     ),
     "nothing": (PROPOSAL, "Approved.\n"),
@@ -116,7 +120,7 @@ def test_the_answer_to_an_approval_says_what_still_blocks(proposal: Proposal, te
 def test_help_lists_what_this_person_can_do_here() -> None:
     """The short-cut is one list for everybody, whose first command most are then refused."""
     rules = Policy(approve=ApproveRule(sources=(RoleSource(Role.MAINTAIN),)))
-    here = replace(PROPOSAL, policy=rules)
+    here = changed(PROPOSAL, policy=rules)
 
     assert _answer(here, AUTHOR, "/help") == (
         "@author you can ask for this here, at the start of a line:\n\n"
@@ -139,9 +143,9 @@ def test_help_lists_what_this_person_can_do_here() -> None:
 
 
 def test_help_leaves_out_what_means_nothing_here() -> None:
-    merged = replace(PROPOSAL, merged=True, closed=True, merge_commit=MERGE, touched=())
+    merged = changed(PROPOSAL, merged=True, closed=True, merge_commit=MERGE, touched=())
     fork = replace(FACTS, same_repository=False, head_ref="w1")
-    asked = replace(PROPOSAL, comments=(said(AUTHOR, "/help"),))
+    asked = changed(PROPOSAL, comments=(said(AUTHOR, "/help"),))
 
     assert re.findall(r"`/(\w+)", _answer(merged, APPROVER, "/help")) == ["why", "help"]
     (reply,) = [a for a in decide(replace(fork, proposals=(asked,))) if isinstance(a, Reply)]
@@ -192,9 +196,9 @@ def test_no_message_holds_a_character_that_cannot_be_seen() -> None:
 
 def test_every_package_that_is_approved_is_named() -> None:
     """The short-cut counts what has no room in a list: nobody can see what else is published."""
-    (core,) = PROPOSAL.touched
+    (core,) = PROPOSAL.content.touched
     many = tuple(replace(core, package=f"net/p{n:03}") for n in range(302))
-    proposal = replace(PROPOSAL, touched=many, verdicts=(), base_ref="main")
+    proposal = changed(PROPOSAL, touched=many, verdicts=(), base_ref="main")
 
     actions = decide(facts(proposal))
     shown = [_answer(proposal, APPROVER, "/approve"), _said(proposal)]
@@ -232,8 +236,8 @@ UNPUBLISHED: dict[str, tuple[Unpublished, str]] = {
 @pytest.mark.parametrize(("there", "expected"), UNPUBLISHED.values(), ids=UNPUBLISHED)
 def test_what_stands_unpublished_in_the_base_is_said(there: Unpublished, expected: str) -> None:
     """The short-cut shows the difference to the merge base alone."""
-    (core,) = PROPOSAL.touched
-    proposal = replace(PROPOSAL, touched=(replace(core, unpublished=there),))
+    (core,) = PROPOSAL.content.touched
+    proposal = changed(PROPOSAL, touched=(replace(core, unpublished=there),))
     actions = decide(facts(proposal))
     shown = [a.body for a in actions if isinstance(a, Say)]
     shown += [a.summary for a in actions if isinstance(a, SetCheck) and a.name == PUBLISH]
@@ -246,9 +250,9 @@ def test_what_stands_unpublished_in_the_base_is_said(there: Unpublished, expecte
 
 def test_a_merge_that_another_one_published_says_so_and_names_the_right_revision() -> None:
     """The short-cut names the next number, which another proposal has taken."""
-    (core,) = PROPOSAL.touched
+    (core,) = PROPOSAL.content.touched
     within = replace(core, tagging=Tagging(6, tagged=True, within="#9"))
-    merged = replace(PROPOSAL, touched=(within,), merged=True, closed=True, merge_commit=MERGE)
+    merged = changed(PROPOSAL, touched=(within,), merged=True, closed=True, merge_commit=MERGE)
 
     actions = decide(facts(merged), publishing=True)
 

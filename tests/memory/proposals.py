@@ -7,7 +7,8 @@ from datetime import datetime
 
 from bot.store.values import Refusal, Sharing, Touching
 from lifecycle.events import Log, decode, encode
-from lifecycle.facts import PushRefusal, Written
+from lifecycle.facts.conversation import Written
+from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
 from lifecycle.records import JSON
 from tests.memory.statements import Statements, kept

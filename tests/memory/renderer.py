@@ -13,7 +13,7 @@ from cadlib.limits import DEFAULT, Limits
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import Step
 from cadlib.render.pipeline import Rendered
-from lifecycle.facts import Verdict
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import GuardrailFunction, Policy
 
 

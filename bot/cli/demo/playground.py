@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 import bot
 from bot.store.embedded.server import EmbeddedPostgres
 from cadlib import yaml
-from lifecycle.facts import PUBLISH
+from lifecycle.facts.checks import PUBLISH
 
 USERS: Mapping[str, str] = {
     "author": "write",

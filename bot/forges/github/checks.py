@@ -9,7 +9,7 @@ from bot.forges.github.fields import time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.port import ForgeMissingError, RequiredCheck
 from lifecycle.actions import SetCheck
-from lifecycle.facts import CheckRun, Conclusion, Status
+from lifecycle.facts.checks import CheckRun, Conclusion, Status
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import CUT
 from lifecycle.names import Sha

@@ -11,7 +11,7 @@ from typing import Any
 from bot.forges.github.http import Clients, JSONObject, graphql
 from bot.forges.port import Conversation, ForgeMissingError, HeadChange, NativeReview
 from lifecycle.access import Person
-from lifecycle.facts import Comment, ReviewState, ReviewText
+from lifecycle.facts.conversation import Comment, ReviewState, ReviewText
 from lifecycle.names import Sha
 
 QUERY = """

@@ -13,7 +13,9 @@ from lifecycle.approvals import (
 )
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.events import Approval, TakenBack
-from lifecycle.facts import Comment, Facts, Proposal
+from lifecycle.facts.conversation import Comment
+from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.messages import answers as texts
 from lifecycle.policy import Policy, RenderMode
@@ -47,20 +49,20 @@ def approve(
         return response.refuse(texts.approved_too_early(Fallen.UNPUBLISHED))
     if not after_merge:
         if _will_be_rendered(request.facts, p):
-            return response.refuse(texts.approve_after_render(p.head))
+            return response.refuse(texts.approve_after_render(p.place.head))
         if not _saw_head(request, response):
-            return response.refuse(texts.head_moved(p.head))
+            return response.refuse(texts.head_moved(p.place.head))
     approval = Approval(
         person=comment.author.login,
         account=comment.author.id,
-        head=p.merge_commit if after_merge and p.merge_commit else p.head,
-        trees=events.content(p.trees if after_merge else p.head_trees),
-        digest=p.digest,
+        head=p.place.merge_commit if after_merge and p.place.merge_commit else p.place.head,
+        trees=events.content(p.content.trees if after_merge else p.content.head_trees),
+        digest=p.rules.digest,
         at=comment.at,
         comment=comment.id,
-        beside=p.beside,
-        base_ref=p.base_ref,
-        unpublished=p.unpublished,
+        beside=p.content.beside,
+        base_ref=p.place.base_ref,
+        unpublished=p.content.unpublished,
     )
     return response.cause(approval)
 
@@ -71,9 +73,9 @@ def _after_merge(proposal: Proposal, comment: Comment, repository_id: Repository
     Forges tell times in whole seconds. Within the second of the merge only our report on it, which
     the comment follows, proves the order; otherwise the approval is of the head.
     """
-    if proposal.merged_at is None or comment.at < proposal.merged_at:
+    if proposal.place.merged_at is None or comment.at < proposal.place.merged_at:
         return False
-    if comment.at > proposal.merged_at:
+    if comment.at > proposal.place.merged_at:
         return True
     report = memory.report_of(proposal, repository_id)
     return report is not None and report.id < comment.id
@@ -82,8 +84,8 @@ def _after_merge(proposal: Proposal, comment: Comment, repository_id: Repository
 def _will_be_rendered(facts: Facts, proposal: Proposal) -> bool:
     """A render commit is about to replace the head; an approval of this one would not last."""
     return (
-        isinstance(proposal.policy, Policy)
-        and proposal.policy.render is RenderMode.COMMIT
+        isinstance(proposal.rules.policy, Policy)
+        and proposal.rules.policy.render is RenderMode.COMMIT
         and facts.is_draft_branch
         and bool(proposal.unrendered)
         and not facts.rendered_by_us
@@ -98,8 +100,8 @@ def _saw_head(request: CommandRequest, response: CommandResponse) -> bool:
     or where the forge does not tell, our own check or comment proves it, if it was there before.
     """
     p, comment = response.proposal, request.comment
-    if p.head_at is not None and p.head_at != comment.at:
-        return p.head_at < comment.at
+    if p.times.head_at is not None and p.times.head_at != comment.at:
+        return p.times.head_at < comment.at
     return judged_before(request.facts, p, comment.at) or memory.shown_head_before(
         p, comment.id, response.memory, request.facts.repository_id
     )
@@ -116,7 +118,7 @@ def unapprove(
 
 def approves(request: CommandRequest, response: CommandResponse) -> bool:
     """Its writer has an approval that counts, or may have while no rules can be read."""
-    p, policy = response.proposal, response.proposal.policy
+    p, policy = response.proposal, response.proposal.rules.policy
     if not isinstance(policy, Policy):
         return True
     given = standing(p, policy, response.memory)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from lifecycle.access import Role
 from lifecycle.commands.spec import CommandRequest, CommandResponse
 from lifecycle.events import Held, Unheld
-from lifecycle.facts import Stage
+from lifecycle.facts.proposal import Stage
 from lifecycle.messages import answers as texts
 
 
@@ -36,7 +36,7 @@ def unhold(request: CommandRequest, response: CommandResponse, _command: Unhold)
     who = comment.author.login
     if response.proposal.stage is Stage.PUBLISHED and not response.memory.holds:
         return response.say(texts.nothing_held())
-    every = response.proposal.roles.get(who, Role.NONE) >= Role.WRITE
+    every = response.proposal.people.roles.get(who, Role.NONE) >= Role.WRITE
     response = response.cause(Unheld(person=who, at=comment.at, comment=comment.id, every=every))
     left = [each.person for each in response.memory.holds]
     return response.say(texts.still_held(left)) if left else response

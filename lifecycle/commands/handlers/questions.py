@@ -41,7 +41,7 @@ def list_commands(
         (row.usage, row.help, texts.lacking(verdict(request, response, row), p))
         for row in request.table.rows
         if p.stage in row.stages
-        and (p.ours or row.question)
+        and (p.content.approvable or row.question)
         and (request.facts.same_repository or not row.pushes)
     ]
     return response.say(texts.help_text(rows))

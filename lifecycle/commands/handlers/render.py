@@ -35,9 +35,9 @@ def check(_request: CommandRequest, response: CommandResponse, _command: Check) 
 def _look_again(response: CommandResponse) -> CommandResponse:
     """Forget verdicts and the forge's refusal, so that the merge is tried again, once."""
     p = response.proposal
-    trees = tuple(sorted(t.tree for t in p.touched if t.tree))
+    trees = tuple(sorted(t.tree for t in p.content.touched if t.tree))
     return replace(
         response,
-        proposal=replace(p, refusal=""),
-        effects=(*response.effects, Forget(p.number, trees)),
+        proposal=replace(p, merging=replace(p.merging, refusal="")),
+        effects=(*response.effects, Forget(p.place.number, trees)),
     )

@@ -15,7 +15,7 @@ from bot.look.reader import Basis, Reader
 from bot.look.tags import Tags
 from bot.store.values import Revision
 from lifecycle import records
-from lifecycle.facts import Touched, Unpublished
+from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.merges import Effect
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Tagging, TagLoss
@@ -81,7 +81,7 @@ def test_a_merge_that_takes_too_long_hides_nothing(remote: Remote) -> None:
             number=1,
         )
         assert found is not None
-        assert (found.effect, found.passes) == (Effect(unknown=True), False)
+        assert (found.content.effect, found.passes) == (Effect(unknown=True), False)
         assert reader(git).updates([Sha(clean)], "main") == {}
 
 
@@ -101,7 +101,7 @@ def test_a_package_that_looks_like_another_is_told(remote: Remote) -> None:
         at = Basis(rules=Sha(base), base=Sha(base))
         read = content.read(reader(git), Sha(head), "main", at, head_ref="topic", number=1)
         assert read is not None
-        return [(f.place.path, f.severity) for f in read.configuration]
+        return [(f.place.path, f.severity) for f in read.content.configuration]
 
     with opened(remote) as git:
         assert found(named, main) == [("NET/core/Kptfile", "error")]
@@ -132,7 +132,7 @@ def configures(remote: Remote, base: str, head: str) -> tuple[bool, tuple[str, .
         basis = Basis(rules=Sha(base), base=Sha(base))
         found = content.read(reader(git), Sha(head), "main", basis, head_ref="topic", number=1)
         assert found is not None
-        return found.configures, found.effect.files
+        return found.content.configures, found.content.effect.files
 
 
 def ruled(number: int) -> dict[str, bytes | str]:
@@ -247,9 +247,9 @@ def test_which_packages_are_touched(
         ):
             found = content.read(reader(git), Sha(head), "main", basis, head_ref="topic", number=1)
             assert found is not None
-            assert {t.package: became(t) for t in found.touched} == expected
-            assert found.effect.clean
-            assert not any(t.outdated or t.outside for t in found.touched)
+            assert {t.package: became(t) for t in found.content.touched} == expected
+            assert found.content.effect.clean
+            assert not any(t.outdated or t.outside for t in found.content.touched)
 
 
 def became(touched: Touched) -> str:
@@ -270,7 +270,7 @@ def test_a_package_that_was_a_unit_already_is_not_published_again(remote: Remote
         basis = Basis(rules=Sha(base), base=Sha(base))
         found = content.read(reader(git), Sha(head), "main", basis, head_ref="topic", number=1)
     assert found is not None
-    assert [t.package for t in found.touched] == ["net", "net/edge", "net/far/off"]
+    assert [t.package for t in found.content.touched] == ["net", "net/edge", "net/far/off"]
 
 
 def test_the_files_of_a_folder_that_is_no_package_any_more_are_approved(remote: Remote) -> None:
@@ -286,10 +286,12 @@ def test_the_files_of_a_folder_that_is_no_package_any_more_are_approved(remote: 
             for head in heads
         ]
 
-    assert [[t.tree for t in each.touched] for each in found if each] == [[""], [""], [""]]
-    assert len({each.beside for each in found if each}) == 3
-    assert [each.beside for each in found if each][2] == "", "a folder that is gone hides nothing"
-    assert all(each.effect.clean for each in found if each)
+    assert [[t.tree for t in each.content.touched] for each in found if each] == [[""], [""], [""]]
+    assert len({each.content.beside for each in found if each}) == 3
+    assert [each.content.beside for each in found if each][2] == "", (
+        "a folder that is gone hides nothing"
+    )
+    assert all(each.content.effect.clean for each in found if each)
 
 
 # --- what other branches would ask ---
@@ -329,8 +331,8 @@ def test_what_a_head_needs_elsewhere_is_told(
             number=1,
         )
     assert found is not None
-    assert not found.touched
-    assert found.elsewhere == expected
+    assert not found.content.touched
+    assert found.content.elsewhere == expected
 
 
 # --- tags ---
@@ -483,7 +485,7 @@ def unpublished(
         looks = replace(reader(git), baseline={"main": baseline} if baseline else {})
         found = content.read(looks, Sha(head), "main", Basis(rules=Sha(base), base=Sha(base)))
     assert found is not None
-    (touched,) = found.touched
+    (touched,) = found.content.touched
     return touched.unpublished
 
 

@@ -14,7 +14,7 @@ from lifecycle.access import Person, Role
 from lifecycle.authors import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
-from tests.lifecycle.samples import HEAD, PROPOSAL, REPOSITORY, said
+from tests.lifecycle.samples import HEAD, PROPOSAL, REPOSITORY, changed, said
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 A, B, NONE = Sha("a" * 40), Sha("b" * 40), Sha("0" * 40)
@@ -109,8 +109,8 @@ async def test_a_renamed_author_is_still_the_author() -> None:
 
     async def authors(login: str) -> frozenset[str]:
         words = said(Person(9, login, False), "/approve")
-        asked = replace(PROPOSAL, comments=(words,), head_mark="m", authors=frozenset())
-        return (await people.add(git, pull, asked, ())).authors
+        asked = changed(PROPOSAL, comments=(words,), head_mark="m", authors=frozenset())
+        return (await people.add(git, pull, asked, ())).people.authors
 
     assert await authors("mallory") == {"mallory"}
     assert await authors("mallory") == {"mallory"}
@@ -124,18 +124,18 @@ async def test_commits_with_too_much_text_are_not_asked_for() -> None:
     told = Told("mallory")
     people = People(REPOSITORY, cast(Forge, told), "porchbot[bot]")
     words = said(Person(9, "mallory", False), "/approve")
-    asked = replace(PROPOSAL, comments=(words,), head_mark="m", authors=frozenset())
+    asked = changed(PROPOSAL, comments=(words,), head_mark="m", authors=frozenset())
     git = cast(Reader, Unmerged(long=True))
 
     found = await people.add(git, replace(PULL, head=HEAD), asked, ())
 
     assert told.asked == 0
-    assert found.authors == {"mallory"}  # who pushed
-    assert not found.authors_known
+    assert found.people.authors == {"mallory"}  # who pushed
+    assert not found.people.authors_known
 
 
 PULL = PullRequest(
-    number=PROPOSAL.number,
+    number=PROPOSAL.place.number,
     title="t",
     author=Person(1, "porchbot[bot]", True),
     draft=False,

@@ -4,7 +4,7 @@ import pytest
 
 from bot.forges.port import RequiredCheck
 from bot.look import required
-from lifecycle.facts import CheckRun, Conclusion, Required, Status
+from lifecycle.facts.checks import CheckRun, Conclusion, Required, Status
 
 US, CI = 1, 2
 

@@ -23,7 +23,7 @@ access: {approve: {require: 2, from: ["user:ann", "user:bob"]}, configure: {from
 """
 
 
-def of_release(own: str | None, above: str = ABOVE) -> rules.Rules:
+def of_release(own: str | None, above: str = ABOVE) -> rules.BranchRules:
     """The rules of `release`, whose file says `own`, where the default branch's says `above`."""
     files = {("main", CONFIG): above, ("release", CONFIG): own}
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -13,10 +13,10 @@ from bot.loop.hints import Hint
 from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Rest, Settling
 from bot.outcomes import DONE, Came, Outcome, Report
 from lifecycle.actions import Action, AskPublish, Keep, Merge, React, Reaction, Reply
-from lifecycle.facts import Facts
+from lifecycle.facts.head import Facts
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
-from tests.lifecycle.samples import APPROVER, FACTS, PROPOSAL, facts, said
+from tests.lifecycle.samples import APPROVER, FACTS, PROPOSAL, changed, facts, said
 from tests.memory.clock import ManualClock
 from tests.memory.store import MemoryStore
 
@@ -203,7 +203,7 @@ async def test_the_audit_trail_says_who_asked(
     """Fails when the actor is the bot whoever asked; a login without a number may change hands."""
     store, found = (
         MemoryStore(),
-        facts(replace(PROPOSAL, comments=(said(APPROVER, "/approve", 100),))),
+        facts(changed(PROPOSAL, comments=(said(APPROVER, "/approve", 100),))),
     )
     script = Script([[action], []], found=Found(found), hint=hint)
 

@@ -15,7 +15,7 @@ from cadlib.errors import PackageError
 from cadlib.limits import Limits
 from cadlib.yaml import Stream
 from fnrunner.contract.run import Outcome
-from lifecycle.facts import Version
+from lifecycle.facts.verdicts import Version
 from lifecycle.policy import GuardrailFunction, Policy
 from tests.memory.clock import ManualClock
 

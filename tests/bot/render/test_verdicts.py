@@ -8,7 +8,7 @@ from bot.render import verdicts
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
 from cadlib.render import pipeline as render
-from lifecycle.facts import Verdict
+from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages.findings import findings
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 

@@ -24,7 +24,7 @@ from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.reference import page
 from lifecycle.commands.spec import CommandRequest, CommandResponse, CommandSpec, Table
 from lifecycle.commands.table import TABLE
-from lifecycle.facts import Proposal, Stage
+from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.messages.parsing import INSTEAD
 from lifecycle.rights import WRITERS_OR_AUTHOR
 from lifecycle.tags import Tagging
@@ -36,6 +36,7 @@ from tests.lifecycle.samples import (
     OUTSIDER,
     PROPOSAL,
     REPOSITORY,
+    changed,
     facts,
     said,
 )
@@ -43,15 +44,15 @@ from tests.lifecycle.samples import (
 ROOT = Path(__file__).resolve().parents[3]
 STRANGER = Person(8, "stranger", False)
 
-MERGED = replace(
+MERGED = changed(
     PROPOSAL, merged=True, closed=True, merge_commit=MERGE, merged_at=NOW + timedelta(minutes=1)
 )
 PROPOSALS: dict[Stage, Proposal] = {
-    Stage.DRAFT: replace(PROPOSAL, draft=True),
+    Stage.DRAFT: changed(PROPOSAL, draft=True),
     Stage.PROPOSED: PROPOSAL,
     Stage.MERGED: MERGED,
-    Stage.PUBLISHED: replace(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),)),
-    Stage.CLOSED: replace(PROPOSAL, closed=True),
+    Stage.PUBLISHED: changed(MERGED, touched=(replace(CORE, tagging=Tagging(5, tagged=True)),)),
+    Stage.CLOSED: changed(PROPOSAL, closed=True),
 }
 
 STAGES: dict[str, str] = {
@@ -80,8 +81,8 @@ LATE: dict[Stage, str] = {
 
 def ask(table: Table, proposal: Proposal, person: Person, body: str) -> tuple[str, str]:
     """What a comment is answered, and the reaction to it."""
-    roles = {**proposal.roles, STRANGER.login: Role.NONE}
-    asked = replace(proposal, comments=(said(person, body, minutes=2),), roles=roles)
+    roles = {**proposal.people.roles, STRANGER.login: Role.NONE}
+    asked = changed(proposal, comments=(said(person, body, minutes=2),), roles=roles)
     facts_ = facts(asked)
     found = answer(facts_, asked, memory.read(asked, REPOSITORY), table)
     texts = [each.body for each in found.actions if isinstance(each, Reply)]

@@ -26,7 +26,7 @@ from bot.forges.port import (
     Tagged,
     TagOutcome,
 )
-from lifecycle.facts import Conclusion, Status
+from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.names import Sha
 from tests.ids import on_github
 

@@ -6,7 +6,7 @@ from bot.forges.github.checks import MESSAGE_BYTES, SUMMARY_BYTES, TITLE_BYTES, 
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle.actions import SetCheck
-from lifecycle.facts import Conclusion, Status
+from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.messages.markdown import CUT
 from lifecycle.names import Sha
 

@@ -8,7 +8,7 @@ import pytest
 from bot.forges.github.talk import read
 from bot.forges.port import ForgeBusyError, ForgeMissingError, HeadChange
 from lifecycle.access import Person
-from lifecycle.facts import ReviewState
+from lifecycle.facts.conversation import ReviewState
 from lifecycle.names import Sha
 from tests.bot.forges.github.test_http import Wire, wire
 

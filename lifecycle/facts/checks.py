@@ -1,0 +1,78 @@
+"""Checks at a head: our own check runs, and what the base branch requires of others."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+RENDER, VALIDATE, PUBLISH = "porchbot/render", "porchbot/validate", "porchbot/publish"
+"""The names of our check runs. People put them in branch rules: they are interface
+(docs/design.md, "Checks")."""
+
+
+class Status(StrEnum):
+    """How far a check run is."""
+
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+class Conclusion(StrEnum):
+    """How a completed check run ended; `skipped` counts as passed on forges and is never used."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRun:
+    """The newest check run of one name at the head.
+
+    Attributes:
+        id: The forge's number.
+        name: Such as "porchbot/render".
+        status: How far it is; what waits to begin is in progress.
+        conclusion: How it ended, as the forge counts it before a merge; None until completed.
+        digest: Kept with it by whoever made it; ours tell what is shown.
+        completed_at: When it ended, by the forge's clock.
+        ours: Made by us.
+        source: Number, at the forge, of the program that made it.
+    """
+
+    id: int
+    name: str
+    status: Status
+    conclusion: Conclusion | None = None
+    digest: str = ""
+    completed_at: datetime | None = None
+    ours: bool = True
+    source: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """A check that the base branch requires and that is not ours.
+
+    Attributes:
+        name: Its context.
+        state: "success", "pending", "failure" or "missing".
+    """
+
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merging:
+    """What stands between a proposal and its merge beside our own gates.
+
+    Attributes:
+        required: Checks of others that the base branch requires.
+        enforced: The base branch requires `porchbot/publish`; None where that was not asked.
+        queued: The base branch's publishing knows that this proposal waits for it.
+        refusal: The forge's reason for refusing the last merge of this head onto this base; "".
+    """
+
+    required: tuple[Required, ...] = ()
+    enforced: bool | None = None
+    queued: bool = False
+    refusal: str = ""

@@ -1,0 +1,138 @@
+"""What was said on a proposal: comments, native reviews, and what is remembered of our own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from lifecycle.access import Person
+from lifecycle.events import Log
+from lifecycle.names import Sha
+from lifecycle.records import JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """One comment of the conversation.
+
+    Attributes:
+        id: The forge's number; later comments have higher ones.
+        author: Who wrote it.
+        body: Markdown as written.
+        at: When it was written.
+        edited: It was changed after it was written, by anybody.
+        edited_at: When it was changed last; None when it never was, or the forge does not say.
+        altered: It is ours, and somebody else changed it last.
+        ours: Written by our App; `body` then is the visible text alone.
+        records: The hidden records in it that carry our MAC; empty in the comments of others.
+        summary: It is our summary comment.
+    """
+
+    id: int
+    author: Person
+    body: str
+    at: datetime
+    edited: bool = False
+    edited_at: datetime | None = None
+    altered: bool = False
+    ours: bool = False
+    records: tuple[Mapping[str, JSON], ...] = ()
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A comment that we wrote, as the database keeps it.
+
+    Attributes:
+        body: The visible text; "" for the summary, which is made anew.
+        record: Its hidden record; empty for the summary.
+    """
+
+    body: str = ""
+    record: Mapping[str, JSON] = field(default_factory=dict)
+
+
+class ReviewState(StrEnum):
+    """What a native review says; comments without a verdict are left out."""
+
+    APPROVED = "approved"
+    CHANGES_REQUESTED = "changes requested"
+    DISMISSED = "dismissed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewText:
+    """What somebody wrote in a native review.
+
+    Attributes:
+        id: The review's number.
+        author: Who wrote it.
+        body: As written.
+        at: When it was submitted.
+    """
+
+    id: int
+    author: Person
+    body: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """One native review.
+
+    Attributes:
+        id: The forge's number.
+        author: Who reviewed.
+        state: The verdict.
+        head: The commit that was reviewed.
+        trees: Package to tree at that commit, for each touched package; None when the commit
+            is gone.
+        at: When it was submitted.
+        beside: As in `Content`, at that commit.
+        head_at: When the branch last got to that commit before the review; None when the forge
+            does not say.
+    """
+
+    id: int
+    author: Person
+    state: ReviewState
+    head: Sha
+    trees: Mapping[str, str] | None
+    at: datetime
+    beside: str = ""
+    head_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """What was said on one proposal.
+
+    Attributes:
+        comments: Without our own, oldest first.
+        answers: Our own comments, oldest first.
+        reviews: Native reviews with a verdict, oldest first.
+        review_texts: What reviews say that hold commands, oldest first.
+        kept: The events that the database remembers of it.
+        written: The comments that we wrote, as the database knows them, by their numbers.
+        missing: Those of them that the forge shows no more, long enough to be gone.
+    """
+
+    comments: tuple[Comment, ...] = ()
+    answers: tuple[Comment, ...] = ()
+    reviews: tuple[Review, ...] = ()
+    review_texts: tuple[ReviewText, ...] = ()
+    kept: Log = frozenset()
+    written: Mapping[int, Written] = field(default_factory=dict)
+    missing: tuple[int, ...] = ()
+
+    @property
+    def newest_comment(self) -> int:
+        """Highest number of a comment, ours included; 0 when there is none."""
+        return max((c.id for c in (*self.comments, *self.answers)), default=0)
+
+    @property
+    def newest_review(self) -> int:
+        """Highest number of a native review; 0 when there is none."""
+        return max((r.id for r in self.reviews), default=0)

@@ -1,0 +1,100 @@
+"""One head branch as a decision sees it, with every pull request that proposes it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lifecycle.facts.checks import CheckRun
+from lifecycle.facts.packages import Touched
+from lifecycle.facts.proposal import Proposal
+from lifecycle.facts.verdicts import Verdict
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy, Policy
+
+MOST_SHARED = 5
+"""Other proposals of one commit that a look reads; anybody who can read can open many."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushRefusal:
+    """A push of ours to the head branch that a rule of the forge forbade.
+
+    Attributes:
+        reason: The forge's own words.
+        asked: Number of the newest comment that had asked for it; 0 when nobody had.
+    """
+
+    reason: str
+    asked: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """One head branch, and every pull request that proposes it.
+
+    Attributes:
+        repository: Full name, such as "acme/blueprints".
+        repository_id: Which repository, whatever it is called.
+        head_ref: Name of the head branch, such as "drafts/net/core/v2".
+        head: Its commit; None once deleted.
+        same_repository: The branch is in the repository itself, not in a fork.
+        default_ref: The branch to propose a draft to.
+        proposals: Open ones, and merged ones that are not yet settled; by number.
+        checks: Newest check run by name, ours and others', at `head`.
+        abandoned: The newest pull request of this branch was closed without a merge.
+        rerun: Somebody pressed Re-run on our checks.
+        rendered_by_us: The head commit is a render commit that we made and signed.
+        draft_touched: Packages touched by a draft branch without a pull request.
+        draft_verdicts: Their verdicts.
+        draft_policy: The configuration of `default_ref`.
+        draft_subjects: First lines of the commits that people made on it, oldest first.
+        draft_pusher: Login of the person who pushed it last; "" when that is not known.
+        others: Other head branches whose open proposals have the same head commit, and so share
+            its checks; by number.
+        crowded: More than `MOST_SHARED` other proposals share it: none of them is among `others`,
+            and nothing passes.
+        push_refused: The forge refused our last push to the branch at this head.
+    """
+
+    repository: str
+    repository_id: RepositoryId
+    head_ref: str
+    head: Sha | None
+    same_repository: bool
+    default_ref: str
+    proposals: tuple[Proposal, ...] = ()
+    checks: Mapping[str, CheckRun] = field(default_factory=dict)
+    abandoned: bool = False
+    rerun: bool = False
+    rendered_by_us: bool = False
+    draft_touched: tuple[Touched, ...] = ()
+    draft_verdicts: tuple[Verdict, ...] = ()
+    draft_policy: Policy | BrokenPolicy | None = None
+    draft_subjects: tuple[str, ...] = ()
+    draft_pusher: str = ""
+    others: tuple["Facts", ...] = ()
+    crowded: bool = False
+    push_refused: PushRefusal | None = None
+
+    @property
+    def open(self) -> tuple[Proposal, ...]:
+        """The proposals that still stand, by number."""
+        return tuple(p for p in self.proposals if not p.place.closed)
+
+    @property
+    def head_mark(self) -> str:
+        """Digest of what the forge tells of changes of the head, over the open proposals."""
+        told = sorted((p.place.number, p.times.head_mark) for p in self.open)
+        if not told or not all(mark for _, mark in told):
+            return ""
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+
+    @property
+    def is_draft_branch(self) -> bool:
+        """The bot may push to it: by convention drafts live under `drafts/`.
+
+        Source: docs/design.md, "What is stored in git".
+        """
+        return self.same_repository and self.head_ref.startswith("drafts/")

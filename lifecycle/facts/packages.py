@@ -1,0 +1,171 @@
+"""What a proposal changes: the packages that it touches, and what a merge would do beside them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cadlib.diff.changes import Change
+from cadlib.findings import Finding
+from lifecycle.events import content
+from lifecycle.merges import Effect, UnknownRules
+from lifecycle.tags import Tagging
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpublished:
+    """What stands in the base branch of a package that no revision of it holds.
+
+    Whoever publishes the package next publishes that as well.
+
+    Attributes:
+        revision: Newest revision of ours in the base branch; 0 when there is none.
+        published: The package's tree in it, else as it was when the bot came; "" for nothing.
+        base: The package's tree in the base branch.
+        adopted: It is the first revision, and stands there since before the bot came.
+        files: How many files there are, where it was adopted.
+        sources: What brought it in, such as "#12" or a short commit id, as far as that is known.
+        changes: From the revision to the base branch, by resource and field.
+    """
+
+    revision: int
+    published: str
+    base: str
+    adopted: bool = False
+    files: int = 0
+    sources: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """One package whose tree differs from the merge base's, and how it stands.
+
+    Trees are git tree ids, 40 hex digits; "" where the package does not exist.
+
+    Attributes:
+        package: Path in the repository; "" for a package at its root.
+        tree: At the commit that would be tagged: the proposal's head, or the merge result.
+        head_tree: At the proposal's head.
+        origin: At the merge base of head and base branch.
+        base: At the tip of the base branch.
+        tagging: How it stands with its tags.
+        changed_by: Who changed the package in the base branch meanwhile, such as "#12" or a
+            short commit id; sorted, empty when nobody did.
+        workspace: The draft's name in the package's trailers.
+        also: Numbers of other open proposals that change it too, sorted.
+        outside: The merge changed it, and the proposal does not show that.
+        unpublished: What publishing it publishes beside the proposal's changes; None for nothing.
+    """
+
+    package: str
+    tree: str
+    head_tree: str
+    origin: str
+    base: str
+    tagging: Tagging = field(default_factory=Tagging)
+    changed_by: tuple[str, ...] = ()
+    workspace: str = ""
+    also: tuple[int, ...] = ()
+    outside: bool = False
+    unpublished: Unpublished | None = None
+
+    @property
+    def revision(self) -> int:
+        """The number it would be, or was, published under; 0 when it is removed."""
+        return self.tagging.revision
+
+    @property
+    def tagged(self) -> bool:
+        """We published it: our tag stands on the merge result, or its removal was recorded."""
+        return self.tagging.tagged
+
+    @property
+    def done(self) -> bool:
+        """It was published: what became of its tag is another question."""
+        return self.tagging.tagged or self.tagging.lost is not None
+
+    @property
+    def outdated(self) -> bool:
+        """The base branch changed this package since the proposal left it."""
+        return self.origin != self.base
+
+    @property
+    def removed(self) -> bool:
+        """The proposal deletes the package's folder."""
+        return self.tree == ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a proposal changes, read from git.
+
+    Attributes:
+        touched: Packages touched, sorted by path.
+        effect: What merging it would do beside what it shows; nothing once merged.
+        beside: Digest of what the head changes outside of the packages; "" for nothing.
+        configuration: Findings about the configuration file as the proposal changes it.
+        configures: It changes `.porchbot.yaml` or the ledger of a branch that is published from.
+        elsewhere: Branches that packages are published from, where this head would have to be
+            approved; told where its base is none of them, sorted.
+        doubt: Why the rules at the time of the merge cannot be told; None when they can.
+    """
+
+    touched: tuple[Touched, ...]
+    effect: Effect = field(default_factory=Effect)
+    beside: str = ""
+    configuration: tuple[Finding, ...] = ()
+    configures: bool = False
+    elsewhere: tuple[str, ...] = ()
+    doubt: UnknownRules | None = None
+
+    @property
+    def approvable(self) -> bool:
+        """There is something to approve here: packages, or the rules that judge them."""
+        return bool(self.touched) or self.configures
+
+    @property
+    def tagged(self) -> bool:
+        """Every package that remains carries our tag."""
+        return all(t.tagged for t in self._telling)
+
+    @property
+    def done(self) -> bool:
+        """Every package that remains was published; a tag may be lost since."""
+        return all(t.done for t in self._telling)
+
+    @property
+    def removal(self) -> bool:
+        """It removes packages and leaves none to tag: our record alone tells that it was judged."""
+        return bool(self.touched) and all(t.removed for t in self.touched)
+
+    @property
+    def _telling(self) -> tuple[Touched, ...]:
+        """The packages that tell whether the merge was judged: those that remain, if any do."""
+        return tuple(t for t in self.touched if not t.removed) or self.touched
+
+    @property
+    def surprising(self) -> bool:
+        """Only who saw the merge result can approve it: it holds more than the proposal showed."""
+        return self.doubt is not None or any(t.outside for t in self.touched)
+
+    @property
+    def trees(self) -> Mapping[str, str]:
+        """Package to tree at what would be tagged: what an approval binds to."""
+        return {t.package: t.tree for t in self.touched}
+
+    @property
+    def head_trees(self) -> Mapping[str, str]:
+        """Package to tree at the proposal's head."""
+        return {t.package: t.head_tree for t in self.touched}
+
+    @property
+    def unpublished(self) -> str:
+        """Digest of what stands in the base unpublished, and came past the gates; "" for nothing.
+
+        What was there before the bot came is none of it: it is the baseline.
+        """
+        found = {
+            t.package: f"{t.unpublished.published} {t.unpublished.base}"
+            for t in self.touched
+            if t.unpublished is not None and not t.unpublished.adopted
+        }
+        return content(found) if found else ""

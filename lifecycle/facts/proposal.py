@@ -1,0 +1,189 @@
+"""One pull request as a decision sees it: place, times, people, content, talk, verdicts, rules."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from lifecycle.access import Person, Role
+from lifecycle.facts.checks import Merging
+from lifecycle.facts.conversation import Talk
+from lifecycle.facts.packages import Content
+from lifecycle.facts.verdicts import Verdict
+from lifecycle.names import Sha
+from lifecycle.policy import BrokenPolicy, Policy
+
+
+class Stage(StrEnum):
+    """Where a proposal stands in its life (docs/design.md, "Stages")."""
+
+    DRAFT = "Draft"
+    PROPOSED = "Proposed"
+    MERGED = "Merged"
+    PUBLISHED = "Published"
+    CLOSED = "Closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalPlace:
+    """Which pull request it is, and where it stands.
+
+    Attributes:
+        number: Its number.
+        title: Its title, as written.
+        draft: It is in draft state.
+        merged: It is in the base branch.
+        closed: It is closed; true for merged ones too.
+        head: Commit of the head branch that the facts are about.
+        base_ref: Name of the base branch, such as "main".
+        base: Commit at the tip of the base branch; once merged, what the result is compared with.
+        merge_commit: The merge result, once merged.
+        merged_at: When it was merged.
+    """
+
+    number: int
+    title: str
+    draft: bool
+    merged: bool
+    closed: bool
+    head: Sha
+    base_ref: str
+    base: Sha
+    merge_commit: Sha | None = None
+    merged_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Since when it is what it is: what was said before that was said of something else.
+
+    Attributes:
+        installed_at: When the App was installed; older comments are no commands.
+        opened_at: When it was opened.
+        looked_at: When these facts were read, by our own clock.
+        head_at: When the branch last got to the head; None when the forge does not say.
+        head_mark: Digest of the forced pushes, deletions and restorations of the head branch that
+            the forge tells of: while it stays, a head that is there now was not left in between.
+            "" when the forge does not tell.
+        base_at: When the base branch was last exchanged for another; None when it never was.
+        base_told: The forge tells such exchanges.
+        adopted_at: When the bot came to the repository, as far as the database knows.
+        adopted_number: Number of the newest proposal then; None when nobody knows.
+    """
+
+    installed_at: datetime
+    opened_at: datetime | None = None
+    looked_at: datetime | None = None
+    head_at: datetime | None = None
+    head_mark: str = ""
+    base_at: datetime | None = None
+    base_told: bool = True
+    adopted_at: datetime | None = None
+    adopted_number: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Participants:
+    """Who opened, wrote and pushed it, and what everybody whose word matters may do.
+
+    Attributes:
+        author: Who opened it.
+        authors: Logins of everybody who wrote or pushed a part of it.
+        authors_known: False when a commit's author or pusher is unknown to the forge.
+        roles: Login to role, for everybody whose word matters here.
+        assigned: Logins of the people it is assigned to, sorted.
+        pushed_by: Login of the person who pushed the head branch last; "" where that is not
+            known, or was not asked because no check fails.
+    """
+
+    author: Person
+    authors: frozenset[str] = frozenset()
+    authors_known: bool = True
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    assigned: tuple[str, ...] = ()
+    pushed_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What judges it: the configuration of its base branch, and since when that holds.
+
+    Attributes:
+        policy: The configuration.
+        digest: What judges these packages, as `rules_digest` has it; "" when the rules are broken.
+        changed_at: When the rules were last changed, as far as somebody's approval that is bound to
+            nothing yet may be older; None when they were not.
+        changes_told: The forge tells that.
+    """
+
+    policy: Policy | BrokenPolicy
+    digest: str = ""
+    changed_at: datetime | None = None
+    changes_told: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """One pull request, by the parts that are read together.
+
+    Attributes:
+        place: Which it is, and where it stands.
+        times: Since when.
+        people: Who has to do with it.
+        content: What it changes.
+        talk: What was said on it.
+        rules: What judges it.
+        verdicts: One for each touched package that still exists, sorted by path.
+        merging: What stands between it and its merge beside our own gates.
+    """
+
+    place: ProposalPlace
+    times: Times
+    people: Participants
+    content: Content
+    talk: Talk = field(default_factory=Talk)
+    rules: Rules
+    verdicts: tuple[Verdict, ...] = ()
+    merging: Merging = field(default_factory=Merging)
+
+    @property
+    def stage(self) -> Stage:
+        """The stage, worked out from the facts."""
+        if self.place.merged:
+            return Stage.PUBLISHED if self.published else Stage.MERGED
+        if self.place.closed:
+            return Stage.CLOSED
+        return Stage.DRAFT if self.place.draft else Stage.PROPOSED
+
+    @property
+    def published(self) -> bool:
+        """Merged, and every package that remains carries our tag."""
+        return self.place.merged and self.content.tagged
+
+    @property
+    def once_published(self) -> bool:
+        """Every package that remains was published; a tag may be lost since."""
+        return self.place.merged and self.content.done
+
+    @property
+    def logins(self) -> Mapping[int, str]:
+        """The forge's numbers of the people here to their logins, by which all others go."""
+        reviewers = (review.author for review in self.talk.reviews)
+        commenters = (comment.author for comment in self.talk.comments)
+        people = (self.people.author, *reviewers, *commenters)
+        return {person.id: person.login for person in people if person.id}
+
+    @property
+    def unjudged(self) -> bool:
+        """A function could not be run, so it is not known what judges the packages."""
+        return any(v.broken for v in self.verdicts)
+
+    @property
+    def unrendered(self) -> tuple[Verdict, ...]:
+        """Verdicts of packages that are not their own rendering."""
+        return tuple(v for v in self.verdicts if v.changes)
+
+    @property
+    def unrenderable(self) -> tuple[Verdict, ...]:
+        """Verdicts of packages whose rendering did not come to its end."""
+        return tuple(v for v in self.verdicts if not v.complete)
