@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from bot.cli import colour, progress
+from bot.cli.disk.worktree import Base, WorkingTree
 from bot.cli.dropin import CommandFailure, DropIn, at_most
 from bot.cli.fn import options
 from bot.cli.fn.runner import Functions
-from bot.cli.worktree import Base, WorkingTree
 from bot.look import rules
 from bot.render import verdicts
 from cadlib.diff import secrets

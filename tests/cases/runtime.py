@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.cli.git_address import github_address
 from bot.cli.given import path_and_version
+from bot.cli.pkg.git_address import github_address
 from cadlib import images, versions
 from cadlib.errors import PackageError
 from cadlib.kptfile import reader as kptfiles

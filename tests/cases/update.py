@@ -8,7 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from bot.cli.git_source import Repositories
+from bot.cli.disk.git_source import Repositories
 from bot.cli.pkg.get import get_into
 from bot.cli.pkg.group import pkg
 from cadlib.errors import PackageError, Place

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.git_address import github_address, parse
+from bot.cli.pkg.git_address import github_address, parse
 from cadlib.errors import PackageError
 
 

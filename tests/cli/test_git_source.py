@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.git_source import Repositories, cache_folder, local_repository
+from bot.cli.disk.git_source import Repositories, cache_folder, local_repository
 from cadlib.errors import PackageError
 from cadlib.limits import Limits
 from cadlib.package.files import EXECUTABLE, SYMLINK, Entry

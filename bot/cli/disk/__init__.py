@@ -1,1 +1,1 @@
-"""Packages on disk: read at once, edited on two cores, and replaced in one step."""
+"""Packages on disk and in git repositories: read, edited on two cores, replaced in one step."""

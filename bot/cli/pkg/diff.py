@@ -84,7 +84,7 @@ def diff(args: tuple[str, ...], kind: str, tool: str, options: str, debug: bool)
 
 def _trees(given: str, version: str, kind: str) -> dict[str, Files]:
     """Return the trees to compare, by the names that kpt gives their folders."""
-    from bot.cli.git_source import Repositories
+    from bot.cli.disk.git_source import Repositories
     from cadlib.diff.noise import without_notes
     from cadlib.update.upstream import Fetch, read_kptfile, remote_packages
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 import click
 
 from bot.cli import progress
-from bot.cli.git_source import Repositories
+from bot.cli.disk.git_source import Repositories
 from cadlib.update.upstream import Answer, Fetch, Said, Step
 
 T = TypeVar("T")

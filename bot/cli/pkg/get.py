@@ -14,10 +14,10 @@ from pathlib import Path
 import click
 
 from bot.cli.disk import folder
+from bot.cli.disk.git_source import Repositories
 from bot.cli.dropin import DropIn, at_least, at_most
-from bot.cli.git_address import parse
-from bot.cli.git_source import Repositories
 from bot.cli.pkg.drive import drive
+from bot.cli.pkg.git_address import parse
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import GitRef
 from cadlib.package.files import Entry

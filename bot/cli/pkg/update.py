@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from bot.cli.disk import folder, swap
+from bot.cli.disk.git_source import Repositories
 from bot.cli.dropin import DropIn
-from bot.cli.git_source import Repositories
 from bot.cli.given import path_and_version
 from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, ConflictReport
 from bot.cli.pkg.drive import drive

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.git_objects import RepositoryTrees
+from bot.cli.disk.git_objects import RepositoryTrees
 from bot.git.objects import Objects
 from bot.git.process import users_environment
 from cadlib.errors import PackageError

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from bot.cli.git_objects import RepositoryTrees
+from bot.cli.disk.git_objects import RepositoryTrees
 from bot.git.process import GitSlowError, execute, locked, users_environment
 from bot.git.refs import advertised
 from cadlib.errors import PackageError, Place

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
-from bot.cli.git_objects import RepositoryTrees
 from bot.git.port import Difference
 from bot.git.process import execute, users_environment
 from cadlib.limits import DEFAULT
