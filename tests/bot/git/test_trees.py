@@ -52,8 +52,8 @@ def test_a_name_is_one_question(remote: Remote, objects: Objects) -> None:
     one = remote.commit({"a": b"1"}, ref="refs/heads/main")
 
     assert objects.read(f"nothing\n{one}") is None
-    assert (found := objects.read(one)) is not None
-    assert found.sha == one
+    assert (found := objects.read("refs/heads/main^{tree}")) is not None
+    assert found.kind == "tree"
 
 
 def test_a_package_is_refused_before_it_is_read(remote: Remote) -> None:
