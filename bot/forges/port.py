@@ -122,6 +122,7 @@ class Conversation:
         comments: Oldest first; bodies as written, records not yet read.
         reviews: Those with a verdict, oldest first.
         review_texts: What was written in reviews, with a verdict or without, oldest first.
+        review_numbers: Of all reviews, with a verdict, with words, or with neither.
         base_at: When its base branch was last exchanged for another; None when it never was.
         changes: The newest changes of the head branch, at most 100, oldest first; None when the
             forge does not tell.
@@ -132,6 +133,7 @@ class Conversation:
     comments: tuple[Comment, ...]
     reviews: tuple[NativeReview, ...]
     review_texts: tuple[ReviewText, ...]
+    review_numbers: frozenset[int]
     base_at: datetime | None
     changes: tuple[HeadChange, ...] | None
 

@@ -42,7 +42,7 @@ class Looked:
     Attributes:
         facts: For the decision.
         seen_comments: Highest comment number seen, by proposal.
-        seen_reviews: Review numbers seen.
+        seen_reviews: Numbers of all reviews seen, with a verdict or without.
         ended: Proposal number to a digest of what others had reported at its head.
         news: Head branches that began or ceased to share this one's commit: look at them again.
         late: Merged proposals left out of the facts: the forge does not tell yet what brought them
@@ -234,7 +234,9 @@ class Looker:
         return Looked(
             facts,
             seen_comments=frozenset(c.id for s in state.relevant for c in s.comments),
-            seen_reviews=frozenset(r.id for s in state.relevant for r in s.conversation.reviews),
+            seen_reviews=frozenset().union(
+                *(s.conversation.review_numbers for s in state.relevant)
+            ),
             ended={p.place.number: ended for p, ended in found if ended is not None},
             late=frozenset(
                 each.pull.number

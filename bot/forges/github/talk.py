@@ -89,6 +89,9 @@ def read(pool: Clients, node: str, login: str) -> Conversation:
         comments=tuple(comments[number] for number in sorted(comments)),
         reviews=tuple(sorted(reviews.values(), key=lambda r: (r.at, r.id))),
         review_texts=tuple(texts[number] for number in sorted(texts)),
+        review_numbers=frozenset(
+            int(r["fullDatabaseId"]) for page in found for r in page["reviews"]["nodes"] if r
+        ),
         # Asked for apart: closing and reopening a hundred times pushes it out of one list.
         base_at=max((_time(e["createdAt"]) for e in last["bases"]["nodes"] if e), default=None),
         changes=tuple(

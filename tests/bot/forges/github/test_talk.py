@@ -137,6 +137,7 @@ def test_a_person_named_like_the_bot_is_not_the_bot(wire: Wire) -> None:
 
 
 def test_reviews_without_a_verdict_are_left_out(wire: Wire) -> None:
+    """And are seen: short-cuts wait 15 s for a review that was told of and has no verdict."""
     wire.gives(
         200,
         page(
@@ -154,6 +155,7 @@ def test_reviews_without_a_verdict_are_left_out(wire: Wire) -> None:
 
     found = conversation.reviews
     assert [(t.id, t.body) for t in conversation.review_texts] == [(7, "/hold")]
+    assert conversation.review_numbers == {4, 5, 6, 7}
     assert [(r.id, r.state, r.head, r.at) for r in found] == [
         (5, ReviewState.DISMISSED, Sha(""), when(2)),
         (4, ReviewState.APPROVED, Sha(HEAD), when(9)),
