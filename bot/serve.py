@@ -196,8 +196,12 @@ async def _sweep(
     store: Store, mirrors: Mirrors, interval: float, clock: Clock, offload: Offload
 ) -> None:
     """Wake everything, at the start and then from time to time: what no webhook told is found."""
+    started = False
     while True:
         try:
+            if not started:  # nobody knows what happened while no bot ran, or what a new one sees
+                await store.sweeps.forget()
+            started = True
             await store.queue.wake(keys.InstallationsKey())
             await store.deliveries.forget()
             await offload(mirrors.trim)

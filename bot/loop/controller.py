@@ -165,7 +165,7 @@ class Controller:
             case keys.InstallationKey():
                 await self._discovery.repositories(key.number)
             case keys.RepositoryKey():
-                await self._sweeps.handle(key, hint)
+                return await self._sweeps.handle(key, hint)
             case keys.PullKey():
                 await self._named.pull(key, hint)
             case keys.CommitKey():

@@ -19,6 +19,7 @@ class Hint:
         reviews: Review numbers.
         numbers: Pull requests to look at even if they are closed.
         rerun: Somebody pressed Re-run.
+        everything: What changed concerns all of a repository, and no list tells it.
         installations: Where discovery found a repository.
         by: Which of our own looks woke it: `SWEEP`, `PUBLISHING`, `RUNNER` or `NEIGHBOUR`; none
             of them when an event of the forge did.
@@ -29,6 +30,7 @@ class Hint:
     reviews: frozenset[int] = frozenset()
     numbers: frozenset[int] = frozenset()
     rerun: bool = False
+    everything: bool = False
     installations: frozenset[int] = frozenset()
     by: frozenset[str] = frozenset()
 
@@ -41,6 +43,7 @@ def decode(hint: Mapping[str, Sequence[Any]]) -> Hint:
         reviews=frozenset(map(int, hint.get("review", ()))),
         numbers=frozenset(map(int, hint.get("number", ()))),
         rerun=bool(hint.get("rerun")),
+        everything=bool(hint.get("everything")),
         installations=frozenset(map(int, hint.get("installation", ()))),
         by=frozenset(map(str, hint.get("by", ()))),
     )

@@ -6,6 +6,7 @@ from bot import keys
 from bot.loop.hints import Hint, encode
 from bot.loop.serving import Serving
 from bot.store.port import Store
+from lifecycle.names import Sha
 
 
 class Named:
@@ -29,6 +30,6 @@ class Named:
     async def commit(self, key: keys.CommitKey, hint: Hint) -> None:
         """Wake the head branches of the open proposals whose head a commit is."""
         served = await self._serving.of(key.repository)
-        pulls = await served.forge.open_proposals()
-        there = [p for p in pulls if p.head == key.sha and p.head_repository is not None]
+        pulls = await served.forge.open_proposals_at(Sha(key.sha))
+        there = [p for p in pulls if p.head_repository is not None]
         await self._store.queue.wake_all({served.key_of(p): encode(hint) for p in there})

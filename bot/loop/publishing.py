@@ -16,10 +16,12 @@ from bot.loop.hints import PUBLISHING, Hint, encode
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import Rest, Settling
+from bot.loop.sweep import wake_beside
 from bot.loop.trouble import SomeFailedError
 from bot.outcomes import Outcome, Report
 from bot.store.port import Store
 from bot.store.values import StoreError
+from lifecycle import names
 from lifecycle.actions import Action, Tag, for_publishing
 from lifecycle.decide import decide
 from lifecycle.facts.proposal import Proposal
@@ -170,7 +172,9 @@ class PublishingReconciler:
         outcome = await self._served.performer.perform(actions, looked, report, {})
         if any(isinstance(action, Tag) for action in actions):
             # Other proposals of these packages name the next number, which this has taken.
-            await self._store.queue.wake(keys.RepositoryKey(self._served.id))
+            tagged = {names.parse_tag(a.ref) for a in actions if isinstance(a, Tag)}
+            packages = {each[0] for each in tagged if each}
+            await wake_beside(self._store, self._served.id, packages)
             await self._wake_published(looked.facts.proposals)
             if outcome is Outcome.DONE:
                 return await self._done()

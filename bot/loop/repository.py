@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from bot import keys, tasks
+from bot import keys
 from bot.clock import Clock, Offload
 from bot.forges.port import Forge, PullRequest, Repository
 from bot.git.port import Mirror
 from bot.look.assemble import Looker
-from bot.look.states import Head
+from bot.look.states import Head, of_head
 from bot.loop.echoes import Echoes
 from bot.loop.merged import MergedList
 from bot.loop.recent import Recent
@@ -20,7 +20,10 @@ from bot.store.values import Adoption
 from lifecycle.identity import RepositoryId
 
 PUBLISHING_WAIT = 1.0
-"""Most seconds that a sweep lets publishing go first: people wait for a tag, nobody for a sweep."""
+"""Seconds that a sweep is put off while packages are published."""
+
+MOST_PUT_OFF = 15
+"""How often in a row: a repository that is always publishing is swept as well."""
 
 MOST_BRANCHES = 2_000
 """Pull requests of a repository whose head branch is remembered."""
@@ -56,7 +59,7 @@ class ServedRepository:
     # Looks at one head take turns in this process: the second would only do what the first does.
     _locks: WeakValueDictionary[Head, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _publishing: set[str] = field(default_factory=set)
-    _calm: asyncio.Event = field(default_factory=asyncio.Event)
+    _put_off: int = 0
     _branches: Recent[int, keys.ProposalKey] = field(default_factory=lambda: Recent(MOST_BRANCHES))
 
     @property
@@ -72,18 +75,23 @@ class ServedRepository:
     def publishes(self, branch: str) -> Iterator[None]:
         """Publishing on a base branch goes on inside the block."""
         self._publishing.add(branch)
-        self._calm.clear()
         try:
             yield
         finally:
             self._publishing.discard(branch)
-            if not self._publishing:
-                self._calm.set()
 
-    async def calms(self) -> None:
-        """Wait for publishing to end, but not for long."""
-        if self._publishing:
-            await tasks.wait_for(self._calm, PUBLISHING_WAIT, self.clock)
+    def lets_publishing_go_first(self) -> bool:
+        """Tell whether a sweep is to wait: people wait for a tag, nobody for a sweep."""
+        self._put_off = self._put_off + 1 if self._publishing else 0
+        if self._put_off > MOST_PUT_OFF:
+            self._put_off = 0
+        return self._put_off > 0
+
+    async def open_of(self, head: Head) -> tuple[PullRequest, ...]:
+        """The open pull requests of a head branch."""
+        if head.repository == self.id.number:
+            return of_head(await self.forge.open_proposals_of(head.ref), head)
+        return of_head(await self.forge.open_proposals(), head)
 
     async def branch_of(self, number: int) -> keys.ProposalKey:
         """The head branch of a pull request, which never changes."""

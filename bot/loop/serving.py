@@ -76,6 +76,11 @@ class Serving:
         """Ask anew where a repository is, before the next look at anything in it."""
         self._served.drop(repository_id)
 
+    def publishes(self, repository_id: RepositoryId) -> bool:
+        """Tell whether packages of a repository are being published here, and go first."""
+        served = self._served.get(repository_id)
+        return served is not None and served.lets_publishing_go_first()
+
     async def of(self, repository_id: RepositoryId) -> ServedRepository:
         """A repository that is served, asked for once."""
         return self._served.get(repository_id) or await self.renewed(repository_id)

@@ -1,24 +1,35 @@
-"""The sweep of a repository: wakes whatever an event may have been missed for."""
+"""The sweep of a repository: wakes what changed without an event that told of it (ADR 23)."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import structlog
 
 from bot import keys
+from bot.forges.port import PullRequest
 from bot.git.port import BRANCHES
-from bot.loop import branches
-from bot.loop.hints import SWEEP, Hint, encode
-from bot.loop.repository import ServedRepository
+from bot.loop import branches, changed
+from bot.loop.hints import PUBLISHING, SWEEP, Hint, encode
+from bot.loop.repository import PUBLISHING_WAIT, ServedRepository
 from bot.loop.serving import Serving
 from bot.store.port import Store
 from bot.store.values import Revision
 from lifecycle import names
+from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
 log = structlog.get_logger()
 
 BY_SWEEP = encode(Hint(by=frozenset({SWEEP})))
+
+
+AT_ONCE = 20
+"""Looks that a sweep asks for at once."""
+
+PACE = 2.0
+"""Seconds between the looks that it asks for beyond that: with eight requests each, 500 proposals
+take a quarter of an hour and leave most of what the forge allows to people's own changes."""
 
 
 class Sweeps:
@@ -33,43 +44,91 @@ class Sweeps:
         self._serving = serving
         self._store = store
 
-    async def handle(self, key: keys.RepositoryKey, hint: Hint) -> None:
-        """Sweep a repository as the forge names it now; people wait for a tag, nobody for this."""
+    async def handle(self, key: keys.RepositoryKey, hint: Hint) -> float | None:
+        """Sweep a repository as the forge names it now, or say how long to put that off."""
+        if self._serving.publishes(key.repository):
+            return PUBLISHING_WAIT
         served = await self._serving.renewed(key.repository, hint.installations)
-        await served.calms()
-        await sweep(served, self._store)
+        await sweep(served, self._store, everything=hint.everything)
+        return None
 
 
-async def sweep(served: ServedRepository, store: Store) -> None:
-    """Wake everything in a repository that could have been missed."""
+async def sweep(served: ServedRepository, store: Store, *, everything: bool = False) -> None:
+    """Wake what has changed in a repository since a sweep last had it looked at.
+
+    Args:
+        served: The repository.
+        store: The database.
+        everything: Something changed that no list tells: all is to be looked at.
+    """
     me = served.id
-    await store.proposals.forget_push_refusals(me)  # rules change
     served.looker.fetcher.forget()
     pulls, _ = await asyncio.gather(
         served.forge.open_proposals(),
         served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic()),
     )
+    tags = await served.offload(served.mirror.tags, await served.forge.token())
     await store.proposals.forget_touching(me, [p.number for p in pulls])
-    woken = {
-        keys.ProposalKey(me, p.head_repository, p.head_ref)
-        for p in pulls
-        if p.head_repository is not None
-    }
-    bases = {p.base_ref for p in pulls} | await served.offload(
-        branches.published_from, served.mirror, served.repository.default_branch
+    packages, known, approved = await asyncio.gather(
+        store.sweeps.packages(me),
+        store.sweeps.known(me),
+        store.sweeps.approved(me, [p.number for p in pulls]),
     )
-    for branch, sha in (await served.offload(branches.drafts, served.mirror)).items():
-        if served.adoption.drafts.get(branch) != sha:
-            woken.add(keys.ProposalKey(me, me.number, branch))
-    await _look_at_lost_tags(served, store)
-    bases_woken = {keys.BaseKey(me, branch) for branch in bases}
-    await store.queue.wake_all(dict.fromkeys(woken | bases_woken, BY_SWEEP))
+    seen, bases = await served.offload(_see, served, pulls, packages, tags)
+    refused = await store.proposals.forget_push_refusals(me)  # rules change
+    anyhow = {key for key in seen if everything or key.ref in refused} | {
+        served.key_of(p) for p in pulls if p.number in approved
+    }
+    woken = changed.to_look_at(seen, known, anyhow, served.clock.now())
+    await _wake(store, woken, BY_SWEEP)
+    await store.queue.wake_all(
+        {keys.BaseKey(me, ref): BY_SWEEP for ref in bases | {p.base_ref for p in pulls}}
+    )
+    states = {str(key): seen[key].state for key in woken}
+    await store.sweeps.keep(me, states, [str(key) for key in seen])
+    await _look_at_lost_tags(served, store, tags)
 
 
-async def _look_at_lost_tags(served: ServedRepository, store: Store) -> None:
+def _see(
+    served: ServedRepository,
+    pulls: Sequence[PullRequest],
+    packages: Mapping[int, frozenset[str]],
+    tags: Mapping[str, Sha],
+) -> tuple[dict[keys.ProposalKey, changed.Seen], set[str]]:
+    """Key of each head branch to what is seen of it, and the branches that are published from."""
+    default = served.repository.default_branch
+    there = branches.drafts(served.mirror).items()
+    drafts = {ref: sha for ref, sha in there if served.adoption.drafts.get(ref) != sha}
+    digests = changed.tags_of(frozenset().union(*packages.values()), tags)
+    with served.mirror.open() as git:
+        around = changed.Surroundings(git=git, default=default, packages=packages, tags=digests)
+        seen = changed.see(served.id, pulls, drafts, around)
+    return seen, branches.published_from(served.mirror, default)
+
+
+async def _wake(
+    store: Store, found: Sequence[keys.ProposalKey], hint: Mapping[str, Sequence[Any]]
+) -> None:
+    """Ask for looks, the first of them at once."""
+    for first in range(0, len(found), AT_ONCE):
+        some: dict[keys.Key, Mapping[str, Sequence[Any]]] = dict.fromkeys(
+            found[first : first + AT_ONCE], hint
+        )
+        await store.queue.wake_all(some, after=PACE * first)
+
+
+async def wake_beside(store: Store, repository: RepositoryId, packages: Collection[str]) -> None:
+    """Wake the proposals of some packages: a tag was made, and they name another number now."""
+    heads = await store.sweeps.heads_touching(repository, packages)
+    found = sorted((keys.ProposalKey(repository, *head) for head in heads), key=str)
+    await _wake(store, found, encode(Hint(by=frozenset({PUBLISHING}))))
+
+
+async def _look_at_lost_tags(
+    served: ServedRepository, store: Store, there: Mapping[str, Sha]
+) -> None:
     """Wake published proposals whose tag is not what it was when we saw it last."""
     me = served.id
-    there = await served.offload(served.mirror.tags, await served.forge.token())
     odd = [each async for each in store.revisions.all_revisions(me) if _is_news(there, *each)]
     if odd:  # some may have been made since the tags were listed
         there = await served.offload(served.mirror.tags, await served.forge.token())

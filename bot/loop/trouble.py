@@ -7,10 +7,9 @@ import structlog
 
 from bot import keys
 from bot.clock import SYSTEM, Clock
-from bot.forges.port import Forge, ForgeBusyError, PullRequest
+from bot.forges.port import ForgeBusyError, PullRequest
 from bot.git.port import GitBusyError, MissingObjectError, TooLargeError
-from bot.look.states import of_head
-from bot.loop.repository import head_of
+from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.store.port import Store
 from lifecycle import checks
@@ -63,10 +62,11 @@ class Trouble:
         """
         if isinstance(key, keys.InstallationsKey | keys.InstallationKey):
             return
-        forge = (await self._serving.of(key.repository)).forge
+        served = await self._serving.of(key.repository)
+        forge = served.forge
         said = str(error) if isinstance(error, TooLargeError) else ""
         told = []
-        for pull in await self._pulls(forge, key, error):
+        for pull in await self._pulls(served, key, error):
             runs = [r for r in await forge.checks(pull.head) if r.ours and r.name == PUBLISH]
             run = runs[0] if runs else None
             check = checks.trouble(pull.head, run, incident, self._clock.now(), said)
@@ -76,11 +76,14 @@ class Trouble:
         if told:
             log.info("shown to people", incident=incident, numbers=told)
 
-    async def _pulls(self, forge: Forge, key: keys.Key, error: Exception) -> Sequence[PullRequest]:
+    async def _pulls(
+        self, served: ServedRepository, key: keys.Key, error: Exception
+    ) -> Sequence[PullRequest]:
         """The proposals that a key is about; none for one that the operator is told of."""
+        forge = served.forge
         match key:
             case keys.ProposalKey():
-                return of_head(await forge.open_proposals(), head_of(key))
+                return await served.open_of(head_of(key))
             case keys.PullKey(_, number):
                 return (await forge.proposal(number),)
             case keys.BaseKey(repository, branch):

@@ -273,6 +273,17 @@ CREATE VIEW served AS
   FROM adoption a LEFT JOIN repository r ON r.id = a.repository;
 """
 
+SWEPT = """
+-- What a sweep saw of each head branch when it last had it looked at; lost, all are looked at.
+CREATE TABLE swept (
+  repository bigint NOT NULL,
+  key        text NOT NULL,                        -- as in work
+  state      text NOT NULL,                        -- digest
+  at         timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (repository, key)
+);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -288,6 +299,7 @@ STEPS: tuple[str, ...] = (
     HEADS,
     SETTLED_UNTIL,
     IDENTITY,
+    SWEPT,
 )
 """Applied in order, each once; the database remembers how many."""
 

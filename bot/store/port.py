@@ -25,6 +25,7 @@ from bot.store.values import (
     Refusal,
     Revision,
     Sharing,
+    Swept,
     Taken,
     Touching,
 )
@@ -288,8 +289,8 @@ class Proposals(Protocol):
 
     async def forget_push_refusals(
         self, repository_id: RepositoryId, ref: str | None = None
-    ) -> None:
-        """Let pushes be tried again: to one ref, or to all of a repository."""
+    ) -> tuple[str, ...]:
+        """Let pushes be tried again: to one ref, or to all of a repository; returns which."""
 
     async def keep_open(
         self,
@@ -339,6 +340,40 @@ class Proposals(Protocol):
         """Forget what proposals change that are not open any more."""
 
 
+class Sweeps(Protocol):
+    """What sweeps have had looked at: the next one asks only for what has changed (ADR 18)."""
+
+    async def known(self, repository_id: RepositoryId) -> dict[str, Swept]:
+        """Key of each head branch to what a sweep saw when it last had it looked at."""
+
+    async def keep(
+        self, repository_id: RepositoryId, states: Mapping[str, str], there: Collection[str]
+    ) -> None:
+        """Remember that looks were asked for; whoever asks for them does so before this.
+
+        Args:
+            repository_id: Which repository.
+            states: Key to the digest of what was seen before the look was asked for.
+            there: Keys to go on knowing; all others are forgotten.
+        """
+
+    async def forget(self) -> None:
+        """Have everything looked at once more: nobody knows what was missed."""
+
+    async def packages(self, repository_id: RepositoryId) -> dict[int, frozenset[str]]:
+        """Open proposal to the packages that it changes, as far as looks have told."""
+
+    async def heads_touching(
+        self, repository_id: RepositoryId, packages: Collection[str]
+    ) -> frozenset[tuple[int, str]]:
+        """Head repository and branch of open proposals that change one of some packages."""
+
+    async def approved(
+        self, repository_id: RepositoryId, numbers: Collection[int]
+    ) -> frozenset[int]:
+        """Those of some proposals that anybody ever approved."""
+
+
 class Audit(Protocol):
     """What happened: entries are added, and never changed or deleted."""
 
@@ -364,6 +399,7 @@ class Store(Protocol):
         repositories: The index: repositories.
         revisions: The index: revisions.
         proposals: The index: proposals.
+        sweeps: What sweeps have had looked at.
         audit: What happened.
     """
 
@@ -372,4 +408,5 @@ class Store(Protocol):
     repositories: Repositories
     revisions: Revisions
     proposals: Proposals
+    sweeps: Sweeps
     audit: Audit

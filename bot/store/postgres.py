@@ -10,11 +10,12 @@ from bot.store.audit import PostgresAudit
 from bot.store.database import CONNECTIONS, PATIENCE, Database
 from bot.store.deliveries import PostgresDeliveries
 from bot.store.notify import Notifications
-from bot.store.port import Audit, Deliveries, Proposals, Queue, Repositories, Revisions
+from bot.store.port import Audit, Deliveries, Proposals, Queue, Repositories, Revisions, Sweeps
 from bot.store.proposals import PostgresProposals
 from bot.store.queue import PostgresQueue
 from bot.store.repositories import PostgresRepositories
 from bot.store.revisions import PostgresRevisions
+from bot.store.sweeps import PostgresSweeps
 
 
 class PostgresStore:
@@ -41,6 +42,7 @@ class PostgresStore:
         self.repositories: Repositories = PostgresRepositories(self._database)
         self.revisions: Revisions = PostgresRevisions(self._database)
         self.proposals: Proposals = PostgresProposals(self._database)
+        self.sweeps: Sweeps = PostgresSweeps(self._database)
         self.audit: Audit = PostgresAudit(self._database)
 
     async def __aenter__(self) -> "PostgresStore":

@@ -258,12 +258,13 @@ class PostgresProposals:
 
     async def forget_push_refusals(
         self, repository_id: RepositoryId, ref: str | None = None
-    ) -> None:
-        await self._database.ask(
+    ) -> tuple[str, ...]:
+        rows = await self._database.ask(
             "DELETE FROM push_refusal WHERE repository = %(id)s"
-            " AND (%(ref)s::text IS NULL OR ref = %(ref)s)",
+            " AND (%(ref)s::text IS NULL OR ref = %(ref)s) RETURNING ref",
             {"id": await self._database.row(repository_id), "ref": ref},
         )
+        return tuple(each for (each,) in rows)
 
     async def keep_open(
         self,

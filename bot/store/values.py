@@ -121,6 +121,19 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep saw of a head branch when it last had it looked at.
+
+    Attributes:
+        state: Digest of it.
+        age: Seconds since then.
+    """
+
+    state: str
+    age: float
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why the forge refused a merge.
 

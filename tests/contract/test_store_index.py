@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from bot.keys import PullKey
 from bot.store.values import Adoption, Delivered, Refusal, Revision
-from lifecycle.events import Answered, Held
+from lifecycle.events import Answered, Approval, Held
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
 from lifecycle.records import JSON
 from tests.contract.stores import Repository, Stored
 from tests.ids import FIRST, on_github
@@ -233,11 +234,11 @@ async def test_a_refused_push_counts_for_where_the_branch_was(stored: Stored) ->
         return [each.reason for each in found if each is not None]
 
     assert await refused() == ["no b", "no c", "no d"]
-    await proposals.forget_push_refusals(FIRST, "one")
+    assert await proposals.forget_push_refusals(FIRST, "one") == ("one",)
     assert await refused() == ["no c", "no d"]
-    await proposals.forget_push_refusals(on_github(2))
+    assert await proposals.forget_push_refusals(on_github(2)) == ()
     assert await refused() == ["no c", "no d"]
-    await proposals.forget_push_refusals(FIRST)
+    assert set(await proposals.forget_push_refusals(FIRST)) == {"two", "three"}
     assert await refused() == []
 
 
@@ -305,6 +306,45 @@ async def test_one_more_of_many_is_news_for_nobody(stored: Stored) -> None:
         await proposals.keep_touching(on_github(7), number, "main", [])
         left.append(len((await proposals.keep_open(on_github(7), 7, str(number), [], "")).news))
     assert left == [0, 0, 0, 6, 5, 4]
+
+
+# --- sweeps ---------------------------------------------------------------------------------------
+
+
+async def test_what_a_sweep_had_looked_at_is_known_to_the_next(stored: Stored) -> None:
+    """The short-cut forgets what it is not given: what waits for a day would be woken at once."""
+    sweeps = stored.store.sweeps
+    assert await sweeps.known(FIRST) == {}
+    await sweeps.keep(FIRST, {"a": "1", "b": "1", "c": "1"}, [])
+    await sweeps.keep(FIRST, {"b": "2"}, ["a", "b"])
+    await sweeps.keep(on_github(2), {"d": "1"}, [])
+
+    known = await sweeps.known(FIRST)
+    assert {key: each.state for key, each in known.items()} == {"a": "1", "b": "2"}
+    assert all(0 <= each.age < 60 for each in known.values())
+    await sweeps.keep(FIRST, {}, ["b"])
+    assert set(await sweeps.known(FIRST)) == {"b"}
+    await sweeps.forget()
+    assert (await sweeps.known(FIRST), await sweeps.known(on_github(2))) == ({}, {})
+
+
+async def test_sweeps_know_what_proposals_change_and_who_was_approved(stored: Stored) -> None:
+    proposals, sweeps = stored.store.proposals, stored.store.sweeps
+    for number, branch, packages in ((1, "one", ["a", "b"]), (2, "two", ["b"]), (3, "three", [])):
+        await proposals.keep_open(FIRST, 9, branch, [number], str(number))
+        await proposals.keep_touching(FIRST, number, "main", packages)
+    approval = Approval(
+        person="p", at=AT, comment=5, head=Sha("h"), trees="t", digest="d", base_ref="main"
+    )
+    await proposals.keep(FIRST, 2, log=frozenset({approval}))
+    await proposals.keep(FIRST, 3, log=frozenset({HOLD}))
+
+    assert await sweeps.packages(FIRST) == {1: frozenset("ab"), 2: frozenset("b")}
+    assert await sweeps.heads_touching(FIRST, ["a"]) == {(9, "one")}
+    assert await sweeps.heads_touching(FIRST, ["b", "c"]) == {(9, "one"), (9, "two")}
+    assert await sweeps.heads_touching(on_github(2), ["b"]) == frozenset()
+    assert await sweeps.approved(FIRST, [1, 2, 3]) == {2}
+    assert await sweeps.approved(FIRST, [1]) == frozenset()
 
 
 # --- what all have in common ----------------------------------------------------------------------

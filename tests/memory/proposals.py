@@ -136,11 +136,12 @@ class MemoryProposals:
 
     async def forget_push_refusals(
         self, repository_id: RepositoryId, ref: str | None = None
-    ) -> None:
+    ) -> tuple[str, ...]:
         await self.statements.begin()
-        for id_, each in list(self._pushes):
-            if id_ == repository_id and ref in {None, each}:
-                del self._pushes[id_, each]
+        found = [r for id_, r in self._pushes if id_ == repository_id and ref in {None, r}]
+        for each in found:
+            del self._pushes[repository_id, each]
+        return tuple(found)
 
     async def keep_open(
         self,
@@ -214,6 +215,21 @@ class MemoryProposals:
         there = self._touching.get(repository_id, {})
         for number in there.keys() - set(open_numbers):
             del there[number]
+
+    def packages_of(self, repository_id: RepositoryId) -> dict[int, frozenset[str]]:
+        """Within somebody's statement: what each open proposal changes."""
+        there = self._touching.get(repository_id, {})
+        return {n: frozenset(p for _, p in places) for n, places in there.items() if places}
+
+    def head_of(self, repository_id: RepositoryId, number: int) -> tuple[int, str] | None:
+        """Within somebody's statement: the head branch of an open proposal."""
+        found = self._open.get(repository_id, {}).get(number)
+        return found.head if found is not None else None
+
+    def is_approved(self, repository_id: RepositoryId, number: int) -> bool:
+        """Within somebody's statement: whether anybody ever approved a proposal."""
+        texts = self._events.get((repository_id, number), ())
+        return any(json.loads(text)["kind"] == "approval" for text in texts)
 
     def _at(
         self, repository_id: RepositoryId, place: tuple[str, str], *, but: int

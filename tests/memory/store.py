@@ -1,10 +1,11 @@
 """The store in memory: the same answers as PostgreSQL's, by a clock that is given."""
 
 from bot.clock import SYSTEM, Clock
-from bot.store.port import Audit, Deliveries, Proposals, Queue, Repositories, Revisions
+from bot.store.port import Audit, Deliveries, Proposals, Queue, Repositories, Revisions, Sweeps
 from tests.memory.index import MemoryAudit, MemoryRepositories, MemoryRevisions
 from tests.memory.proposals import MemoryProposals
 from tests.memory.statements import Statements
+from tests.memory.sweeps import MemorySweeps
 from tests.memory.work import MemoryDeliveries, MemoryQueue
 
 
@@ -29,5 +30,7 @@ class MemoryStore:
         self.deliveries: Deliveries = MemoryDeliveries(self.statements, queue, repositories.served)
         self.repositories: Repositories = repositories
         self.revisions: Revisions = MemoryRevisions(self.statements)
-        self.proposals: Proposals = MemoryProposals(self.statements)
+        proposals = MemoryProposals(self.statements)
+        self.proposals: Proposals = proposals
+        self.sweeps: Sweeps = MemorySweeps(self.statements, proposals)
         self.audit: Audit = MemoryAudit(self.statements)

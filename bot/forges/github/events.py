@@ -364,12 +364,17 @@ def _merge_group(payload: JSONObject) -> Wakes:
 def _repository(payload: JSONObject) -> Wakes:
     yield InstallationsKey(), {}
     if payload["action"] != "deleted":
-        yield RepositoryKey(_id(payload)), {}
+        yield RepositoryKey(_id(payload)), {"everything": [1]}
 
 
 def _whole(payload: JSONObject) -> Wakes:
     """Everything in a repository; nothing for what an organization has."""
     return [(RepositoryKey(_id(payload)), {})] if payload.get("repository") else []
+
+
+def _rights(payload: JSONObject) -> Wakes:
+    """Rules and roles: no list of proposals tells that they changed (ADR 18)."""
+    return [(key, {"everything": [1]}) for key, _ in _whole(payload)]
 
 
 def _installations(_: JSONObject) -> Wakes:
@@ -388,9 +393,9 @@ _READERS: Mapping[str, Callable[[JSONObject], Wakes]] = {
     "status": _status,
     "merge_group": _merge_group,
     "repository": _repository,
-    "branch_protection_rule": _whole,
-    "repository_ruleset": _whole,
-    "member": _whole,
+    "branch_protection_rule": _rights,
+    "repository_ruleset": _rights,
+    "member": _rights,
     "installation": _installations,
     "installation_repositories": _installations,
 }

@@ -91,6 +91,7 @@ def comment(action: str = "created", **issue: object) -> Payload:
 
 
 AT_HEAD: Wakes = {DRAFT: {"head": [SHA], "number": [7]}}
+ALL: Wakes = {RepositoryKey(on_github(1)): {"everything": [1]}}
 NUMBERED: Wakes = {DRAFT: {"number": [7]}}
 MERGED: Wakes = {**NUMBERED, BaseKey(on_github(1), "main"): {}, RepositoryKey(on_github(1)): {}}
 
@@ -234,13 +235,16 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a renamed repository": (
         "repository",
         {"action": "renamed"},
-        {InstallationsKey(): {}, RepositoryKey(on_github(1)): {}},
+        {InstallationsKey(): {}, **ALL},
     ),
     "a deleted repository is looked for, not at": (
         "repository",
         {"action": "deleted"},
         {InstallationsKey(): {}},
     ),
+    "another role, which no list of proposals tells": ("member", {"action": "edited"}, ALL),
+    "another rule of a branch": ("branch_protection_rule", {"action": "edited"}, ALL),
+    "another ruleset": ("repository_ruleset", {"action": "edited"}, ALL),
     "an organization's ruleset": (
         "repository_ruleset",
         {"action": "edited", "repository": None},

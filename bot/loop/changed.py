@@ -1,0 +1,151 @@
+"""What a sweep sees of each head branch, and which of them it has to have looked at (ADR 18).
+
+A look at a proposal costs eight requests, so 500 that wait for people would use up what the forge
+allows an hour. What decides about a proposal and can be seen without looking at it is made into a
+digest, and kept with the wake that it caused: the look begins after the digest was read, and so
+sees at least that.
+"""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot import config
+from bot.forges.port import PullRequest
+from bot.git.port import History
+from bot.keys import ProposalKey
+from bot.store.values import Swept
+from lifecycle import names
+from lifecycle.identity import RepositoryId
+from lifecycle.names import Sha
+
+LATE = timedelta(minutes=10)
+"""How long after a change it is looked at once more: lists of forges may be ahead of the rest."""
+
+DAY = 86400.0
+"""Seconds after which everything is looked at again at the latest: what no list tells is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a sweep sees of a head branch.
+
+    Attributes:
+        state: Digest of it.
+        at: When its proposals changed last, by the forge's clock; None where it has none.
+    """
+
+    state: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What proposals of a repository are judged by, as far as git and the index show it.
+
+    Attributes:
+        git: As it was fetched.
+        default: The default branch.
+        packages: Open proposal to the packages that it changes.
+        tags: Package to a digest of its tags.
+    """
+
+    git: History
+    default: str
+    packages: Mapping[int, frozenset[str]]
+    tags: Mapping[str, str]
+
+    def of(self, pull: PullRequest) -> list[object]:
+        """What a look at a pull request may find changed, beside itself."""
+        tip = self.git.ref(f"refs/heads/{pull.base_ref}") or ""
+        packages = sorted(self.packages.get(pull.number, ()))
+        # A base moves with each change that is published; of it counts what this one changes too.
+        # Where no look has told that yet, all of it does.
+        trees = [self.git.tree(tip, package) for package in packages] if tip and packages else [tip]
+        tags = [self.tags.get(package, "") for package in packages]
+        return [self.rules(pull.base_ref), trees, tags]
+
+    def rules(self, branch: str) -> list[str]:
+        """Ids of the files that say how changes of a branch are judged."""
+        tips = [self.git.ref(f"refs/heads/{each}") for each in (self.default, branch)]
+        return [self.git.entry(tip, config.CONFIG) if tip else "" for tip in tips]
+
+
+def see(
+    repository: RepositoryId,
+    pulls: Iterable[PullRequest],
+    drafts: Mapping[str, str],
+    around: Surroundings,
+) -> dict[ProposalKey, Seen]:
+    """Key of each head branch to what is seen of it, last changed first.
+
+    Args:
+        repository: Which one.
+        pulls: Its open pull requests; those of a fork that is gone are left out.
+        drafts: Draft branches to look at, and where each is.
+        around: What they are judged by.
+    """
+    parts: dict[ProposalKey, list[object]] = defaultdict(list)
+    changed: dict[ProposalKey, datetime] = {}
+    for pull in sorted(pulls, key=lambda each: each.updated_at, reverse=True):
+        if pull.head_repository is not None:
+            key = ProposalKey(repository, pull.head_repository, pull.head_ref)
+            at = pull.updated_at
+            shown = [pull.number, pull.head, pull.base_ref, pull.draft, at.isoformat()]
+            parts[key].append([*shown, *around.of(pull)])
+            changed[key] = max(at, changed.get(key, at))
+    for branch, sha in drafts.items():
+        key = ProposalKey(repository, repository.number, branch)
+        parts[key].append([sha, around.rules(around.default)])
+    return {
+        key: Seen(_digest(sorted(found, key=json.dumps)), changed.get(key))
+        for key, found in parts.items()
+    }
+
+
+def tags_of(packages: Collection[str], tags: Mapping[str, Sha]) -> dict[str, str]:
+    """Package to a digest of its tags: who makes or moves one changes what is proposed next."""
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for ref, sha in tags.items():
+        parsed = names.parse_tag(ref)
+        if parsed is not None and parsed[0] in packages:
+            found[parsed[0]].append((ref, str(sha)))
+    return {package: _digest(sorted(each)) for package, each in found.items()}
+
+
+def to_look_at(
+    seen: Mapping[ProposalKey, Seen],
+    known: Mapping[str, Swept],
+    anyhow: Collection[ProposalKey],
+    now: datetime,
+) -> tuple[ProposalKey, ...]:
+    """What a sweep has to have looked at, in the order of `seen`.
+
+    Args:
+        seen: Key to what is seen of it now.
+        known: Text of a key to what was seen when a sweep last had it looked at.
+        anyhow: Looked at whatever is seen of them.
+        now: The time.
+    """
+    return tuple(
+        key
+        for key, one in seen.items()
+        if key in anyhow or _has_news(key, one, known.get(str(key)), now)
+    )
+
+
+def _has_news(key: ProposalKey, one: Seen, before: Swept | None, now: datetime) -> bool:
+    if before is None or before.state != one.state:
+        return True
+    if one.at is not None and now - timedelta(seconds=before.age) < one.at + LATE:
+        return True
+    # Without any news after half a day to a day, each at its own time: never all at once.
+    part = int(hashlib.sha256(str(key).encode()).hexdigest()[:8], 16) / 2**32
+    return before.age > DAY * (1 + part) / 2
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()

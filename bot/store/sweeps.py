@@ -1,0 +1,82 @@
+"""The table of what sweeps have had looked at, and what else they ask the index for."""
+
+from collections.abc import Collection, Mapping
+
+from bot.store.database import Database
+from bot.store.values import Swept
+from lifecycle.identity import RepositoryId
+
+KEEP = """
+WITH gone AS (
+  DELETE FROM swept WHERE repository = %(id)s AND key <> ALL (%(there)s)
+)
+INSERT INTO swept (repository, key, state)
+SELECT %(id)s, key, state FROM unnest(%(keys)s::text[], %(states)s::text[]) AS given(key, state)
+ON CONFLICT (repository, key) DO UPDATE
+  SET state = EXCLUDED.state, at = now()
+"""
+
+
+class PostgresSweeps:
+    """`Sweeps` in PostgreSQL.
+
+    Args:
+        database: Where the tables are.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def known(self, repository_id: RepositoryId) -> dict[str, Swept]:
+        rows = await self._database.ask(
+            "SELECT key, state, extract(epoch FROM now() - at)::float FROM swept"
+            " WHERE repository = %(id)s",
+            {"id": await self._database.row(repository_id)},
+        )
+        return {key: Swept(*rest) for key, *rest in rows}
+
+    async def keep(
+        self, repository_id: RepositoryId, states: Mapping[str, str], there: Collection[str]
+    ) -> None:
+        keys = sorted(states)
+        await self._database.ask(
+            KEEP,
+            {
+                "id": await self._database.row(repository_id),
+                "there": sorted({*there, *keys}),
+                "keys": keys,
+                "states": [states[key] for key in keys],
+            },
+        )
+
+    async def forget(self) -> None:
+        await self._database.ask("DELETE FROM swept")
+
+    async def packages(self, repository_id: RepositoryId) -> dict[int, frozenset[str]]:
+        rows = await self._database.ask(
+            "SELECT proposal, array_agg(package) FROM touching WHERE repository = %(id)s"
+            " GROUP BY proposal",
+            {"id": await self._database.row(repository_id)},
+        )
+        return {number: frozenset(packages) for number, packages in rows}
+
+    async def heads_touching(
+        self, repository_id: RepositoryId, packages: Collection[str]
+    ) -> frozenset[tuple[int, str]]:
+        rows = await self._database.ask(
+            "SELECT DISTINCT o.head_repository, o.branch"
+            " FROM touching AS t JOIN open_proposal AS o USING (repository, proposal)"
+            " WHERE t.repository = %(id)s AND t.package = ANY (%(packages)s)",
+            {"id": await self._database.row(repository_id), "packages": sorted(packages)},
+        )
+        return frozenset((head, branch) for head, branch in rows)
+
+    async def approved(
+        self, repository_id: RepositoryId, numbers: Collection[int]
+    ) -> frozenset[int]:
+        rows = await self._database.ask(
+            "SELECT DISTINCT proposal FROM event WHERE repository = %(id)s"
+            " AND proposal = ANY (%(numbers)s) AND event ->> 'kind' = 'approval'",
+            {"id": await self._database.row(repository_id), "numbers": sorted(numbers)},
+        )
+        return frozenset(number for (number,) in rows)

@@ -1,0 +1,64 @@
+"""What sweeps have had looked at, in memory."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from bot.store.values import Swept
+from lifecycle.identity import RepositoryId
+from tests.memory.proposals import MemoryProposals
+from tests.memory.statements import Statements
+
+
+@dataclass
+class MemorySweeps:
+    """`bot.store.port.Sweeps`.
+
+    Attributes:
+        statements: What each of its statements does first.
+        proposals: What looks have told.
+    """
+
+    statements: Statements
+    proposals: MemoryProposals
+    # Repository to key to state, and when.
+    _swept: dict[RepositoryId, dict[str, tuple[str, float]]] = field(default_factory=dict)
+
+    async def known(self, repository_id: RepositoryId) -> dict[str, Swept]:
+        await self.statements.begin()
+        now = self.statements.seconds()
+        return {
+            key: Swept(state, now - at)
+            for key, (state, at) in self._swept.get(repository_id, {}).items()
+        }
+
+    async def keep(
+        self, repository_id: RepositoryId, states: Mapping[str, str], there: Collection[str]
+    ) -> None:
+        await self.statements.begin()
+        before = self._swept.get(repository_id, {})
+        now = self.statements.seconds()
+        kept = {key: row for key, row in before.items() if key in there}
+        self._swept[repository_id] = kept | {key: (state, now) for key, state in states.items()}
+
+    async def forget(self) -> None:
+        await self.statements.begin()
+        self._swept.clear()
+
+    async def packages(self, repository_id: RepositoryId) -> dict[int, frozenset[str]]:
+        await self.statements.begin()
+        return self.proposals.packages_of(repository_id)
+
+    async def heads_touching(
+        self, repository_id: RepositoryId, packages: Collection[str]
+    ) -> frozenset[tuple[int, str]]:
+        await self.statements.begin()
+        touching = self.proposals.packages_of(repository_id).items()
+        numbers = [number for number, changed in touching if changed & set(packages)]
+        heads = (self.proposals.head_of(repository_id, number) for number in numbers)
+        return frozenset(head for head in heads if head is not None)
+
+    async def approved(
+        self, repository_id: RepositoryId, numbers: Collection[int]
+    ) -> frozenset[int]:
+        await self.statements.begin()
+        return frozenset(n for n in numbers if self.proposals.is_approved(repository_id, n))
