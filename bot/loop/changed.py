@@ -1,4 +1,4 @@
-"""What a sweep sees of each head branch, and which of them it has to have looked at (ADR 18).
+"""What a sweep sees of each head branch, and which of them it has to have looked at (ADR 23).
 
 A look at a proposal costs eight requests, so 500 that wait for people would use up what the forge
 allows an hour. What decides about a proposal and can be seen without looking at it is made into a
@@ -22,7 +22,7 @@ from lifecycle import names
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
-LATE = timedelta(minutes=10)
+LATE = timedelta(minutes=1)
 """How long after a change it is looked at once more: lists of forges may be ahead of the rest."""
 
 DAY = 86400.0

@@ -341,7 +341,7 @@ class Proposals(Protocol):
 
 
 class Sweeps(Protocol):
-    """What sweeps have had looked at: the next one asks only for what has changed (ADR 18)."""
+    """What sweeps have had looked at: the next one asks only for what has changed (ADR 23)."""
 
     async def known(self, repository_id: RepositoryId) -> dict[str, Swept]:
         """Key of each head branch to what a sweep saw when it last had it looked at."""

@@ -373,7 +373,7 @@ def _whole(payload: JSONObject) -> Wakes:
 
 
 def _rights(payload: JSONObject) -> Wakes:
-    """Rules and roles: no list of proposals tells that they changed (ADR 18)."""
+    """Rules and roles: no list of proposals tells that they changed (ADR 23)."""
     return [(key, {"everything": [1]}) for key, _ in _whole(payload)]
 
 

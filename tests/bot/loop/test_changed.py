@@ -1,0 +1,179 @@
+"""Which head branches a sweep has to have looked at."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import pytest
+
+from bot.forges.port import PullRequest
+from bot.git.port import History
+from bot.keys import ProposalKey
+from bot.loop.changed import DAY, LATE, Seen, Surroundings, see, tags_of, to_look_at
+from bot.store.values import Swept
+from lifecycle.access import Person
+from lifecycle.names import Sha
+from tests.ids import FIRST
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(days=30)
+KEY = ProposalKey(FIRST, 1, "change")
+DRAFT = ProposalKey(FIRST, 1, "drafts/net/core/v1")
+PULL = PullRequest(
+    number=7,
+    node="n",
+    title="t",
+    author=Person(1, "a", bot=False),
+    draft=False,
+    state="open",
+    head=Sha("a" * 40),
+    head_ref="change",
+    head_repository=1,
+    base_ref="release",
+    merge_commit=None,
+    merged_at=None,
+    updated_at=LONG_AGO,
+)
+
+
+@dataclass(frozen=True)
+class _Git:
+    """As much of `History` as is asked: what stands in branches, by path."""
+
+    branches: Mapping[str, Mapping[str, str]]
+
+    def ref(self, name: str) -> str | None:
+        branch = name.removeprefix("refs/heads/")
+        return branch if branch in self.branches else None
+
+    def tree(self, commit: str, path: str) -> str:
+        return self.branches[commit].get(path, "")
+
+    entry = tree
+
+
+BRANCHES = {
+    "main": {".porchbot.yaml": "rules"},
+    "release": {".porchbot.yaml": "rules", "net/core": "tree1", "net/edge": "tree2"},
+}
+
+
+def _around(
+    branches: Mapping[str, Mapping[str, str]] = BRANCHES,
+    packages: frozenset[str] = frozenset({"net/core"}),
+    tags: Mapping[str, Sha] | None = None,
+) -> Surroundings:
+    return Surroundings(
+        git=cast(History, _Git(branches)),
+        default="main",
+        packages={7: packages} if packages else {},
+        tags=tags_of({"net/core"}, tags or {}),
+    )
+
+
+def _state(pull: PullRequest = PULL, around: Surroundings | None = None) -> str:
+    return see(FIRST, [pull], {}, around or _around())[KEY].state
+
+
+def _with(branch: str, path: str) -> Mapping[str, Mapping[str, str]]:
+    return {**BRANCHES, branch: {**BRANCHES[branch], path: "another"}}
+
+
+NEWS: dict[str, Callable[[], str]] = {
+    "its head": lambda: _state(replace(PULL, head=Sha("b" * 40))),
+    "its base": lambda: _state(replace(PULL, base_ref="main")),
+    "ready": lambda: _state(replace(PULL, draft=True)),
+    "a comment": lambda: _state(replace(PULL, updated_at=NOW)),
+    "rules of the default branch": lambda: _state(around=_around(_with("main", ".porchbot.yaml"))),
+    "rules of its base": lambda: _state(around=_around(_with("release", ".porchbot.yaml"))),
+    "its package in its base": lambda: _state(around=_around(_with("release", "net/core"))),
+    "a tag of its package": lambda: _state(
+        around=_around(tags={"refs/tags/net/core/v1": Sha("c")})
+    ),
+    "what it changes": lambda: _state(around=_around(packages=frozenset({"net/edge"}))),
+}
+
+
+@pytest.mark.parametrize("news", NEWS.values(), ids=NEWS)
+def test_what_decides_about_a_proposal_changes_its_state(news: Callable[[], str]) -> None:
+    """The short-cut compares heads: comments, rules and numbers of tags would wait for a day."""
+    assert news() != _state()
+
+
+def test_what_concerns_others_is_no_news() -> None:
+    """The short-cut compares the tips of bases: each change published wakes all that are open."""
+    assert _state(around=_around(_with("release", "net/edge"))) == _state()
+    assert _state(around=_around(tags={"refs/tags/net/edge/v1": Sha("c")})) == _state()
+
+
+def test_of_a_proposal_that_nobody_looked_at_all_of_the_base_counts() -> None:
+    """Fails when nothing known of it means that nothing touches it."""
+    moved = {**BRANCHES, "later": BRANCHES["release"]}
+    pull = replace(PULL, base_ref="later")
+
+    class Tips(_Git):
+        def ref(self, name: str) -> str | None:
+            return "release"  # the same content at another commit
+
+    before = _state(pull, _around(moved, frozenset()))
+    elsewhere = replace(_around(moved, frozenset()), git=cast(History, Tips(moved)))
+    assert _state(pull, elsewhere) != before
+
+
+def test_drafts_and_proposals_of_one_branch_are_seen_together() -> None:
+    pull = replace(PULL, head_ref=DRAFT.branch)
+    seen = see(FIRST, [pull], {DRAFT.branch: "aaa", "drafts/b/v1": "bbb"}, _around())
+
+    assert list(seen) == [DRAFT, ProposalKey(FIRST, 1, "drafts/b/v1")]
+    assert [each.at for each in seen.values()] == [LONG_AGO, None]
+    moved = see(FIRST, [pull], {DRAFT.branch: "ccc", "drafts/b/v1": "bbb"}, _around())
+    assert [key for key in seen if seen[key] != moved[key]] == [DRAFT]
+
+
+def test_a_fork_that_is_gone_has_no_branch_to_look_at() -> None:
+    assert see(FIRST, [replace(PULL, head_repository=None)], {}, _around()) == {}
+
+
+def test_last_changed_comes_first() -> None:
+    newer = replace(PULL, number=8, head_ref="newer", updated_at=NOW)
+    assert [key.branch for key in see(FIRST, [PULL, newer], {}, _around())] == ["newer", "change"]
+
+
+_LATE = LATE.total_seconds()
+ASKED: dict[str, tuple[Seen, Swept | None, bool]] = {
+    "never seen, or the database is another": (Seen("1", LONG_AGO), None, True),
+    "another state": (Seen("2", LONG_AGO), Swept("1", 20), True),
+    "the same": (Seen("1", LONG_AGO), Swept("1", 20), False),
+    "the same draft": (Seen("1", None), Swept("1", 20), False),
+    "changed just before it was looked at": (
+        Seen("1", NOW - timedelta(seconds=_LATE)),
+        Swept("1", 20),
+        True,
+    ),
+    "looked at once more since": (
+        Seen("1", NOW - timedelta(seconds=_LATE + 120)),
+        Swept("1", 20),
+        False,
+    ),
+    "half a day ago": (Seen("1", LONG_AGO), Swept("1", DAY * 0.49), False),
+    "a day ago": (Seen("1", LONG_AGO), Swept("1", DAY + 1), True),
+}
+
+
+@pytest.mark.parametrize(("seen", "before", "asked"), ASKED.values(), ids=ASKED)
+def test_who_is_looked_at(seen: Seen, before: Swept | None, asked: bool) -> None:
+    known = {str(KEY): before} if before else {}
+
+    assert to_look_at({KEY: seen}, known, set(), NOW) == ((KEY,) if asked else ())
+    assert to_look_at({KEY: seen}, known, {KEY}, NOW) == (KEY,)
+
+
+def test_what_is_looked_at_once_a_day_is_not_looked_at_all_at_once() -> None:
+    """The short-cut is one age for all: 500 that were seen together come back together."""
+    keys = [ProposalKey(FIRST, 1, f"b{number}") for number in range(200)]
+    known = {str(key): Swept("1", DAY * 0.75) for key in keys}
+
+    woken = to_look_at({key: Seen("1", LONG_AGO) for key in keys}, known, set(), NOW)
+
+    assert 60 < len(woken) < 140
