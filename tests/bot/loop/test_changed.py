@@ -22,7 +22,6 @@ KEY = ProposalKey(FIRST, 1, "change")
 DRAFT = ProposalKey(FIRST, 1, "drafts/net/core/v1")
 PULL = PullRequest(
     number=7,
-    node="n",
     title="t",
     author=Person(1, "a", bot=False),
     draft=False,
