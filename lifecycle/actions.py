@@ -290,6 +290,7 @@ class Merge:
         method: Merge or squash.
         title: First line of the merge commit.
         message: The rest, with one trailer for each package.
+        approvers: Logins of those whose approvals count.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -302,6 +303,7 @@ class Merge:
     method: MergeMethod
     title: str
     message: str
+    approvers: tuple[str, ...] = ()
 
     @property
     def writes(self) -> Write:
@@ -320,6 +322,7 @@ class Tag:
         number: The proposal.
         message: Package, revision, proposal, approvers, tree and function versions; without the
             mark that makes it ours, which is added with the key.
+        approvers: Logins of those whose approvals count.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -331,6 +334,7 @@ class Tag:
     tree: str
     number: int
     message: str
+    approvers: tuple[str, ...] = ()
 
     @property
     def writes(self) -> Write:

@@ -260,6 +260,7 @@ def _merge(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
         method=method,
         title=commits.merge_title(p),
         message=commits.merge_message(p, _approvers(one), trailers),
+        approvers=_approvers(one),
     )
     return [*checks.ready(facts, p), merge]
 
@@ -283,6 +284,7 @@ def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
             message=commits.tag_message(
                 facts.repository, p, t, _approvers(one), _versions(p.verdicts, t.package)
             ),
+            approvers=_approvers(one),
         )
         for t in p.content.touched
         if not t.tagged and not t.removed

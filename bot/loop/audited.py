@@ -14,13 +14,13 @@ from typing import Any
 from bot.loop.hints import Hint
 from bot.outcomes import Report
 from lifecycle.access import Person
-from lifecycle.actions import Action, PushRender, React, Reply
+from lifecycle.actions import Action, Merge, PushRender, React, Reply, Tag
 from lifecycle.facts.head import Facts
 
 NAMES = frozenset(
     {"number", "comment", "run", "asked", "asker", "assignee", "head", "head_ref", "base"}
     | {"base_ref", "ref", "target", "tree", "name", "status", "conclusion", "method", "draft"}
-    | {"reaction"}
+    | {"reaction", "approvers"}
 )
 """Fields of actions whose value is kept as it is; any other, a new one too, as its digest."""
 
@@ -53,10 +53,14 @@ def entries(
 def asked(action: Action, facts: Facts, hint: Hint) -> list[dict[str, Any]]:
     """Who asked for an action, as far as that is known.
 
-    Whoever wrote the comment that it answers; else those whose comments or reviews woke the key;
-    else what did: one of our own looks, somebody who pressed Re-run, or an event of the forge.
+    Those who approved what is published; whoever wrote the comment that it answers; else those
+    whose comments or reviews woke the key; else what did: one of our own looks, somebody who
+    pressed Re-run, or an event of the forge.
     """
     said = _said(facts)
+    if isinstance(action, Merge | Tag) and action.approvers:
+        ids = {person.login: person.id for person in said.values()}
+        return [{"by": "person", "id": ids.get(a), "login": a} for a in action.approvers]
     answered = {(_COMMENT, _answered(action))} & said.keys()
     named = [
         {"by": "person", "id": said[kind, number].id, "login": said[kind, number].login}

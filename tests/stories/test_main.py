@@ -69,6 +69,13 @@ def test_from_a_pushed_draft_to_v2(play: World) -> None:
     assert ref.object.type == "tag"
     tag = author.repository.get_git_tag(ref.object.sha)
     assert "Approved-by: approver" in tag.message
+    entries = play.database(
+        "SELECT action, detail->>'outcome', detail->'asked' FROM audit"
+        " WHERE action IN ('Merge', 'Tag') ORDER BY id"
+    )  # though the base branch's look did it, which only our own look woke
+    approver_id = author.repository.get_issue(pull.number).get_comment(said).user.id
+    who = [{"by": "person", "id": approver_id, "login": "approver"}]
+    assert entries == [("Merge", "DONE", who), ("Tag", "DONE", who)]
 
     second = play.proposes("drafts/net/core/second", resized("net/core", 2))
     approver.says(second, "/approve")

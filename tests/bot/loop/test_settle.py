@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -183,6 +183,7 @@ async def test_the_audit_trail_says_what_came_of_each_action(
 
 
 ANN = {"by": "person", "id": APPROVER.id, "login": APPROVER.login, "comment": 100}
+APPROVED = {"by": "person", "id": APPROVER.id, "login": APPROVER.login}
 
 
 @pytest.mark.parametrize(
@@ -194,6 +195,7 @@ ANN = {"by": "person", "id": APPROVER.id, "login": APPROVER.login, "comment": 10
         (MERGE, Hint(comments=frozenset({999})), [{"by": "webhook"}]),  # of another proposal
         (MERGE, Hint(by=frozenset({"sweep"})), [{"by": "sweep"}]),
         (MERGE, Hint(rerun=True), [{"by": "rerun"}]),
+        (replace(MERGE, approvers=(APPROVER.login,)), Hint(by=frozenset({"sweep"})), [APPROVED]),
         (OTHER, Hint(), [{"by": "webhook"}]),
     ],
 )
