@@ -1,5 +1,7 @@
 """The forge as the bot needs it: its protocols in our words, their values and errors.
 
+Longer than 400 lines: two protocols, and the values that only they exchange, are read as one.
+
 Adding a method needs a reason. Every method may be called twice with the same effect as once.
 """
 
