@@ -113,9 +113,10 @@ class InstallationKey:
         return f"{self.forge}:app:installation:{self.number}"
 
 
-Key = (
-    ProposalKey | PullKey | CommitKey | BaseKey | RepositoryKey | InstallationsKey | InstallationKey
-)
+InRepository = ProposalKey | PullKey | CommitKey | BaseKey | RepositoryKey
+"""Keys of one repository."""
+
+Key = InRepository | InstallationsKey | InstallationKey
 
 
 def parse(text: str) -> Key:

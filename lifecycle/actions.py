@@ -14,7 +14,7 @@ from cadlib.findings import Finding
 from lifecycle.events import Log
 from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.facts.conversation import Written
-from lifecycle.kinds import Kind, Look, Order, Repeat, Write
+from lifecycle.kinds import OF_BASE, Kind, Look, Order, Repeat, Write
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
 from lifecycle.records import JSON
@@ -390,6 +390,6 @@ def for_publishing(actions: Iterable[Action], number: int) -> list[Action]:
     actions = tuple(actions)
     if any(action.KIND.look is Look.PROPOSAL_FIRST for action in actions):
         return []
-    about = [a for a in actions if a.KIND.look in {Look.BASE, Look.EITHER}]
+    about = [a for a in actions if a.KIND.look in OF_BASE]
     about = [a for a in about if not isinstance(a, Merge) or a.number == number]
     return about if any(a.KIND.look is Look.BASE for a in about) else []

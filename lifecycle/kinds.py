@@ -30,6 +30,13 @@ class Look(StrEnum):
     """Whichever look finds it; before publishing as well as beside it."""
 
 
+OF_PROPOSAL = frozenset({Look.PROPOSAL, Look.PROPOSAL_FIRST, Look.EITHER})
+"""What the look at a head branch carries out: it never merges or tags, whatever was decided."""
+
+OF_BASE = frozenset({Look.BASE, Look.EITHER})
+"""What the look at a base branch carries out."""
+
+
 class Order(StrEnum):
     """How an action goes out with the actions beside it."""
 

@@ -5,6 +5,7 @@ broke".
 """
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import structlog
 
@@ -174,6 +175,8 @@ class Controller:
                 return await self._proposals.handle(key, hint)
             case keys.BaseKey():
                 return await self._publishing.handle(key, hint)
+            case _:
+                assert_never(key)  # mypy asks here for the handler of a new kind
         return None
 
     async def runner_is_back(self) -> None:

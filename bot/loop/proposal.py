@@ -18,6 +18,7 @@ from lifecycle.actions import Action, AskPublish
 from lifecycle.decide import decide
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
+from lifecycle.kinds import OF_PROPOSAL
 from lifecycle.merges import UnknownRules
 
 LOGGED_WITHIN = timedelta(days=1)
@@ -68,6 +69,8 @@ class ProposalReconciler:
         key: The branch.
         hint: What the events that woke it said exists.
     """
+
+    looks = OF_PROPOSAL
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from lifecycle import names
 from lifecycle.actions import Action, Tag, for_publishing
 from lifecycle.decide import decide
 from lifecycle.facts.proposal import Proposal
+from lifecycle.kinds import OF_BASE
 
 log = structlog.get_logger()
 
@@ -119,6 +120,8 @@ class PublishingReconciler:
         pull: The proposal.
         hint: What woke the base branch's key.
     """
+
+    looks = OF_BASE
 
     def __init__(
         self, served: ServedRepository, store: Store, base: str, pull: PullRequest, hint: Hint

@@ -4,7 +4,7 @@ A kind of key is a `Reconciler`. What they have in common stands here: how often
 the forge shows an older state than what was just done, what is counted, and what is written down.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from bot.store.port import Audit
 from bot.store.values import StoreError
 from lifecycle.actions import Action, Merge
 from lifecycle.facts.head import Facts
+from lifecycle.kinds import Look
 
 log = structlog.get_logger()
 
@@ -68,6 +69,10 @@ class Reconciler(Protocol[L]):
     @property
     def waiting(self) -> str:
         """What its waits are counted under: looks that share one wait together."""
+
+    @property
+    def looks(self) -> Set[Look]:
+        """Which actions it may carry out, by the look that they belong to."""
 
     @property
     def hint(self) -> Hint:
@@ -134,7 +139,7 @@ class Settling:
             looked = await reconciler.look(since)
             if isinstance(looked, Rest):
                 return looked.after
-            actions = reconciler.decide(looked)
+            actions = _allowed(reconciler.decide(looked), reconciler)
             if not actions:
                 return (await reconciler.rest(looked)).after
             if echoes.is_stale(actions):
@@ -186,6 +191,16 @@ class Settling:
         merged = any(isinstance(action, Merge) for action in actions)
         now = self._clock.monotonic()
         return since if outcome is Outcome.DONE and not merged and now - since < FRESH else now
+
+
+def _allowed(actions: Sequence[Action], reconciler: Reconciler[L]) -> Sequence[Action]:
+    """Drop what belongs to another look: a proposal's own never merges, whatever was decided."""
+    foreign = [action for action in actions if action.KIND.look not in reconciler.looks]
+    if not foreign:
+        return actions
+    names = [action.KIND.name for action in foreign]
+    log.error("decided for another look; not done", key=reconciler.key, actions=names)
+    return [action for action in actions if action.KIND.look in reconciler.looks]
 
 
 def _when_stale(echoes: Echoes, key: str) -> float:

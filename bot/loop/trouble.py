@@ -77,7 +77,7 @@ class Trouble:
             log.info("shown to people", incident=incident, numbers=told)
 
     async def _pulls(
-        self, served: ServedRepository, key: keys.Key, error: Exception
+        self, served: ServedRepository, key: keys.InRepository, error: Exception
     ) -> Sequence[PullRequest]:
         """The proposals that a key is about; none for one that the operator is told of."""
         forge = served.forge
@@ -94,5 +94,5 @@ class Trouble:
                     failed = error.failed.items()
                     numbers = [n for n, e in failed if not isinstance(e, PASSING)]
                 return [await forge.proposal(number) for number in numbers]
-            case _:
+            case keys.CommitKey() | keys.RepositoryKey():
                 return ()

@@ -1,7 +1,7 @@
 """The one loop: look, decide, perform, until nothing is left; what it waits for and writes down."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,10 +10,13 @@ import pytest
 from bot.forges.port import ForgeRefusedError
 from bot.loop.echoes import Echoes
 from bot.loop.hints import Hint
+from bot.loop.proposal import ProposalReconciler
+from bot.loop.publishing import PublishingReconciler
 from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Rest, Settling
 from bot.outcomes import DONE, Came, Outcome, Report
 from lifecycle.actions import Action, AskPublish, Keep, Merge, React, Reaction, Reply
 from lifecycle.facts.head import Facts
+from lifecycle.kinds import OF_BASE, OF_PROPOSAL, Look
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
 from tests.lifecycle.samples import APPROVER, FACTS, PROPOSAL, changed, facts, said
@@ -51,6 +54,7 @@ class Script:
     echoes: Echoes = field(default_factory=Echoes)
     key: str = "github:42:proposal:42:drafts/net/core/w"
     waiting: str = "w"
+    looks: Set[Look] = frozenset(Look)
     performed: list[Sequence[Action]] = field(default_factory=list)
     since: list[float] = field(default_factory=list)
 
@@ -102,6 +106,31 @@ async def test_it_goes_on_until_nothing_is_decided() -> None:
 async def test_when_it_looks_again(script: Script, after: float, times: int) -> None:
     assert await settled(script) == after
     assert len(script.performed) == times
+
+
+@pytest.mark.parametrize(
+    ("looks", "carried_out"),
+    [
+        (ProposalReconciler.looks, [[KEEP], [REPLY]]),
+        (PublishingReconciler.looks, [[MERGE]]),
+    ],
+)
+async def test_a_look_carries_out_only_what_is_its_own(
+    looks: Set[Look], carried_out: list[list[Action]]
+) -> None:
+    """The short-cut trusts `decide`: a merge decided at a proposal's own look would be made."""
+    script = Script([[KEEP, MERGE], [MERGE, REPLY], []], looks=looks)
+
+    await settled(script)
+
+    assert script.performed[: len(carried_out)] == carried_out
+    assert all(a.KIND.look in looks for actions in script.performed for a in actions)
+
+
+def test_each_action_is_carried_out_by_some_look() -> None:
+    """Fails when a look is added that no kind of key does: its actions would all be dropped."""
+    assert frozenset(Look) == OF_BASE | OF_PROPOSAL
+    assert Look.BASE not in ProposalReconciler.looks
 
 
 async def test_what_was_just_done_is_waited_for_and_then_believed() -> None:
