@@ -1,1 +1,1 @@
-"""The bot: fetches facts, carries out actions, serves webhooks."""
+"""What meets the world: the bot, the command line `porchbot`, and the sandbox forge."""

@@ -1,1 +1,1 @@
-"""Packages: read, edit losslessly, render, diff; pure, no input or output."""
+"""Packages read, edited without loss, merged, rendered and compared; no input or output."""

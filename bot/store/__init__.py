@@ -1,1 +1,1 @@
-"""Persistence: the work queue, deliveries, the index of repositories and proposals, the audit."""
+"""Persistence: the work queue, deliveries, an index of the forge, sweeps, the audit trail."""
