@@ -1,5 +1,8 @@
 """Upkeep of the memory's two copies: what each lacks, and what people did to our comments.
 
+What was edited or deleted is written again, and that it happened is remembered for good: publishing
+then takes an approval newer than that (the gate "fresh approval" of `lifecycle.gates`).
+
 Comments are written before the database is told of them: crashed in between, the next look finds
 the comment and tells the database. What was done to our comments is told to the database first:
 crashed in between, the next look finds the comment still missing, or still edited.

@@ -1,4 +1,8 @@
-"""Writes rendered resources back into their files, changing only the lines that differ."""
+"""Writes rendered resources back into their files, changing only the lines that differ.
+
+So comments that a function lost are still there: values are compared, and the file's own text is
+edited. Only where a function returned some comments do those that it changed or left out count.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 

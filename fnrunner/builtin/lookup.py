@@ -1,9 +1,8 @@
 """Finds builtin functions: by name, and by the image names that mean them.
 
-Each is one module of `fnrunner.builtin.catalog` with `ABOUT` and `run(resources) -> Verdict`, read
-when it is first called. A function answers only for the prefixes it is told, for a short name
-(which means the first of them), and for the tags it states: `registry.corp/set-labels:v9` is
-another function.
+Each is one module of `fnrunner.builtin.catalog` with `ABOUT` and `run(resources)`, read when it is
+first called. A function answers only for the prefixes it is told, for a short name (which means the
+first of them), and for the tags it states: `registry.corp/set-labels:v9` is another function.
 """
 
 import re
