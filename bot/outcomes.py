@@ -10,7 +10,7 @@ from bot.git.port import GitBusyError, GitRefusedError
 from lifecycle.actions import Action
 
 
-class Outcome(StrEnum):
+class ActionOutcome(StrEnum):
     """How carrying out an action went; of several, how that of the last one tried did."""
 
     DONE = "done"
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class ActionResult:
     """What came of one action.
 
     Attributes:
@@ -29,31 +29,31 @@ class Came:
         why: What the forge or git said to that; "" where there is nothing to say.
     """
 
-    outcome: Outcome
+    outcome: ActionOutcome
     why: str = ""
 
 
-DONE = Came(Outcome.DONE)
+DONE = ActionResult(ActionOutcome.DONE)
 
 
 class Report:
     """What came of each action, kept up while they are carried out."""
 
     def __init__(self) -> None:
-        self._came: dict[int, Came] = {}
+        self._came: dict[int, ActionResult] = {}
 
-    def note(self, action: Action, came: Came) -> None:
+    def note(self, action: Action, came: ActionResult) -> None:
         """Remember what came of an action."""
         self._came[id(action)] = came
 
-    def note_rest(self, actions: Iterable[Action], came: Came) -> None:
+    def note_rest(self, actions: Iterable[Action], came: ActionResult) -> None:
         """Remember what came of those of some actions that were not done before."""
         for action in actions:
             self._came.setdefault(id(action), came)
 
-    def of(self, action: Action) -> Came:
+    def of(self, action: Action) -> ActionResult:
         """What came of an action: this very one, as two may be equal."""
-        return self._came.get(id(action), Came(Outcome.NOT_TRIED))
+        return self._came.get(id(action), ActionResult(ActionOutcome.NOT_TRIED))
 
     @contextmanager
     def breaking(self, actions: Iterable[Action]) -> Iterator[None]:
@@ -65,5 +65,5 @@ class Report:
                 error, ForgeBusyError | ForgeRefusedError | GitBusyError | GitRefusedError
             )
             why = f"{type(error).__name__}: {error}" if known else type(error).__name__
-            self.note_rest(actions, Came(Outcome.BROKE, why))
+            self.note_rest(actions, ActionResult(ActionOutcome.BROKE, why))
             raise

@@ -17,10 +17,10 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import AnnotatedTag, Forge, MergeOutcome, TagOutcome
 from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Signature
 from bot.look.assemble import Looked
-from bot.outcomes import DONE, Came, Outcome, Report
+from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from bot.render.port import Renderer
 from bot.store.port import Store
-from bot.store.values import TAGS, Hint, Refusal, Revision
+from bot.store.values import TAGS, Hint, MergeRefusal, Revision
 from lifecycle import names, records
 from lifecycle.actions import (
     Action,
@@ -42,7 +42,7 @@ from lifecycle.actions import (
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
-from lifecycle.kinds import Order
+from lifecycle.kinds import ActionOrder
 from lifecycle.names import Ref, Sha
 
 log = structlog.get_logger()
@@ -96,7 +96,7 @@ class Performer:
 
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
-    ) -> Outcome:
+    ) -> ActionOutcome:
         """Carry out actions in order; those that only report go out at the same time.
 
         Args:
@@ -111,17 +111,17 @@ class Performer:
         """
         for order, group in groupby(actions, key=lambda action: action.KIND.order):
             batch = list(group)
-            if order is Order.TOGETHER:
+            if order is ActionOrder.TOGETHER:
                 with metrics.STEP_SECONDS.labels("report").time():
                     await self._together(batch, looked, report, hint)
                 continue
-            if order is Order.ONE_WRITE:
+            if order is ActionOrder.ONE_WRITE:
                 outcome = await self._tags([a for a in batch if isinstance(a, Tag)], report)
             else:
                 outcome = await self._steps(batch, looked, report, hint)
-            if outcome is not Outcome.DONE:
+            if outcome is not ActionOutcome.DONE:
                 return outcome
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
     async def _together(
         self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
@@ -135,23 +135,25 @@ class Performer:
 
     async def _steps(
         self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
-    ) -> Outcome:
+    ) -> ActionOutcome:
         """One after the other: what follows on one that was not done would build on sand."""
         for action in actions:
             with report.breaking([action]):
                 came = await self._one(action, looked, report, hint)
             report.note(action, came)
-            if came.outcome is not Outcome.DONE:
+            if came.outcome is not ActionOutcome.DONE:
                 return came.outcome
-        return Outcome.DONE
+        return ActionOutcome.DONE
 
-    async def _tags(self, tags: Sequence[Tag], report: Report) -> Outcome:
+    async def _tags(self, tags: Sequence[Tag], report: Report) -> ActionOutcome:
         with report.breaking(tags):
             came = await self._tag(tags, report)
         report.note_rest(tags, came)
         return came.outcome
 
-    async def _one(self, action: Action, looked: Looked, report: Report, hint: Hint) -> Came:
+    async def _one(
+        self, action: Action, looked: Looked, report: Report, hint: Hint
+    ) -> ActionResult:
         match action:
             case SetCheck():
                 await self._forge.set_check(action)
@@ -210,11 +212,13 @@ class Performer:
     def _summary(self, text: str) -> str:
         return f"{records.summary_marker(self._instance)}\n{text}"
 
-    async def _push_render(self, action: PushRender) -> Came:
+    async def _push_render(self, action: PushRender) -> ActionResult:
         sha = await self._offload(self._write_render, action)
         return await self._push_branch(action.head_ref, action.head, sha, action.asked)
 
-    async def _push_branch(self, head_ref: str, head: Sha, wanted: str, asked: int = 0) -> Came:
+    async def _push_branch(
+        self, head_ref: str, head: Sha, wanted: str, asked: int = 0
+    ) -> ActionResult:
         """Move or delete a draft branch; what a rule forbids is remembered, and shown."""
         ref = Ref(f"refs/heads/{head_ref}")
         try:
@@ -223,7 +227,7 @@ class Performer:
             log.warning("push refused", ref=ref, reason=str(error))
             refusal = PushRefusal(str(error), asked)
             await self._store.proposals.refuse_push(self._repository_id, ref, head, refusal)
-            return Came(Outcome.LOOK_AGAIN, refusal.reason)
+            return ActionResult(ActionOutcome.LOOK_AGAIN, refusal.reason)
 
     def _write_render(self, action: PushRender) -> Sha:
         with self._mirror.open() as git:
@@ -242,7 +246,7 @@ class Performer:
                 ),
             )
 
-    async def _tag(self, tags: Sequence[Tag], report: Report) -> Came:
+    async def _tag(self, tags: Sequence[Tag], report: Report) -> ActionResult:
         """Make the tags of one proposal, each only if it does not exist.
 
         A few are made through the API, where nobody has to be told of all the others first; many
@@ -263,22 +267,22 @@ class Performer:
             if tagged.outcome is TagOutcome.REFUSED:
                 return await self._tags_refused(tags, tagged.reason)
             if tagged.outcome is TagOutcome.TAKEN:
-                return Came(Outcome.LOOK_AGAIN, tagged.outcome)
+                return ActionResult(ActionOutcome.LOOK_AGAIN, tagged.outcome)
         try:
             came = await self._push([_update(tag) for tag, _ in left])
         except GitRefusedError as error:
             return await self._tags_refused(tags, str(error))
-        if came.outcome is Outcome.DONE:
+        if came.outcome is ActionOutcome.DONE:
             await self._keep_revisions([tag for tag, _ in left], tags)
         return came
 
-    async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> Came:
+    async def _tags_refused(self, tags: Sequence[Tag], reason: str) -> ActionResult:
         """It is shown where people wait for the tag, and tried again after `/check`."""
         for tag in tags:
             await self._store.proposals.refuse(
-                self._repository_id, tag.number, tag.target, TAGS, Refusal(reason)
+                self._repository_id, tag.number, tag.target, TAGS, MergeRefusal(reason)
             )
-        return Came(Outcome.LOOK_AGAIN, reason)
+        return ActionResult(ActionOutcome.LOOK_AGAIN, reason)
 
     async def _was_made(self, made: Sequence[AnnotatedTag], tags: Sequence[Tag]) -> None:
         await self._offload(self._mirror.take_over, [_update(tag) for tag in made])
@@ -328,13 +332,13 @@ class Performer:
             tree=tag.tree,
         )
 
-    async def _push(self, updates: Sequence[RefUpdate]) -> Came:
+    async def _push(self, updates: Sequence[RefUpdate]) -> ActionResult:
         token = await self._forge.token()
         with metrics.STEP_SECONDS.labels("push").time():
             pushed = await self._offload(self._mirror.push, token, updates)
-        return DONE if pushed is Pushed.DONE else Came(Outcome.LOOK_AGAIN, pushed)
+        return DONE if pushed is Pushed.DONE else ActionResult(ActionOutcome.LOOK_AGAIN, pushed)
 
-    async def _merge(self, action: Merge, ended: str) -> Came:
+    async def _merge(self, action: Merge, ended: str) -> ActionResult:
         with metrics.STEP_SECONDS.labels("merge").time():
             merged = await self._forge.merge(
                 action.number, action.head, action.method, action.title, action.message
@@ -345,18 +349,18 @@ class Performer:
             case MergeOutcome.MERGED:
                 return DONE
             case MergeOutcome.HEAD_MOVED:
-                return Came(Outcome.LOOK_AGAIN, said)
+                return ActionResult(ActionOutcome.LOOK_AGAIN, said)
             case MergeOutcome.BUSY:
-                return Came(Outcome.WAIT, said)
+                return ActionResult(ActionOutcome.WAIT, said)
             case MergeOutcome.REFUSED:
                 await self._store.proposals.refuse(
                     self._repository_id,
                     action.number,
                     action.head,
                     action.base,
-                    Refusal(merged.reason, ended),
+                    MergeRefusal(merged.reason, ended),
                 )
-                return Came(Outcome.LOOK_AGAIN, said)
+                return ActionResult(ActionOutcome.LOOK_AGAIN, said)
             case _:
                 assert_never(merged.outcome)
 

@@ -10,7 +10,7 @@ import structlog
 from bot.clock import SYSTEM, Clock
 from bot.http.ready import MissingError
 from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
-from fnrunner.contract.run import Outcome
+from fnrunner.contract.run import FunctionOutcome
 from fnrunner.wire.client import Client
 
 log = structlog.get_logger()
@@ -73,7 +73,9 @@ class WatchedRunner:
         if self._hangs.is_set() or not await self._client.is_ready(self._seconds):
             raise MissingError(f"{_WHERE}: {_SILENT}")
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run a function; see `fnrunner.contract.run.Runner.run`.
 
         Raises:

@@ -19,7 +19,7 @@ from bot.git.mirror import DiskMirrors
 from bot.git.port import Mirrors
 from bot.git.process import check_version
 from bot.http import web
-from bot.http.ready import Check, Readiness
+from bot.http.ready import Readiness, ReadinessCheck
 from bot.http.server import listening
 from bot.loop.controller import Controller
 from bot.loop.work import Worker
@@ -165,9 +165,9 @@ async def running(settings: Settings) -> AsyncIterator[str]:
             loops.append(group.create_task(postgres.watch()))
         readiness = Readiness(
             {
-                "forge": Check(forges.check, 30),
-                "database": Check(store.check, 1),
-                "runner": Check(runner.check, 1),
+                "forge": ReadinessCheck(forges.check, 30),
+                "database": ReadinessCheck(store.check, 1),
+                "runner": ReadinessCheck(runner.check, 1),
             }
         )
         application = web.app(settings, store, readiness, forges.identity)

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from fnrunner.contract.run import MIB, Outcome
+from fnrunner.contract.run import MIB, FunctionOutcome
 
 _log = logging.getLogger(__name__)
 
@@ -37,11 +37,11 @@ class MemoryAnswers:
             limit_bytes: How large the answers may be together.
         """
         self._limit = limit_bytes
-        self._kept: OrderedDict[str, Outcome] = OrderedDict()
+        self._kept: OrderedDict[str, FunctionOutcome] = OrderedDict()
         self._lock = Lock()
         self.used_bytes = 0
 
-    def get(self, key: str) -> Outcome | None:
+    def get(self, key: str) -> FunctionOutcome | None:
         """Return what is kept, or None."""
         with self._lock:
             if key not in self._kept:
@@ -49,7 +49,7 @@ class MemoryAnswers:
             self._kept.move_to_end(key)
             return self._kept[key]
 
-    def put(self, key: str, outcome: Outcome) -> None:
+    def put(self, key: str, outcome: FunctionOutcome) -> None:
         """Keep an answer, unless it alone is larger than all may be."""
         size = _size(outcome)
         with self._lock:
@@ -110,7 +110,7 @@ class DiskAnswers:
             self._closed = True
             self._database.close()
 
-    def get(self, key: str) -> Outcome | None:
+    def get(self, key: str) -> FunctionOutcome | None:
         """Return what is kept, or None."""
         try:
             with self._lock:
@@ -122,7 +122,7 @@ class DiskAnswers:
             self._begin_anew(error)
             return None
 
-    def _get(self, key: str) -> Outcome | None:
+    def _get(self, key: str) -> FunctionOutcome | None:
         found = self._database.execute(
             "SELECT answer, used FROM answers WHERE key = ?", (key,)
         ).fetchone()
@@ -141,7 +141,7 @@ class DiskAnswers:
             self._database.execute("DELETE FROM answers WHERE key = ?", (key,))
             return None
 
-    def put(self, key: str, outcome: Outcome) -> None:
+    def put(self, key: str, outcome: FunctionOutcome) -> None:
         """Keep an answer, unless it alone is larger than all may be."""
         data = _packed(outcome)
         if len(data) > self._limit:
@@ -229,12 +229,12 @@ def _remove(path: Path) -> None:
         each.unlink(missing_ok=True)
 
 
-def _size(outcome: Outcome) -> int:
+def _size(outcome: FunctionOutcome) -> int:
     said = sum(map(len, map(str, outcome.results)))
     return len(outcome.resources) + len(outcome.log) + said + len(outcome.digest) + _ENTRY_BYTES
 
 
-def _packed(outcome: Outcome) -> bytes:
+def _packed(outcome: FunctionOutcome) -> bytes:
     head = {
         "log": outcome.log,
         "failed": outcome.failed,
@@ -246,10 +246,10 @@ def _packed(outcome: Outcome) -> bytes:
     return zlib.compress(b"%b\n%b" % (line, outcome.resources), level=1)
 
 
-def _unpacked(data: bytes) -> Outcome:
+def _unpacked(data: bytes) -> FunctionOutcome:
     line, _, resources = zlib.decompress(data).partition(b"\n")
     head: Any = json.loads(line)
-    return Outcome(
+    return FunctionOutcome(
         resources=resources,
         log=head["log"],
         failed=head["failed"],

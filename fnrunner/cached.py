@@ -24,10 +24,10 @@ from fnrunner.answers import FORM, DiskAnswers, MemoryAnswers
 from fnrunner.contract.run import (
     CALL,
     Call,
+    FunctionOutcome,
     Grant,
     Granted,
     Identified,
-    Outcome,
     Ready,
     current_call,
     late,
@@ -46,7 +46,7 @@ class _Shared:
         waiting: How many wait for it.
     """
 
-    task: asyncio.Task[Outcome]
+    task: asyncio.Task[FunctionOutcome]
     call: Call
     waiting: int = 0
 
@@ -87,7 +87,9 @@ class Cached:
         """Return what a name means now."""
         return await self._inner.identity(image)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Return the answer that is kept, or run the function and keep its answer."""
         clock = asyncio.get_running_loop().time
         came = clock()
@@ -122,7 +124,7 @@ class Cached:
 
     async def _wait(
         self, key: str, image: str, left: float | None, seconds: float | None
-    ) -> Outcome:
+    ) -> FunctionOutcome:
         """Wait for a shared call until the caller's own time is up; the last who goes stops it."""
         shared, own = self._shared[key], current_call()
         shared.waiting += 1
@@ -139,7 +141,7 @@ class Cached:
             if self._shared.get(key) is shared and (shared.task.done() or not shared.waiting):
                 del self._shared[key]
 
-    async def _run(self, key: str, what: str, image: str, resources: bytes) -> Outcome:
+    async def _run(self, key: str, what: str, image: str, resources: bytes) -> FunctionOutcome:
         """Run it for as long as its limits let it: who waits for it may change."""
         outcome = await self._inner.run(image, resources)
         if outcome.digest == what:  # a tag may have moved in between
@@ -148,7 +150,7 @@ class Cached:
                 await asyncio.to_thread(self._disk.put, key, outcome)
         return outcome
 
-    async def _find(self, key: str) -> Outcome | None:
+    async def _find(self, key: str) -> FunctionOutcome | None:
         found = self._memory.get(key)
         if found is None and self._disk is not None:
             found = await asyncio.to_thread(self._disk.get, key)

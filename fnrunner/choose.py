@@ -25,8 +25,8 @@ from fnrunner.contract.errors import (
 from fnrunner.contract.run import (
     CALL,
     Call,
+    FunctionOutcome,
     Identified,
-    Outcome,
     Ready,
     Readying,
     current_call,
@@ -40,7 +40,7 @@ from fnrunner.slots import QueueSlots, RunSlots, most
 from fnrunner.wire import metrics
 
 if TYPE_CHECKING:
-    from fnrunner.images.names import Access
+    from fnrunner.images.names import RegistryAccess
     from fnrunner.images.runner import Images
 
 _log = logging.getLogger(__name__)
@@ -64,7 +64,9 @@ class FirstThatHas:
                 continue
         raise FunctionNotFoundError(image)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it on the first runner that has it, or raise FunctionNotFoundError."""
         for runner in self._runners:
             try:
@@ -97,7 +99,9 @@ class TimeLimited:
         async with _within(image, self._limit):
             return await self._inner.identity(image)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it, or raise FunctionTimeoutError."""
         most = self._limit if seconds is None else min(self._limit, seconds)
         async with _within(image, most):
@@ -128,7 +132,9 @@ class SizeLimited:
         """Return what it means."""
         return await self._inner.identity(image)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it, or raise MessageTooLargeError."""
         self._check(image, resources)
         outcome = await self._inner.run(image, resources, seconds=seconds)
@@ -156,7 +162,9 @@ class CrowdLimited:
         """Return what it means."""
         return await self._inner.identity(image)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it, or raise RunnerBusyError."""
         async with self._places.one(image):
             return await self._inner.run(image, resources, seconds=seconds)
@@ -178,7 +186,9 @@ class QueueLimited:
         """Return what it means, which needs no turn."""
         return await self._inner.identity(image)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it, or raise RunnerBusyError."""
         clock = asyncio.get_running_loop().time
         came, call = clock(), current_call()
@@ -207,7 +217,9 @@ class Readied:
         """Return what it means."""
         return await self._inner.identity(image)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it, once what it needs is here."""
         clock = asyncio.get_running_loop().time
         came = clock()
@@ -227,7 +239,9 @@ class Renamed:
         """Return what it means under its own name."""
         return await self._inner.identity(self._own(image))
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it under its own name."""
         return await self._inner.run(self._own(image), resources, seconds=seconds)
 
@@ -246,7 +260,13 @@ class Refusing:
         """Raise FunctionRefusedError."""
         raise FunctionRefusedError(image, self._reason, self._fix)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:  # noqa: ARG002 - a runner's
+    async def run(
+        self,
+        image: str,
+        resources: bytes,  # noqa: ARG002 - a runner's
+        *,
+        seconds: float | None = None,  # noqa: ARG002 - a runner's
+    ) -> FunctionOutcome:
         """Raise FunctionRefusedError."""
         raise FunctionRefusedError(image, self._reason, self._fix)
 
@@ -371,15 +391,15 @@ def images(settings: RunnerSettings, reader: Reader | None = None) -> "Images":
     return image.images(how, settings.policy, reader)
 
 
-def _access(settings: RunnerSettings) -> "Access":
-    from fnrunner.images.names import Access, Site
+def _access(settings: RunnerSettings) -> "RegistryAccess":
+    from fnrunner.images.names import RegistryAccess, Site
 
     form = settings.form.images
     sites = {
         host: Site(plain=each.insecure, ca=Path(each.ca) if each.ca else None)
         for host, each in form.registries.items()
     }
-    return Access(
+    return RegistryAccess(
         sites=sites,
         credentials=Path(form.credentials) if form.credentials else None,
         private=form.private,

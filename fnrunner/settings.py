@@ -25,7 +25,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.forms import FormError
 from cadlib.yaml import Document
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.contract.run import Bounds, Granted, Limits
+from fnrunner.contract.run import Bounds, CallLimits, Granted
 from fnrunner.settings_form import FunctionForm, PorchForm, PorchSpec, RunnerForm, pattern
 
 KINDS: Final = ("builtin", "executable", "image", "pod")
@@ -96,7 +96,7 @@ class RunnerSettings:
     """
 
     form: RunnerForm = field(default_factory=lambda: RunnerForm(version=1))
-    limits: Limits = field(default_factory=Limits)
+    limits: CallLimits = field(default_factory=CallLimits)
     policy: RunnerPolicy = field(default_factory=RunnerPolicy)
     aliases: Sequence[tuple[Names, str]] = ()
     programs: Sequence[Program] = ()
@@ -167,7 +167,7 @@ def _settings(form: RunnerForm, porch: Sequence[PorchSpec]) -> RunnerSettings:
     calls = form.calls
     return RunnerSettings(
         form=form,
-        limits=Limits(
+        limits=CallLimits(
             seconds=calls.time,
             message_bytes=calls.message,
             running=calls.running or os.cpu_count() or 1,

@@ -14,7 +14,7 @@ from cadlib.findings import Finding
 from lifecycle.events import Log
 from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.facts.conversation import Written
-from lifecycle.kinds import OF_BASE, Kind, Look, Order, Repeat, Write
+from lifecycle.kinds import OF_BASE, ActionOrder, Kind, Look, Repeat, Write
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
 from lifecycle.records import JSON
@@ -34,7 +34,10 @@ class PushRender:
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="PushRender", repeat=Repeat.NOTICED, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+        name="PushRender",
+        repeat=Repeat.NOTICED,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.ONE_BY_ONE,
     )
 
     head_ref: str
@@ -63,7 +66,7 @@ class OpenProposal:
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="OpenProposal", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=Order.ONE_BY_ONE
+        name="OpenProposal", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=ActionOrder.ONE_BY_ONE
     )
 
     head_ref: str
@@ -83,7 +86,10 @@ class SetDraft:
     """Turn a pull request into a draft, or mark it ready."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="SetDraft", repeat=Repeat.NOTICED, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+        name="SetDraft",
+        repeat=Repeat.NOTICED,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.ONE_BY_ONE,
     )
 
     number: int
@@ -112,7 +118,7 @@ class SetCheck:
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="SetCheck", repeat=Repeat.NOTICED, look=Look.EITHER, order=Order.TOGETHER
+        name="SetCheck", repeat=Repeat.NOTICED, look=Look.EITHER, order=ActionOrder.TOGETHER
     )
 
     head: Sha
@@ -136,7 +142,7 @@ class Say:
     """Write the one summary comment (`comment` None), or edit it in place, with its record."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="Say", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=Order.TOGETHER
+        name="Say", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=ActionOrder.TOGETHER
     )
 
     number: int
@@ -155,7 +161,10 @@ class Restore:
     """Write an answer of ours anew, in place: somebody else has edited it."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="Restore", repeat=Repeat.HARMLESS, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+        name="Restore",
+        repeat=Repeat.HARMLESS,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.ONE_BY_ONE,
     )
 
     comment: int
@@ -180,7 +189,7 @@ class Keep:
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="Keep", repeat=Repeat.HARMLESS, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+        name="Keep", repeat=Repeat.HARMLESS, look=Look.PROPOSAL_FIRST, order=ActionOrder.ONE_BY_ONE
     )
 
     number: int
@@ -199,7 +208,7 @@ class Reply:
     """Answer in the conversation, with a hidden record that keeps it from being said twice."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="Reply", repeat=Repeat.NOTICED, look=Look.PROPOSAL_FIRST, order=Order.TOGETHER
+        name="Reply", repeat=Repeat.NOTICED, look=Look.PROPOSAL_FIRST, order=ActionOrder.TOGETHER
     )
 
     number: int
@@ -228,7 +237,7 @@ class React:
     """Acknowledge a comment."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="React", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=Order.TOGETHER
+        name="React", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=ActionOrder.TOGETHER
     )
 
     comment: int
@@ -250,7 +259,10 @@ class Forget:
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="Forget", repeat=Repeat.HARMLESS, look=Look.PROPOSAL_FIRST, order=Order.ONE_BY_ONE
+        name="Forget",
+        repeat=Repeat.HARMLESS,
+        look=Look.PROPOSAL_FIRST,
+        order=ActionOrder.ONE_BY_ONE,
     )
 
     number: int
@@ -267,7 +279,7 @@ class AskPublish:
     """Wake the publishing of the base branch: this proposal waits for it."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="AskPublish", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=Order.ONE_BY_ONE
+        name="AskPublish", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=ActionOrder.ONE_BY_ONE
     )
 
     base_ref: str
@@ -294,7 +306,7 @@ class Merge:
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="Merge", repeat=Repeat.NOTICED, look=Look.BASE, order=Order.ONE_BY_ONE
+        name="Merge", repeat=Repeat.NOTICED, look=Look.BASE, order=ActionOrder.ONE_BY_ONE
     )
 
     number: int
@@ -326,7 +338,7 @@ class Tag:
     """
 
     KIND: ClassVar[Kind] = Kind(
-        name="Tag", repeat=Repeat.NOTICED, look=Look.BASE, order=Order.ONE_WRITE
+        name="Tag", repeat=Repeat.NOTICED, look=Look.BASE, order=ActionOrder.ONE_WRITE
     )
 
     ref: Ref
@@ -347,7 +359,7 @@ class DeleteBranch:
     """Delete a published draft branch, only while its head is `head`."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="DeleteBranch", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=Order.ONE_BY_ONE
+        name="DeleteBranch", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=ActionOrder.ONE_BY_ONE
     )
 
     head_ref: str

@@ -34,7 +34,7 @@ from lifecycle.facts.checks import PUBLISH, Status
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
-from lifecycle.facts.verdicts import Verdict, Version
+from lifecycle.facts.verdicts import FunctionVersion, Verdict
 from lifecycle.judgement import Gate, GateState
 from lifecycle.messages import commits, summary
 from lifecycle.messages import gates as gate_texts
@@ -296,7 +296,7 @@ def _approvers(one: Assessed) -> tuple[str, ...]:
     return tuple(a.person for a in standing.counted) if standing else ()
 
 
-def _versions(verdicts: Iterable[Verdict], package: str) -> Mapping[str, Version]:
+def _versions(verdicts: Iterable[Verdict], package: str) -> Mapping[str, FunctionVersion]:
     return next((v.versions for v in verdicts if v.package == package), {})
 
 

@@ -37,7 +37,7 @@ OF_BASE = frozenset({Look.BASE, Look.EITHER})
 """What the look at a base branch carries out."""
 
 
-class Order(StrEnum):
+class ActionOrder(StrEnum):
     """How an action goes out with the actions beside it."""
 
     TOGETHER = "together"
@@ -62,7 +62,7 @@ class Kind:
     name: str
     repeat: Repeat
     look: Look
-    order: Order
+    order: ActionOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bot.cli.dropin import StrictCommand
-from fnrunner.contract.run import Limits
+from fnrunner.contract.run import CallLimits
 
 if TYPE_CHECKING:
     from fnrunner.settings import RunnerSettings
@@ -68,7 +68,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.IntRange(min=1),
     metavar="BYTES",
     help="Largest list of resources that a call may send or be sent, in place of the file's."
-    f" Default: {Limits().message_bytes}.",
+    f" Default: {CallLimits().message_bytes}.",
 )
 @click.option(
     "--until-stdin-closes",

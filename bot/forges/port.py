@@ -165,7 +165,7 @@ class MergeOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     """The outcome of a merge.
 
     Attributes:
@@ -323,12 +323,12 @@ class Forge(Protocol):
 
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str
-    ) -> Merged:
+    ) -> MergeResult:
         """Merge only while the head is `head`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class BotIdentity:
     """Who the bot is at a forge.
 
     Attributes:
@@ -392,7 +392,7 @@ class Forges(Protocol):
     def name(self) -> str:
         """Which forge: the first part of each `RepositoryId` of it."""
 
-    async def identity(self) -> Identity:
+    async def identity(self) -> BotIdentity:
         """Who the bot is there; asked for once."""
 
     async def check(self) -> None:

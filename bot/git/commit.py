@@ -7,8 +7,8 @@ from datetime import datetime
 from itertools import takewhile
 
 from bot.git import write
-from bot.git.objects import Object
-from bot.git.port import MOST_TEXT, Commit, MissingObjectError, Signature, TooLargeError
+from bot.git.objects import GitObject
+from bot.git.port import MOST_TEXT, Commit, MissingObjectError, ObjectTooLargeError, Signature
 from bot.git.trees import TreeReader
 from lifecycle.messages.checks import large_commit
 from lifecycle.names import Sha
@@ -35,7 +35,7 @@ class CommitReader(TreeReader):
     """Reads and writes commits and tags; all that follows from their objects alone."""
 
     @abstractmethod
-    def object(self, sha: str, most: int) -> Object:
+    def object(self, sha: str, most: int) -> GitObject:
         """An object by its id, with the first bytes of its data.
 
         Raises:
@@ -51,13 +51,13 @@ class CommitReader(TreeReader):
 
         Raises:
             MissingObjectError: It is not here.
-            TooLargeError: It has more than that before its message.
+            ObjectTooLargeError: It has more than that before its message.
         """
         found = self.object(sha, MOST_TEXT)
         if found.kind != "commit":
             raise MissingObjectError(f"object {sha} is no commit")
         if b"\n\n" not in found.data and found.size > MOST_TEXT:
-            raise TooLargeError(large_commit(sha, MOST_TEXT))
+            raise ObjectTooLargeError(large_commit(sha, MOST_TEXT))
         return parse(Sha(sha), found.data, cut=found.size > MOST_TEXT)
 
     def root(self, commit: str) -> str:

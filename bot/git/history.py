@@ -17,8 +17,8 @@ from bot.git import merge as git_merge
 from bot.git import refs as git_refs
 from bot.git.commit import CommitReader
 from bot.git.difference import differ
-from bot.git.memory import Kept
-from bot.git.objects import Object, Objects
+from bot.git.memory import MirrorCaches
+from bot.git.objects import GitObject, Objects
 from bot.git.port import (
     HEADS,
     MOST_ENTRIES,
@@ -27,10 +27,10 @@ from bot.git.port import (
     Commit,
     Difference,
     GitBusyError,
-    Merged,
     MissingObjectError,
+    ObjectTooLargeError,
     Refs,
-    TooLargeError,
+    TrialMerge,
 )
 from bot.git.process import GitSlowError, environment, reason, run
 from bot.git.trees import StoredTrees
@@ -55,7 +55,7 @@ class DiskHistory(CommitReader, StoredTrees):
     def __init__(
         self,
         folder: Path,
-        kept: Kept,
+        kept: MirrorCaches,
         broken: Callable[[], None],
         known: Callable[[str], Refs | None],
         merge_seconds: float = git_merge.SECONDS,
@@ -115,7 +115,7 @@ class DiskHistory(CommitReader, StoredTrees):
         """
         return self._kept.commits.get_or(sha, lambda: super(DiskHistory, self).commit(sha))
 
-    def object(self, sha: str, most: int) -> Object:
+    def object(self, sha: str, most: int) -> GitObject:
         """An object by its id, with the first bytes of its data.
 
         Raises:
@@ -142,7 +142,7 @@ class DiskHistory(CommitReader, StoredTrees):
 
     def too_wide(self, tree: str) -> Exception:
         """Whoever pushed it must push something else."""
-        return TooLargeError(large_folder(tree, MOST_ENTRIES))
+        return ObjectTooLargeError(large_folder(tree, MOST_ENTRIES))
 
     def merge_base(self, one: str, other: str) -> Sha | None:
         """The best common ancestor; None when the histories have nothing in common.
@@ -208,7 +208,7 @@ class DiskHistory(CommitReader, StoredTrees):
         listed = done.stdout.split()
         return len(listed) > MOST_LISTED or any(self.commit(sha).cut for sha in listed)
 
-    def merged(self, base: str, head: str) -> Merged:
+    def merged(self, base: str, head: str) -> TrialMerge:
         """What merging a head into a base would give.
 
         One that took too long is not tried again, wherever the base moves, until the head moves or
@@ -220,13 +220,13 @@ class DiskHistory(CommitReader, StoredTrees):
         """
         return self._kept.merges.get_or(f"{base} {head}", lambda: self._merge(base, head))
 
-    def _merge(self, base: str, head: str) -> Merged:
+    def _merge(self, base: str, head: str) -> TrialMerge:
         bases = (base,) if self._is_near(base, head) else self._merge_bases(base, head)
         if bases == (base,):
-            return Merged(self.commit(head).tree, self.difference(base, head))
+            return TrialMerge(self.commit(head).tree, self.difference(base, head))
         tried = f"{head} {' '.join(bases)}"
         if tried in self._kept.too_slow:
-            return Merged("", too_slow=True)
+            return TrialMerge("", too_slow=True)
         ground = (base, self.commit(base).tree)
         try:
             return git_merge.work_out(
@@ -234,7 +234,7 @@ class DiskHistory(CommitReader, StoredTrees):
             )
         except GitSlowError:
             self._kept.too_slow.add(tried)
-            return Merged("", too_slow=True)
+            return TrialMerge("", too_slow=True)
 
     def contains(self, tip: str, sha: str) -> bool:
         """Whether a commit is in the history of a tip; a tip that is gone holds nothing."""

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from bot.git.objects import Entries
-from bot.git.port import Commit, Difference, Merged
+from bot.git.port import Commit, Difference, TrialMerge
 
 T = TypeVar("T")
 
 MIB = 1024**2
 
 
-class Known(Generic[T]):
+class ObjectCache(Generic[T]):
     """A cache of values by object id, bounded by size, shared by all looks.
 
     It is bounded by bytes, not by how many there are: whoever pushes decides how large one is.
@@ -67,7 +67,7 @@ def _of_difference(difference: Difference) -> int:
     return sum(250 + len(p) for p in (*difference.files, *difference.packages))
 
 
-def _of_merge(merged: Merged) -> int:
+def _of_merge(merged: TrialMerge) -> int:
     return _of_difference(merged.difference) + sum(60 + len(p) for p in merged.conflicts)
 
 
@@ -103,7 +103,7 @@ class Blobs:
                 self._bytes += len(data)
 
 
-class Kept:
+class MirrorCaches:
     """The caches of one mirror, dropped when it is cloned again.
 
     Attributes:
@@ -115,12 +115,14 @@ class Kept:
     """
 
     def __init__(self) -> None:
-        self.commits: Known[Commit] = Known(24 * MIB, _of_commit)
-        self.bases: Known[tuple[str, ...]] = Known(2 * MIB, lambda bases: 100 * len(bases))
-        self.differences: Known[Difference] = Known(8 * MIB, _of_difference)
-        self.merges: Known[Merged] = Known(8 * MIB, _of_merge)
+        self.commits: ObjectCache[Commit] = ObjectCache(24 * MIB, _of_commit)
+        self.bases: ObjectCache[tuple[str, ...]] = ObjectCache(
+            2 * MIB, lambda bases: 100 * len(bases)
+        )
+        self.differences: ObjectCache[Difference] = ObjectCache(8 * MIB, _of_difference)
+        self.merges: ObjectCache[TrialMerge] = ObjectCache(8 * MIB, _of_merge)
         self.too_slow: set[str] = set()  # each cost seconds: there are never many
 
 
 BLOBS = Blobs(32 * MIB, 256 * 1024)
-ENTRIES: Known[Entries] = Known(64 * MIB, _of_entries)
+ENTRIES: ObjectCache[Entries] = ObjectCache(64 * MIB, _of_entries)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.git.difference import differ
 from bot.git.objects import Entries, parse_tree
-from bot.git.port import GitBusyError, Merged, MissingObjectError
+from bot.git.port import GitBusyError, MissingObjectError, TrialMerge
 from bot.git.process import reason, run
 
 SECONDS = 30.0
@@ -36,7 +36,7 @@ def work_out(
     head: str,
     bases: Sequence[str],
     seconds: float = SECONDS,
-) -> Merged:
+) -> TrialMerge:
     """Compute the tree that merging a head into a base gives.
 
     Args:
@@ -53,19 +53,19 @@ def work_out(
     """
     commit, tree = base
     if not bases:
-        return Merged("", unrelated=True)
+        return TrialMerge("", unrelated=True)
     several = len(bases) > 1
     with tempfile.TemporaryDirectory(prefix="porchbot-merge-") as made:
         arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"]
         done = run(folder, [*arguments, commit, head], objects=Path(made), timeout=seconds)
         result, *conflicts = filter(None, done.stdout.split("\0")) if done.stdout else [""]
         if done.returncode == 1 and result:
-            return Merged("", conflicts=tuple(sorted(set(conflicts))), several=several)
+            return TrialMerge("", conflicts=tuple(sorted(set(conflicts))), several=several)
         if done.returncode or not result:
             raise GitBusyError(f"git merge-tree failed: {reason(done.stderr)}")
         written = _trees(Path(made))
         found = differ(lambda sha: written[sha] if sha in written else entries(sha), tree, result)
-    return Merged(result, found, several=several)
+    return TrialMerge(result, found, several=several)
 
 
 def _trees(objects: Path) -> dict[str, Entries]:

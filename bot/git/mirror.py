@@ -25,7 +25,7 @@ from bot.clock import SYSTEM, Clock
 from bot.git import refs as git_refs
 from bot.git import upkeep
 from bot.git.history import DiskHistory
-from bot.git.memory import Kept
+from bot.git.memory import MirrorCaches
 from bot.git.port import (
     EVERYTHING,
     HEADS,
@@ -89,7 +89,7 @@ class DiskMirror:
         self._wanted: set[str] = set()
         self._broken = False
         self._rebuilt = -REBUILD
-        self._kept = Kept()
+        self._kept = MirrorCaches()
 
     def fetch(self, token: str, since: float | None = None, scope: Scope = EVERYTHING) -> None:
         """Bring refs up to date.
@@ -251,12 +251,12 @@ class DiskMirror:
     def _found_broken(self) -> None:
         """What a commit in the mirror is made of cannot be read: the next fetch begins anew."""
         self._broken = True
-        self._kept = Kept()
+        self._kept = MirrorCaches()
         self._fetched = {}
 
     def _remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._broken, self._kept, self._fetched = False, Kept(), {}
+        self._broken, self._kept, self._fetched = False, MirrorCaches(), {}
 
     def _fetch_refs(self, token: str, places: Sequence[str]) -> None:
         """Fetch places, without what is there no more; all branches where names are in the way.

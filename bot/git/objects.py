@@ -19,12 +19,12 @@ _PIPE = 4096
 _PART = 65_536
 
 
-class EndedError(Exception):
+class GitEndedError(Exception):
     """Git ended instead of answering: the folder is no repository to it, or an object is broken."""
 
 
 @dataclass(frozen=True, slots=True)
-class Object:
+class GitObject:
     """One object.
 
     Attributes:
@@ -62,7 +62,7 @@ class Objects:
         with self._lock:
             self._end()
 
-    def read(self, name: str, most: int | None = None) -> Object | None:
+    def read(self, name: str, most: int | None = None) -> GitObject | None:
         """Return the object that an id or an expression stands for; None where there is none.
 
         Args:
@@ -70,7 +70,7 @@ class Objects:
             most: Bytes of its data that are kept; None for all.
 
         Raises:
-            EndedError: Git ended.
+            GitEndedError: Git ended.
         """
         if "\n" in name:  # would be two questions
             return None
@@ -82,7 +82,7 @@ class Objects:
         names: Sequence[str],
         most: int | None = None,
         allow: Allow | None = None,
-    ) -> Generator[Object | None, None, None]:
+    ) -> Generator[GitObject | None, None, None]:
         """Yield the objects of these names in order, None for one that is not there.
 
         Args:
@@ -91,7 +91,7 @@ class Objects:
             allow: What may be read; None for anything.
 
         Raises:
-            EndedError: Git ended.
+            GitEndedError: Git ended.
         """
         if not names:
             return
@@ -116,7 +116,7 @@ class Objects:
                 if left:  # what was asked and not read would be the next answer
                     self._end()
 
-    def _answer(self, stdout: IO[bytes], most: int | None, allow: Allow | None) -> Object | None:
+    def _answer(self, stdout: IO[bytes], most: int | None, allow: Allow | None) -> GitObject | None:
         head = stdout.readline()
         if not head:
             raise self._ended()
@@ -133,7 +133,7 @@ class Objects:
             if not part:
                 raise self._ended()
             left -= len(part)
-        return Object(sha, kind, data, size)
+        return GitObject(sha, kind, data, size)
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None or self._process.poll() is not None:
@@ -156,10 +156,10 @@ class Objects:
         process.kill()
         return process.communicate()[1]
 
-    def _ended(self) -> EndedError:
+    def _ended(self) -> GitEndedError:
         if self._process is not None:
             self._process.wait()  # so that its last words are there
-        return EndedError(self._end().decode(errors="replace").strip())
+        return GitEndedError(self._end().decode(errors="replace").strip())
 
 
 def parse_tree(data: bytes, width: int = 20) -> Entries:

@@ -44,7 +44,7 @@ class MissingObjectError(Exception):
     """A commit or tree is not in the mirror."""
 
 
-class TooLargeError(Exception):
+class ObjectTooLargeError(Exception):
     """An object of git is too large to be read: whoever pushed it must push something else."""
 
 
@@ -150,7 +150,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class TrialMerge:
     """A merge as git works it out.
 
     Attributes:
@@ -239,7 +239,7 @@ class History(Protocol):
         So it is where there are more commits than `MOST_LISTED`.
         """
 
-    def merged(self, base: str, head: str) -> Merged:
+    def merged(self, base: str, head: str) -> TrialMerge:
         """What merging a head into a base would give.
 
         Raises:

@@ -9,7 +9,7 @@ from contextlib import closing
 from bot.git import alike
 from bot.git.difference import TREE, differ, is_package
 from bot.git.memory import BLOBS, ENTRIES
-from bot.git.objects import Allow, EndedError, Entries, Object, Objects, parse_tree
+from bot.git.objects import Allow, Entries, GitEndedError, GitObject, Objects, parse_tree
 from bot.git.port import MOST_DEEP, MOST_ENTRIES, MOST_TREE, Difference
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, Limits
@@ -192,19 +192,19 @@ class StoredTrees(TreeReader):
                         raise self.unreadable(sha, None)
                     BLOBS.keep(sha, read.data)
                     found[sha] = read.data
-        except (EndedError, OSError) as error:
+        except (GitEndedError, OSError) as error:
             raise self.unreadable(missing[0], error) from error
         return found
 
-    def read(self, sha: str, most: int) -> Object | None:
+    def read(self, sha: str, most: int) -> GitObject | None:
         """An object by its id, or its first bytes; None for what is missing, or is no id."""
         return self.named(sha, most) if _ID.fullmatch(sha) else None
 
-    def named(self, expression: str, most: int | None = None) -> Object | None:
+    def named(self, expression: str, most: int | None = None) -> GitObject | None:
         """An object by any expression of git's; None for what is missing."""
         try:
             return self.objects.read(expression, most)
-        except (EndedError, OSError) as error:
+        except (GitEndedError, OSError) as error:
             raise self.unreadable(expression, error) from error
 
 

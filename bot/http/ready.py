@@ -22,7 +22,7 @@ class MissingError(Exception):
 
 
 @dataclass(slots=True)
-class Check:
+class ReadinessCheck:
     """One readiness check, its answer kept for a while.
 
     Attributes:
@@ -64,7 +64,7 @@ class Readiness:
         checks: By the name of what the bot needs.
     """
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
+    def __init__(self, checks: Mapping[str, ReadinessCheck]) -> None:
         self._checks = checks
 
     async def read(self) -> Mapping[str, str]:

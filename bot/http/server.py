@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ConnectionLimits:
     """What connections may cost.
 
     Attributes:
@@ -34,7 +34,7 @@ class Limits:
     connections: int = 900
 
 
-DEFAULT = Limits()
+DEFAULT = ConnectionLimits()
 
 _FILES = 4096
 """Open files to ask the system for: many give a process 1,024."""
@@ -54,7 +54,9 @@ class Connection(HttpToolsProtocol):
         given: What uvicorn gives.
     """
 
-    def __init__(self, *, limits: Limits, waiting: dict["Connection", None], **given: Any) -> None:
+    def __init__(
+        self, *, limits: ConnectionLimits, waiting: dict["Connection", None], **given: Any
+    ) -> None:
         super().__init__(**given)
         self._limits = limits
         self._waiting = waiting
@@ -129,7 +131,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def listening(
-    application: ASGIApp, host: str, port: int, limits: Limits = DEFAULT
+    application: ASGIApp, host: str, port: int, limits: ConnectionLimits = DEFAULT
 ) -> AsyncIterator[str]:
     """Answer requests inside the block; gives the address.
 

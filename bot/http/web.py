@@ -19,8 +19,8 @@ from starlette.types import Receive, Scope, Send
 
 from bot import logs, metrics
 from bot.forges.github.events import Delivery, read_headers, read_verified
-from bot.forges.github.signature import Signature, WebhookError
-from bot.forges.port import ForgeBusyError, ForgeRefusedError, Identity
+from bot.forges.github.signature import WebhookError, WebhookSignature
+from bot.forges.port import BotIdentity, ForgeBusyError, ForgeRefusedError
 from bot.http.ready import OK, Readiness
 from bot.settings import Settings
 from bot.store.port import Store
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class BodyLimits:
     """What bodies on their way in may cost, until their signature is verified.
 
     Attributes:
@@ -52,7 +52,7 @@ class Limits:
     all_bytes: int = 96 * 1024 * 1024
 
 
-DEFAULT = Limits()
+DEFAULT = BodyLimits()
 
 LINGER = 0.3
 """Seconds between an answer and the end of a connection on which a body is still coming."""
@@ -61,7 +61,7 @@ BUFFERED = 64 * 1024
 """Bytes that the server reads in any case."""
 
 
-class Door:
+class Endpoints:
     """Takes requests.
 
     Args:
@@ -77,8 +77,8 @@ class Door:
         settings: Settings,
         store: Store,
         readiness: Readiness,
-        identity: Callable[[], Awaitable[Identity]],
-        limits: Limits = DEFAULT,
+        identity: Callable[[], Awaitable[BotIdentity]],
+        limits: BodyLimits = DEFAULT,
     ) -> None:
         self._secrets = settings.webhook_secrets
         self._status_token = settings.status_token
@@ -206,13 +206,13 @@ class Bodies:
     secret can make the bot hash, and no more.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: BodyLimits) -> None:
         self._limits = limits
         self._turns = asyncio.Semaphore(limits.large_at_once)
         self._bytes = 0
 
     @asynccontextmanager
-    async def received(self, request: Request, signature: Signature) -> AsyncIterator[bytes]:
+    async def received(self, request: Request, signature: WebhookSignature) -> AsyncIterator[bytes]:
         """Read and verify a body, and count it until the block ends.
 
         Raises:
@@ -243,7 +243,7 @@ class Bodies:
         finally:
             self._turns.release()
 
-    async def _read(self, request: Request, signature: Signature, kept: IO[bytes]) -> int:
+    async def _read(self, request: Request, signature: WebhookSignature, kept: IO[bytes]) -> int:
         """Read a body into a file; returns its size, which stays counted."""
         size = 0
         try:
@@ -280,11 +280,11 @@ def app(
     settings: Settings,
     store: Store,
     readiness: Readiness,
-    identity: Callable[[], Awaitable[Identity]],
-    limits: Limits = DEFAULT,
+    identity: Callable[[], Awaitable[BotIdentity]],
+    limits: BodyLimits = DEFAULT,
 ) -> Starlette:
     """The ASGI application."""
-    door = Door(settings, store, readiness, identity, limits)
+    door = Endpoints(settings, store, readiness, identity, limits)
     return Starlette(
         routes=[
             Route("/webhooks/github", door.webhook, methods=["POST"]),

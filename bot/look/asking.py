@@ -13,7 +13,7 @@ from bot.clock import Offload
 from bot.forges.port import Conversation, Forge, PullRequest, Repository, RequiredCheck
 from bot.look import required
 from bot.look.reader import Basis
-from bot.look.states import Head, HeadState, PullState, of_head
+from bot.look.states import HeadBranch, HeadState, PullState, of_head
 from bot.store.port import Store
 from bot.store.values import TAGS
 from lifecycle import records
@@ -52,7 +52,7 @@ class Asker:
         self._offload = offload
 
     async def ask(
-        self, head: Head, numbers: frozenset[int], *, rerun: bool, publishing: bool
+        self, head: HeadBranch, numbers: frozenset[int], *, rerun: bool, publishing: bool
     ) -> HeadState:
         """Ask what the forge tells of a head branch; nothing here waits for git.
 
@@ -135,7 +135,7 @@ class Asker:
             written=written,
         )
 
-    async def _pulls(self, head: Head, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
+    async def _pulls(self, head: HeadBranch, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
         """Pull requests of the branch; what comes back is checked (trap 2)."""
         if head.repository == self._repository.id.number:
             # Apart, so that no number of closed ones hides an open one; and only without an open

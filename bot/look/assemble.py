@@ -19,9 +19,9 @@ from bot.look.base import Bases, NotLogged
 from bot.look.fetching import Fetcher
 from bot.look.patience import Patience
 from bot.look.people import People
-from bot.look.reader import Basis, Reader
-from bot.look.sharing import Sharing
-from bot.look.states import Head, HeadState, PullState
+from bot.look.reader import Basis, MirrorReader
+from bot.look.sharing import Overlaps
+from bot.look.states import HeadBranch, HeadState, PullState
 from bot.look.tags import Tags
 from bot.render.port import Renderer
 from bot.store.port import Store
@@ -72,10 +72,10 @@ class _Look:
         since: By the monotonic clock; git as it was fetched after that will do.
     """
 
-    head: Head
+    head: HeadBranch
     state: HeadState
     adoption: Adoption
-    reader: Reader
+    reader: MirrorReader
     since: float
 
 
@@ -121,14 +121,14 @@ class Looker:
         self._clock = clock
         self._offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
-        self._sharing = Sharing(me, forge, store.proposals)
+        self._sharing = Overlaps(me, forge, store.proposals)
         self._people = People(me, forge, login, offload=offload)
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._patience = Patience(clock)
 
     async def look(
         self,
-        head: Head,
+        head: HeadBranch,
         adoption: Adoption,
         numbers: frozenset[int],
         *,
@@ -159,7 +159,7 @@ class Looker:
         token = await self.forge.token()
         with await self._offload(self.mirror.open, token, began) as git:
             tags = Tags(git, self.repository.id, self._keys, {}, adoption.tags)
-            reader = Reader(
+            reader = MirrorReader(
                 git=git,
                 repository_id=self.repository.id,
                 default_branch=self.repository.default_branch,
@@ -173,7 +173,7 @@ class Looker:
         if alone:
             return looked
 
-        async def look_alone(there: Head, number: int) -> Facts:
+        async def look_alone(there: HeadBranch, number: int) -> Facts:
             only = frozenset({number})
             found = await self.look(there, adoption, only, rerun=False, since=began, alone=True)
             return found.facts
@@ -367,7 +367,7 @@ class Looker:
 
     async def _rules(
         self,
-        reader: Reader,
+        reader: MirrorReader,
         pull: PullRequest,
         basis: Basis,
         p: Proposal,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeMissingError, PullRequest
-from bot.look.reader import Basis, Reader
+from bot.look.reader import Basis, MirrorReader
 from bot.store.port import Revisions
 from lifecycle import merges
 from lifecycle.identity import RepositoryId
@@ -30,7 +30,7 @@ class NotLogged:
 
 
 @dataclass(frozen=True, slots=True)
-class RulesTold:
+class RulesSince:
     """Since when the rules of a base branch are what they are.
 
     Attributes:
@@ -72,9 +72,9 @@ class Bases:
         self._offload = offload
         self._arrivals: dict[Sha, Arrival] = {}
         self._asked: dict[Sha, float] = {}
-        self._rules: dict[tuple[str, Sha, datetime], RulesTold] = {}
+        self._rules: dict[tuple[str, Sha, datetime], RulesSince] = {}
 
-    async def find(self, git: Reader, pull: PullRequest) -> Basis | NotLogged | None:
+    async def find(self, git: MirrorReader, pull: PullRequest) -> Basis | NotLogged | None:
         """Find a pull request's basis; None when git has no such base, or not yet the merge."""
         tip = git.git.ref(f"refs/heads/{pull.base_ref}")
         if tip is None:
@@ -101,8 +101,8 @@ class Bases:
         return Basis(rules=arrival.before, base=arrival.parent, merge=merge)
 
     async def rules_told(
-        self, git: Reader, pull: PullRequest, basis: Basis, since: datetime
-    ) -> RulesTold:
+        self, git: MirrorReader, pull: PullRequest, basis: Basis, since: datetime
+    ) -> RulesSince:
         """Since when the rules that judge a proposal are what they are.
 
         The default branch's rules judge proposals to other branches as well. One request a branch
@@ -124,11 +124,11 @@ class Bases:
             return found
         above = await self._told(git, default, tip, since, None)
         at = max((each.at for each in (found, above) if each.at is not None), default=None)
-        return RulesTold(at, above.told)
+        return RulesSince(at, above.told)
 
     async def _told(
-        self, git: Reader, branch: str, rules: Sha, since: datetime, until: datetime | None
-    ) -> RulesTold:
+        self, git: MirrorReader, branch: str, rules: Sha, since: datetime, until: datetime | None
+    ) -> RulesSince:
         """Since when the rules on one branch are what they are, or were at a merge into it."""
         key = (branch, rules, since)
         if key in self._rules:
@@ -136,18 +136,18 @@ class Bases:
         try:
             moves = await self._forge.base_moves(branch, since)
         except ForgeMissingError:
-            return RulesTold(told=False)  # an older forge without this log
+            return RulesSince(told=False)  # an older forge without this log
         if until is not None:
             moves = tuple(move for move in moves if move.at <= until)
         else:
             moves = _until(moves, rules)
             if not await self._offload(_complete, git, moves, rules):
-                return RulesTold(told=False)
+                return RulesSince(told=False)
         found = await self._offload(_changed_at, git, moves, rules, since)
         self._rules[key] = found
         return found
 
-    async def _arrival(self, git: Reader, pull: PullRequest, merge: Sha) -> Arrival | None:
+    async def _arrival(self, git: MirrorReader, pull: PullRequest, merge: Sha) -> Arrival | None:
         """What the forge's log tells; None when it does not, or not yet."""
         if pull.merged_at is None:
             return None
@@ -165,7 +165,7 @@ class Bases:
             others = {p.merge_commit for p in merged if p.merge_commit and p.number != pull.number}
         return merges.arrival(found, merge, parents, others)
 
-    async def _recorded(self, git: Reader, pull: PullRequest, merge: Sha) -> Arrival | None:
+    async def _recorded(self, git: MirrorReader, pull: PullRequest, merge: Sha) -> Arrival | None:
         """The newest tip that we saw before the merge, if the merge was made right on top of it."""
         parents = git.git.commit(merge).parents
         for tip in await self._revisions.tips(self._repository_id, pull.base_ref):
@@ -185,7 +185,7 @@ def _until(moves: Sequence[Move], tip: Sha) -> tuple[Move, ...]:
     return tuple(moves)
 
 
-def _complete(git: Reader, moves: Sequence[Move], tip: Sha) -> bool:
+def _complete(git: MirrorReader, moves: Sequence[Move], tip: Sha) -> bool:
     """The log shows how the branch came to its tip, or nothing that it lacks changed the rules."""
     if not moves or moves[0].after == tip:
         return True
@@ -193,11 +193,13 @@ def _complete(git: Reader, moves: Sequence[Move], tip: Sha) -> bool:
     return line is not None and not git.rules_differ((moves[0].after, *line))
 
 
-def _changed_at(git: Reader, moves: Sequence[Move], rules: Sha, since: datetime) -> RulesTold:
+def _changed_at(
+    git: MirrorReader, moves: Sequence[Move], rules: Sha, since: datetime
+) -> RulesSince:
     """The newest move that came from other rules, or from what nobody can read any more."""
     for move in moves:
         if move.at < since:
             break
         if not git.git.has(move.before) or git.rules_differ((rules, move.before)):
-            return RulesTold(move.at)
-    return RulesTold()
+            return RulesSince(move.at)
+    return RulesSince()

@@ -10,8 +10,8 @@ from functools import cached_property
 from bot.config import CONFIG
 from bot.forges.port import NativeReview
 from bot.look import outside, rules
-from bot.look.reader import Basis, Reader
-from bot.look.rules import BranchRules
+from bot.look.reader import Basis, MirrorReader
+from bot.look.rules import BaseRules
 from cadlib.findings import Finding
 from lifecycle import merges, names
 from lifecycle.facts.conversation import Review
@@ -43,7 +43,13 @@ class PullContent:
 
 
 def read(
-    reader: Reader, head: Sha, base_ref: str, basis: Basis, *, head_ref: str = "", number: int = 0
+    reader: MirrorReader,
+    head: Sha,
+    base_ref: str,
+    basis: Basis,
+    *,
+    head_ref: str = "",
+    number: int = 0,
 ) -> PullContent | None:
     """Read all that git tells of a proposal's content; None when its head is not there.
 
@@ -61,7 +67,10 @@ def read(
 
 
 def reviews(
-    reader: Reader, native: Sequence[NativeReview], touched: Sequence[Touched], base: Sha | None
+    reader: MirrorReader,
+    native: Sequence[NativeReview],
+    touched: Sequence[Touched],
+    base: Sha | None,
 ) -> tuple[Review, ...]:
     """Native reviews with the trees, and the digest of other files, that they looked at."""
     git = reader.git
@@ -99,7 +108,7 @@ class _Comparison:
         workspace: The draft's name in the trailers of its packages.
     """
 
-    reader: Reader
+    reader: MirrorReader
     head: Sha
     base_ref: str
     basis: Basis
@@ -111,7 +120,7 @@ class _Comparison:
         return self.reader.origin(self.head, self.basis.base)
 
     @cached_property
-    def rules(self) -> BranchRules:
+    def rules(self) -> BaseRules:
         """The rules that judge it."""
         return self.reader.rules(self.basis.rules, self.base_ref)
 

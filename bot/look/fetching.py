@@ -14,7 +14,7 @@ from bot import metrics
 from bot.clock import Offload, in_thread
 from bot.forges.port import Forge, PullRequest, Repository
 from bot.git.port import History, Mirror, Scope
-from bot.look.reader import Basis, Reader
+from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
 from lifecycle.names import Sha
@@ -101,7 +101,7 @@ class Fetcher:
             await self._offload(self._mirror.fetch_proposal, token, ref)
 
     async def fetch_related(
-        self, reader: Reader, head: Sha, base_ref: str, basis: Basis, since: float
+        self, reader: MirrorReader, head: Sha, base_ref: str, basis: Basis, since: float
     ) -> None:
         """Fetch and learn what a proposal's reading will ask for.
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bot.clock import Offload, in_thread
 from bot.forges.port import Forge, ForgeRefusedError, HeadChange, PullRequest
-from bot.look.reader import Reader
+from bot.look.reader import MirrorReader
 from lifecycle import memory
 from lifecycle.approvals import latest_reviews
 from lifecycle.authors import Authors, MadeBy, same_people, wrote
@@ -57,7 +57,7 @@ class People:
         self._pushers: dict[tuple[int, Sha], str] = {}
 
     async def add(
-        self, git: Reader, pull: PullRequest, p: Proposal, changes: Sequence[HeadChange]
+        self, git: MirrorReader, pull: PullRequest, p: Proposal, changes: Sequence[HeadChange]
     ) -> Proposal:
         """Who wrote it, and the roles of everybody whose word matters; only when it does.
 
@@ -105,7 +105,7 @@ class People:
         )
 
     async def _who_wrote(
-        self, git: Reader, pull: PullRequest, mark: str, people: Sequence[str]
+        self, git: MirrorReader, pull: PullRequest, mark: str, people: Sequence[str]
     ) -> _Wrote:
         """Everybody who made or pushed a commit of one head, until the branch leaves it.
 

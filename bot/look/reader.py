@@ -10,7 +10,7 @@ from bot import config
 from bot.config import CONFIG
 from bot.git.port import Difference, History, MissingObjectError
 from bot.look import rules
-from bot.look.rules import BranchRules
+from bot.look.rules import BaseRules
 from bot.look.tags import Tags
 from lifecycle import names, records
 from lifecycle.identity import RepositoryId
@@ -43,7 +43,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class MirrorReader:
     """Reads one repository's mirror during one look.
 
     Attributes:
@@ -137,7 +137,7 @@ class Reader:
         """The merge base that people are shown changes against; "" when there is none."""
         return (self.git.merge_base(head, base) if base else None) or Sha("")
 
-    def rules(self, at: Sha, base_ref: str) -> BranchRules:
+    def rules(self, at: Sha, base_ref: str) -> BaseRules:
         """The rules that held for a base branch at a commit."""
         default = None
         if base_ref != self.default_branch:

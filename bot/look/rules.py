@@ -17,7 +17,7 @@ something else stands in its place."""
 
 
 @dataclass(frozen=True, slots=True)
-class BranchRules:
+class BaseRules:
     """The rules of a base branch.
 
     Attributes:
@@ -33,7 +33,7 @@ class BranchRules:
     branches: frozenset[str] = frozenset()
 
 
-def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> BranchRules:
+def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> BaseRules:
     """Read the rules of a base branch.
 
     The default branch says from which other branches packages are published, and its rules hold
@@ -57,8 +57,8 @@ def of_base(blob: Blob, at: str, base_ref: str, default: str | None) -> BranchRu
         # Without the ledger the next number cannot be told: nothing is published.
         policy, ledger = ledger, {}
     if not isinstance(above, Policy):
-        return BranchRules(policy, ledger, published=True)
-    return BranchRules(policy, ledger, base_ref in above.branches, above.branches - {base_ref})
+        return BaseRules(policy, ledger, published=True)
+    return BaseRules(policy, ledger, base_ref in above.branches, above.branches - {base_ref})
 
 
 def problems(blob: Blob, head: str, origin: str) -> tuple[Finding, ...]:

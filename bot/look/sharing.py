@@ -5,18 +5,18 @@ from dataclasses import replace
 
 from bot.forges.port import Forge
 from bot.keys import ProposalKey
-from bot.look.states import Head, HeadState
+from bot.look.states import HeadBranch, HeadState
 from bot.store.port import Proposals
 from lifecycle.facts.head import MOST_SHARED, Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
-LookAlone = Callable[[Head, int], Awaitable[Facts]]
+LookAlone = Callable[[HeadBranch, int], Awaitable[Facts]]
 """Reads the facts of one proposal by its head branch and number, without those that share it."""
 
 
-class Sharing:
+class Overlaps:
     """Finds what the proposals of one repository share.
 
     Args:
@@ -48,7 +48,7 @@ class Sharing:
         return tuple(found), frozenset(news)
 
     async def same_commit(
-        self, head: Head, state: HeadState, look: LookAlone, *, publishing: bool
+        self, head: HeadBranch, state: HeadState, look: LookAlone, *, publishing: bool
     ) -> tuple[tuple[Facts, ...] | None, frozenset[ProposalKey]]:
         """Open proposals of other head branches at the same commit, and whom that is news for.
 
@@ -79,7 +79,7 @@ class Sharing:
             if number not in sharing.now:
                 at, ref = pull.head_repository or 0, pull.head_ref
                 await self._proposals.add_open(me, at, ref, number, pull.head)
-            others.append(await look(Head(pull.head_repository, pull.head_ref), number))
+            others.append(await look(HeadBranch(pull.head_repository, pull.head_ref), number))
         return tuple(others), news
 
     async def _still_open(self, numbers: Iterable[int], head: Sha | None) -> set[int]:

@@ -13,7 +13,7 @@ from lifecycle.names import Sha
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class HeadBranch:
     """The head branch that a look is about.
 
     Attributes:
@@ -109,7 +109,7 @@ class HeadState:
         return newest is not None and newest.state != "open" and not newest.merged
 
 
-def of_head(pulls: Iterable[PullRequest], head: Head) -> tuple[PullRequest, ...]:
+def of_head(pulls: Iterable[PullRequest], head: HeadBranch) -> tuple[PullRequest, ...]:
     """Pull requests of one head branch: forges ignore filters, and forks share names."""
     return tuple(
         p for p in pulls if p.head_ref == head.ref and p.head_repository == head.repository

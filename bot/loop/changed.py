@@ -30,7 +30,7 @@ DAY = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BranchState:
     """What a sweep sees of a head branch.
 
     Attributes:
@@ -79,7 +79,7 @@ def see(
     pulls: Iterable[PullRequest],
     drafts: Mapping[str, str],
     around: Surroundings,
-) -> dict[ProposalKey, Seen]:
+) -> dict[ProposalKey, BranchState]:
     """Key of each head branch to what is seen of it, last changed first.
 
     Args:
@@ -101,7 +101,7 @@ def see(
         key = ProposalKey(repository, repository.number, branch)
         parts[key].append([sha, around.rules(around.default)])
     return {
-        key: Seen(_digest(sorted(found, key=json.dumps)), changed.get(key))
+        key: BranchState(_digest(sorted(found, key=json.dumps)), changed.get(key))
         for key, found in parts.items()
     }
 
@@ -117,7 +117,7 @@ def tags_of(packages: Collection[str], tags: Mapping[str, Sha]) -> dict[str, str
 
 
 def to_look_at(
-    seen: Mapping[ProposalKey, Seen],
+    seen: Mapping[ProposalKey, BranchState],
     known: Mapping[str, Swept],
     anyhow: Collection[ProposalKey],
     now: datetime,
@@ -137,7 +137,7 @@ def to_look_at(
     )
 
 
-def _has_news(key: ProposalKey, one: Seen, before: Swept | None, now: datetime) -> bool:
+def _has_news(key: ProposalKey, one: BranchState, before: Swept | None, now: datetime) -> bool:
     if before is None or before.state != one.state:
         return True
     if one.at is not None and now - timedelta(seconds=before.age) < one.at + LATE:

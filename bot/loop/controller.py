@@ -17,19 +17,19 @@ from bot.git.port import (
     GitRefusedError,
     Mirrors,
     MissingObjectError,
-    TooLargeError,
+    ObjectTooLargeError,
 )
 from bot.loop.discovery import Discovery
 from bot.loop.hints import Hint, decode
 from bot.loop.named import Named
-from bot.loop.proposal import Proposals
+from bot.loop.proposal import ProposalHandler
 from bot.loop.publishing import Publishing
 from bot.loop.serving import NotServedError, Serving
 from bot.loop.settle import Settling
-from bot.loop.sweep import Sweeps
+from bot.loop.sweep import SweepHandler
 from bot.loop.trouble import TRIES, SomeFailedError, Trouble, incident_of
 from bot.loop.unjudged import Unjudged
-from bot.loop.work import Failed, LookAgain, Result, Settled, Work
+from bot.loop.work import Failed, LookAgain, Result, Settled, WorkItem
 from bot.render.port import Renderer
 from bot.store.port import Store
 from bot.store.values import StoreError
@@ -75,12 +75,12 @@ class Controller:
         self._trouble = Trouble(self._serving, store, clock=clock)
         # A line for each kind of key; its module handles it.
         self._discovery = Discovery(forges, store)
-        self._sweeps = Sweeps(self._serving, store)
+        self._sweeps = SweepHandler(self._serving, store)
         self._named = Named(self._serving, store)
-        self._proposals = Proposals(self._serving, settling, store, self._unjudged)
+        self._proposals = ProposalHandler(self._serving, settling, store, self._unjudged)
         self._publishing = Publishing(self._serving, settling, store)
 
-    async def work(self, work: Work) -> Result:
+    async def work(self, work: WorkItem) -> Result:
         """Bring one key to rest, and sort what went wrong by who must act."""
         try:
             with metrics.LOOK_SECONDS.labels(type(work.key).__name__).time():
@@ -96,7 +96,7 @@ class Controller:
             self._forget(work.key)
             metrics.failed(work.key, "git")
             return Failed(str(error))
-        except (ForgeRefusedError, GitRefusedError, TooLargeError) as error:
+        except (ForgeRefusedError, GitRefusedError, ObjectTooLargeError) as error:
             # A fresh token sees nothing for a moment, and names change (trap 14).
             self._forget(work.key)
             if isinstance(error, ForgeMissingError) and await self._is_gone(work):
@@ -115,10 +115,10 @@ class Controller:
             return await self._broke("look broke", work, error)
         return Settled() if after is None else LookAgain(after)
 
-    async def _broke(self, what: str, work: Work, error: Exception) -> Failed:
+    async def _broke(self, what: str, work: WorkItem, error: Exception) -> Failed:
         """A look failed for a reason that does not pass: log it, and show it to people."""
         incident = incident_of(work.key)
-        known = ForgeRefusedError | GitRefusedError | SomeFailedError | TooLargeError
+        known = ForgeRefusedError | GitRefusedError | SomeFailedError | ObjectTooLargeError
         bug = not isinstance(error, known)
         log.error(what, key=str(work.key), incident=incident, error=str(error), exc_info=bug)
         missing = isinstance(error, ForgeMissingError)
@@ -130,7 +130,7 @@ class Controller:
         named = f"{type(error).__name__}: {error}" if bug else str(error)
         return Failed(f"{named} ({incident})")
 
-    async def _is_gone(self, work: Work) -> bool:
+    async def _is_gone(self, work: WorkItem) -> bool:
         """Whether what a key names is gone: asking for it ends, until something wakes it.
 
         A repository that cannot be reached is not served until discovery finds it again.

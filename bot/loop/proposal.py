@@ -12,7 +12,7 @@ from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import BUSY_WAIT, Rest, Settling
 from bot.loop.unjudged import Unjudged, is_unjudged
-from bot.outcomes import Outcome, Report
+from bot.outcomes import ActionOutcome, Report
 from bot.store.port import Store
 from lifecycle.actions import Action, AskPublish
 from lifecycle.decide import decide
@@ -27,7 +27,7 @@ LOGGED_WITHIN = timedelta(days=1)
 BY_NEIGHBOUR = encode(Hint(by=frozenset({NEIGHBOUR})))
 
 
-class Proposals:
+class ProposalHandler:
     """Handles the keys of head branches.
 
     Args:
@@ -116,11 +116,11 @@ class ProposalReconciler:
 
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report
-    ) -> Outcome | Rest:
+    ) -> ActionOutcome | Rest:
         """Carry out actions; once publishing is asked for, the base's look takes over."""
         who = encode(Hint(comments=self.hint.comments, reviews=self.hint.reviews, by=self.hint.by))
         outcome = await self._served.performer.perform(actions, looked, report, who)
-        if outcome is Outcome.DONE and any(isinstance(a, AskPublish) for a in actions):
+        if outcome is ActionOutcome.DONE and any(isinstance(a, AskPublish) for a in actions):
             return await self._hint_shown(looked)  # the base's look wakes this key when it is done
         return outcome
 

@@ -18,7 +18,7 @@ from bot.loop.serving import Serving
 from bot.loop.settle import Rest, Settling
 from bot.loop.sweep import wake_beside
 from bot.loop.trouble import SomeFailedError
-from bot.outcomes import Outcome, Report
+from bot.outcomes import ActionOutcome, Report
 from bot.store.port import Store
 from bot.store.values import StoreError
 from lifecycle import names
@@ -170,7 +170,7 @@ class PublishingReconciler:
 
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report
-    ) -> Outcome | Rest:
+    ) -> ActionOutcome | Rest:
         """Carry out actions, and wake those for whom a tag is news."""
         outcome = await self._served.performer.perform(actions, looked, report, {})
         if any(isinstance(action, Tag) for action in actions):
@@ -179,7 +179,7 @@ class PublishingReconciler:
             packages = {each[0] for each in tagged if each}
             await wake_beside(self._store, self._served.id, packages)
             await self._wake_published(looked.facts.proposals)
-            if outcome is Outcome.DONE:
+            if outcome is ActionOutcome.DONE:
                 return await self._done()
         return outcome
 

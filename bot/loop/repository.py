@@ -11,7 +11,7 @@ from bot.clock import Clock, Offload
 from bot.forges.port import Forge, PullRequest, Repository
 from bot.git.port import Mirror
 from bot.look.assemble import Looker
-from bot.look.states import Head, of_head
+from bot.look.states import HeadBranch, of_head
 from bot.loop.echoes import Echoes
 from bot.loop.merged import MergedList
 from bot.loop.recent import Recent
@@ -57,7 +57,9 @@ class ServedRepository:
     offload: Offload
     echoes: Echoes = field(default_factory=Echoes)
     # Looks at one head take turns in this process: the second would only do what the first does.
-    _locks: WeakValueDictionary[Head, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _locks: WeakValueDictionary[HeadBranch, asyncio.Lock] = field(
+        default_factory=WeakValueDictionary
+    )
     _publishing: set[str] = field(default_factory=set)
     _put_off: int = 0
     _branches: Recent[int, keys.ProposalKey] = field(default_factory=lambda: Recent(MOST_BRANCHES))
@@ -67,7 +69,7 @@ class ServedRepository:
         """Which repository."""
         return self.repository.id
 
-    def lock(self, head: Head) -> asyncio.Lock:
+    def lock(self, head: HeadBranch) -> asyncio.Lock:
         """Held during a look at a head."""
         return self._locks.setdefault(head, asyncio.Lock())
 
@@ -87,7 +89,7 @@ class ServedRepository:
             self._put_off = 0
         return self._put_off > 0
 
-    async def open_of(self, head: Head) -> tuple[PullRequest, ...]:
+    async def open_of(self, head: HeadBranch) -> tuple[PullRequest, ...]:
         """The open pull requests of a head branch."""
         if head.repository == self.id.number:
             return of_head(await self.forge.open_proposals_of(head.ref), head)
@@ -106,6 +108,6 @@ class ServedRepository:
         return keys.ProposalKey(self.id, pull.head_repository or 0, pull.head_ref)
 
 
-def head_of(key: keys.ProposalKey) -> Head:
+def head_of(key: keys.ProposalKey) -> HeadBranch:
     """The head branch that a key names; without a repository when the fork is gone."""
-    return Head(key.head_repository or None, key.branch)
+    return HeadBranch(key.head_repository or None, key.branch)

@@ -15,7 +15,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.loop import audited
 from bot.loop.echoes import Echoes
 from bot.loop.hints import Hint
-from bot.outcomes import Outcome, Report
+from bot.outcomes import ActionOutcome, Report
 from bot.store.port import Audit
 from bot.store.values import StoreError
 from lifecycle.actions import Action, Merge
@@ -95,7 +95,9 @@ class Reconciler(Protocol[L]):
     def decide(self, looked: L) -> Sequence[Action]:
         """Actions in order; empty when nothing is left to do."""
 
-    async def perform(self, actions: Sequence[Action], looked: L, report: Report) -> Outcome | Rest:
+    async def perform(
+        self, actions: Sequence[Action], looked: L, report: Report
+    ) -> ActionOutcome | Rest:
         """Carry out actions.
 
         Returns:
@@ -148,7 +150,7 @@ class Settling:
             came = await self._perform(reconciler, actions, looked)
             if isinstance(came, Rest):
                 return came.after
-            if came is Outcome.WAIT:
+            if came is ActionOutcome.WAIT:
                 return BUSY_WAIT
             since = self._fetched_since(since, came, actions)
         log.error("does not settle", key=reconciler.key)
@@ -156,7 +158,7 @@ class Settling:
 
     async def _perform(
         self, reconciler: Reconciler[L], actions: Sequence[Action], looked: L
-    ) -> Outcome | Rest:
+    ) -> ActionOutcome | Rest:
         """Carry out actions, and write down what came of them, also where one of them breaks."""
         report = Report()
         try:
@@ -167,7 +169,7 @@ class Settling:
             except StoreError as error:  # what broke the look is what has to be told
                 log.warning("actions not written down", key=reconciler.key, error=str(error))
             raise
-        if came is Outcome.DONE or isinstance(came, Rest):
+        if came is ActionOutcome.DONE or isinstance(came, Rest):
             reconciler.echoes.did(actions)
         await self._write_down(reconciler, actions, looked, report)
         return came
@@ -176,21 +178,25 @@ class Settling:
         self, reconciler: Reconciler[L], actions: Sequence[Action], looked: L, report: Report
     ) -> None:
         for action in actions:
-            if report.of(action).outcome is Outcome.DONE:
+            if report.of(action).outcome is ActionOutcome.DONE:
                 metrics.ACTIONS.labels(action.KIND.name).inc()
         entries = await self._offload(
             audited.entries, actions, looked.facts, report, reconciler.hint
         )
         await self._audit.add(reconciler.key, entries)
 
-    def _fetched_since(self, since: float, outcome: Outcome, actions: Sequence[Action]) -> float:
+    def _fetched_since(
+        self, since: float, outcome: ActionOutcome, actions: Sequence[Action]
+    ) -> float:
         """When git must have been fetched for the next round: what we push the mirror has already.
 
         A merge is made by the forge, and what was refused shows that somebody else was faster.
         """
         merged = any(isinstance(action, Merge) for action in actions)
         now = self._clock.monotonic()
-        return since if outcome is Outcome.DONE and not merged and now - since < FRESH else now
+        return (
+            since if outcome is ActionOutcome.DONE and not merged and now - since < FRESH else now
+        )
 
 
 def _allowed(actions: Sequence[Action], reconciler: Reconciler[L]) -> Sequence[Action]:

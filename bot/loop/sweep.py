@@ -32,7 +32,7 @@ PACE = 2.0
 take a quarter of an hour and leave most of what the forge allows to people's own changes."""
 
 
-class Sweeps:
+class SweepHandler:
     """Handles the keys of repositories.
 
     Args:
@@ -94,7 +94,7 @@ def _see(
     pulls: Sequence[PullRequest],
     packages: Mapping[int, frozenset[str]],
     tags: Mapping[str, Sha],
-) -> tuple[dict[keys.ProposalKey, changed.Seen], set[str]]:
+) -> tuple[dict[keys.ProposalKey, changed.BranchState], set[str]]:
     """Key of each head branch to what is seen of it, and the branches that are published from."""
     default = served.repository.default_branch
     there = branches.drafts(served.mirror).items()

@@ -8,7 +8,7 @@ import structlog
 from bot import keys
 from bot.clock import SYSTEM, Clock
 from bot.forges.port import ForgeBusyError, PullRequest
-from bot.git.port import GitBusyError, MissingObjectError, TooLargeError
+from bot.git.port import GitBusyError, MissingObjectError, ObjectTooLargeError
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.store.port import Store
@@ -64,7 +64,7 @@ class Trouble:
             return
         served = await self._serving.of(key.repository)
         forge = served.forge
-        said = str(error) if isinstance(error, TooLargeError) else ""
+        said = str(error) if isinstance(error, ObjectTooLargeError) else ""
         told = []
         for pull in await self._pulls(served, key, error):
             runs = [r for r in await forge.checks(pull.head) if r.ours and r.name == PUBLISH]

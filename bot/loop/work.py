@@ -36,7 +36,7 @@ GRACE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkItem:
     """A key to look at.
 
     Attributes:
@@ -86,7 +86,7 @@ _LOOKED: Mapping[type[Result], str] = {
     Failed: "look failed",
 }
 
-Handler = Callable[[Work], Awaitable[Result]]
+Handler = Callable[[WorkItem], Awaitable[Result]]
 
 
 class Worker:
@@ -197,7 +197,7 @@ class Worker:
 
     async def _handle(self, taken: Taken) -> Result:
         try:
-            return await self._handler(Work(parse(taken.key), taken.hint, taken.tries))
+            return await self._handler(WorkItem(parse(taken.key), taken.hint, taken.tries))
         except Exception as error:  # the controller loop: whatever breaks, other keys go on
             log.exception("look broke", key=taken.key)
             metrics.FAILURES.labels("", "broke").inc()

@@ -22,7 +22,7 @@ LIMIT_BYTES = 5 * 1024 * 1024 // 2
 _Key: TypeAlias = tuple[str, bytes, Limits]
 
 
-class Kept(Serial):
+class CachingReader(Serial):
     """Reads files, and those that it has read before only once; safe in several threads.
 
     What it returns is shared: nobody may change a value in it.

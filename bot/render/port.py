@@ -1,7 +1,7 @@
 """The port of the renderer: how the bot asks for verdicts on packages, and for what changed.
 
 Its values are `lifecycle.facts.Verdict` and `cadlib.diff.changes.Change`. It has no errors of its
-own: what is wrong with a package or with its functions stands in the verdict, and what `Trees`
+own: what is wrong with a package or with its functions stands in the verdict, and what `TreeFiles`
 raise passes through, `PackageError` excepted.
 """
 
@@ -15,7 +15,7 @@ from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
 
 
-class Trees(Protocol):
+class TreeFiles(Protocol):
     """Where the files of packages are; it may be read in other threads than the one that asks."""
 
     def files(self, tree: str, limits: Limits) -> Files:
@@ -34,7 +34,7 @@ class Renderer(Protocol):
     """Renders and validates packages; what it answered before it may answer again unasked."""
 
     async def verdict(
-        self, trees: Trees, package: str, tree: str, origin: str, policy: Policy
+        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
         """Render and validate one package at one tree.
 
@@ -50,7 +50,7 @@ class Renderer(Protocol):
             policy: The rules of the base branch.
         """
 
-    async def changes(self, trees: Trees, before: str, after: str) -> tuple[Change, ...]:
+    async def changes(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """What changed between two trees of a package, by resource and field.
 
         Nothing where one of them cannot be read: the verdict on the package says that.

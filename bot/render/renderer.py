@@ -17,8 +17,8 @@ import structlog
 from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.render import verdicts
-from bot.render.kept import Kept
-from bot.render.port import Trees
+from bot.render.kept import CachingReader
+from bot.render.port import TreeFiles
 from cadlib.diff import secrets
 from cadlib.diff.changes import Change, changes
 from cadlib.errors import PackageError
@@ -79,12 +79,12 @@ class PipelineRenderer:
         self._runner = runner
         self._limits = limits
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._bulk = bulk or Kept()
+        self._bulk = bulk or CachingReader()
         self._changes: dict[tuple[str, str], tuple[Change, ...]] = {}
         self._busy: dict[str, asyncio.Task[Verdict]] = {}
 
     async def verdict(
-        self, trees: Trees, package: str, tree: str, origin: str, policy: Policy
+        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
         """As `Renderer` has it; it is kept until what an image means may have changed."""
         key = _digest(package, tree, origin, policy)
@@ -107,7 +107,7 @@ class PipelineRenderer:
                 self._kept.popitem(last=False)
         return verdict
 
-    async def changes(self, trees: Trees, before: str, after: str) -> tuple[Change, ...]:
+    async def changes(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         """As `Renderer` has it; kept."""
         if (before, after) not in self._changes:
             try:
@@ -119,7 +119,7 @@ class PipelineRenderer:
             self._changes[before, after] = found
         return self._changes[before, after]
 
-    def _compare(self, trees: Trees, before: str, after: str) -> tuple[Change, ...]:
+    def _compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
         files, old = self._read(trees, after, before)
         return changes(old, files, self._limits, self._bulk)
 
@@ -130,7 +130,7 @@ class PipelineRenderer:
             del self._kept[key]
 
     async def _render(
-        self, trees: Trees, package: str, tree: str, origin: str, policy: Policy
+        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
         CALL.set(Call(package))  # so that the runner shares fairly between packages
         try:
@@ -146,7 +146,7 @@ class PipelineRenderer:
             verdicts.of, package, files, before, rendered, policy, secret, self._bulk
         )
 
-    def _read(self, trees: Trees, tree: str, origin: str) -> tuple[Files, Files]:
+    def _read(self, trees: TreeFiles, tree: str, origin: str) -> tuple[Files, Files]:
         return trees.files(tree, self._limits), trees.files(origin, self._limits) if origin else {}
 
     async def _drive(

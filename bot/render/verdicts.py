@@ -19,7 +19,7 @@ from cadlib.package import hidden
 from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
 from cadlib.yaml.bulk import Bulk
-from lifecycle.facts.verdicts import Verdict, Version
+from lifecycle.facts.verdicts import FunctionVersion, Verdict
 from lifecycle.messages import findings as finding_texts
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -76,7 +76,9 @@ def of(
         findings=tuple(_placed(_discreet(f, secret), package) for f in softened),
         functions=rendered.calls,
         versions={
-            step.image: Version(step.source, step.digest) for step in rendered.steps if step.image
+            step.image: FunctionVersion(step.source, step.digest)
+            for step in rendered.steps
+            if step.image
         },
         complete=rendered.complete,
         diff=diff.changes(before, files, bulk=bulk),
@@ -122,8 +124,8 @@ def _rendering(
     return diff.changes(files, after, bulk=bulk)
 
 
-def _function(guardrail: GuardrailFunction) -> render.Function:
-    return render.Function(
+def _function(guardrail: GuardrailFunction) -> render.PipelineFunction:
+    return render.PipelineFunction(
         image=guardrail.image,
         name=guardrail.name,
         config_path=guardrail.config_path,

@@ -19,12 +19,12 @@ from bot.store.values import (
     Adopted,
     Adoption,
     Backlog,
+    CommitSharers,
     Delivered,
     Failing,
     Hint,
-    Refusal,
+    MergeRefusal,
     Revision,
-    Sharing,
     Swept,
     Taken,
     Touching,
@@ -265,13 +265,13 @@ class Proposals(Protocol):
         """Remember that all merged proposals of a base that changed last before are settled."""
 
     async def refuse(
-        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: Refusal
+        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: MergeRefusal
     ) -> None:
         """Remember why the forge refused to merge this head onto this base."""
 
     async def refusal(
         self, repository_id: RepositoryId, number: int, head: str, base: str
-    ) -> Refusal | None:
+    ) -> MergeRefusal | None:
         """Why the forge refused to merge this head onto this base; None when it did not."""
 
     async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
@@ -299,7 +299,7 @@ class Proposals(Protocol):
         branch: str,
         numbers: Sequence[int],
         sha: str,
-    ) -> Sharing:
+    ) -> CommitSharers:
         """Remember which open proposals one head branch has, and say who shares its commit.
 
         Written before it is read, so that of two looks at the same time one sees the other.

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bot.sayable import as_json
 from bot.store.database import Database
-from bot.store.values import Refusal, Sharing, Touching
+from bot.store.values import CommitSharers, MergeRefusal, Touching
 from lifecycle.events import Log, decode, encode
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import MOST_SHARED, PushRefusal
@@ -191,7 +191,7 @@ class PostgresProposals:
         )
 
     async def refuse(
-        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: Refusal
+        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: MergeRefusal
     ) -> None:
         await self._database.ask(
             "INSERT INTO refusal (repository, proposal, head, base, reason, ended)"
@@ -210,7 +210,7 @@ class PostgresProposals:
 
     async def refusal(
         self, repository_id: RepositoryId, number: int, head: str, base: str
-    ) -> Refusal | None:
+    ) -> MergeRefusal | None:
         rows = await self._database.ask(
             "SELECT reason, ended FROM refusal WHERE repository = %(id)s AND proposal = %(n)s"
             " AND head = %(head)s AND base = %(base)s",
@@ -221,7 +221,7 @@ class PostgresProposals:
                 "base": base,
             },
         )
-        return Refusal(*rows[0]) if rows else None
+        return MergeRefusal(*rows[0]) if rows else None
 
     async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
         await self._database.ask(
@@ -273,7 +273,7 @@ class PostgresProposals:
         branch: str,
         numbers: Sequence[int],
         sha: str,
-    ) -> Sharing:
+    ) -> CommitSharers:
         given = {
             "id": await self._database.row(repository_id),
             "head": head_repository,
@@ -288,7 +288,7 @@ class PostgresProposals:
         # With more at a commit before and after, nothing that is shown there changes by one more.
         there = Counter(at for *_, at in rows)
         news = [row[:3] for row in rows if changed and there[row[3]] <= MOST_SHARED + 1]
-        return Sharing(now, frozenset(news))
+        return CommitSharers(now, frozenset(news))
 
     async def add_open(
         self, repository_id: RepositoryId, head_repository: int, branch: str, number: int, sha: str

@@ -134,7 +134,7 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class MergeRefusal:
     """Why the forge refused a merge.
 
     Attributes:
@@ -160,7 +160,7 @@ class Touching:
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class CommitSharers:
     """Open proposals of other head branches that share a commit with one.
 
     Attributes:

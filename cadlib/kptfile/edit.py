@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from cadlib.kptfile import text as kptfile_text
-from cadlib.kptfile.values import Condition, Function, GenericRef, GitRef, Selector
+from cadlib.kptfile.values import Condition, GenericRef, GitRef, PipelineFunction, Selector
 from cadlib.yaml import Value, read
 
 RENDERED = "Rendered"
@@ -107,7 +107,7 @@ def without_render_status(status: Value) -> dict[str, Value]:
     return {"conditions": conditions, **kept} if conditions else kept
 
 
-def add_function(data: bytes, function: Function, step: Step) -> tuple[bytes, str]:
+def add_function(data: bytes, function: PipelineFunction, step: Step) -> tuple[bytes, str]:
     """Return a Kptfile with a function in its pipeline, and what kpt says about it.
 
     A function with exactly the same image, or the same command, is replaced where it
@@ -128,7 +128,7 @@ def add_function(data: bytes, function: Function, step: Step) -> tuple[bytes, st
     return kptfile_text.write(data, changed), message
 
 
-def function_value(function: Function) -> dict[str, Value]:
+def function_value(function: PipelineFunction) -> dict[str, Value]:
     """Return a function as a Kptfile has it."""
     return _filled(
         {

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cadlib.errors import PackageError, Place
 from cadlib.images import is_image
 from cadlib.kptfile import schema as kptfile_schema
-from cadlib.kptfile.values import Condition, Function, GenericRef, GitRef, Kptfile, Selector
+from cadlib.kptfile.values import Condition, GenericRef, GitRef, Kptfile, PipelineFunction, Selector
 from cadlib.limits import DEFAULT, Limits
 from cadlib.yaml import Document, FieldPath, Stream, Value, field_text
 from cadlib.yaml import read as read_yaml
@@ -28,11 +28,11 @@ __all__ = [
     "API_VERSION",
     "KIND",
     "Condition",
-    "Function",
     "GenericRef",
     "GitRef",
     "Kptfile",
     "KptfileError",
+    "PipelineFunction",
     "Selector",
     "config_path_problem",
     "of_stream",
@@ -195,11 +195,11 @@ class _Reader:
             return self._document.line(misfit.at)
         return self._document.source.line(node.start)
 
-    def _functions(self, root: Value, step: str) -> Iterator[Function]:
+    def _functions(self, root: Value, step: str) -> Iterator[PipelineFunction]:
         for index, value in enumerate(_list(_get(root, "pipeline", step))):
             at: FieldPath = ("pipeline", step, index)
             config_map = _get(value, "configMap")
-            function = Function(
+            function = PipelineFunction(
                 image=_text(_get(value, "image")),
                 name=_text(_get(value, "name")),
                 config_path=_text(_get(value, "configPath")) or None,
@@ -213,7 +213,7 @@ class _Reader:
             self._check_function(function, at)
             yield function
 
-    def _check_function(self, function: Function, at: FieldPath) -> None:
+    def _check_function(self, function: PipelineFunction, at: FieldPath) -> None:
         if not function.image and not function.exec:
             reason = "must specify a functon (`image` or `exec`) to execute"
             raise self._invalid(at, reason, "Give exactly one of the two")

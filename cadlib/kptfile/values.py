@@ -22,7 +22,7 @@ class Selector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
+class PipelineFunction:
     """One function of a pipeline.
 
     Attributes:
@@ -122,5 +122,5 @@ class Kptfile:
     description: str = ""
     readiness_gates: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
-    mutators: tuple[Function, ...] = ()
-    validators: tuple[Function, ...] = ()
+    mutators: tuple[PipelineFunction, ...] = ()
+    validators: tuple[PipelineFunction, ...] = ()

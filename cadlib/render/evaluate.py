@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
-from cadlib.kptfile.reader import Function
+from cadlib.kptfile.reader import PipelineFunction
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import files as packages
 from cadlib.package.files import Entry, Files
@@ -61,7 +61,7 @@ Evaluation: TypeAlias = Driven[Evaluated]
 
 def evaluate(
     files: Files,
-    function: Function,
+    function: PipelineFunction,
     config: Value,
     *,
     left_out: str = "",
@@ -113,7 +113,7 @@ def evaluate(
 
 def evaluate_stream(
     stream: kio.Wrapped,
-    function: Function,
+    function: PipelineFunction,
     config: Value,
     *,
     options: Options | None = None,
@@ -138,7 +138,7 @@ def evaluate_stream(
     return Evaluated(items=texts, steps=running.steps, failed=not ok, error=_error(running, ok))
 
 
-def _task(function: Function) -> Task:
+def _task(function: PipelineFunction) -> Task:
     return Task(function=function, package="", step="mutators[0]", source=COMMAND)
 
 

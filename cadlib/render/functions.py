@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from cadlib import images
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfiles
-from cadlib.kptfile.reader import Function, KptfileError
+from cadlib.kptfile.reader import KptfileError, PipelineFunction
 from cadlib.package import files as packages
 from cadlib.package.source import Resource, Source, is_kustomization, unfit
 from cadlib.yaml import Document, Value, digits
@@ -56,12 +56,12 @@ class MissingConfigError(KptfileError):
     """A configuration is not among the resources of the function's own package."""
 
 
-def place(function: Function) -> Place:
+def place(function: PipelineFunction) -> Place:
     """Return where a function is called: the Kptfile at large for one from configuration."""
     return function.place if function.place.path else Place(packages.KPTFILE)
 
 
-def image(function: Function, options: Options) -> str:
+def image(function: PipelineFunction, options: Options) -> str:
     """Return the full name of a function's image, with a tag or digest; "" for a command.
 
     Raises:
@@ -82,7 +82,7 @@ def image(function: Function, options: Options) -> str:
     return versions.resolve(full, function.tag, options.tags or (lambda _: ()), at)
 
 
-def refusals(function: Function, options: Options) -> Iterator[PackageError]:
+def refusals(function: PipelineFunction, options: Options) -> Iterator[PackageError]:
     """Yield the errors that keep a function from running."""
     if function.exec and not options.allow_exec:
         at = replace(place(function), field=_field(function, "exec"))
@@ -96,7 +96,11 @@ def refusals(function: Function, options: Options) -> Iterator[PackageError]:
 
 
 def config(
-    source: Source, package: str, function: Function, resources: Sequence[Resource], folder: str
+    source: Source,
+    package: str,
+    function: PipelineFunction,
+    resources: Sequence[Resource],
+    folder: str,
 ) -> Value:
     """Return a function's configuration.
 
@@ -134,7 +138,7 @@ def from_texts(texts: Mapping[str, str], kind: str = "ConfigMap") -> Value:
 
 
 def _configured(
-    source: Source, package: str, function: Function, path: str, folder: str
+    source: Source, package: str, function: PipelineFunction, path: str, folder: str
 ) -> Document:
     """Return the configuration as its file has it."""
     given = function.config_path or ""
@@ -178,7 +182,7 @@ def config_problem(value: Value) -> str:
 
 
 def _invalid(
-    function: Function, reason: str, fix: str, error: type[KptfileError] = KptfileError
+    function: PipelineFunction, reason: str, fix: str, error: type[KptfileError] = KptfileError
 ) -> KptfileError:
     at = replace(place(function), field=_field(function, "configPath"))
     details = (
@@ -188,7 +192,7 @@ def _invalid(
     return error(at, reason, fix, details=details)
 
 
-def _field(function: Function, key: str) -> str:
+def _field(function: PipelineFunction, key: str) -> str:
     return f"{function.place.field}.{key}" if function.place.field else key
 
 

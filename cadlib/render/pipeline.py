@@ -34,7 +34,7 @@ from typing import TypeAlias
 
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error, order
-from cadlib.kptfile.reader import Function
+from cadlib.kptfile.reader import PipelineFunction
 from cadlib.limits import DEFAULT, Limits
 from cadlib.package import files as packages
 from cadlib.package.files import Files
@@ -50,8 +50,8 @@ __all__ = [
     "Call",
     "CallOutcome",
     "Failure",
-    "Function",
     "Options",
+    "PipelineFunction",
     "Rendered",
     "Stage",
     "Step",
@@ -123,8 +123,8 @@ Steps: TypeAlias = Driven[Rendered]
 def render(
     files: Files,
     *,
-    mutators: Sequence[Function] = (),
-    validators: Sequence[Function] = (),
+    mutators: Sequence[PipelineFunction] = (),
+    validators: Sequence[PipelineFunction] = (),
     limits: Limits = DEFAULT,
     bulk: Bulk | None = None,
     options: Options | None = None,
@@ -190,7 +190,9 @@ class _Rendering:
         self._breadth_first = annotations.get(_BREADTH_FIRST, "").lower() == "true"
         self._save = annotations.get(_SAVE, "").lower() == "true"
 
-    def run(self, mutators: Sequence[Function], validators: Sequence[Function]) -> Steps:
+    def run(
+        self, mutators: Sequence[PipelineFunction], validators: Sequence[PipelineFunction]
+    ) -> Steps:
         """Carry it out."""
         guardrails = tasks("", mutators, validators, GUARDRAIL)
         changes: Mapping[str, bytes | None] = {}

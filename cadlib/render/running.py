@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity, from_result
-from cadlib.kptfile.reader import Function
+from cadlib.kptfile.reader import PipelineFunction
 from cadlib.package import files as packages
 from cadlib.package.source import Resource, Source
 from cadlib.render import functions, places
@@ -31,7 +31,7 @@ class Task:
         source: "pipeline", "guardrail" or "command".
     """
 
-    function: Function
+    function: PipelineFunction
     package: str
     step: str
     source: str
@@ -223,7 +223,10 @@ def _breach(task: Task, call: Call, problem: PackageError) -> Finding:
 
 
 def tasks(
-    package: str, mutators: Sequence[Function], validators: Sequence[Function], source: str
+    package: str,
+    mutators: Sequence[PipelineFunction],
+    validators: Sequence[PipelineFunction],
+    source: str,
 ) -> list[Task]:
     """Return the functions of a pipeline in the order in which they run."""
     named = [(f"mutators[{n}]", each) for n, each in enumerate(mutators)]

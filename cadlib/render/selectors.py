@@ -13,17 +13,17 @@ that two selectors fit twice, and then refuses it.
 
 from collections.abc import Mapping, Sequence
 
-from cadlib.kptfile.reader import Function, Selector
+from cadlib.kptfile.reader import PipelineFunction, Selector
 from cadlib.package.source import Resource
 from cadlib.yaml import Value
 
 
-def selects(function: Function) -> bool:
+def selects(function: PipelineFunction) -> bool:
     """Tell whether a function has selectors or exclusions."""
     return bool(function.selectors or function.exclude)
 
 
-def selected(function: Function, value: Value) -> bool:
+def selected(function: PipelineFunction, value: Value) -> bool:
     """Tell whether a function's selectors choose a resource."""
     wanted = not function.selectors or any(fits(each, value) for each in function.selectors)
     return wanted and not any(fits(each, value) for each in function.exclude if each != Selector())

@@ -28,7 +28,7 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from fnrunner.contract.results import Result
-from fnrunner.contract.run import MIB, Outcome
+from fnrunner.contract.run import MIB, FunctionOutcome
 
 MEMORY_BYTES: Final = 1024 * MIB
 # Seconds that a call without a caller may go on: to start a worker takes as long as many calls.
@@ -79,14 +79,16 @@ class Builtin:
             self._free.append(self._another())
 
     async def identity(self, image: str) -> str:
-        """Return the function and its version, as in `Outcome.digest`.
+        """Return the function and its version, as in `FunctionOutcome.digest`.
 
         Raises:
             FunctionNotFoundError: No builtin function is meant.
         """
         return _identity(find(image, self._prefixes).name)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it; see `Runner.run`.
 
         Raises:
@@ -205,7 +207,7 @@ class Builtin:
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 
-    def _outcome(self, image: str, name: str, answer: WorkerAnswer) -> Outcome:
+    def _outcome(self, image: str, name: str, answer: WorkerAnswer) -> FunctionOutcome:
         match answer.kind:
             case FrameKind.UNREADABLE:
                 raise ResourcesRefusedError(image, answer.log)
@@ -213,7 +215,7 @@ class Builtin:
                 raise RunnerBrokenError(f'function "{image}"', "it has a bug") from _Bug(answer.log)
             case FrameKind.TOO_LARGE:
                 raise MessageTooLargeError(image, int(answer.log), self._message_bytes)
-        return Outcome(
+        return FunctionOutcome(
             resources=answer.resources,
             log=answer.log,
             failed=answer.kind is FrameKind.FAILED,

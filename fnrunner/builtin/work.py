@@ -21,7 +21,7 @@ from fnrunner.builtin.frames import OUT_OF_MEMORY, FrameKind, WorkerAnswer
 from fnrunner.builtin.lookup import CatalogFunction, get
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.contract.errors import ResourcesRefusedError
-from fnrunner.contract.run import Outcome
+from fnrunner.contract.run import FunctionOutcome
 
 _PR_SET_PDEATHSIG: Final = 1
 # Resources are trees, which go without the collector; it need not look at them a hundred times
@@ -29,7 +29,9 @@ _PR_SET_PDEATHSIG: Final = 1
 _COLLECT_AFTER: Final = (200_000, 20, 50)
 
 
-def evaluate(image: str, function: CatalogFunction, resources: bytes, memory: ItemCache) -> Outcome:
+def evaluate(
+    image: str, function: CatalogFunction, resources: bytes, memory: ItemCache
+) -> FunctionOutcome:
     """Run a function on a ResourceList (YAML, UTF-8), here and now.
 
     Args:
@@ -48,7 +50,7 @@ def evaluate(image: str, function: CatalogFunction, resources: bytes, memory: It
     if function.about.written:
         parsed = parsed.with_texts()
     found = function.run(parsed.resources)
-    return Outcome(
+    return FunctionOutcome(
         resources=memory.encode(parsed, found.items, found.results),
         log=found.log,
         failed=found.failed,

@@ -51,7 +51,7 @@ def late(image: str, seconds: float, call: Call) -> Exception:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FunctionOutcome:
     """The outcome of a function that ran.
 
     Attributes:
@@ -82,7 +82,9 @@ class Outcome:
 class Runner(Protocol):
     """Runs functions; runners wrap one another to add a behaviour."""
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run a function.
 
         A caller who goes away cancels the task; what runs for it is then stopped.
@@ -113,7 +115,7 @@ class Identified(Runner, Protocol):
     """A runner that knows what a name means without running it."""
 
     async def identity(self, image: str) -> str:
-        """Return what would run now, as in `Outcome.digest`.
+        """Return what would run now, as in `FunctionOutcome.digest`.
 
         Raises:
             FunctionNotFoundError: This runner does not have the function.
@@ -198,7 +200,7 @@ Grant = Callable[[str, str], Granted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class CallLimits:
     """Limits on the size and duration of a call.
 
     Attributes:

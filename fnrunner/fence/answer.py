@@ -16,7 +16,7 @@ from cadlib.stream import resourcelist
 from fnrunner.contract import results
 from fnrunner.contract.errors import FunctionFailedError
 from fnrunner.contract.results import Result
-from fnrunner.contract.run import Outcome, within
+from fnrunner.contract.run import FunctionOutcome, within
 from fnrunner.fence.sandbox import Ended
 
 __all__ = ["is_block", "no_answer", "outcome", "refusal", "within"]
@@ -46,7 +46,7 @@ def no_answer(name: str, reason: str, log: str) -> FunctionFailedError:
 
 def refusal(
     ended: Ended, resources: bytes, log: str, found: tuple[Result, ...], digest: str
-) -> Outcome:
+) -> FunctionOutcome:
     """Return the answer of a function that refused.
 
     Args:
@@ -56,12 +56,12 @@ def refusal(
         found: Its results.
         digest: What ran.
     """
-    return Outcome(
+    return FunctionOutcome(
         resources, log, failed=True, results=found, digest=digest, exit_code=ended.status
     )
 
 
-def outcome(name: str, ended: Ended, digest: str) -> Outcome:
+def outcome(name: str, ended: Ended, digest: str) -> FunctionOutcome:
     """Return what a function answered, read here and now; for a process that serves nobody else.
 
     Args:
@@ -83,4 +83,4 @@ def outcome(name: str, ended: Ended, digest: str) -> Outcome:
             resourcelist.decode(ended.output)
         except PackageError as error:
             raise no_answer(name, str(error), ended.log) from error
-    return Outcome(ended.output, ended.log, digest=digest)
+    return FunctionOutcome(ended.output, ended.log, digest=digest)

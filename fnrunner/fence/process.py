@@ -19,7 +19,7 @@ from typing import Final
 
 from fnrunner.contract.errors import FunctionNotFoundError, FunctionRefusedError, SandboxError
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.contract.run import Outcome, within
+from fnrunner.contract.run import FunctionOutcome, within
 from fnrunner.fence.reader import Reader
 from fnrunner.fence.sandbox import Program, Sandbox
 from fnrunner.settings import Program as Executable
@@ -66,7 +66,9 @@ class Executables:
         self._fenced(image)
         return _with(await self._digest(image, executable.path), executable.args)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run the executable that an image name means.
 
         Args:

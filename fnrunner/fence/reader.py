@@ -13,7 +13,7 @@ from fnrunner.contract.errors import (
     ResourcesRefusedError,
 )
 from fnrunner.contract.results import Result
-from fnrunner.contract.run import Outcome
+from fnrunner.contract.run import FunctionOutcome
 from fnrunner.fence import answer
 from fnrunner.fence.sandbox import Ended
 
@@ -31,7 +31,7 @@ class Reader:
 
     async def outcome(
         self, name: str, ended: Ended, digest: str, seconds: float | None = None
-    ) -> Outcome:
+    ) -> FunctionOutcome:
         """Return what a function answered.
 
         Args:
@@ -56,11 +56,11 @@ class Reader:
                 raise
             except FunctionStoppedError as error:
                 raise FunctionFailedError(name, f"its output cannot be read: {error}") from error
-        return Outcome(ended.output, ended.log, digest=digest)
+        return FunctionOutcome(ended.output, ended.log, digest=digest)
 
     async def _refusal(
         self, name: str, ended: Ended, digest: str, seconds: float | None
-    ) -> Outcome:
+    ) -> FunctionOutcome:
         resources, log = ended.output, ended.log
         found: tuple[Result, ...] = ()
         try:

@@ -30,7 +30,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class RegistryAccess:
     """How registries are reached.
 
     Attributes:

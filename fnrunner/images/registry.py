@@ -40,7 +40,7 @@ from fnrunner.images import credentials, fetch
 from fnrunner.images.credentials import Credentials, CredentialsError
 from fnrunner.images.fetch import FetchError, TooLargeError, loopback
 from fnrunner.images.manifest import IMAGES, INDEXES, Descriptor
-from fnrunner.images.names import DIGEST, Access, Name, Site
+from fnrunner.images.names import DIGEST, Name, RegistryAccess, Site
 from fnrunner.images.tokens import TOKEN_SECONDS, parameters, read_token
 
 _HUB_SERVER: Final = "registry-1.docker.io"
@@ -62,7 +62,7 @@ _T = TypeVar("_T")
 class Registries:
     """Registries, with the tokens that they gave; safe to use from several threads."""
 
-    def __init__(self, access: Access, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, access: RegistryAccess, clock: Callable[[], float] = time.monotonic) -> None:
         self.access = access
         self._clock = clock
         self._lock = Lock()

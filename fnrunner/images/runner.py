@@ -2,7 +2,7 @@
 
 Rules
 - What a name means is `resolve`'s to say; what it meant is kept with the images.
-- `Outcome.digest` is the digest of what the name means: of the index where it leads to one.
+- `FunctionOutcome.digest` is the digest of what the name means: of the index where it leads to one.
   That is what tools show for a tag, and what can be written behind it.
 - An image is brought once, whoever asks for it and however often. Whoever gave up waiting is told
   to come again, and it goes on meanwhile; it stops when all callers have left.
@@ -26,12 +26,12 @@ from typing import IO, Final
 
 from fnrunner.contract.errors import FunctionRefusedError, FunctionUnavailableError, SandboxError
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.contract.run import MIB, Granted, Outcome, within
+from fnrunner.contract.run import MIB, FunctionOutcome, Granted, within
 from fnrunner.fence.reader import Reader
 from fnrunner.fence.sandbox import Program, Sandbox
 from fnrunner.images.folders import About, StoreError
 from fnrunner.images.manifest import Descriptor, ManifestError
-from fnrunner.images.names import Access, Name
+from fnrunner.images.names import Name, RegistryAccess
 from fnrunner.images.once import Once, Stop
 from fnrunner.images.registry import Registries, Visit
 from fnrunner.images.resolve import Resolver, check_program, machine, read_asked, read_image
@@ -65,7 +65,7 @@ class ImageSettings:
     resolve_seconds: float = 300.0
     offline: bool = False
     uncounted: bool = False
-    access: Access = field(default_factory=Access)
+    access: RegistryAccess = field(default_factory=RegistryAccess)
     room: UnpackLimits = field(default_factory=UnpackLimits)
 
 
@@ -171,7 +171,9 @@ class Images:
         self._fenced(image)
         (await self._here(image, seconds))[2].release()
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it in a sandbox."""
         begun = time.monotonic()
         sandbox = self._fenced(image)

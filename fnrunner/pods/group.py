@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from fnrunner.contract.errors import ClusterError, FunctionStoppedError, FunctionUnavailableError
-from fnrunner.contract.run import MIB, Limits
+from fnrunner.contract.run import MIB, CallLimits
 from fnrunner.pods.cluster import NameTakenError, PodState
 from fnrunner.pods.manifest import PORT, SPEC, PodFunction
 from fnrunner.wire.client import Client
@@ -108,7 +108,7 @@ class Group:
         manifest: Mapping[str, Any],
         rule: ScaleRule,
         cluster: Pods,
-        limits: Limits,
+        limits: CallLimits,
         spare: Callable[[str], str | None],
         named: Callable[[str], None],
     ) -> None:

@@ -31,9 +31,9 @@ from fnrunner.contract.errors import (
     RunnerBusyError,
 )
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.contract.run import Limits, Outcome, within
+from fnrunner.contract.run import CallLimits, FunctionOutcome, within
 from fnrunner.images.manifest import Asked
-from fnrunner.images.names import Access, Name
+from fnrunner.images.names import Name, RegistryAccess
 from fnrunner.images.registry import Registries
 from fnrunner.images.resolve import Resolver
 from fnrunner.pods import group as groups
@@ -93,7 +93,7 @@ class PodSettings:
     rule: ScaleRule
     rules: Sequence[PodRule] = ()
     warm: Sequence[str] = ()
-    limits: Limits = Limits()  # noqa: RUF009 - frozen
+    limits: CallLimits = CallLimits()  # noqa: RUF009 - frozen
 
 
 class Pods:
@@ -149,7 +149,9 @@ class Pods:
         """
         return await self._meaning.shown(self._meaning.name(image))
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it in a pod; see `Runner.run`."""
         clock = time.monotonic
         end = None if seconds is None else clock() + seconds
@@ -310,7 +312,9 @@ class Pods:
 
 
 @asynccontextmanager
-async def running(settings: runner_settings.RunnerSettings, access: Access) -> AsyncIterator[Pods]:
+async def running(
+    settings: runner_settings.RunnerSettings, access: RegistryAccess
+) -> AsyncIterator[Pods]:
     """Give a runner of images in pods, as an operator configures it.
 
     Args:

@@ -35,7 +35,7 @@ from fnrunner.contract.errors import (
     MessageTooLargeError,
     RunnerAddressError,
 )
-from fnrunner.contract.run import Bounds, Limits, Outcome, within
+from fnrunner.contract.run import Bounds, CallLimits, FunctionOutcome, within
 from fnrunner.fence import answer
 from fnrunner.fence.sandbox import Ended, Used
 from fnrunner.wire.server import listening
@@ -93,7 +93,9 @@ class Started:
         self._message_bytes = message_bytes
         self._turn = asyncio.Semaphore(1)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it; see `Runner.run`."""
         came = time.monotonic()
         async with self._turn:
@@ -325,7 +327,7 @@ class Seen:
 
 
 async def serve(
-    address: str, program: Program, bounds: Bounds, limits: Limits, alone: float
+    address: str, program: Program, bounds: Bounds, limits: CallLimits, alone: float
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until nobody has looked for long.
 
@@ -363,7 +365,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--output-bytes", type=int, default=usual.output_bytes)
     parser.add_argument("--log-bytes", type=int, default=usual.log_bytes)
     parser.add_argument("--open-files", type=int, default=usual.open_files)
-    parser.add_argument("--message-bytes", type=int, default=Limits().message_bytes)
+    parser.add_argument("--message-bytes", type=int, default=CallLimits().message_bytes)
     parser.add_argument("--alone", type=float, default=3600.0, metavar="SECONDS")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--keep", action="append", default=[], metavar="NAME")
@@ -379,7 +381,7 @@ def main(words: Sequence[str] | None = None) -> None:
         open_files=given.open_files,
     )
     program = Program(argv=tuple(given.argv), environment={**set_, **kept})
-    limits = Limits(seconds=given.seconds, message_bytes=given.message_bytes)
+    limits = CallLimits(seconds=given.seconds, message_bytes=given.message_bytes)
     try:
         asyncio.run(serve(given.listen, program, bounds, limits, given.alone))
     except RunnerAddressError as error:

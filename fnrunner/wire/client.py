@@ -22,7 +22,7 @@ from fnrunner.contract.errors import (
     not_connected,
 )
 from fnrunner.contract.results import Result
-from fnrunner.contract.run import Limits, Outcome, current_call
+from fnrunner.contract.run import CallLimits, FunctionOutcome, current_call
 from fnrunner.wire import shared as wire
 from fnrunner.wire import statuses
 from fnrunner.wire.proto.evaluator_pb2 import EvaluateFunctionRequest, EvaluateFunctionResponse
@@ -58,7 +58,7 @@ class Client:
     def __init__(
         self,
         address: str,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         *,
         patience: float = 5.0,
         tls: ClientTls | None = None,
@@ -114,7 +114,9 @@ class Client:
             return False
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         """Run it there; see `Runner.run`."""
         if len(resources) > self._limits.message_bytes:
             raise MessageTooLargeError(image, len(resources), self._limits.message_bytes)
@@ -147,7 +149,7 @@ class Client:
         )
         return RunnerBusyError(error.where, error.reason + why, error.retry_after)
 
-    async def _call(self, request: EvaluateFunctionRequest, seconds: float) -> Outcome:
+    async def _call(self, request: EvaluateFunctionRequest, seconds: float) -> FunctionOutcome:
         """Call once; what a failed function left is an outcome, too."""
         call = self._connected().evaluate(
             request,
@@ -205,7 +207,7 @@ class Client:
         return _Link(channel, wire.evaluator(channel), stamps)
 
 
-def _options(limits: Limits) -> tuple[tuple[str, int], ...]:
+def _options(limits: CallLimits) -> tuple[tuple[str, int], ...]:
     return (
         *wire.sizes(limits),
         ("grpc.max_metadata_size", 2 * _DETAILS),
@@ -222,8 +224,8 @@ def _outcome(
     answer: EvaluateFunctionResponse,
     metadata: Iterable[Any] | None,
     results: tuple[Result, ...] | None = None,
-) -> Outcome:
-    return Outcome(
+) -> FunctionOutcome:
+    return FunctionOutcome(
         resources=answer.resource_list,
         log=answer.log.decode(errors="replace"),
         failed=results is not None,

@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 
 from fnrunner.contract.errors import RunnerAddressError
-from fnrunner.contract.run import Limits, Runner
+from fnrunner.contract.run import CallLimits, Runner
 from fnrunner.wire import addresses, reflect, shared
 from fnrunner.wire.service import Evaluator, Health
 from fnrunner.wire.tls import ServerTls
@@ -27,7 +27,7 @@ _LEAVING: Final = 1.0  # seconds that the last answers have to be sent
 async def listening(
     address: str,
     runner: Runner,
-    limits: Limits,
+    limits: CallLimits,
     *,
     tls: ServerTls | None = None,
     grace: float = GRACE,

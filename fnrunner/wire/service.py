@@ -19,7 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fnrunner.contract import results
 from fnrunner.contract.errors import RunnerBrokenError, RunnerBusyError
-from fnrunner.contract.run import CALL, Call, Outcome, Runner
+from fnrunner.contract.run import CALL, Call, FunctionOutcome, Runner
 from fnrunner.wire import metrics, statuses
 from fnrunner.wire import shared as wire
 from fnrunner.wire.proto import evaluator_pb2, evaluator_pb2_grpc
@@ -115,7 +115,7 @@ async def _refuse(
     await context.abort(refusal.code, refusal.message, (details, *more))
 
 
-def _digest(outcome: Outcome) -> tuple[tuple[str, str], ...]:
+def _digest(outcome: FunctionOutcome) -> tuple[tuple[str, str], ...]:
     if not outcome.digest:
         return ()
     return ((wire.DIGEST_KEY, quote(outcome.digest, safe=":/@+=,~")),)
@@ -158,7 +158,7 @@ def _seconds(context: grpc.aio.ServicerContext[Any, Any]) -> float | None:
     return asked if math.isfinite(asked) else None
 
 
-def failure(image: str, outcome: Outcome, limit: int) -> Refusal:
+def failure(image: str, outcome: FunctionOutcome, limit: int) -> Refusal:
     """Return how a function that ran and failed looks on the wire.
 
     Args:
@@ -178,13 +178,13 @@ def failure(image: str, outcome: Outcome, limit: int) -> Refusal:
     return Refusal(code, message, wire.status(code.value[0], message, response))
 
 
-def _summary(outcome: Outcome) -> str:
+def _summary(outcome: FunctionOutcome) -> str:
     texts = [str(result.get("message", "")) for result in outcome.results]
     said = "; ".join(text for text in texts if text) or outcome.log.strip() or "no reason given"
     return f"exit status {outcome.exit_code} ({said})"
 
 
-def _fitting(outcome: Outcome, room: int) -> evaluator_pb2.EvaluateFunctionResponse:
+def _fitting(outcome: FunctionOutcome, room: int) -> evaluator_pb2.EvaluateFunctionResponse:
     whole = evaluator_pb2.EvaluateFunctionResponse(
         resource_list=outcome.resources, log=_encoded(outcome.log)
     )

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped] # it comes without types
 from grpc_health.v1 import health_pb2_grpc
 
-from fnrunner.contract.run import Limits
+from fnrunner.contract.run import CallLimits
 from fnrunner.wire.proto import evaluator_pb2_grpc
 from fnrunner.wire.proto.evaluator_pb2 import EvaluateFunctionRequest, EvaluateFunctionResponse
 
@@ -37,7 +37,7 @@ M = TypeVar("M", bound=Message)
 Evaluate = grpc.aio.UnaryUnaryMultiCallable[EvaluateFunctionRequest, EvaluateFunctionResponse]
 
 
-def sizes(limits: Limits) -> tuple[tuple[str, int], ...]:
+def sizes(limits: CallLimits) -> tuple[tuple[str, int], ...]:
     """Return the channel or server options that limit a message both ways."""
     size = limits.message_bytes + _ENVELOPE
     return ("grpc.max_send_message_length", size), ("grpc.max_receive_message_length", size)

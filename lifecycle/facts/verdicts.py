@@ -11,7 +11,7 @@ from lifecycle.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class FunctionVersion:
     """What a function was that ran.
 
     Attributes:
@@ -56,7 +56,7 @@ class Verdict:
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     functions: int = 0
-    versions: Mapping[str, Version] = field(default_factory=dict)
+    versions: Mapping[str, FunctionVersion] = field(default_factory=dict)
     broken: str = ""
     complete: bool = True
     diff: tuple[Change, ...] = ()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
-from lifecycle.facts.verdicts import Version
+from lifecycle.facts.verdicts import FunctionVersion
 from lifecycle.messages.markdown import (
     committed,
     names,
@@ -75,7 +75,7 @@ def tag_message(
     proposal: Proposal,
     touched: Touched,
     approvers: Sequence[str],
-    versions: Mapping[str, Version],
+    versions: Mapping[str, FunctionVersion],
 ) -> str:
     """Message of a release tag: what stands behind this revision.
 

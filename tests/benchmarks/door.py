@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import cast
 
-from bot.forges.port import Identity
+from bot.forges.port import BotIdentity
 from lifecycle.identity import RepositoryId
 from tests.benchmarks.stage import table
 from tests.ids import FIRST
@@ -36,8 +36,8 @@ class _Repository:
     installed_at: datetime = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-async def _identity() -> Identity:
-    return Identity("porchbot[bot]", "")
+async def _identity() -> BotIdentity:
+    return BotIdentity("porchbot[bot]", "")
 
 
 async def _serve() -> None:

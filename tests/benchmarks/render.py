@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from cadlib.package.files import Entry
-from cadlib.render.pipeline import Call, CallOutcome, Function, Rendered, render
+from cadlib.render.pipeline import Call, CallOutcome, PipelineFunction, Rendered, render
 from tests.benchmarks.stage import deployment, table
 from tests.stories.world import KPTFILE
 
@@ -87,8 +87,8 @@ def ours(folder: Path, functions: Sequence[str]) -> int:
     return len(rendered.changes)
 
 
-def _function(image: str) -> Function:
-    return Function(image=image, config_map={})
+def _function(image: str) -> PipelineFunction:
+    return PipelineFunction(image=image, config_map={})
 
 
 def pair(folder: Path, files: int, functions: Sequence[str], arguments: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from bot.http.ready import MissingError
 from bot.own_runner import OwnRunner, end_left_over, own_runner
 from bot.runner_watch import WatchedRunner
 from fnrunner.contract.errors import RunnerBusyError
-from fnrunner.contract.run import Limits
+from fnrunner.contract.run import CallLimits
 from fnrunner.wire.client import Client
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
@@ -70,7 +70,7 @@ async def _watched(
         returns.append("back")
         return True
 
-    async with own_runner((), state) as own, Client(own.address, Limits(seconds=60)) as client:
+    async with own_runner((), state) as own, Client(own.address, CallLimits(seconds=60)) as client:
         assert await client.is_ready(60)
         watched = WatchedRunner(client, every=0.1, seconds=seconds, strikes=strikes)
         watching = asyncio.create_task(watched.watch(back, own))
@@ -187,7 +187,7 @@ async def test_one_that_died_by_itself_has_time_to_start() -> None:
 async def test_one_of_somebody_else_that_hangs_is_waited_for(tmp_path: Path) -> None:
     """Short-cuts refused: a call that waits for its own limit, and one that believes in it."""
     returns: list[str] = []
-    patient, hasty = Limits(seconds=3600), Limits(seconds=0.2)
+    patient, hasty = CallLimits(seconds=3600), CallLimits(seconds=0.2)
 
     async def back() -> bool:
         returns.append("back")

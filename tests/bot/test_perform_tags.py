@@ -11,10 +11,10 @@ from bot.forges.port import AnnotatedTag, Forge, Tagged, TagOutcome
 from bot.git.mirror import DiskMirror
 from bot.git.port import Signature
 from bot.look.assemble import Looked
-from bot.outcomes import Outcome, Report
+from bot.outcomes import ActionOutcome, Report
 from bot.perform import FEW_TAGS, Performer
 from bot.store.port import Store
-from bot.store.values import Refusal, Revision
+from bot.store.values import MergeRefusal, Revision
 from lifecycle.actions import Tag
 from lifecycle.names import Ref, Sha
 from tests.bot.git.server import TOKEN, Remote, serve
@@ -57,7 +57,9 @@ class Ends:
     async def keep_revision(self, _: int, package: str, number: int, revision: Revision) -> None:
         self.kept[f"{package}/v{number}"] = revision
 
-    async def refuse(self, _: int, number: int, head: str, base: str, refusal: Refusal) -> None:
+    async def refuse(
+        self, _: int, number: int, head: str, base: str, refusal: MergeRefusal
+    ) -> None:
         self.refused.append(f"{number} {base} {refusal.reason}")
 
 
@@ -77,7 +79,7 @@ def performer(ends: Ends, folder: Path) -> tuple[Performer, DiskMirror]:
     ), mirror
 
 
-async def tagged(performs: Performer, tags: list[Tag]) -> Outcome:
+async def tagged(performs: Performer, tags: list[Tag]) -> ActionOutcome:
     """Make tags; what came of each is what came of the last, as none is done in part here."""
     report = Report()
     outcome = await performs.perform(tags, cast(Looked, None), report, {})
@@ -108,7 +110,7 @@ async def test_few_tags_are_made_without_being_told_of_all(
     performs, mirror = performer(ends, tmp_path)
     remote.told.clear()
 
-    assert await tagged(performs, wanted(target, count)) is Outcome.DONE
+    assert await tagged(performs, wanted(target, count)) is ActionOutcome.DONE
 
     names = [f"refs/tags/net/p{i}/v1" for i in range(count)]
     tags = {ref: sha for ref, sha in remote.refs().items() if ref in names}
@@ -128,7 +130,7 @@ async def test_a_tag_is_the_same_object_at_each_try(remote: Remote, tmp_path: Pa
     performs, _ = performer(ends, tmp_path)
 
     for _ in range(2):
-        assert await tagged(performs, wanted(target, 1)) is Outcome.LOOK_AGAIN
+        assert await tagged(performs, wanted(target, 1)) is ActionOutcome.LOOK_AGAIN
     first, second = ends.asked
     assert first == second
     assert first.at.timestamp() == 1_700_000_000
@@ -142,7 +144,7 @@ async def test_what_the_forge_would_write_otherwise_is_pushed(
     ends = Ends(remote, TagOutcome.OTHERWISE)
     performs, _ = performer(ends, tmp_path)
 
-    assert await tagged(performs, wanted(target, 2)) is Outcome.DONE
+    assert await tagged(performs, wanted(target, 2)) is ActionOutcome.DONE
     assert sorted(ends.kept) == ["net/p0/v1", "net/p1/v1"]
     assert remote.refs()["refs/tags/net/p0/v1"] == ends.asked[0].object
 
@@ -153,6 +155,6 @@ async def test_a_refused_tag_is_remembered_with_the_reason(remote: Remote, tmp_p
     ends = Ends(remote, TagOutcome.REFUSED)
     performs, _ = performer(ends, tmp_path)
 
-    assert await tagged(performs, wanted(target, 1)) is Outcome.LOOK_AGAIN
+    assert await tagged(performs, wanted(target, 1)) is ActionOutcome.LOOK_AGAIN
     assert ends.refused == ["7 tags because"]
     assert ends.kept == {}

@@ -4,14 +4,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cadlib.kptfile.reader import Function
+from cadlib.kptfile.reader import PipelineFunction
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import CallOutcome
 from cadlib.render.pipeline import Rendered, render
 from cadlib.stream.resourcelist import Item, ResourceList, decode, encode, placed
 from tests.cadlib.yaml.test_real import with_label
 
-TOOL = Function(image="registry.example/tool:v1")
+TOOL = PipelineFunction(image="registry.example/tool:v1")
 
 
 def rewritten(files: Files, change: Callable[[Item], Item] | None = None) -> dict[str, Entry]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from bot.cli.disk.git_source import Repositories
+from bot.cli.disk.git_source import RemoteRepositories
 from bot.cli.pkg.get import get_into
 from bot.cli.pkg.group import pkg
 from cadlib.errors import PackageError, Place
@@ -214,7 +214,7 @@ def get_case(get: Mapping[str, Any], target: Path, made: Made, folder: Path) -> 
     if not repo or target.exists():
         # No command line says these: without an address there is no command, and a folder that is
         # there gets the package inside.
-        with Repositories(folder / "cache") as repositories:
+        with RemoteRepositories(folder / "cache") as repositories:
             address = {key: filled.get(key) or "" for key in ("directory", "ref")}
             upstream = GitRef(repo=repo, **address)
             get_into(target, upstream, "resource-merge", repositories)

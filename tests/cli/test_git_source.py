@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.disk.git_source import Repositories, cache_folder, local_repository
+from bot.cli.disk.git_source import RemoteRepositories, cache_folder, local_repository
 from cadlib.errors import PackageError
 from cadlib.limits import Limits
 from cadlib.package.files import EXECUTABLE, SYMLINK, Entry
@@ -49,7 +49,7 @@ def address(request: pytest.FixtureRequest, repo: Path) -> str:
 
 
 def _file(tmp_path: Path, address: str, directory: str, ref: str) -> tuple[str, str]:
-    with Repositories(tmp_path / "cache") as repositories:
+    with RemoteRepositories(tmp_path / "cache") as repositories:
         found = repositories.fetch(Fetch(address, directory, ref))
     return found.ref, next(e.data.decode() for p, e in found.files.items() if p.endswith(".sh"))
 
@@ -72,13 +72,13 @@ def test_a_tag_counts_as_its_commit_and_commits_may_be_short(
     commit, tag = _git(repo, "rev-parse", "a/v1^{commit}"), _git(repo, "rev-parse", "a/v1")
     assert commit != tag
     for ref in ("v1", commit, commit[:9], tag):
-        with Repositories(tmp_path / "cache") as repositories:
+        with RemoteRepositories(tmp_path / "cache") as repositories:
             assert repositories.fetch(Fetch(address, "/a", ref)).commit == commit
 
 
 def test_files_keep_their_kind(tmp_path: Path, address: str) -> None:
     """The short-cut: everything is a plain file."""
-    with Repositories(tmp_path / "cache") as repositories:
+    with RemoteRepositories(tmp_path / "cache") as repositories:
         files = repositories.fetch(Fetch(address, "/a/b", "trunk")).files
     assert files == {"link": Entry(b"run.sh", SYMLINK), "run.sh": Entry(b"3", EXECUTABLE)}
 
@@ -101,7 +101,7 @@ def test_what_is_not_there_is_refused(
 ) -> None:
     """The short-cut: hand the text to git."""
     with (
-        Repositories(tmp_path / "cache") as repositories,
+        RemoteRepositories(tmp_path / "cache") as repositories,
         pytest.raises(PackageError, match=said.replace("(", r"\(")),
     ):
         repositories.fetch(Fetch(address, directory, ref))
@@ -113,7 +113,7 @@ def test_what_is_no_repository_is_refused(
 ) -> None:
     """The short-cut: let a Kptfile name a program to run."""
     monkeypatch.chdir(tmp_path)
-    with Repositories(tmp_path / "cache") as repositories, pytest.raises(PackageError):
+    with RemoteRepositories(tmp_path / "cache") as repositories, pytest.raises(PackageError):
         repositories.fetch(Fetch(repo_name, "/", "main"))
     assert not Path("x").exists()
 
@@ -123,7 +123,7 @@ def test_a_folder_inside_of_a_repository_is_none(tmp_path: Path, repo: Path) -> 
     assert local_repository(str(repo / "a")) is None
     (repo / "a/objects").mkdir()
     with (
-        Repositories(tmp_path / "cache") as repositories,
+        RemoteRepositories(tmp_path / "cache") as repositories,
         pytest.raises(PackageError, match="git cannot read the repository"),
     ):
         repositories.fetch(Fetch(str(repo / "a"), "/", "trunk"))
@@ -176,12 +176,12 @@ def test_more_files_than_a_pipe_takes(tmp_path: Path) -> None:
     made = Made(tmp_path / "repos", {"up": {"initial_branch": "main", "commits": commits}})
     made.add()
     wanted = Fetch(made.names["repo:up"], "/", "main")
-    with Repositories(tmp_path / "cache") as repositories:
+    with RemoteRepositories(tmp_path / "cache") as repositories:
         files = repositories.fetch(wanted).files
     assert {path: entry.data.decode() for path, entry in files.items()} == tree
     for limits in (Limits(files=100), Limits(package_bytes=1000)):
         with (
-            Repositories(tmp_path / "cache", limits) as repositories,
+            RemoteRepositories(tmp_path / "cache", limits) as repositories,
             pytest.raises(PackageError, match="the package holds more than"),
         ):
             repositories.fetch(wanted)
@@ -189,7 +189,7 @@ def test_more_files_than_a_pipe_takes(tmp_path: Path) -> None:
 
 def test_the_default_branch_is_the_repositorys_own(tmp_path: Path, repo: Path) -> None:
     """The short-cut: main."""
-    with Repositories(tmp_path / "cache") as repositories:
+    with RemoteRepositories(tmp_path / "cache") as repositories:
         assert repositories.default_branch(str(repo)) == "trunk"
         assert repositories.branches(f"file://localhost{repo}") == ["trunk"]
         _git(tmp_path, "init", "--quiet", "empty")
@@ -208,7 +208,7 @@ def test_a_longer_name_does_not_pass_for_a_shorter_one(tmp_path: Path, repo: Pat
     """The short-cut cuts git's list at U+2028: what is left of a name is another one."""
     _git(repo, "update-ref", "refs/heads/a\u2028b/refs/heads/trunk", "HEAD")
     _git(repo, "update-ref", "refs/tags/refs/heads/x", "HEAD")
-    with Repositories(tmp_path / "cache") as repositories:
+    with RemoteRepositories(tmp_path / "cache") as repositories:
         assert set(repositories.branches(str(repo))) == {
             "a\u2028b/refs/heads/trunk",
             "trunk",

@@ -22,7 +22,6 @@ from bot.git.port import (
     GitBusyError,
     GitRefusedError,
     History,
-    Merged,
     Mirror,
     Mirrors,
     MissingObjectError,
@@ -30,6 +29,7 @@ from bot.git.port import (
     RefUpdate,
     Scope,
     Signature,
+    TrialMerge,
 )
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, Limits
@@ -446,9 +446,11 @@ def test_merges_without_work(forge: Forge) -> None:
     head = forge.commit({**FILES, "x": b""}, root, at=2)
     alien = forge.commit({"z": b""}, at=3)
     with forge.opened(head, alien) as git:
-        assert git.merged(root, head) == Merged(git.commit(head).tree, git.difference(root, head))
-        assert git.merged(head, root) == Merged(git.commit(head).tree)
-        assert git.merged(root, alien) == Merged("", unrelated=True)
+        assert git.merged(root, head) == TrialMerge(
+            git.commit(head).tree, git.difference(root, head)
+        )
+        assert git.merged(head, root) == TrialMerge(git.commit(head).tree)
+        assert git.merged(root, alien) == TrialMerge("", unrelated=True)
 
 
 def _with(

@@ -19,8 +19,8 @@ from fnrunner.builtin import lookup
 from fnrunner.builtin.memory import ItemCache
 from fnrunner.builtin.work import evaluate
 from fnrunner.contract.errors import RunnerBusyError
-from fnrunner.contract.run import Outcome
-from lifecycle.facts.verdicts import Verdict, Version
+from fnrunner.contract.run import FunctionOutcome
+from lifecycle.facts.verdicts import FunctionVersion, Verdict
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 from tests.memory.renderer import Answer, Function, MemoryRenderer
 
@@ -85,7 +85,9 @@ class Functions:
     ran: list[str] = field(default_factory=list)
     broken: str = ""
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         self.ran.append(image)
         await asyncio.sleep(0)
         if self.broken:
@@ -166,7 +168,7 @@ async def test_what_rendering_changes_is_told_by_path_and_made_it_settles(subjec
 async def test_what_ran_is_told_by_image_and_digest(subject: Subject) -> None:
     verdict = await subject.verdict(subject.packages.add(), LABELLED)
 
-    version = Version("guardrail", DIGEST)
+    version = FunctionVersion("guardrail", DIGEST)
     assert verdict.versions == {f"{CATALOG}/{LABELS.image}": version}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
-from bot.store.values import Backlog, Delivered, Failing, Refusal, Revision, Taken
+from bot.store.values import Backlog, Delivered, Failing, MergeRefusal, Revision, Taken
 from lifecycle.events import Answered, Event, Held
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
@@ -161,7 +161,7 @@ class _Asking:
                 lambda s: s.store.proposals.settled(id_, dict.fromkeys(range(12), merged)),
                 lambda s: s.store.proposals.settle_until(id_, base, until),
                 lambda s: s.store.proposals.settled_until(id_, base),
-                lambda s: s.store.proposals.refuse(*given, Refusal("no", sha)),
+                lambda s: s.store.proposals.refuse(*given, MergeRefusal("no", sha)),
                 lambda s: s.store.proposals.refusal(*given),
                 lambda s: s.store.proposals.forget_refusal(id_, number),
                 lambda s: s.store.proposals.refuse_push(id_, base, sha, PushRefusal("no", number)),

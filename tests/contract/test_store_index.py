@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.keys import PullKey
-from bot.store.values import Adoption, Delivered, Refusal, Revision
+from bot.store.values import Adoption, Delivered, MergeRefusal, Revision
 from lifecycle.events import Answered, Approval, Held
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
@@ -212,13 +212,13 @@ async def test_events_and_comments_are_kept_once_and_never_changed(stored: Store
 
 async def test_a_refusal_counts_for_its_head_and_base_only(stored: Stored) -> None:
     proposals = stored.store.proposals
-    await proposals.refuse(FIRST, 7, "head", "base", Refusal("no"))
-    await proposals.refuse(FIRST, 7, "head2", "base", Refusal("never", "digest"))
+    await proposals.refuse(FIRST, 7, "head", "base", MergeRefusal("no"))
+    await proposals.refuse(FIRST, 7, "head2", "base", MergeRefusal("never", "digest"))
 
     assert [
         await proposals.refusal(FIRST, 7, head, base)
         for head, base in (("head2", "base"), ("head", "base"), ("head2", "base2"))
-    ] == [Refusal("never", "digest"), None, None]
+    ] == [MergeRefusal("never", "digest"), None, None]
     await proposals.forget_refusal(FIRST, 7)
     assert await proposals.refusal(FIRST, 7, "head2", "base") is None
 
@@ -433,7 +433,7 @@ async def test_the_same_number_at_two_forges_is_two_repositories(stored: Stored)
     await store.proposals.keep(there, 7, log=frozenset({HOLD}), written={9: Written("x")})
     await store.proposals.settle(there, 7, merged=True)
     await store.proposals.settle_until(there, "main", AT)
-    await store.proposals.refuse(there, 7, "head", "base", Refusal("no"))
+    await store.proposals.refuse(there, 7, "head", "base", MergeRefusal("no"))
     await store.proposals.refuse_push(there, "ref", "sha", PushRefusal("no", 3))
     await store.proposals.keep_open(there, 42, "change", [7], "aaa")
     await store.proposals.keep_touching(there, 7, "main", ["net/core"])

@@ -5,13 +5,15 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from fnrunner import choose
-from fnrunner.contract.run import Limits, Runner
+from fnrunner.contract.run import CallLimits, Runner
 from fnrunner.settings import read
 from fnrunner.wire.server import listening
 
 
 @asynccontextmanager
-async def serving(address: str, limits: Limits, runner: Runner | None = None) -> AsyncIterator[str]:
+async def serving(
+    address: str, limits: CallLimits, runner: Runner | None = None
+) -> AsyncIterator[str]:
     """Serve a runner, the builtin functions where none is given; gives its address."""
     if runner is not None:
         async with listening(address, runner, limits) as bound:

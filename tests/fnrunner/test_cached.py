@@ -18,7 +18,7 @@ from fnrunner.contract.errors import (
     FunctionUnavailableError,
 )
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.contract.run import Bounds, Granted, Outcome
+from fnrunner.contract.run import Bounds, FunctionOutcome, Granted
 
 
 @dataclass
@@ -37,7 +37,9 @@ class Counting:
             raise FunctionNotFoundError(image)
         return self.digest
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         self.ran.append((image, resources))
         try:
             async with asyncio.timeout(seconds):
@@ -49,7 +51,7 @@ class Counting:
             raise
         results = ({"message": "no", "severity": "error"},) if self.failed else ()
         answer = b"%b after %d" % (resources, len(self.ran))
-        return Outcome(answer, "said", self.failed, results, self.answers or self.digest)
+        return FunctionOutcome(answer, "said", self.failed, results, self.answers or self.digest)
 
 
 def cached(
@@ -171,13 +173,13 @@ async def test_who_has_more_time_does_not_share_the_end_of_who_has_less() -> Non
 def test_memory_forgets_what_was_used_longest_ago() -> None:
     memory = MemoryAnswers(limit_bytes=25_000)
     for name in "abc":
-        memory.put(name, Outcome(name.encode() * 10_000))
+        memory.put(name, FunctionOutcome(name.encode() * 10_000))
         memory.get("a")
     assert memory.get("a") is not None
     assert memory.get("b") is None
     assert memory.get("c") is not None
     assert memory.used_bytes <= 25_000
-    memory.put("large", Outcome(b"x" * 30_000))
+    memory.put("large", FunctionOutcome(b"x" * 30_000))
     assert memory.get("large") is None
     assert memory.get("a") is not None
 
@@ -186,14 +188,14 @@ def test_memory_counts_what_an_answer_takes_besides_its_text() -> None:
     """Short-cut: count the text alone: a million tiny answers then take a gigabyte."""
     memory = MemoryAnswers(limit_bytes=100_000)
     for number in range(1000):
-        memory.put(str(number), Outcome(b"x"))
+        memory.put(str(number), FunctionOutcome(b"x"))
     assert sum(memory.get(str(number)) is not None for number in range(1000)) < 100
 
 
 def test_the_disk_stays_within_its_bound(tmp_path: Path) -> None:
     disk = DiskAnswers(tmp_path, limit_bytes=20_000)
     for number in range(400):
-        disk.put(str(number), Outcome(str(number).encode() * 7, log=f"{number}"))
+        disk.put(str(number), FunctionOutcome(str(number).encode() * 7, log=f"{number}"))
     with sqlite3.connect(tmp_path / "answers.sqlite") as database:
         held, count = database.execute("SELECT sum(size), count(*) FROM answers").fetchone()
     database.close()
@@ -208,7 +210,7 @@ def test_the_disk_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
     """Short-cut: what was put there longest ago, however often it was asked for since."""
     disk = DiskAnswers(tmp_path)
     for key in ("old", "older"):
-        disk.put(key, Outcome(bytes(range(256)) * 8))
+        disk.put(key, FunctionOutcome(bytes(range(256)) * 8))
     with sqlite3.connect(tmp_path / "answers.sqlite") as database:
         database.execute("UPDATE answers SET used = used - 7200 WHERE key = 'older'")
         database.execute("UPDATE answers SET used = used - 3600 WHERE key = 'old'")
@@ -218,7 +220,7 @@ def test_the_disk_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
     disk.close()
 
     disk = DiskAnswers(tmp_path, limit_bytes=int(size * 2.5))
-    disk.put("new", Outcome(bytes(range(256)) * 8))
+    disk.put("new", FunctionOutcome(bytes(range(256)) * 8))
     kept = [key for key in ("old", "older", "new") if disk.get(key) is not None]
     disk.close()
     assert kept == ["older", "new"]
@@ -228,40 +230,40 @@ def test_the_disk_forgets_what_was_used_longest_ago(tmp_path: Path) -> None:
 def test_a_broken_database_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "answers.sqlite"
     disk = DiskAnswers(tmp_path)
-    disk.put("a", Outcome(b"x"))
+    disk.put("a", FunctionOutcome(b"x"))
     disk.close()
     for each in tmp_path.iterdir():
         each.unlink()
     file.write_bytes(damage)
     disk = DiskAnswers(tmp_path)
     assert disk.get("a") is None
-    disk.put("a", Outcome(b"y"))
-    assert disk.get("a") == Outcome(b"y")
+    disk.put("a", FunctionOutcome(b"y"))
+    assert disk.get("a") == FunctionOutcome(b"y")
     disk.close()
 
 
 def test_an_entry_that_cannot_be_read_is_no_answer(tmp_path: Path) -> None:
     disk = DiskAnswers(tmp_path)
-    disk.put("a", Outcome(b"x"))
+    disk.put("a", FunctionOutcome(b"x"))
     database = sqlite3.connect(tmp_path / "answers.sqlite")
     with database:
         database.execute("UPDATE answers SET answer = ?", (b"rubbish",))
     database.close()
     assert disk.get("a") is None
-    disk.put("a", Outcome(b"y"))
-    assert disk.get("a") == Outcome(b"y")
+    disk.put("a", FunctionOutcome(b"y"))
+    assert disk.get("a") == FunctionOutcome(b"y")
     disk.close()
 
 
 def test_what_is_kept_outlives_a_call_that_comes_after_the_end(tmp_path: Path) -> None:
     """Short-cut: take a closed database for a broken one, and remove what others share."""
     disk = DiskAnswers(tmp_path)
-    disk.put("a", Outcome(b"x"))
+    disk.put("a", FunctionOutcome(b"x"))
     disk.close()
     assert disk.get("a") is None
-    disk.put("b", Outcome(b"y"))
+    disk.put("b", FunctionOutcome(b"y"))
     disk = DiskAnswers(tmp_path)
-    assert disk.get("a") == Outcome(b"x")
+    assert disk.get("a") == FunctionOutcome(b"x")
     disk.close()
 
 
@@ -312,7 +314,7 @@ def test_processes_make_it_at_the_same_time(tmp_path: Path) -> None:
 def _write(folder: str, name: str) -> None:
     disk = DiskAnswers(Path(folder))
     for number in range(50):
-        disk.put(f"{name}{number}", Outcome(name.encode() * 1000))
+        disk.put(f"{name}{number}", FunctionOutcome(name.encode() * 1000))
         assert disk.get(f"{name}{number}") is not None
     disk.close()
 
@@ -334,15 +336,15 @@ def test_one_answer_that_cannot_be_read_takes_no_other_along(tmp_path: Path) -> 
     """Short-cut: begin the whole database anew, which all processes share."""
     disk = DiskAnswers(tmp_path)
     for key in ("a", "b"):
-        disk.put(key, Outcome(key.encode()))
+        disk.put(key, FunctionOutcome(key.encode()))
     database = sqlite3.connect(tmp_path / "answers.sqlite")
     with database:
         database.execute("UPDATE answers SET answer = x'00' WHERE key = 'a'")
     database.close()
 
-    assert [disk.get(key) for key in ("a", "b")] == [None, Outcome(b"b")]
-    disk.put("a", Outcome(b"again"))
-    assert disk.get("a") == Outcome(b"again")
+    assert [disk.get(key) for key in ("a", "b")] == [None, FunctionOutcome(b"b")]
+    disk.put("a", FunctionOutcome(b"again"))
+    assert disk.get("a") == FunctionOutcome(b"again")
     disk.close()
 
 
@@ -361,7 +363,7 @@ def test_a_database_that_cannot_be_begun_anew_is_done_without(
     monkeypatch.setattr(disk, "_get", broken)
     monkeypatch.setattr(disk, "_open", full)
     assert disk.get("a") is None
-    disk.put("a", Outcome(b"x"))
+    disk.put("a", FunctionOutcome(b"x"))
     assert disk.get("a") is None
     disk.close()
 
@@ -374,7 +376,9 @@ class Held(Counting):
         self.let_go = asyncio.Event()
         self.given: list[float | None] = []
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         self.given.append(seconds)
         async with asyncio.timeout(seconds):
             await self.let_go.wait()
@@ -436,7 +440,7 @@ async def test_a_slow_image_is_each_callers_own_wait() -> None:
     hasty, patient = (runner.run("f", b"x", seconds=each) for each in (0.5, 60.0))
     found = await asyncio.gather(hasty, patient, return_exceptions=True)
     assert isinstance(found[0], FunctionUnavailableError)
-    assert isinstance(found[1], Outcome)
+    assert isinstance(found[1], FunctionOutcome)
     assert len(waited) == 2
     await runner.run("f", b"x", seconds=0.5)  # kept: nothing has to be brought
     assert len(waited) == 2

@@ -13,7 +13,7 @@ from fnrunner.contract.errors import (
     MessageTooLargeError,
     RunnerBusyError,
 )
-from fnrunner.contract.run import Outcome
+from fnrunner.contract.run import FunctionOutcome
 from fnrunner.settings import read
 
 OURS = [
@@ -86,16 +86,18 @@ class Fake:
             raise FunctionNotFoundError(image)
         return f"fake:{image}"
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         await self.identity(image)
         self.seconds = seconds
         await asyncio.sleep(self._seconds)
-        return Outcome(self._answer or resources, log=self._image, failed=self._failed)
+        return FunctionOutcome(self._answer or resources, log=self._image, failed=self._failed)
 
 
 async def test_the_first_that_has_it_runs_it() -> None:
     both = FirstThatHas(Fake("a"), Fake("b"), Fake("b", answer=b"never"))
-    assert await both.run("b", b"x") == Outcome(b"x", log="b")
+    assert await both.run("b", b"x") == FunctionOutcome(b"x", log="b")
     with pytest.raises(FunctionNotFoundError):
         await both.run("c", b"x")
 

@@ -32,7 +32,7 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.contract.run import Limits, Outcome, Runner
+from fnrunner.contract.run import CallLimits, FunctionOutcome, Runner
 from fnrunner.wire.client import Client
 from fnrunner.wire.server import listening
 from fnrunner.wire.tls import ClientTls
@@ -43,7 +43,7 @@ from tests.fnrunner.wire.test_tls import Authority, Signed, shown
 
 HERE = Path(__file__).parent / "node"
 MODULES = Path(sys.prefix) / "node"
-LIMITS = Limits()
+LIMITS = CallLimits()
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ class Node:
 
 @asynccontextmanager
 async def served(
-    env: Mapping[str, str], runner: Runner | None = None, limits: Limits = LIMITS
+    env: Mapping[str, str], runner: Runner | None = None, limits: CallLimits = LIMITS
 ) -> AsyncIterator[Node]:
     """Our service, and Node to call it."""
     async with serving("127.0.0.1:0", limits, runner) as address:
@@ -201,7 +201,9 @@ REFUSALS: Sequence[tuple[Exception, str, Mapping[str, object]]] = [
 class Refusing:
     """A runner whose functions are the numbers of refusals."""
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         raise REFUSALS[int(image)][0]
 
 
@@ -217,7 +219,7 @@ async def test_why_a_function_did_not_run_is_told_to_node(node: Mapping[str, str
 async def test_node_can_tell_a_busy_runner_from_a_large_message(node: Mapping[str, str]) -> None:
     async with served(node, Fixed(RunnerBusyError("f", "full", 1.5))) as call:
         [busy] = await call(evaluate("f"))
-    limits = Limits(message_bytes=10_000)
+    limits = CallLimits(message_bytes=10_000)
     async with served(node, limits=limits) as call:
         [large, larger] = await call(
             {**evaluate("f"), "size": 10_001}, {**evaluate("f"), "size": 10**5}
@@ -236,8 +238,8 @@ async def test_porchs_largest_message_passes(node: Mapping[str, str]) -> None:
     class Echo:
         async def run(
             self, image: str, resources: bytes, *, seconds: float | None = None
-        ) -> Outcome:
-            return Outcome(resources, digest="sha256:1")
+        ) -> FunctionOutcome:
+            return FunctionOutcome(resources, digest="sha256:1")
 
     async with served(node, Echo()) as call:
         [answer] = await call({**evaluate("f"), "size": 6 * 1024 * 1024})
@@ -307,7 +309,7 @@ async def porch(
     assert process.stdout
     try:
         port = int(await asyncio.wait_for(process.stdout.readline(), 60))
-        limits = Limits(seconds=seconds, message_bytes=LIMITS.message_bytes)
+        limits = CallLimits(seconds=seconds, message_bytes=LIMITS.message_bytes)
         async with Client(f"127.0.0.1:{port}", limits, patience=patience, tls=tls) as client:
             yield client
     finally:
@@ -321,7 +323,7 @@ async def test_what_porch_answers_is_understood(node: Mapping[str, str]) -> None
         done = await client.run("echo", b"kind: ResourceList")
         complained = await client.run("complains", b"")
         large = await client.run("large", b"#" * (LIMITS.message_bytes - 100))
-    assert done == Outcome(b"kind: ResourceList", log="said\n")
+    assert done == FunctionOutcome(b"kind: ResourceList", log="said\n")
     # As in Porch's, a function that ends with status 0 did not fail; its results are in the list.
     assert not complained.failed
     assert resourcelist.decode(complained.resources).results == (
@@ -381,7 +383,9 @@ async def test_node_and_the_runner_show_each_other_certificates(
     ours, other = Authority(tmp_path, "ours"), Authority(tmp_path, "other")
     tls = shown(ours.sign("runner"), client_ca=ours.path)
     codes = []
-    async with listening("127.0.0.1:0", Fixed(Outcome(b"done")), LIMITS, tls=tls) as address:
+    async with listening(
+        "127.0.0.1:0", Fixed(FunctionOutcome(b"done")), LIMITS, tls=tls
+    ) as address:
         for signed in (ours.sign("caller"), other.sign("stranger")):
             call = Node(address, node, (ours.path, signed.certificate, signed.key))
             [answer] = await call({**evaluate("f"), "seconds": 20})

@@ -20,7 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bot.cli.runner import runner
 from fnrunner.contract.errors import FunctionNotFoundError, RunnerAddressError, RunnerBusyError
-from fnrunner.contract.run import Limits, Outcome
+from fnrunner.contract.run import CallLimits, FunctionOutcome
 from fnrunner.serve import serve
 from fnrunner.wire import shared as wire
 from fnrunner.wire.client import Client
@@ -29,7 +29,7 @@ from fnrunner.wire.server import listening
 from tests.fnrunner.serving import serving
 from tests.fnrunner.wire.test_client import POD
 
-LIMITS = Limits()
+LIMITS = CallLimits()
 PROGRAM = "import asyncio, sys; from fnrunner.serve import serve; asyncio.run(serve(sys.argv[1]))"
 
 
@@ -146,10 +146,12 @@ class Held:
         self.began = asyncio.Event()
         self.let_go = asyncio.Event()
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         self.began.set()
         await self.let_go.wait()
-        return Outcome(resources)
+        return FunctionOutcome(resources)
 
 
 async def test_what_runs_may_end_and_nothing_new_begins() -> None:
@@ -175,7 +177,7 @@ async def test_what_runs_may_end_and_nothing_new_begins() -> None:
         assert not running.done()
 
         held.let_go.set()
-        assert await running == Outcome(b"x")
+        assert await running == FunctionOutcome(b"x")
         await ending
     serving_status = health_pb2.HealthCheckResponse
     assert seen == [serving_status.SERVING, serving_status.NOT_SERVING]
@@ -225,7 +227,7 @@ async def test_a_runner_that_takes_over_gets_the_calls(tmp_path: Path) -> None:
             await asyncio.wait_for(held.began.wait(), 30)
             asyncio.get_running_loop().call_later(0.3, held.let_go.set)
         second = asyncio.ensure_future(client.run("set-labels", POD))
-        assert await first == Outcome(b"1")
+        assert await first == FunctionOutcome(b"1")
         async with serving(address, LIMITS):
             assert not (await second).failed
 

@@ -7,7 +7,7 @@ import pytest
 
 from fnrunner.choose import CrowdLimited, QueueLimited, Readied, TimeLimited
 from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
-from fnrunner.contract.run import CALL, Call, Outcome
+from fnrunner.contract.run import CALL, Call, FunctionOutcome
 
 
 class Endless:
@@ -21,7 +21,9 @@ class Endless:
     async def identity(self, image: str) -> str:
         return image
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         self.running.append(image)
         self.most = max(self.most, len(self.running))
         try:
@@ -29,11 +31,13 @@ class Endless:
                 await self.let_go.wait()
         finally:
             self.running.remove(image)
-        return Outcome(resources)
+        return FunctionOutcome(resources)
 
 
-def called(runner: QueueLimited | CrowdLimited, image: str, caller: str) -> asyncio.Task[Outcome]:
-    async def call() -> Outcome:
+def called(
+    runner: QueueLimited | CrowdLimited, image: str, caller: str
+) -> asyncio.Task[FunctionOutcome]:
+    async def call() -> FunctionOutcome:
         CALL.set(Call(caller))
         return await runner.run(image, b"")
 
@@ -67,7 +71,7 @@ async def test_endless_scripts_leave_turns_for_others(
 
     for number in range(10):
         quick = called(queue, "quick:v1", "alice")
-        assert await asyncio.wait_for(quick, 30) == Outcome(b""), number
+        assert await asyncio.wait_for(quick, 30) == FunctionOutcome(b""), number
     assert not any(each.done() and not each.exception() for each in endless)
     assert inner.most <= running + 2 * max(1, running // 4)
     inner.let_go.set()
@@ -82,7 +86,7 @@ async def test_another_function_or_another_caller_is_enough(image: str, caller: 
     name = "quick-but-endless" if caller == "mallory" else "quick"
     endless = [called(queue, name.replace("quick", "slow"), "mallory") for _ in range(30)]
     await settled()
-    assert await asyncio.wait_for(called(queue, image, caller), 30) == Outcome(b"")
+    assert await asyncio.wait_for(called(queue, image, caller), 30) == FunctionOutcome(b"")
     inner.let_go.set()
     await asyncio.gather(*endless, return_exceptions=True)
 
@@ -133,7 +137,7 @@ async def test_a_crowd_that_waits_for_registries_leaves_places() -> None:
     crowd = CrowdLimited(inner, 8)
     many = [called(crowd, f"evil/{number}", "mallory") for number in range(20)]
     await settled()
-    assert await called(crowd, "quick", "alice") == Outcome(b"")
+    assert await called(crowd, "quick", "alice") == FunctionOutcome(b"")
     inner.let_go.set()
     found = await asyncio.gather(*many, return_exceptions=True)
     assert sum(isinstance(each, RunnerBusyError) for each in found) == 13
@@ -149,7 +153,7 @@ async def test_who_goes_away_gives_back_turn_and_place() -> None:
             each.cancel()
         await asyncio.gather(*both, return_exceptions=True)
     assert inner.running == []
-    assert await called(queue, "quick", "a") == Outcome(b"")
+    assert await called(queue, "quick", "a") == FunctionOutcome(b"")
 
 
 async def test_what_had_no_turn_was_not_too_slow() -> None:
@@ -177,7 +181,7 @@ async def test_what_is_brought_needs_no_turn_yet() -> None:
     runner = Readied(QueueLimited(inner, running=1, waiting=1), ready)
     far = [asyncio.create_task(runner.run("quick-but-far", b"")) for _ in range(9)]
     await settled()
-    assert await runner.run("quick", b"") == Outcome(b"")
+    assert await runner.run("quick", b"") == FunctionOutcome(b"")
     assert not any(each.done() for each in far)
     coming.set()
     await asyncio.gather(*far, return_exceptions=True)

@@ -42,7 +42,7 @@ Action = (
     | '''
 KIND = (
     'KIND: ClassVar[Kind] = Kind(name="Nudge", repeat=Repeat.NOTICED, look=Look.PROPOSAL, '
-    "order=Order.TOGETHER)"
+    "order=ActionOrder.TOGETHER)"
 )
 WRITES = '''@property
     def writes(self) -> Write:
@@ -57,7 +57,7 @@ MISSING = {
     "its_name": (KIND.replace('name="Nudge", ', ""), WRITES, '"name"'),
     "repetition": (KIND.replace("repeat=Repeat.NOTICED, ", ""), WRITES, '"repeat"'),
     "its_look": (KIND.replace("look=Look.PROPOSAL, ", ""), WRITES, '"look"'),
-    "its_order": (KIND.replace(", order=Order.TOGETHER", ""), WRITES, '"order"'),
+    "its_order": (KIND.replace(", order=ActionOrder.TOGETHER", ""), WRITES, '"order"'),
 }
 
 

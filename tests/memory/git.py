@@ -18,7 +18,7 @@ from bot.git import refs as git_refs
 from bot.git import write
 from bot.git.commit import CommitReader
 from bot.git.difference import TREE, differ
-from bot.git.objects import Allow, Entries, Object, parse_tree
+from bot.git.objects import Allow, Entries, GitObject, parse_tree
 from bot.git.port import (
     EVERYTHING,
     HEADS,
@@ -29,13 +29,13 @@ from bot.git.port import (
     GitBusyError,
     GitRefusedError,
     History,
-    Merged,
     MissingObjectError,
+    ObjectTooLargeError,
     Pushed,
     Refs,
     RefUpdate,
     Scope,
-    TooLargeError,
+    TrialMerge,
 )
 from lifecycle.identity import RepositoryId
 from lifecycle.messages.checks import large_folder
@@ -304,12 +304,12 @@ class MemoryHistory(CommitReader):
         found = self.refs(name).get(name)
         return found[1] if found else None
 
-    def object(self, sha: str, most: int) -> Object:
+    def object(self, sha: str, most: int) -> GitObject:
         """An object, with the first bytes of its data."""
         if sha not in self._objects.known:
             raise MissingObjectError(f"object {sha} is not in the mirror")
         kind, data = self._objects.known[sha]
-        return Object(sha, kind, data[:most], len(data))
+        return GitObject(sha, kind, data[:most], len(data))
 
     def store(self, kind: str, data: bytes) -> str:
         """Keep an object."""
@@ -322,7 +322,7 @@ class MemoryHistory(CommitReader):
             raise MissingObjectError(f"object {tree} is no tree")
         entries = parse_tree(found.data) if found.size <= MOST_TREE else ()
         if found.size > MOST_TREE or len(entries) > MOST_ENTRIES:
-            raise TooLargeError(large_folder(tree, MOST_ENTRIES))
+            raise ObjectTooLargeError(large_folder(tree, MOST_ENTRIES))
         return entries
 
     def contents(self, blobs: Sequence[str], allow: Allow | None = None) -> Mapping[str, bytes]:
@@ -353,20 +353,20 @@ class MemoryHistory(CommitReader):
         found = self._within(base, head)
         return len(found) > MOST_LISTED or any(self.commit(sha).cut for sha in found)
 
-    def merged(self, base: str, head: str) -> Merged:
+    def merged(self, base: str, head: str) -> TrialMerge:
         """As `History` has it."""
         bases = self._bases(base, head)
         if not bases:
-            return Merged("", unrelated=True)
+            return TrialMerge("", unrelated=True)
         if bases == (base,):
-            return Merged(self.root(head), self.difference(base, head))
+            return TrialMerge(self.root(head), self.difference(base, head))
         # Objects of a merge are nobody's: they go with it.
         scratch = MemoryHistory(MemoryObjects(ChainMap({}, self._objects.known)), self._told)
         tree, conflicts = scratch.merge(base, head)
         several = len(bases) > 1
         if conflicts:
-            return Merged("", conflicts=tuple(sorted(conflicts)), several=several)
-        return Merged(tree, differ(scratch.entries, self.root(base), tree), several=several)
+            return TrialMerge("", conflicts=tuple(sorted(conflicts)), several=several)
+        return TrialMerge(tree, differ(scratch.entries, self.root(base), tree), several=several)
 
     def merge(self, one: str, other: str) -> tuple[str, set[str]]:
         """Merge two commits: the tree of the result, and the paths that conflict."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot.store.values import Refusal, Sharing, Touching
+from bot.store.values import CommitSharers, MergeRefusal, Touching
 from lifecycle.events import Log, decode, encode
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
@@ -42,7 +42,7 @@ class MemoryProposals:
     _written: dict[tuple[RepositoryId, int], dict[int, Written]] = field(default_factory=dict)
     _settled: dict[tuple[RepositoryId, int], bool] = field(default_factory=dict)
     _until: dict[tuple[RepositoryId, str], datetime] = field(default_factory=dict)
-    _refusals: dict[tuple[RepositoryId, int], tuple[str, str, Refusal]] = field(
+    _refusals: dict[tuple[RepositoryId, int], tuple[str, str, MergeRefusal]] = field(
         default_factory=dict
     )
     _pushes: dict[tuple[RepositoryId, str], tuple[str, PushRefusal]] = field(default_factory=dict)
@@ -102,17 +102,17 @@ class MemoryProposals:
         self._until[repository_id, base] = max(before, until)
 
     async def refuse(
-        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: Refusal
+        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: MergeRefusal
     ) -> None:
         await self.statements.begin()
         self._refusals[repository_id, number] = (head, base, kept(refusal))
 
     async def refusal(
         self, repository_id: RepositoryId, number: int, head: str, base: str
-    ) -> Refusal | None:
+    ) -> MergeRefusal | None:
         await self.statements.begin()
         match self._refusals.get((repository_id, number)):
-            case (str(of), str(onto), Refusal() as refusal) if (of, onto) == (head, base):
+            case (str(of), str(onto), MergeRefusal() as refusal) if (of, onto) == (head, base):
                 return refusal
             case _:
                 return None
@@ -150,7 +150,7 @@ class MemoryProposals:
         branch: str,
         numbers: Sequence[int],
         sha: str,
-    ) -> Sharing:
+    ) -> CommitSharers:
         head = (head_repository, branch)
         await self.statements.begin()
         there = self._open.setdefault(repository_id, {})
@@ -169,7 +169,7 @@ class MemoryProposals:
         now = tuple(n for n, one in others if numbers and one.sha == sha)
         few = {at for at in shas if sum(o.sha == at for _, o in others) <= MOST_AT_A_COMMIT}
         news = {(n, *one.head) for n, one in others if changed and one.sha in few}
-        return Sharing(now, frozenset(news))
+        return CommitSharers(now, frozenset(news))
 
     async def add_open(
         self, repository_id: RepositoryId, head_repository: int, branch: str, number: int, sha: str

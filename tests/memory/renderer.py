@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.render import verdicts
-from bot.render.port import Trees
+from bot.render.port import TreeFiles
 from cadlib.diff import changes as diff
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
@@ -59,7 +59,7 @@ class MemoryRenderer:
         self.broken = ""
 
     async def verdict(
-        self, trees: Trees, package: str, tree: str, origin: str, policy: Policy
+        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
         """As `Renderer` has it."""
         key = tree, package, origin, repr(policy)  # its digest leaves words for people out
@@ -70,7 +70,7 @@ class MemoryRenderer:
             self._kept[key] = found
         return self._kept[key]
 
-    async def changes(self, trees: Trees, before: str, after: str) -> tuple[diff.Change, ...]:
+    async def changes(self, trees: TreeFiles, before: str, after: str) -> tuple[diff.Change, ...]:
         """As `Renderer` has it."""
         try:
             return tuple(diff.changes(self._files(trees, before), self._files(trees, after)))
@@ -82,11 +82,11 @@ class MemoryRenderer:
         gone = set(trees)
         self._kept = {key: kept for key, kept in self._kept.items() if key[0] not in gone}
 
-    def _files(self, trees: Trees, tree: str) -> Files:
+    def _files(self, trees: TreeFiles, tree: str) -> Files:
         return trees.files(tree, self._limits) if tree else {}
 
     def _render(
-        self, trees: Trees, package: str, tree: str, origin: str, policy: Policy
+        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
         try:
             files, before = self._files(trees, tree), self._files(trees, origin)

@@ -42,7 +42,7 @@ _REMOTE = re.compile(r"[^/]+:")
 """An address with a scheme, or a host as ssh writes it."""
 
 
-class Repositories:
+class RemoteRepositories:
     """The repositories that one command uses, each asked and opened once.
 
     Args:
@@ -56,7 +56,7 @@ class Repositories:
         self._opened: dict[str, _Repository] = {}
         self._fetched: dict[Fetch, Fetched] = {}
 
-    def __enter__(self) -> "Repositories":
+    def __enter__(self) -> "RemoteRepositories":
         return self
 
     def __exit__(

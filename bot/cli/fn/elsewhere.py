@@ -16,13 +16,13 @@ from cadlib.errors import PackageError, Place
 from cadlib.render.calls import Call, CallOutcome
 from fnrunner import choose, settings
 from fnrunner.contract.errors import CertificateError, FunctionError
-from fnrunner.contract.run import MIB, Bounds, Granted, Limits, Runner
+from fnrunner.contract.run import MIB, Bounds, CallLimits, Granted, Runner
 from fnrunner.images.folders import StoreError
 from fnrunner.settings import RunnerSettings
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
 
-LIMITS: Final = Limits(seconds=300.0, message_bytes=256 * MIB, running=1, waiting=0)
+LIMITS: Final = CallLimits(seconds=300.0, message_bytes=256 * MIB, running=1, waiting=0)
 """Of one call, where no configuration says otherwise: kpt's time, and four times the largest
 package that is read."""
 

@@ -15,7 +15,7 @@ from bot.cli.fn.report import RunReport
 from bot.cli.fn.runner import Functions
 from cadlib import images
 from cadlib.errors import PackageError, Place
-from cadlib.kptfile.reader import Function, Selector
+from cadlib.kptfile.reader import PipelineFunction, Selector
 from cadlib.package.files import KPTFILE
 from cadlib.render import evaluate as evaluation
 from cadlib.render.functions import Options
@@ -136,7 +136,7 @@ class _Request:
     """What to run on what."""
 
     folder: str
-    function: Function
+    function: PipelineFunction
     config: Value
     config_path: str
     save: "kptfile_edit.Step | None"
@@ -187,7 +187,7 @@ def _request(args: Sequence[str], fn_args: Sequence[str], given: dict[str, Any])
     )
 
 
-def _function(given: dict[str, Any], prefix: str) -> Function:
+def _function(given: dict[str, Any], prefix: str) -> PipelineFunction:
     if not given["image"]:
         from bot.cli.fn import command
 
@@ -196,7 +196,7 @@ def _function(given: dict[str, Any], prefix: str) -> Function:
         except command.CommandError as error:
             raise CommandFailure(str(error)) from error
     matched, excluded = _selector("match", given), _selector("exclude", given)
-    return Function(
+    return PipelineFunction(
         image=_image(given, prefix) if given["image"] else "",
         tag=given["tag"],
         place=Place("the command line"),
@@ -301,7 +301,7 @@ def _save(request: _Request, step: "kptfile_edit.Step", path: Path, config_path:
         return
     data = request.config.get("data") if isinstance(request.config, dict) else None
     texts = {key: str(text) for key, text in data.items()} if isinstance(data, dict) else {}
-    function = Function(
+    function = PipelineFunction(
         image=request.function.image,
         tag=request.function.tag,
         exec=request.function.exec,

@@ -84,7 +84,7 @@ def diff(args: tuple[str, ...], kind: str, tool: str, options: str, debug: bool)
 
 def _trees(given: str, version: str, kind: str) -> dict[str, Files]:
     """Return the trees to compare, by the names that kpt gives their folders."""
-    from bot.cli.disk.git_source import Repositories
+    from bot.cli.disk.git_source import RemoteRepositories
     from cadlib.diff.noise import without_notes
     from cadlib.update.upstream import Fetch, read_kptfile, remote_packages
 
@@ -100,7 +100,7 @@ def _trees(given: str, version: str, kind: str) -> dict[str, Files]:
         raise CommandFailure(f"package missing upstream in Kptfile at '{where}'")
     fetched = lock.ref if lock is not None else git.ref
     trees: dict[str, Files] = {}
-    with Repositories() as repositories:
+    with RemoteRepositories() as repositories:
         if kind != "remote":
             trees[f"local-{_short(fetched)}"] = without_notes(local)
         if kind != "combined":

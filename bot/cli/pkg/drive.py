@@ -6,13 +6,13 @@ from typing import TypeVar
 import click
 
 from bot.cli import progress
-from bot.cli.disk.git_source import Repositories
+from bot.cli.disk.git_source import RemoteRepositories
 from cadlib.update.upstream import Answer, Fetch, Said, Step
 
 T = TypeVar("T")
 
 
-def drive(steps: Generator[Step, Answer, T], repositories: Repositories) -> T:
+def drive(steps: Generator[Step, Answer, T], repositories: RemoteRepositories) -> T:
     """Run `cadlib.update.get` or `cadlib.update.packages` to its end, and return what it returns.
 
     Raises:

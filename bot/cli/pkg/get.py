@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from bot.cli.disk import folder
-from bot.cli.disk.git_source import Repositories
+from bot.cli.disk.git_source import RemoteRepositories
 from bot.cli.dropin import DropIn, at_least, at_most
 from bot.cli.pkg.drive import drive
 from bot.cli.pkg.git_address import parse
@@ -55,7 +55,7 @@ def command(args: tuple[str, ...], strategy: str, for_deployment: bool) -> None:
     at_least(args, 1)
     at_most(args, 2)
     address, destination = args[0], args[1] if len(args) > 1 else "."
-    with Repositories() as repositories:
+    with RemoteRepositories() as repositories:
         check_strategy(strategy)
         upstream = parse(address, repositories.branches)
         target = _target(destination, upstream)
@@ -68,7 +68,7 @@ def get_into(
     target: Path,
     upstream: GitRef,
     strategy: str,
-    repositories: Repositories,
+    repositories: RemoteRepositories,
     *,
     for_deployment: bool = False,
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bot.cli.disk import folder, swap
-from bot.cli.disk.git_source import Repositories
+from bot.cli.disk.git_source import RemoteRepositories
 from bot.cli.dropin import DropIn
 from bot.cli.given import path_and_version
 from bot.cli.pkg.conflicts import ON_CONFLICT, REPORT, ConflictReport
@@ -45,7 +45,7 @@ def command(package: str, strategy: str, report: Path | None, on_conflict: str) 
     both here and upstream is a conflict: it is reported, and goes to upstream unless
     --on-conflict says otherwise. An update that fails changes nothing.
     """
-    with Repositories() as repositories:
+    with RemoteRepositories() as repositories:
         if strategy:
             check_strategy(strategy)
         path, ref = path_and_version(package)
@@ -59,7 +59,7 @@ def command(package: str, strategy: str, report: Path | None, on_conflict: str) 
 
 
 def update_folder(
-    path: Path, ref: str, strategy: str, report: ConflictReport, repositories: Repositories
+    path: Path, ref: str, strategy: str, report: ConflictReport, repositories: RemoteRepositories
 ) -> None:
     """Bring the package in a folder up to its upstream.
 

@@ -12,7 +12,7 @@ from github.Auth import AppAuth, Token
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.github.fields import time
 from bot.forges.github.http import Clients, JSONObject, call, send
-from bot.forges.port import Identity
+from bot.forges.port import BotIdentity
 
 RENEW_BEFORE = timedelta(minutes=2)
 """A token is renewed this long before it ends, so that a push begun with it can finish."""
@@ -54,10 +54,10 @@ class App:
         self._pools: dict[int, Clients] = {}
         self._about: JSONObject = {}
 
-    async def identity(self) -> Identity:
+    async def identity(self) -> BotIdentity:
         """The login that an App's comments carry, and the address of its commits."""
         login = f"{(await self.about())['slug']}[bot]"
-        return Identity(login, f"{login}@users.noreply.github.com")
+        return BotIdentity(login, f"{login}@users.noreply.github.com")
 
     async def number(self) -> int:
         """The App's number, by which its checks are known."""

@@ -5,13 +5,13 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
-from bot.forges.github.http import Answer, Clients, JSONObject, ask, call, failure
+from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure
 from bot.forges.port import (
     AnnotatedTag,
     ForgeBusyError,
     ForgeMissingError,
-    Merged,
     MergeOutcome,
+    MergeResult,
     Tagged,
     TagOutcome,
 )
@@ -91,7 +91,7 @@ class Branches(Calls):
 
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str
-    ) -> Merged:
+    ) -> MergeResult:
         """Merge only while the head is `head`; failures are sorted by who must act."""
         body = {
             "sha": head,
@@ -104,10 +104,10 @@ class Branches(Calls):
         )
 
 
-def _merge(pool: Clients, path: str, body: JSONObject) -> Merged:
+def _merge(pool: Clients, path: str, body: JSONObject) -> MergeResult:
     answer = ask(pool, "merge", "PUT", path, body=body)
     if answer.ok and isinstance(answer.data, dict) and answer.data.get("merged") is True:
-        return Merged(MergeOutcome.MERGED)
+        return MergeResult(MergeOutcome.MERGED)
     if answer.ok:
         raise ForgeBusyError("merge", f"{answer.status} that does not say it was merged")
     refused = _merge_failure(answer)
@@ -116,15 +116,15 @@ def _merge(pool: Clients, path: str, body: JSONObject) -> Merged:
     return refused
 
 
-def _merge_failure(answer: Answer) -> Merged | None:
+def _merge_failure(answer: GitHubAnswer) -> MergeResult | None:
     """Sort a refused merge by who must act; None for what is no answer to it."""
     reason = answer.reason
     if answer.status == 409:
-        return Merged(MergeOutcome.HEAD_MOVED, reason)
+        return MergeResult(MergeOutcome.HEAD_MOVED, reason)
     if answer.status == 405 and "base branch was modified" in reason.lower():
-        return Merged(MergeOutcome.BUSY, reason)
+        return MergeResult(MergeOutcome.BUSY, reason)
     if answer.status in {405, 422}:
-        return Merged(MergeOutcome.REFUSED, reason)
+        return MergeResult(MergeOutcome.REFUSED, reason)
     return None
 
 

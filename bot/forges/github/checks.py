@@ -34,7 +34,7 @@ _SPELLED = {
 }
 
 
-class Checks(Calls):
+class CheckRuns(Calls):
     """Checks of one repository."""
 
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:

@@ -1,14 +1,14 @@
 """Conversations about pull requests on GitHub: read as one, comments and reactions."""
 
 from bot.forges.github import talk
-from bot.forges.github.proposals import Proposals
+from bot.forges.github.proposals import PullRequests
 from bot.forges.port import Conversation
 from lifecycle.actions import Reaction
 
 _REACTIONS = {Reaction.DONE: "rocket", Reaction.REFUSED: "-1", Reaction.CONFUSED: "confused"}
 
 
-class Conversations(Proposals):
+class Conversations(PullRequests):
     """Pull requests of one repository, and what is said on them."""
 
     async def conversation(self, number: int) -> Conversation:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
-from bot.forges.github.signature import Signature, WebhookError
+from bot.forges.github.signature import WebhookError, WebhookSignature
 from bot.keys import (
     BaseKey,
     CommitKey,
@@ -112,17 +112,17 @@ class Delivery:
     wakes: Mapping[Key, Hint]
 
 
-def read_headers(headers: Mapping[str, str], secrets: Sequence[bytes]) -> Signature:
+def read_headers(headers: Mapping[str, str], secrets: Sequence[bytes]) -> WebhookSignature:
     """Refuse what is no delivery before anything of its body is read.
 
     Args:
         headers: Request headers, names in lower case.
-        secrets: See `Signature`.
+        secrets: See `WebhookSignature`.
 
     Raises:
         WebhookError: It is not signed (401), or no delivery (400, 415).
     """
-    signature = Signature(headers.get("x-hub-signature-256", ""), secrets)
+    signature = WebhookSignature(headers.get("x-hub-signature-256", ""), secrets)
     _header(headers, "x-github-delivery")
     _header(headers, "x-github-event")
     kind = _content_type(headers)

@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 from bot.forges.github import people
 from bot.forges.github.branches import Branches
-from bot.forges.github.checks import Checks
+from bot.forges.github.checks import CheckRuns
 from bot.forges.github.conversations import Conversations
 from bot.forges.port import ForgeMissingError
 from lifecycle.access import Role
 
 
-class GitHub(Conversations, Checks, Branches):
+class GitHub(Conversations, CheckRuns, Branches):
     """One repository on GitHub; implements `bot.forges.port.Forge`."""
 
     async def token(self) -> str:

@@ -11,7 +11,7 @@ from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import JSONObject, call, pages
 from bot.forges.github.signature import WebhookError
-from bot.forges.port import ForgeMissingError, Identity, Installation, Repository
+from bot.forges.port import BotIdentity, ForgeMissingError, Installation, Repository
 from bot.keys import Key
 from bot.store.values import Hint
 from lifecycle.identity import GITHUB, RepositoryId
@@ -29,7 +29,7 @@ class GitHubForges:
     def __init__(self, app: App) -> None:
         self._app = app
 
-    async def identity(self) -> Identity:
+    async def identity(self) -> BotIdentity:
         """The login that the App's comments carry, and the address of its commits."""
         return await self._app.identity()
 

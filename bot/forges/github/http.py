@@ -38,7 +38,7 @@ _PASSING = ("something went wrong while executing your query", "was submitted to
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitHubAnswer:
     """What GitHub answered.
 
     Attributes:
@@ -142,7 +142,7 @@ def ask(
     *,
     query: Mapping[str, object] | None = None,
     body: object = None,
-) -> Answer:
+) -> GitHubAnswer:
     """Send one request and return the answer, whatever its status; for threads.
 
     Raises:
@@ -164,7 +164,7 @@ def send(
     *,
     query: Mapping[str, object] | None = None,
     body: object = None,
-) -> Answer:
+) -> GitHubAnswer:
     """Send one request that must succeed; for threads.
 
     Raises:
@@ -186,7 +186,7 @@ async def call(
     *,
     query: Mapping[str, object] | None = None,
     body: object = None,
-) -> Answer:
+) -> GitHubAnswer:
     """Send one request that must succeed, off the event loop; raises what `send` raises."""
     return await pool.offload(send, pool, wanted, verb, path, query=query, body=body)
 
@@ -237,7 +237,7 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
     return found
 
 
-def failure(wanted: str, answer: Answer) -> Exception:
+def failure(wanted: str, answer: GitHubAnswer) -> Exception:
     """The error that an answer without success stands for, sorted by who must act."""
     reason = f"{answer.status} {answer.reason}"
     headers = answer.headers
@@ -260,7 +260,7 @@ def failure(wanted: str, answer: Answer) -> Exception:
     return ForgeRefusedError(wanted, reason)
 
 
-def _graphql_failure(wanted: str, answer: Answer, errors: Any) -> Exception:
+def _graphql_failure(wanted: str, answer: GitHubAnswer, errors: Any) -> Exception:
     listed = [e for e in errors if isinstance(e, Mapping)] if isinstance(errors, list) else []
     kinds = {str(e.get("type", "")).upper() for e in listed}
     texts = "; ".join(str(e.get("message", "")) for e in listed) or "no reason given"
@@ -273,7 +273,9 @@ def _graphql_failure(wanted: str, answer: Answer, errors: Any) -> Exception:
     return ForgeRefusedError(wanted, texts)
 
 
-def _read(wanted: str, status: int, headers: Mapping[str, Any], text: str, at: datetime) -> Answer:
+def _read(
+    wanted: str, status: int, headers: Mapping[str, Any], text: str, at: datetime
+) -> GitHubAnswer:
     lower = {name.lower(): str(value) for name, value in headers.items()}
     try:
         data = json.loads(text) if text.strip() else None
@@ -281,7 +283,7 @@ def _read(wanted: str, status: int, headers: Mapping[str, Any], text: str, at: d
         if 200 <= status < 300:
             raise ForgeBusyError(wanted, f"{status} with a body that is no JSON") from error
         data = None  # a proxy's error page: the status says enough
-    return Answer(status, lower, data, at)
+    return GitHubAnswer(status, lower, data, at)
 
 
 @contextmanager
@@ -297,7 +299,7 @@ def _network(wanted: str) -> Iterator[None]:
         raise ForgeMissingError(wanted, str(error)) from error
 
 
-def _wait(answer: Answer) -> float:
+def _wait(answer: GitHubAnswer) -> float:
     """Seconds to wait, as GitHub tells: Retry-After, else until the reset, else a minute."""
     headers = answer.headers
     if headers.get("retry-after", "").isdigit():

@@ -17,7 +17,7 @@ MOST_NODES = 10_000
 """Ids for GraphQL that are kept for one repository; an older one is asked for again."""
 
 
-class Proposals(Calls):
+class PullRequests(Calls):
     """Pull requests of one repository."""
 
     def __init__(self, app: App, repository: Repository, pool: Clients) -> None:

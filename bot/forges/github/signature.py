@@ -18,7 +18,7 @@ class WebhookError(Exception):
         self.status = status
 
 
-class Signature:
+class WebhookSignature:
     """The signature of a body that is still coming, so that none has to be kept to be checked.
 
     Args:

@@ -32,7 +32,7 @@ TAKEN = 75
 """Exit status when another server has the folder (EX_TEMPFAIL)."""
 
 
-class Order(TypedDict):
+class SupervisorArguments(TypedDict):
     """Arguments of the supervisor, as JSON.
 
     Attributes:
@@ -62,7 +62,7 @@ class Order(TypedDict):
     stands_for: str
 
 
-def keep(order: Order) -> int:
+def keep(order: SupervisorArguments) -> int:
     """Run the server until our parent is gone or the server has ended.
 
     Writes a line to standard output when the server has been started (what its files said before
@@ -162,7 +162,7 @@ def _is_server(number: int, data: str) -> bool:
         return False  # gone, or another user's
 
 
-def _initialised(order: Order, log: BinaryIO) -> int:
+def _initialised(order: SupervisorArguments, log: BinaryIO) -> int:
     if os.path.exists(os.path.join(order["data"], "PG_VERSION")):
         return 0
     # Made beside it and renamed: a kill halfway leaves nothing that looks complete.
@@ -173,7 +173,7 @@ def _initialised(order: Order, log: BinaryIO) -> int:
     return done
 
 
-def _served(order: Order, log: BinaryIO, parent: int) -> int:
+def _served(order: SupervisorArguments, log: BinaryIO, parent: int) -> int:
     server = _start(order["server"], order, log)
     print("started", flush=True)  # noqa: T201 (this line is the interface)
     while server.poll() is None and os.getppid() == parent:
@@ -197,7 +197,9 @@ def _last_words(log: str) -> str:
     return "; ".join(lines[-3:])
 
 
-def _start(command: Sequence[str], order: Order, log: BinaryIO) -> "subprocess.Popen[bytes]":
+def _start(
+    command: Sequence[str], order: SupervisorArguments, log: BinaryIO
+) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(  # noqa: S603 (the programs of the wheel; a list, no shell)
         command,
         env=order["environment"],

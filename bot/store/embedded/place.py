@@ -34,7 +34,7 @@ class PostgresError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class SystemUser:
     """The system user, when we are root."""
 
     name: str
@@ -42,7 +42,7 @@ class User:
     gid: int
 
 
-def system_user() -> User:
+def system_user() -> SystemUser:
     """The user who runs the server when we are root; made when there is none."""
     for program in ("useradd", "setpriv"):
         if shutil.which(program) is None:
@@ -57,7 +57,7 @@ def system_user() -> User:
             time.sleep(attempt * 0.1)  # several bots may be at it: useradd locks its files
             _add_user()
         else:
-            return User(entry.pw_name, entry.pw_uid, entry.pw_gid)
+            return SystemUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
     raise PostgresError(
         f"PostgreSQL does not run as root, and no system user {SYSTEM_USER!r} could be made. Make "
         f"one (`useradd --system {SYSTEM_USER}`), or do not run as root, or set DATABASE_URL."
@@ -73,7 +73,7 @@ def _add_user() -> None:
     )
 
 
-def run_as(user: User | None) -> list[str]:
+def run_as(user: SystemUser | None) -> list[str]:
     """The start of a command: as which user, and ending with its parent where Linux can say so."""
     if shutil.which("setpriv") is None:
         return []
@@ -90,7 +90,7 @@ def run_as(user: User | None) -> list[str]:
     ]
 
 
-def home(folder: Path | None, user: User | None) -> Path:
+def home(folder: Path | None, user: SystemUser | None) -> Path:
     """Where data stand: the folder asked for when the server can reach it, or one of our own."""
     if folder is None:
         return _given(Path(tempfile.mkdtemp(prefix="porchbot-pg-")), user)
@@ -126,7 +126,7 @@ def _remove_orphans(base: Path) -> None:
             continue  # not one of these, or its server still runs
 
 
-def _given(home: Path, user: User | None) -> Path:
+def _given(home: Path, user: SystemUser | None) -> Path:
     """Give a folder of our own to the system user; others may pass through, and see nothing."""
     if user is None:
         return home
@@ -149,7 +149,7 @@ def _open_to_others(path: Path) -> bool:
     return all(p.stat().st_mode & stat.S_IXOTH for p in there)
 
 
-def programs(home: Path, user: User | None) -> Path:
+def programs(home: Path, user: SystemUser | None) -> Path:
     """Folder of the programs, copied first when the system user cannot reach the wheel's."""
     found = util.find_spec(WHEEL)
     if found is None or found.origin is None:
@@ -207,7 +207,7 @@ def _unneeded(folder: str, names: list[str]) -> set[str]:
     return {n for n in names if n in {"include", "pkgconfig"} or n.endswith(".a")}
 
 
-def sockets(home: Path, user: User | None) -> Path:
+def sockets(home: Path, user: SystemUser | None) -> Path:
     """A folder that only the server's user may enter, with a path short enough for a socket."""
     folder = home / "socket"
     if len(os.fsencode(folder)) > SOCKET_BYTES:
@@ -216,7 +216,7 @@ def sockets(home: Path, user: User | None) -> Path:
     return folder
 
 
-def make_private(folder: Path, user: User | None) -> None:
+def make_private(folder: Path, user: SystemUser | None) -> None:
     """Make a folder for the server's user, or take the one that is there if it is ours."""
     folder.mkdir(mode=0o700, exist_ok=True)
     ours = {os.geteuid(), user.uid if user else os.geteuid()}

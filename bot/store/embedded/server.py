@@ -77,8 +77,8 @@ class EmbeddedPostgres:
         self._keep = folder is not None if keep is None else keep
         self._patience = patience
         self._keeper: subprocess.Popen[bytes] | None = None
-        self._order: keeper.Order | None = None
-        self._user: place.User | None = None
+        self._order: keeper.SupervisorArguments | None = None
+        self._user: place.SystemUser | None = None
         self._turn = threading.Lock()
         self._sockets: Path | None = None
         self._words = b""
@@ -104,7 +104,7 @@ class EmbeddedPostgres:
             self._start(self._order)
         return self
 
-    def _start(self, order: keeper.Order) -> None:
+    def _start(self, order: keeper.SupervisorArguments) -> None:
         self._keeper = subprocess.Popen(  # noqa: S603 (our own program; a list, no shell)
             [sys.executable, "-I", "-S", keeper.__file__, json.dumps(order)],
             stdin=subprocess.PIPE,
@@ -181,8 +181,8 @@ class EmbeddedPostgres:
             self._start(order)
 
     def _ordered(
-        self, home: Path, programs: Path, sockets: Path, user: place.User | None
-    ) -> keeper.Order:
+        self, home: Path, programs: Path, sockets: Path, user: place.SystemUser | None
+    ) -> keeper.SupervisorArguments:
         run = place.run_as(user)
         tuning = {**_TUNING, "unix_socket_directories": str(sockets)}
         initialise = ["--no-locale", "--encoding=UTF8", "--auth=trust", "--username=postgres"]

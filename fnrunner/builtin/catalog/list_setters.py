@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cadlib.kptfile import reader as kptfiles
-from cadlib.kptfile.reader import Function, Kptfile, KptfileError
+from cadlib.kptfile.reader import Kptfile, KptfileError, PipelineFunction
 from cadlib.package.files import KPTFILE
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import FieldPath, Value, emit, same
@@ -206,7 +206,7 @@ def _kptfile(item: Item) -> Kptfile:
     return kptfiles.read(emit(item.value).encode())
 
 
-def _configured(function: Function, at: Mapping[str, Item]) -> Mapping[str, str]:
+def _configured(function: PipelineFunction, at: Mapping[str, Item]) -> Mapping[str, str]:
     if function.config_map is not None:
         return function.config_map
     if not function.config_path:

@@ -8,7 +8,7 @@ import pytest
 from bot.git import process as git_process
 from bot.git.difference import differ
 from bot.git.history import DiskHistory
-from bot.git.memory import Kept
+from bot.git.memory import MirrorCaches
 from bot.git.mirror import DiskMirror
 from bot.git.objects import Entries
 from bot.git.port import Difference, MissingObjectError
@@ -212,7 +212,7 @@ def test_a_merge_that_takes_too_long_is_not_tried_again(remote: Remote, mirror: 
     moved = remote.commit({**EDGE, **CORE, **NEWER, "z": b"1"}, base)
     head = remote.commit({**EDGE, **CORE, "net/core/a.yaml": b"a: 3\n"}, root)
     mended = remote.commit({**EDGE, **CORE, **NEWER, "z": b"2"}, head, moved)
-    kept = Kept()
+    kept = MirrorCaches()
 
     with DiskHistory(mirror.folder, kept, lambda: None, lambda _: None, merge_seconds=0) as git:
         found = git.merged(base, head)

@@ -15,16 +15,16 @@ from uuid import uuid4
 
 import pytest
 
-from bot.git.memory import Known
+from bot.git.memory import ObjectCache
 from bot.git.mirror import DiskMirror, DiskMirrors
 from bot.git.port import (
     GitBusyError,
     GitRefusedError,
     MissingObjectError,
+    ObjectTooLargeError,
     Pushed,
     RefUpdate,
     Signature,
-    TooLargeError,
 )
 from bot.git.process import authorised, run
 from cadlib.errors import PackageError
@@ -268,17 +268,17 @@ def test_a_folder_with_too_many_entries_is_not_read(remote: Remote, mirror: Disk
     remote.git("update-ref", MAIN, head)
     mirror.fetch(TOKEN)
 
-    with mirror.open() as git, pytest.raises(TooLargeError, match="more than 50000 entries"):
+    with mirror.open() as git, pytest.raises(ObjectTooLargeError, match="more than 50000 entries"):
         git.difference("", head)
 
 
 def test_memories_are_bounded_by_bytes() -> None:
     """The short-cut counts values: a few large ones are more than all the others."""
-    known: Known[str] = Known(10_000, len)
+    known: ObjectCache[str] = ObjectCache(10_000, len)
     for n in range(100):
         assert known.get_or(str(n), lambda: "x" * 2_000) == "x" * 2_000
         assert known.bytes <= 10_000
-    known = Known(10_000, len)
+    known = ObjectCache(10_000, len)
     known.get_or("large", lambda: "x" * 5_000)
     assert known.bytes == 0
 

@@ -43,8 +43,8 @@ async def port() -> AsyncIterator[int]:
 @asynccontextmanager
 async def _door(
     store: PostgresStore,
-    bodies: web.Limits = web.DEFAULT,
-    connections: http_server.Limits = http_server.DEFAULT,
+    bodies: web.BodyLimits = web.DEFAULT,
+    connections: http_server.ConnectionLimits = http_server.DEFAULT,
 ) -> AsyncIterator[int]:
     application = web.app(SETTINGS, store, ready(store), _Forge().identity, bodies)
     async with http_server.listening(application, "127.0.0.1", 0, connections) as address:
@@ -100,7 +100,7 @@ async def test_a_body_that_declares_too_much_is_not_read(port: int) -> None:
 
 async def test_headers_that_do_not_come_end_the_connection() -> None:
     """Short-cut refused: uvicorn's own settings, which wait for ever for headers."""
-    async with _door(_Kept(), connections=http_server.Limits(seconds=1)) as port:
+    async with _door(_Kept(), connections=http_server.ConnectionLimits(seconds=1)) as port:
         silent = await asyncio.open_connection("127.0.0.1", port)
         begun = await asyncio.open_connection("127.0.0.1", port)
         begun[1].write(b"POST /webhooks/github HTTP/1.1\r\nHost: bot\r\n")
@@ -126,7 +126,9 @@ async def test_headers_without_end_are_refused(port: int) -> None:
 
 async def test_of_many_silent_connections_the_oldest_go() -> None:
     """Short-cut refused: a limit on connections alone, which keeps the forge out."""
-    async with _door(_Kept(), connections=http_server.Limits(waiting=5, seconds=3600)) as port:
+    async with _door(
+        _Kept(), connections=http_server.ConnectionLimits(waiting=5, seconds=3600)
+    ) as port:
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
         body = _comment()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -139,7 +141,7 @@ async def test_of_many_silent_connections_the_oldest_go() -> None:
 
 
 async def test_a_body_that_does_not_come_is_given_up() -> None:
-    async with _door(_Kept(), web.Limits(seconds=0.2)) as port:
+    async with _door(_Kept(), web.BodyLimits(seconds=0.2)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(_request(b"", 1000) + b"{")
 
@@ -150,7 +152,7 @@ async def test_a_body_that_does_not_come_is_given_up() -> None:
 async def test_large_bodies_take_turns_and_small_ones_pass() -> None:
     """Short-cut refused: every body is kept until it is complete, however many come."""
     store = _Kept()
-    async with _door(store, web.Limits(turn_seconds=0.2)) as port:
+    async with _door(store, web.BodyLimits(turn_seconds=0.2)) as port:
         stalled = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
         for _, writer in stalled:
             writer.write(_request(b"", 24_000_000))
@@ -174,7 +176,7 @@ async def test_large_bodies_take_turns_and_small_ones_pass() -> None:
 
 async def test_all_bodies_together_are_bounded() -> None:
     """Short-cut refused: a limit for each body, and none for all."""
-    async with _door(_Kept(), web.Limits(all_bytes=100_000)) as port:
+    async with _door(_Kept(), web.BodyLimits(all_bytes=100_000)) as port:
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         for _, writer in held:
             writer.write(_request(b"", 200_000) + b" " * 40_000)

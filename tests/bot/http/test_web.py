@@ -15,9 +15,9 @@ import httpx
 import psycopg
 import pytest
 
-from bot.forges.port import ForgeBusyError, Identity
+from bot.forges.port import BotIdentity, ForgeBusyError
 from bot.http import web
-from bot.http.ready import Check, MissingError, Readiness
+from bot.http.ready import MissingError, Readiness, ReadinessCheck
 from bot.keys import PullKey
 from bot.settings import Settings
 from bot.store.embedded.server import EmbeddedPostgres
@@ -49,9 +49,9 @@ def ready(store: PostgresStore, *, missing: str = "") -> Readiness:
 
     return Readiness(
         {
-            "forge": Check(lambda: ask("forge"), 0),
-            "database": Check(store.check, 0),
-            "runner": Check(lambda: ask("runner"), 0),
+            "forge": ReadinessCheck(lambda: ask("forge"), 0),
+            "database": ReadinessCheck(store.check, 0),
+            "runner": ReadinessCheck(lambda: ask("runner"), 0),
         }
     )
 
@@ -73,13 +73,13 @@ class _Forge:
                 await asyncio.sleep(0.005)
         await asyncio.sleep(0.02)
 
-    async def identity(self) -> Identity:
+    async def identity(self) -> BotIdentity:
         self.asked += 1
         await self.says.wait()
         self.answered += 1
         if self.away:
             raise ForgeBusyError("read the App", "it is away")
-        return Identity("porchbot[bot]", "")
+        return BotIdentity("porchbot[bot]", "")
 
 
 @pytest.fixture
@@ -304,7 +304,7 @@ async def test_readiness_asks_seldom_and_waits_for_nobody() -> None:
         asked += 1
         await asyncio.sleep(0)
 
-    kept, slow = Check(ask, 3600), Check(hangs.wait, 3600)
+    kept, slow = ReadinessCheck(ask, 3600), ReadinessCheck(hangs.wait, 3600)
     assert await asyncio.gather(*(kept.read() for _ in range(50))) == ["ok"] * 50
     assert await kept.read() == "ok"
     assert asked == 1

@@ -10,8 +10,8 @@ import pytest
 
 from bot.forges.port import Forge, ForgeMissingError, PullRequest
 from bot.git.mirror import DiskMirror
-from bot.look.base import Bases, NotLogged, RulesTold
-from bot.look.reader import Basis, Reader
+from bot.look.base import Bases, NotLogged, RulesSince
+from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
 from lifecycle.access import Person
@@ -81,7 +81,7 @@ async def basis(
     bases = Bases(on_github(1), cast(Forge, told), cast(Revisions, told), late)
     with DiskMirror(remote.folder, "").open() as git:
         tags = Tags(git, on_github(1), [], {}, None)
-        reader = Reader(
+        reader = MirrorReader(
             git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
         )
         found = await bases.find(reader, asked)
@@ -193,12 +193,12 @@ def at(minutes: int, before: str, after: str) -> Move:
     return replace(move(before, after), at=NOW + timedelta(minutes=minutes))
 
 
-async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesTold:
+async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesSince:
     """What is told about what was said at NOW; asked again, nobody is asked where it is told."""
     bases = Bases(on_github(1), cast(Forge, told), cast(Revisions, told), 0)
     with DiskMirror(remote.folder, "").open() as git:
         tags = Tags(git, on_github(1), [], {}, None)
-        reader = Reader(
+        reader = MirrorReader(
             git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
         )
         stands = await bases.find(reader, asked)
@@ -215,20 +215,20 @@ async def test_the_log_tells_when_the_rules_changed(remote: Remote) -> None:
     old, first, same, other = history(remote, [b"a: 0", b"a: 1", b"a: 1", b"a: 2"])
     later = NOW + timedelta(minutes=5)
     log = [at(5, same, other), at(1, first, same), at(-1, old, first)]
-    lone, none = pull(other, None), RulesTold(told=False)
-    assert await rules(remote, Told(log), lone) == RulesTold(later)
+    lone, none = pull(other, None), RulesSince(told=False)
+    assert await rules(remote, Told(log), lone) == RulesSince(later)
     assert await rules(remote, Told(log[1:]), lone) == none  # late: what it lacks changed rules
     assert await rules(remote, Told(None), lone) == none
     gone = [at(5, "e" * 40, other), *log[1:]]
-    assert await rules(remote, Told(gone), lone) == RulesTold(later)
+    assert await rules(remote, Told(gone), lone) == RulesSince(later)
 
     remote.git("update-ref", "refs/heads/main", same)
     lone = pull(same, None)
-    assert await rules(remote, Told(log[1:]), lone) == RulesTold()  # before it was said
-    assert await rules(remote, Told(log[2:]), lone) == RulesTold()  # late, and of no matter
+    assert await rules(remote, Told(log[1:]), lone) == RulesSince()  # before it was said
+    assert await rules(remote, Told(log[2:]), lone) == RulesSince()  # late, and of no matter
     newer = at(6, same, "f" * 40)  # others are merged while we look: git was fetched before
-    assert await rules(remote, Told([newer, *log[1:]]), lone) == RulesTold()
-    assert await rules(remote, Told([newer]), lone) == RulesTold()
+    assert await rules(remote, Told([newer, *log[1:]]), lone) == RulesSince()
+    assert await rules(remote, Told([newer]), lone) == RulesSince()
 
 
 async def test_rules_of_the_default_branch_that_change_count_for_other_branches(
@@ -239,11 +239,11 @@ async def test_rules_of_the_default_branch_that_change_count_for_other_branches(
     remote.git("update-ref", "refs/heads/release", same)
     lone = replace(pull(same, None), base_ref="release")
 
-    assert await rules(remote, Told([at(5, same, other)]), lone) == RulesTold(
+    assert await rules(remote, Told([at(5, same, other)]), lone) == RulesSince(
         NOW + timedelta(minutes=5)
     )
-    assert await rules(remote, Told([at(-1, same, other)]), lone) == RulesTold()
-    assert await rules(remote, Told(None), lone) == RulesTold(told=False)
+    assert await rules(remote, Told([at(-1, same, other)]), lone) == RulesSince()
+    assert await rules(remote, Told(None), lone) == RulesSince(told=False)
 
 
 async def test_what_changed_after_a_merge_does_not_matter_to_it(remote: Remote) -> None:
@@ -251,4 +251,4 @@ async def test_what_changed_after_a_merge_does_not_matter_to_it(remote: Remote) 
     base, merge, other = history(remote, [b"a: 1", b"a: 1", b"a: 2"])
     log = [at(5, merge, other), at(0, base, merge)]
 
-    assert await rules(remote, Told(log), pull(base, merge)) == RulesTold()
+    assert await rules(remote, Told(log), pull(base, merge)) == RulesSince()

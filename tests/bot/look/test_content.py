@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from bot.git.history import DiskHistory
-from bot.git.memory import Kept
+from bot.git.memory import MirrorCaches
 from bot.git.mirror import DiskMirror
 from bot.git.port import Signature
 from bot.look import content
-from bot.look.reader import Basis, Reader
+from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
 from bot.store.values import Revision
 from lifecycle import records
@@ -33,9 +33,9 @@ def remote(tmp_path: Path) -> Remote:
     return Remote(tmp_path / "1.git")
 
 
-def reader(git: DiskHistory, used: dict[str, dict[int, Revision]] | None = None) -> Reader:
+def reader(git: DiskHistory, used: dict[str, dict[int, Revision]] | None = None) -> MirrorReader:
     tags = Tags(git, on_github(ME), [KEY], used or {}, frozenset({"refs/tags/net/core/v3"}))
-    return Reader(
+    return MirrorReader(
         git=git, repository_id=on_github(ME), default_branch="main", keys=[KEY], tags=tags
     )
 
@@ -71,7 +71,9 @@ def test_a_merge_that_takes_too_long_hides_nothing(remote: Remote) -> None:
     topic = remote.commit({"a": b"2", "b": b"1"}, root)
     clean = remote.commit({"a": b"2", "b": b"2"}, topic, main)
 
-    with DiskHistory(remote.folder, Kept(), lambda: None, lambda _: None, merge_seconds=0) as git:
+    with DiskHistory(
+        remote.folder, MirrorCaches(), lambda: None, lambda _: None, merge_seconds=0
+    ) as git:
         found = content.read(
             reader(git),
             Sha(topic),

@@ -13,7 +13,7 @@ from bot.forges.port import Forge, Repository
 from bot.git.mirror import DiskMirror
 from bot.git.port import Scope
 from bot.look.fetching import Fetcher
-from bot.look.reader import Basis, Reader
+from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
 from bot.store.values import Revision
@@ -83,7 +83,7 @@ async def look(fetcher: Fetcher, mirror: DiskMirror, base: str = "main") -> Tags
     await fetcher.fetch(fetcher.scope(1, HEAD), since)
     with mirror.open(TOKEN, since) as git:
         tags = Tags(git, on_github(1), [], {}, None)
-        reader = Reader(
+        reader = MirrorReader(
             git=git, repository_id=on_github(1), default_branch="main", keys=[], tags=tags
         )
         tip, head = git.ref(f"refs/heads/{base}"), git.ref(f"refs/heads/{HEAD}")

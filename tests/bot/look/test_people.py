@@ -9,7 +9,7 @@ import pytest
 
 from bot.forges.port import Forge, HeadChange, PullRequest
 from bot.look.people import People, came_to
-from bot.look.reader import Reader
+from bot.look.reader import MirrorReader
 from lifecycle.access import Person, Role
 from lifecycle.authors import MadeBy
 from lifecycle.merges import Move
@@ -105,7 +105,7 @@ async def test_a_renamed_author_is_still_the_author() -> None:
     """Fails when logins are kept with the head: under a new one, one's own work is approved."""
     told = Told("mallory")
     people = People(REPOSITORY, cast(Forge, told), "porchbot[bot]")
-    git, pull = cast(Reader, Unmerged()), replace(PULL, head=HEAD)
+    git, pull = cast(MirrorReader, Unmerged()), replace(PULL, head=HEAD)
 
     async def authors(login: str) -> frozenset[str]:
         words = said(Person(9, login, False), "/approve")
@@ -125,7 +125,7 @@ async def test_commits_with_too_much_text_are_not_asked_for() -> None:
     people = People(REPOSITORY, cast(Forge, told), "porchbot[bot]")
     words = said(Person(9, "mallory", False), "/approve")
     asked = changed(PROPOSAL, comments=(words,), head_mark="m", authors=frozenset())
-    git = cast(Reader, Unmerged(long=True))
+    git = cast(MirrorReader, Unmerged(long=True))
 
     found = await people.add(git, replace(PULL, head=HEAD), asked, ())
 

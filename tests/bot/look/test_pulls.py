@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from bot.forges.port import PullRequest
-from bot.look.states import Head, of_head
+from bot.look.states import HeadBranch, of_head
 from lifecycle.access import Person
 from lifecycle.names import Sha
 
@@ -31,5 +31,5 @@ def test_strangers_among_what_was_listed_are_left_out() -> None:
     other = replace(OURS, number=10, head_ref="main")
     listed = (fork, OURS, gone, other)
 
-    assert of_head(listed, Head(1, "topic")) == (OURS,)
-    assert of_head(listed, Head(2, "topic")) == (fork,)
+    assert of_head(listed, HeadBranch(1, "topic")) == (OURS,)
+    assert of_head(listed, HeadBranch(2, "topic")) == (fork,)

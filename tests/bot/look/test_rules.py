@@ -23,7 +23,7 @@ access: {approve: {require: 2, from: ["user:ann", "user:bob"]}, configure: {from
 """
 
 
-def of_release(own: str | None, above: str = ABOVE) -> rules.BranchRules:
+def of_release(own: str | None, above: str = ABOVE) -> rules.BaseRules:
     """The rules of `release`, whose file says `own`, where the default branch's says `above`."""
     files = {("main", CONFIG): above, ("release", CONFIG): own}
 

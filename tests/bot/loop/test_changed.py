@@ -10,7 +10,7 @@ import pytest
 from bot.forges.port import PullRequest
 from bot.git.port import History
 from bot.keys import ProposalKey
-from bot.loop.changed import DAY, LATE, Seen, Surroundings, see, tags_of, to_look_at
+from bot.loop.changed import DAY, LATE, BranchState, Surroundings, see, tags_of, to_look_at
 from bot.store.values import Swept
 from lifecycle.access import Person
 from lifecycle.names import Sha
@@ -140,28 +140,28 @@ def test_last_changed_comes_first() -> None:
 
 
 _LATE = LATE.total_seconds()
-ASKED: dict[str, tuple[Seen, Swept | None, bool]] = {
-    "never seen, or the database is another": (Seen("1", LONG_AGO), None, True),
-    "another state": (Seen("2", LONG_AGO), Swept("1", 20), True),
-    "the same": (Seen("1", LONG_AGO), Swept("1", 20), False),
-    "the same draft": (Seen("1", None), Swept("1", 20), False),
+ASKED: dict[str, tuple[BranchState, Swept | None, bool]] = {
+    "never seen, or the database is another": (BranchState("1", LONG_AGO), None, True),
+    "another state": (BranchState("2", LONG_AGO), Swept("1", 20), True),
+    "the same": (BranchState("1", LONG_AGO), Swept("1", 20), False),
+    "the same draft": (BranchState("1", None), Swept("1", 20), False),
     "changed just before it was looked at": (
-        Seen("1", NOW - timedelta(seconds=_LATE)),
+        BranchState("1", NOW - timedelta(seconds=_LATE)),
         Swept("1", 20),
         True,
     ),
     "looked at once more since": (
-        Seen("1", NOW - timedelta(seconds=_LATE + 120)),
+        BranchState("1", NOW - timedelta(seconds=_LATE + 120)),
         Swept("1", 20),
         False,
     ),
-    "half a day ago": (Seen("1", LONG_AGO), Swept("1", DAY * 0.49), False),
-    "a day ago": (Seen("1", LONG_AGO), Swept("1", DAY + 1), True),
+    "half a day ago": (BranchState("1", LONG_AGO), Swept("1", DAY * 0.49), False),
+    "a day ago": (BranchState("1", LONG_AGO), Swept("1", DAY + 1), True),
 }
 
 
 @pytest.mark.parametrize(("seen", "before", "asked"), ASKED.values(), ids=ASKED)
-def test_who_is_looked_at(seen: Seen, before: Swept | None, asked: bool) -> None:
+def test_who_is_looked_at(seen: BranchState, before: Swept | None, asked: bool) -> None:
     known = {str(KEY): before} if before else {}
 
     assert to_look_at({KEY: seen}, known, set(), NOW) == ((KEY,) if asked else ())
@@ -173,6 +173,6 @@ def test_what_is_looked_at_once_a_day_is_not_looked_at_all_at_once() -> None:
     keys = [ProposalKey(FIRST, 1, f"b{number}") for number in range(200)]
     known = {str(key): Swept("1", DAY * 0.75) for key in keys}
 
-    woken = to_look_at({key: Seen("1", LONG_AGO) for key in keys}, known, set(), NOW)
+    woken = to_look_at({key: BranchState("1", LONG_AGO) for key in keys}, known, set(), NOW)
 
     assert 60 < len(woken) < 140

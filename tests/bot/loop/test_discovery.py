@@ -12,7 +12,7 @@ from bot.forges.port import ForgeMissingError, ForgeRefusedError, Forges, Instal
 from bot.git.mirror import DiskMirrors
 from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
 from bot.loop.controller import GONE_TRIES, Controller
-from bot.loop.work import Failed, Settled, Work
+from bot.loop.work import Failed, Settled, WorkItem
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
 from lifecycle.identity import GITHUB, RepositoryId
@@ -106,7 +106,7 @@ async def _round(controller: Controller, store: PostgresStore) -> dict[str, Any]
             if taken.key.endswith("installations")
             else InstallationKey(int(taken.key.rpartition(":")[2]))
         )
-        result = await controller.work(Work(key, taken.hint, taken.tries))
+        result = await controller.work(WorkItem(key, taken.hint, taken.tries))
         if isinstance(result, Failed):
             await store.queue.failed(taken, result.reason, 60)
         else:
@@ -155,7 +155,7 @@ async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
     )
     await store.deliveries.add(pushed, {RepositoryKey(on_github(20)): {}})
     assert await store.queue.take("nobody") is None
-    settled = await controller.work(Work(ProposalKey(on_github(20), 20, "drafts/a/w"), {}, 0))
+    settled = await controller.work(WorkItem(ProposalKey(on_github(20), 20, "drafts/a/w"), {}, 0))
     assert settled == Settled()
     assert app.asked == []
 
@@ -201,7 +201,7 @@ async def test_a_repository_that_is_missing_ends_after_some_tries(
     await _serve(store, (10, 1))
     key = ProposalKey(on_github(10), 10, "drafts/a/w")
 
-    results = [await controller.work(Work(key, {}, tries)) for tries in range(GONE_TRIES + 2)]
+    results = [await controller.work(WorkItem(key, {}, tries)) for tries in range(GONE_TRIES + 2)]
 
     assert [type(r) for r in results] == [Failed] * GONE_TRIES + [Settled] * 2
     taken = await store.queue.take("test")
@@ -214,7 +214,7 @@ async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Pa
     async with PostgresStore(database_url) as store:
         controller = _controller(_App({1: [10]}), store, tmp_path)
 
-    result = await controller.work(Work(InstallationsKey(), {}, 5))
+    result = await controller.work(WorkItem(InstallationsKey(), {}, 5))
 
     assert isinstance(result, Failed)
     assert result.reason.startswith("The database cannot be reached: ")
@@ -228,7 +228,7 @@ async def test_a_number_of_another_forge_is_not_asked_for_here(
     await store.repositories.adopt(replace(_repository(20, 2), id=there), SINCE, {})
     controller = _controller(app, store, tmp_path)
 
-    result = await controller.work(Work(RepositoryKey(there), {"installation": [2]}, 0))
+    result = await controller.work(WorkItem(RepositoryKey(there), {"installation": [2]}, 0))
 
     assert result == Settled()
     assert app.asked == []

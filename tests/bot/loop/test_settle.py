@@ -13,7 +13,7 @@ from bot.loop.hints import Hint
 from bot.loop.proposal import ProposalReconciler
 from bot.loop.publishing import PublishingReconciler
 from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Rest, Settling
-from bot.outcomes import DONE, Came, Outcome, Report
+from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from lifecycle.actions import Action, AskPublish, Keep, Merge, React, Reaction, Reply
 from lifecycle.facts.head import Facts
 from lifecycle.kinds import OF_BASE, OF_PROPOSAL, Look
@@ -47,7 +47,7 @@ class Script:
     """A kind of key of its own: what is decided at each look, and how carrying it out goes."""
 
     decides: list[Sequence[Action]]
-    goes: Outcome | Rest | BaseException = Outcome.DONE
+    goes: ActionOutcome | Rest | BaseException = ActionOutcome.DONE
     clock: ManualClock = field(default_factory=ManualClock)
     found: Found = field(default_factory=Found)
     hint: Hint = field(default_factory=Hint)
@@ -66,15 +66,19 @@ class Script:
     def decide(self, _: Found) -> Sequence[Action]:
         return self.decides.pop(0)
 
-    async def perform(self, actions: Sequence[Action], _: Found, report: Report) -> Outcome | Rest:
+    async def perform(
+        self, actions: Sequence[Action], _: Found, report: Report
+    ) -> ActionOutcome | Rest:
         self.performed.append(actions)
         for action in actions[:-1]:
             report.note(action, DONE)
         with report.breaking(actions[-1:]):
             if isinstance(self.goes, BaseException):
                 raise self.goes
-        outcome = Outcome.DONE if isinstance(self.goes, Rest) else self.goes
-        report.note(actions[-1], Came(outcome, "" if outcome is Outcome.DONE else "because"))
+        outcome = ActionOutcome.DONE if isinstance(self.goes, Rest) else self.goes
+        report.note(
+            actions[-1], ActionResult(outcome, "" if outcome is ActionOutcome.DONE else "because")
+        )
         return self.goes
 
     async def rest(self, _: Found) -> Rest:
@@ -98,7 +102,7 @@ async def test_it_goes_on_until_nothing_is_decided() -> None:
     ("script", "after", "times"),
     [
         (Script([]), 3.0, 0),  # nothing can be decided on what the forge shows
-        (Script([[MERGE]], goes=Outcome.WAIT), BUSY_WAIT, 1),
+        (Script([[MERGE]], goes=ActionOutcome.WAIT), BUSY_WAIT, 1),
         (Script([[AskPublish(base_ref="main", number=7)]], goes=Rest(5.0)), 5.0, 1),
         (Script([[KEEP]] * 50), UNSETTLED_WAIT, MOST_ROUNDS),  # repeating it harms nobody
     ],
@@ -150,7 +154,7 @@ async def test_what_was_just_done_is_waited_for_and_then_believed() -> None:
 
 async def test_what_was_not_done_is_no_echo() -> None:
     """Fails when what was decided counts as done: after a push that lost, the next would wait."""
-    script = Script([[REPLY], [REPLY], []], goes=Outcome.LOOK_AGAIN)
+    script = Script([[REPLY], [REPLY], []], goes=ActionOutcome.LOOK_AGAIN)
 
     assert await settled(script) is None
     assert script.performed == [[REPLY], [REPLY]]
@@ -163,7 +167,7 @@ async def test_git_is_fetched_again_after_a_merge_a_loss_or_some_seconds() -> No
     assert pushed.since[: int(FRESH)] == [0.0] * int(FRESH)
     assert pushed.since[int(FRESH)] == FRESH
 
-    merged, lost = Script([[MERGE], []]), Script([[KEEP], []], goes=Outcome.LOOK_AGAIN)
+    merged, lost = Script([[MERGE], []]), Script([[KEEP], []], goes=ActionOutcome.LOOK_AGAIN)
     await settled(merged)
     await settled(lost)
     assert merged.since == lost.since == [0.0, 1.0]
@@ -176,8 +180,8 @@ async def entries(script: Script, store: MemoryStore) -> list[tuple[str, dict[st
 @pytest.mark.parametrize(
     ("goes", "told"),
     [
-        (Outcome.DONE, {"outcome": "DONE"}),
-        (Outcome.LOOK_AGAIN, {"outcome": "LOOK_AGAIN", "why": "because"}),
+        (ActionOutcome.DONE, {"outcome": "DONE"}),
+        (ActionOutcome.LOOK_AGAIN, {"outcome": "LOOK_AGAIN", "why": "because"}),
         (
             REFUSED,
             {"outcome": "BROKE", "why": f"ForgeRefusedError: {REFUSED}"},
@@ -187,7 +191,7 @@ async def entries(script: Script, store: MemoryStore) -> list[tuple[str, dict[st
     ],
 )
 async def test_the_audit_trail_says_what_came_of_each_action(
-    goes: Outcome | BaseException, told: dict[str, str]
+    goes: ActionOutcome | BaseException, told: dict[str, str]
 ) -> None:
     """Fails when entries are written after all went well: what broke in the middle left none.
 

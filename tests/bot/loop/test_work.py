@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from bot.keys import Key, PullKey
-from bot.loop.work import Failed, Handler, LookAgain, Result, Settled, Work, Worker, backoff
+from bot.loop.work import Failed, Handler, LookAgain, Result, Settled, Worker, WorkItem, backoff
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
 from bot.tasks import end
@@ -112,13 +112,13 @@ class Looks:
         self.let_go = asyncio.Event()
         if not held:
             self.let_go.set()
-        self.seen: list[Work] = []
+        self.seen: list[WorkItem] = []
         self.times: list[tuple[float, float]] = []
         self.ended = 0
         self.most = Counter[Key]()
         self._now = Counter[Key]()
 
-    async def __call__(self, work: Work) -> Result:
+    async def __call__(self, work: WorkItem) -> Result:
         began = time.monotonic()
         self.seen.append(work)
         self._now[work.key] += 1
@@ -370,7 +370,7 @@ async def test_stopping_gives_back_what_does_not_end(store: PostgresStore) -> No
 async def test_a_busy_key_does_not_starve_the_others(store: PostgresStore) -> None:
     order: list[int] = []
 
-    async def handler(work: Work) -> Result:
+    async def handler(work: WorkItem) -> Result:
         assert isinstance(work.key, PullKey)
         order.append(work.key.number)
         if work.key.number == 0 and len(order) < 50:
@@ -396,7 +396,7 @@ async def test_looks_a_second_and_the_time_from_wake_to_look(store: PostgresStor
     waits: list[float] = []
     began: dict[Key, float] = {}
 
-    async def handler(work: Work) -> Result:
+    async def handler(work: WorkItem) -> Result:
         waits.append(time.monotonic() - began[work.key])
         return Settled()
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.render.kept import Kept
+from bot.render.kept import CachingReader
 from cadlib.diff.changes import changes
-from cadlib.kptfile.reader import Function
+from cadlib.kptfile.reader import PipelineFunction
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import Call, CallOutcome
@@ -54,9 +54,9 @@ def label(call: Call) -> CallOutcome:
     return CallOutcome(resources=encode(items, given.config), error=error)
 
 
-def drive(files: Files, bulk: Kept | None) -> tuple[Rendered, list[bytes]]:
+def drive(files: Files, bulk: CachingReader | None) -> tuple[Rendered, list[bytes]]:
     """Render; return what came of it, and what was sent."""
-    steps, sent = render(files, validators=[Function(image="label")], bulk=bulk), []
+    steps, sent = render(files, validators=[PipelineFunction(image="label")], bulk=bulk), []
     outcome: CallOutcome | None = None
     try:
         while True:
@@ -82,7 +82,7 @@ def test_any_row_of_changes_is_rendered_and_sent_as_anew(
     rows: list[dict[str, int]], limit: int
 ) -> None:
     """The short-cut keeps what a function made of a file, or its lines by its path alone."""
-    kept, files = Kept(limit), package()
+    kept, files = CachingReader(limit), package()
     for row in rows:
         before = dict(files)
         for path, size in row.items():
@@ -95,7 +95,7 @@ def test_any_row_of_changes_is_rendered_and_sent_as_anew(
 
 def test_a_file_is_read_once_and_known_by_its_path_and_its_bytes() -> None:
     """The short-cut goes by the path, or by the bytes: then messages name another file."""
-    kept = Kept()
+    kept = CachingReader()
     first, other = kept.read({"a.yaml": b"a: 1\n", "b.yaml": b"a: 1\n"}, DEFAULT)
     again, changed = kept.read({"a.yaml": b"a: 1\n", "b.yaml": b"a: 2\n"}, DEFAULT)
 
@@ -105,7 +105,7 @@ def test_a_file_is_read_once_and_known_by_its_path_and_its_bytes() -> None:
 
 def test_what_is_kept_is_bounded_and_a_large_package_pushes_nothing_out() -> None:
     """The short-cut keeps everything, or lets one large package empty it each time."""
-    kept = Kept(20)
+    kept = CachingReader(20)
     (first,) = kept.read({"a.yaml": b"a: 12345\n"}, DEFAULT)
     kept.read({f"{n}.yaml": b"a: 12345\n" for n in range(3)}, DEFAULT)
     assert kept.read({"a.yaml": b"a: 12345\n"}, DEFAULT)[0] is first

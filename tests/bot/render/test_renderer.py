@@ -9,13 +9,13 @@ import pytest
 
 from bot.git.history import DiskHistory
 from bot.git.mirror import DiskMirror
-from bot.render.kept import Kept
+from bot.render.kept import CachingReader
 from bot.render.renderer import MOVED_AFTER, PipelineRenderer
 from cadlib.errors import PackageError
 from cadlib.limits import Limits
 from cadlib.yaml import Stream
-from fnrunner.contract.run import Outcome
-from lifecycle.facts.verdicts import Version
+from fnrunner.contract.run import FunctionOutcome
+from lifecycle.facts.verdicts import FunctionVersion
 from lifecycle.policy import GuardrailFunction, Policy
 from tests.memory.clock import ManualClock
 
@@ -31,9 +31,11 @@ class Functions:
     digest: str = "sha256:one"
     asked: list[str] = field(default_factory=list)
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         self.asked.append(image)
-        return Outcome(resources, digest=self.digest)
+        return FunctionOutcome(resources, digest=self.digest)
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Bench:
     renderer: PipelineRenderer
     clock: ManualClock
 
-    async def versions(self) -> dict[str, Version]:
+    async def versions(self) -> dict[str, FunctionVersion]:
         verdict = await self.renderer.verdict(self.git, "", self.tree, "", POLICY)
         assert not verdict.broken
         return dict(verdict.versions)
@@ -71,7 +73,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 async def test_what_ran_is_told_by_digest(bench: Bench) -> None:
     """Fails when a verdict names images only: tomorrow their tags mean something else."""
-    assert await bench.versions() == {IMAGE: Version("guardrail", "sha256:one")}
+    assert await bench.versions() == {IMAGE: FunctionVersion("guardrail", "sha256:one")}
 
 
 async def test_a_tag_that_moved_is_noticed(bench: Bench) -> None:
@@ -101,7 +103,7 @@ async def test_files_of_a_tree_that_was_seen_are_not_read_again(bench: Bench) ->
     0.6 s, for 2,500 files of which one changed."""
     read: list[Stream | PackageError] = []
 
-    class Watched(Kept):
+    class Watched(CachingReader):
         def read(
             self, files: Mapping[str, bytes], limits: Limits
         ) -> Sequence[Stream | PackageError]:
@@ -129,12 +131,12 @@ async def test_what_is_forgotten_is_run_again(bench: Bench) -> None:
 
 def test_an_upgrade_of_the_bot_is_no_other_behaviour() -> None:
     """Fails when an approval binds to the version of the program: each release would drop all."""
-    old = Version("pipeline", "builtin:set-labels/1@0.1.0+abc")
-    new = Version("pipeline", "builtin:set-labels/1@0.2.0+def")
-    other = Version("pipeline", "builtin:set-labels/2@0.2.0+def")
+    old = FunctionVersion("pipeline", "builtin:set-labels/1@0.1.0+abc")
+    new = FunctionVersion("pipeline", "builtin:set-labels/1@0.2.0+def")
+    other = FunctionVersion("pipeline", "builtin:set-labels/2@0.2.0+def")
 
     assert old.behaviour == new.behaviour != other.behaviour
-    assert Version("pipeline", "sha256:one").behaviour == "sha256:one"
+    assert FunctionVersion("pipeline", "sha256:one").behaviour == "sha256:one"
 
 
 async def test_no_function_says_a_secret(tmp_path: Path) -> None:
@@ -144,9 +146,9 @@ async def test_no_function_says_a_secret(tmp_path: Path) -> None:
     class Talker:
         async def run(
             self, image: str, resources: bytes, *, seconds: float | None = None
-        ) -> Outcome:
+        ) -> FunctionOutcome:
             said = f"results:\n- {{message: 'bad password {word}', severity: error}}\n"
-            return Outcome(resources + said.encode(), digest="sha256:one")
+            return FunctionOutcome(resources + said.encode(), digest="sha256:one")
 
     (tmp_path / "Kptfile").write_text(KPTFILE)
     (tmp_path / "secret.yaml").write_text(

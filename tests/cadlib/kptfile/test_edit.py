@@ -11,7 +11,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.kptfile import reader as kptfile
 from cadlib.kptfile import text as kptfile_text
-from cadlib.kptfile.reader import Condition, Function, GenericRef, GitRef, Selector
+from cadlib.kptfile.reader import Condition, GenericRef, GitRef, PipelineFunction, Selector
 from cadlib.kptfile.schema import KPTFILE
 from cadlib.yaml import Value, read, same
 
@@ -145,7 +145,7 @@ def test_clearing_keeps_other_conditions() -> None:
     assert kptfile.read(kptfile_edit.clear_status(data)).conditions == (Condition("Ready", "True"),)
 
 
-LABELS = Function(
+LABELS = PipelineFunction(
     image="set-labels:v0.1",
     config_map={"tier": "yes"},
     selectors=(Selector(kind="Deployment", labels={"a": "b"}),),
@@ -166,10 +166,10 @@ def test_a_function_with_the_same_image_is_replaced() -> None:
     """The short-cut is to compare names without tags: kpt wants exactly the same image."""
     data, _ = kptfile_edit.add_function(TEXT.encode(), LABELS, "mutators")
     data, updated = kptfile_edit.add_function(
-        data, Function(image="set-labels:v0.1", config_map={"tier": "no"}), "mutators"
+        data, PipelineFunction(image="set-labels:v0.1", config_map={"tier": "no"}), "mutators"
     )
-    data, other = kptfile_edit.add_function(data, Function(image="set-labels"), "mutators")
-    data, command = kptfile_edit.add_function(data, Function(exec="sed -e"), "validators")
+    data, other = kptfile_edit.add_function(data, PipelineFunction(image="set-labels"), "mutators")
+    data, command = kptfile_edit.add_function(data, PipelineFunction(exec="sed -e"), "validators")
 
     assert [updated, other, command] == [
         'Updated "set-labels:v0.1" as mutator in the Kptfile.',

@@ -12,11 +12,11 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfile
 from cadlib.kptfile.reader import (
     Condition,
-    Function,
     GenericRef,
     GitRef,
     Kptfile,
     KptfileError,
+    PipelineFunction,
     Selector,
 )
 
@@ -139,7 +139,7 @@ status:
         readiness_gates=("config.ready",),
         conditions=(Condition("config.ready", "True", "Done"),),
         mutators=(
-            Function(
+            PipelineFunction(
                 image="set-labels:v0.1",
                 name="labels",
                 config_path="labels.yaml",
@@ -147,10 +147,12 @@ status:
                 exclude=(Selector(name="x"),),
                 place=Place("Kptfile", 32, "pipeline.mutators[0]"),
             ),
-            Function(exec="sed -e s/a/b/", place=Place("Kptfile", 41, "pipeline.mutators[1]")),
+            PipelineFunction(
+                exec="sed -e s/a/b/", place=Place("Kptfile", 41, "pipeline.mutators[1]")
+            ),
         ),
         validators=(
-            Function(
+            PipelineFunction(
                 image="kubeconform",
                 tag="v0.2",
                 config_map={"strict": "true"},

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import pytest
 
-from cadlib.kptfile.reader import Function, GitRef
+from cadlib.kptfile.reader import GitRef, PipelineFunction
 from cadlib.limits import DEFAULT
 from cadlib.package import tree as pkgtree
 from cadlib.package.files import SYMLINK, Entry, Files
@@ -119,7 +119,7 @@ PACKAGE: Files = {
     "out/v5/Kptfile": Entry(ELSEWHERE),  # a name that no package may have, and never fetched
     "out/v5/c.yaml": Entry(CONFIG % b"hidden"),
 }
-FUNCTION = Function(image="no-op")
+FUNCTION = PipelineFunction(image="no-op")
 
 
 def _ended(steps: Generator[S, A, R], answer: Callable[[S], A]) -> R:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cadlib.kptfile.reader import Function, Selector
+from cadlib.kptfile.reader import PipelineFunction, Selector
 from cadlib.package.files import Entry
 from cadlib.render.calls import Call, CallOutcome
 from cadlib.render.evaluate import Evaluated, Evaluation, evaluate, evaluate_stream
@@ -14,7 +14,7 @@ from cadlib.stream.resourcelist import Item
 
 A = "# a\napiVersion: v1\nkind: A\nmetadata:\n  name: a # name\nsize: 1 # s\n"
 B = "apiVersion: v1\nkind: B\nmetadata:\n  name: b\n"
-FUNCTION = Function(image="f")
+FUNCTION = PipelineFunction(image="f")
 
 Behaviour = Callable[[Call], CallOutcome]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cadlib.findings import Severity
 from cadlib.limits import Limits
 from cadlib.package.files import Entry, Files
-from cadlib.render.pipeline import Call, CallOutcome, Function, Rendered, render
+from cadlib.render.pipeline import Call, CallOutcome, PipelineFunction, Rendered, render
 from cadlib.stream.resourcelist import Item, ResourceList, decode, encode
 from cadlib.yaml import Value, read
 from tests.cadlib import real
@@ -74,8 +74,8 @@ def drive(
     files: Files,
     behaviours: Mapping[str, Behaviour] | None = None,
     *,
-    mutators: Sequence[Function] = (),
-    validators: Sequence[Function] = (),
+    mutators: Sequence[PipelineFunction] = (),
+    validators: Sequence[PipelineFunction] = (),
     limits: Limits | None = None,
 ) -> Run:
     """Render with these functions, by short name; others return what they get."""
@@ -154,7 +154,7 @@ def test_a_changed_value_changes_its_line_only() -> None:
     run = drive(
         tree(Kptfile=KPTFILE + "  namespace: new\n", a_yaml=text),
         {"ns": put("metadata", "namespace", value="new")},
-        mutators=[Function(image="ns")],
+        mutators=[PipelineFunction(image="ns")],
     )
 
     assert run.rendered.changes == {"a.yaml": text.replace("'old'", "'new'").encode()}
@@ -362,7 +362,7 @@ def test_subpackages_come_first_and_see_only_themselves() -> None:
             b__Kptfile=KPTFILE,
             b__b_yaml=resource("b"),
         ),
-        validators=[Function(image="check")],
+        validators=[PipelineFunction(image="check")],
     )
 
     m = ["Kptfile/0", "a.yaml/0", "deep/other.yaml/0", "deep/down/Kptfile/0"]
@@ -440,7 +440,7 @@ def _plain(value: Value) -> Value:
 def test_images_are_named_in_full() -> None:
     run = drive(
         tree(Kptfile=pipeline("a", "b:v1", "{image: 'x.io/c:v1', tag: v2}")),
-        validators=[Function(image="localhost:5000/d")],
+        validators=[PipelineFunction(image="localhost:5000/d")],
     )
 
     assert [call.image for call in run.calls] == [
@@ -636,7 +636,7 @@ def test_what_a_guardrail_says_about_no_place_is_about_the_package() -> None:
     run = drive(
         tree(Kptfile=KPTFILE),
         {"check": failing("exit status 1", {"message": "m"})},
-        validators=[Function(image="check")],
+        validators=[PipelineFunction(image="check")],
     )
 
     assert run.texts == [

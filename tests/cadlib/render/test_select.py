@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadlib.kptfile.reader import Function, Selector
+from cadlib.kptfile.reader import PipelineFunction, Selector
 from cadlib.package.source import Resource
 from cadlib.render.selectors import fits, merged, selected, selects
 from cadlib.yaml import Value
@@ -22,9 +22,9 @@ THING: Value = {
 }
 
 
-def function(*selectors: Selector, exclude: tuple[Selector, ...] = ()) -> Function:
+def function(*selectors: Selector, exclude: tuple[Selector, ...] = ()) -> PipelineFunction:
     """Make a function with these selectors."""
-    return Function(image="f", selectors=selectors, exclude=exclude)
+    return PipelineFunction(image="f", selectors=selectors, exclude=exclude)
 
 
 def test_all_fields_of_a_selector_must_fit() -> None:

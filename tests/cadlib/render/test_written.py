@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cadlib.kptfile.reader import Function
+from cadlib.kptfile.reader import PipelineFunction
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import CallOutcome
 from cadlib.render.pipeline import render
@@ -40,7 +40,7 @@ def rendered(
     files: Files, change: Callable[[Item], Item], *, wire: bool = True
 ) -> dict[str, bytes | None]:
     """Render with one function that treats each item so, over the wire or as values."""
-    steps = render(files, mutators=[Function(image="some/function:v1")])
+    steps = render(files, mutators=[PipelineFunction(image="some/function:v1")])
     call = next(steps)
     given = (
         decode(call.resources)
@@ -129,7 +129,7 @@ mode: 0644
 @pytest.mark.parametrize("head", [b"", b"# a list\n---\n"], ids=["quick reader", "whole reader"])
 def test_digits_of_numbers_that_a_function_writes_are_kept(head: bytes) -> None:
     """The short-cut takes what comes back for a value, and writes version 1.10 as 1.1."""
-    steps = render(package(NUMBERS), mutators=[Function(image="some/function:v1")])
+    steps = render(package(NUMBERS), mutators=[PipelineFunction(image="some/function:v1")])
     sent = next(steps).resources
     assert b"mode: 0644\n" in sent
     with pytest.raises(StopIteration) as end:
@@ -146,7 +146,7 @@ def test_a_number_that_is_put_in_other_digits_is_written_so(
 ) -> None:
     """The short-cut compares numbers, and 1.1 stays. But 1.1 for 1.10 is how values are written."""
     files = package(NUMBERS.replace(b"1.9", there))
-    steps = render(files, mutators=[Function(image="some/function:v1")])
+    steps = render(files, mutators=[PipelineFunction(image="some/function:v1")])
     sent = next(steps).resources
     answer = sent.replace(b"version: %b " % there, b"version: %b " % put)
     with pytest.raises(StopIteration) as end:
@@ -229,7 +229,7 @@ def test_a_renamed_resource_keeps_its_text_and_a_new_one_goes_last() -> None:
 
 
 def _resources(files: Files) -> bytes:
-    return next(render(files, mutators=[Function(image="some/function:v1")])).resources
+    return next(render(files, mutators=[PipelineFunction(image="some/function:v1")])).resources
 
 
 def _renamed(value: Value) -> Value:

@@ -33,7 +33,7 @@ from fnrunner.contract.errors import (
 from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB, Bounds, Granted
 from fnrunner.fence.sandbox import Sandbox
-from fnrunner.images.names import Access
+from fnrunner.images.names import RegistryAccess
 from fnrunner.images.registry import Registries
 from fnrunner.images.runner import Images, ImageSettings, images, usual_folder
 from fnrunner.images.store import Store
@@ -104,7 +104,7 @@ class Made:
 
     def __init__(self, folder: Path, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        self.settings = ImageSettings(folder=folder, access=Access(private=True))
+        self.settings = ImageSettings(folder=folder, access=RegistryAccess(private=True))
         self.all: list[Images] = []
 
     def __call__(self, policy: RunnerPolicy | None = None, **settings: object) -> Images:
@@ -582,7 +582,7 @@ def _since(hub: Registry, text: str) -> list[str]:
 
 async def test_without_a_sandbox_images_are_refused(hub: Registry, folder: Path) -> None:
     """Short-cut: run it without one."""
-    settings = ImageSettings(folder=folder / "unfenced", access=Access(private=True))
+    settings = ImageSettings(folder=folder / "unfenced", access=RegistryAccess(private=True))
     why = SandboxError("the program bwrap is not here", "Install bubblewrap")
     assert settings.folder is not None
     runner = Images(
@@ -653,8 +653,9 @@ async def test_two_processes_bring_it_once(hub: Registry, made: Made) -> None:
     script = (
         "import asyncio, sys; from pathlib import Path; from fnrunner.images.runner import *;"
         "from fnrunner.contract.policy import RunnerPolicy;"
-        "from fnrunner.images.names import Access;"
-        "runner = images(ImageSettings(folder=Path(sys.argv[1]), access=Access(private=True)),"
+        "from fnrunner.images.names import RegistryAccess;"
+        "runner = images(ImageSettings(folder=Path(sys.argv[1]), "
+        " access=RegistryAccess(private=True)),"
         " RunnerPolicy());"
         "print(asyncio.run(runner.run(sys.argv[2], sys.argv[3].encode())).digest);"
         "runner.close()"
@@ -783,7 +784,7 @@ def test_where_images_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_constructor_takes_settings_alone(hub: Registry, folder: Path) -> None:
     hub.push("t/easy:v1", shell("cat"))
     runner = images(
-        ImageSettings(folder=folder / "easy", access=Access(private=True)), RunnerPolicy()
+        ImageSettings(folder=folder / "easy", access=RegistryAccess(private=True)), RunnerPolicy()
     )
     try:
         assert (await runner.run(f"{hub.host}/t/easy:v1", LIST)).resources == LIST

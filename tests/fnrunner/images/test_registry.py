@@ -31,7 +31,7 @@ from fnrunner.contract.errors import (
 from fnrunner.images import credentials, fetch
 from fnrunner.images.credentials import Credentials, CredentialsError
 from fnrunner.images.manifest import Descriptor, ManifestError, asked, choose, machine, read
-from fnrunner.images.names import Access, Name, Site
+from fnrunner.images.names import Name, RegistryAccess, Site
 from fnrunner.images.registry import Registries
 from tests.fnrunner.registry import (
     ARCHITECTURE,
@@ -54,8 +54,8 @@ SMALL = Image([files({"a": "1"})], {"Entrypoint": ["/a"]})
 BODY = SMALL.manifest()
 
 
-def access(path: Path | None = None, **more: Any) -> Access:
-    return Access(**{"private": True, "credentials": path, "seconds": 60.0, **more})
+def access(path: Path | None = None, **more: Any) -> RegistryAccess:
+    return RegistryAccess(**{"private": True, "credentials": path, "seconds": 60.0, **more})
 
 
 def login(folder: Path, host: str, **entry: str) -> Path:
@@ -66,12 +66,12 @@ def login(folder: Path, host: str, **entry: str) -> Path:
     return path
 
 
-def meant(name: str, given: Access, seconds: float | None = None) -> str:
+def meant(name: str, given: RegistryAccess, seconds: float | None = None) -> str:
     with Registries(given).visit(Name.read(name), seconds) as visit:
         return visit.digest()
 
 
-def brought(name: str, given: Access, part: Descriptor) -> bytes:
+def brought(name: str, given: RegistryAccess, part: Descriptor) -> bytes:
     into = io.BytesIO()
     with Registries(given).visit(Name.read(name)) as visit:
         visit.blob(part, into)
@@ -671,8 +671,8 @@ def test_a_registry_with_a_certificate_of_its_own(tmp_path: Path) -> None:
 
 
 def test_what_is_said_of_docker_s_registry_is_said_of_its_server() -> None:
-    said = Registries(Access(sites={"docker.io": Site(ca=Path("/ca.pem"))}))
-    unsaid = Registries(Access())
+    said = Registries(RegistryAccess(sites={"docker.io": Site(ca=Path("/ca.pem"))}))
+    unsaid = Registries(RegistryAccess())
 
     assert said.named("registry-1.docker.io")
     assert said.authority("registry-1.docker.io") == Path("/ca.pem")

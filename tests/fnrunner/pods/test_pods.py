@@ -23,8 +23,8 @@ from fnrunner.contract.errors import (
     FunctionStoppedError,
     FunctionUnavailableError,
 )
-from fnrunner.contract.run import MIB, Bounds, Granted, Outcome
-from fnrunner.images.names import Access
+from fnrunner.contract.run import MIB, Bounds, FunctionOutcome, Granted
+from fnrunner.images.names import RegistryAccess
 from fnrunner.pods import runner as pods
 from fnrunner.pods.manifest import DIGEST, INSTANCE, NETWORK, SPEC
 from fnrunner.pods.runner import Pods
@@ -78,7 +78,9 @@ async def start(kube: Cluster) -> AsyncIterator[Start]:
 
         async def started(**form: Any) -> Pods:
             settings = settings_of(**form)
-            return await stack.enter_async_context(pods.running(settings, Access(private=True)))
+            return await stack.enter_async_context(
+                pods.running(settings, RegistryAccess(private=True))
+            )
 
         yield started
 
@@ -98,7 +100,7 @@ def settings_of(**given: Any) -> RunnerSettings:
     )
 
 
-def server(outcome: Outcome) -> str:
+def server(outcome: FunctionOutcome) -> str:
     """The process that served a call to `COPY`."""
     return outcome.log.strip()
 
@@ -137,7 +139,7 @@ async def test_an_image_runs_by_its_digest_with_what_it_asks_for(
 
     outcome = await runner.run(f"{hub.host}/team/words:v1", LIST)
 
-    assert outcome == Outcome(LIST, "high,eu $(X),,/tmp,$(HOME) $$ $\n", digest=digest)
+    assert outcome == FunctionOutcome(LIST, "high,eu $(X),,/tmp,$(HOME) $$ $\n", digest=digest)
     (made,) = kube.made
     assert made["spec"]["containers"][0]["image"] == f"{hub.host}/team/words@{digest}"
     assert await runner.identity(f"{hub.host}/team/words:v1") == digest
@@ -420,7 +422,7 @@ async def test_pods_go_with_their_runner_and_no_others_do(
     await other.run(image, LIST)
     (theirs,) = kube.names()
 
-    async with pods.running(settings_of(), Access(private=True)) as runner:
+    async with pods.running(settings_of(), RegistryAccess(private=True)) as runner:
         await runner.run(image, LIST)
         assert len(kube.names()) == 2
         labels = [each["metadata"]["labels"] for each in kube.made]
@@ -441,7 +443,7 @@ async def test_a_runner_takes_over_what_its_forerunner_left_if_it_is_the_same(
         raise ClusterError("killed", "")
 
     with monkeypatch.context() as patched:
-        async with pods.running(settings_of(), Access(private=True)) as runner:
+        async with pods.running(settings_of(), RegistryAccess(private=True)) as runner:
             before = await runner.run(image, LIST)
             patched.setattr("fnrunner.pods.cluster.Cluster.pods", no_pods)
     (left,) = kube.names()

@@ -23,7 +23,7 @@ from fnrunner.contract.errors import (
     FunctionTimeoutError,
     MessageTooLargeError,
 )
-from fnrunner.contract.run import MIB, Bounds, Limits, Outcome
+from fnrunner.contract.run import MIB, Bounds, CallLimits, FunctionOutcome
 from fnrunner.pods import closure
 from fnrunner.pods import server as pod_server
 from fnrunner.pods.server import OWNER, Program, Seen, Started, memory_kills
@@ -61,7 +61,7 @@ async def gone(pid: int) -> None:
 
 async def test_a_program_reads_the_list_and_answers() -> None:
     outcome = await sh("echo $LEVEL >&2; cat", LEVEL="high").run("f", LIST)
-    assert outcome == Outcome(LIST, "high\n")
+    assert outcome == FunctionOutcome(LIST, "high\n")
 
 
 async def test_a_large_list_goes_through_a_program_that_answers_as_it_reads() -> None:
@@ -267,7 +267,9 @@ def test_only_who_made_it_counts_as_looking() -> None:
 async def test_it_ends_when_nobody_who_made_it_looks_any_more(tmp_path: Path) -> None:
     program = Program(argv=("/bin/cat",), environment={})
     address = f"unix:{tmp_path}/socket"
-    serving = asyncio.create_task(pod_server.serve(address, program, PATIENT, Limits(), alone=0.5))
+    serving = asyncio.create_task(
+        pod_server.serve(address, program, PATIENT, CallLimits(), alone=0.5)
+    )
     async with Client(address, patience=60.0) as client:
         while not serving.done():
             await client.is_ready(0.2)

@@ -17,7 +17,7 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.contract.run import Limits, Outcome
+from fnrunner.contract.run import CallLimits, FunctionOutcome
 from fnrunner.wire import shared as wire
 from fnrunner.wire.client import Client
 from fnrunner.wire.proto import evaluator_pb2, evaluator_pb2_grpc
@@ -27,7 +27,7 @@ from tests.fnrunner.calls import items, values
 from tests.fnrunner.serving import serving
 from tests.fnrunner.wire.test_service import Fixed, Sleeper, pods
 
-LIMITS = Limits()
+LIMITS = CallLimits()
 LABELS = values("apiVersion: v1\nkind: ConfigMap\ndata: {tier: web}")[0]
 POD = resourcelist.encode(items("apiVersion: v1\nkind: Pod\nmetadata: {name: a}"), LABELS)
 
@@ -80,14 +80,14 @@ async def test_a_bug_of_the_runner_is_not_a_failed_function(tmp_path: Path) -> N
 
 
 async def test_too_large_is_said_before_it_is_sent(tmp_path: Path) -> None:
-    async with Client(f"unix:{tmp_path}/s", Limits(message_bytes=4)) as client:
+    async with Client(f"unix:{tmp_path}/s", CallLimits(message_bytes=4)) as client:
         with pytest.raises(MessageTooLargeError):
             await client.run("f", b"12345")
 
 
 async def test_an_answer_that_is_too_large(tmp_path: Path) -> None:
-    small = Limits(message_bytes=10_000)
-    large = Fixed(Outcome(b"x" * 20_000))
+    small = CallLimits(message_bytes=10_000)
+    large = Fixed(FunctionOutcome(b"x" * 20_000))
     async with (
         listening(f"unix:{tmp_path}/s", large, LIMITS) as address,
         Client(address, small) as client,
@@ -124,13 +124,13 @@ async def test_a_runner_that_hangs(tmp_path: Path) -> None:
     class Stuck:
         async def run(
             self, image: str, resources: bytes, *, seconds: float | None = None
-        ) -> Outcome:
+        ) -> FunctionOutcome:
             await asyncio.sleep(60)
-            return Outcome(b"")
+            return FunctionOutcome(b"")
 
     async with (
         listening(f"unix:{tmp_path}/s", Stuck(), LIMITS) as address,
-        Client(address, Limits(seconds=0.1)) as client,
+        Client(address, CallLimits(seconds=0.1)) as client,
     ):
         with pytest.raises(FunctionTimeoutError):
             await client.run("f", b"")
@@ -143,11 +143,13 @@ class Busy:
         self.calls = 0
         self._refusals, self._retry_after = refusals, retry_after
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         self.calls += 1
         if self.calls <= self._refusals:
             raise RunnerBusyError("f", "full", self._retry_after)
-        return Outcome(resources)
+        return FunctionOutcome(resources)
 
 
 async def test_a_busy_runner_is_asked_again_when_it_says(tmp_path: Path) -> None:
@@ -158,7 +160,7 @@ async def test_a_busy_runner_is_asked_again_when_it_says(tmp_path: Path) -> None
         Client(address, patience=60) as client,
     ):
         started = time.perf_counter()
-        assert await client.run("f", b"x") == Outcome(b"x")
+        assert await client.run("f", b"x") == FunctionOutcome(b"x")
         assert time.perf_counter() - started > 0.6
     assert busy.calls == 3
 
@@ -195,7 +197,7 @@ async def test_closing_a_client_ends_its_calls(tmp_path: Path) -> None:
 async def test_none_of_16_clients_starves(tmp_path: Path, waiting: int) -> None:
     """Short-cut: serve who comes first, again and again; or send the same ones away each time."""
     calls = 12
-    limits = Limits(running=2, waiting=waiting)
+    limits = CallLimits(running=2, waiting=waiting)
     done = dict.fromkeys(range(16), 0)
     least: list[int] = []
 

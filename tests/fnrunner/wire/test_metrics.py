@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from fnrunner.contract.errors import FunctionNotFoundError, FunctionStoppedError
-from fnrunner.contract.run import Outcome
+from fnrunner.contract.run import FunctionOutcome
 from fnrunner.wire import metrics
 from tests.fnrunner.wire.test_service import Fixed, call, channel
 
@@ -25,7 +25,7 @@ def names() -> set[str]:
     }
 
 
-async def counted(tmp_path: Path, image: str, does: Outcome | Exception) -> None:
+async def counted(tmp_path: Path, image: str, does: FunctionOutcome | Exception) -> None:
     async with channel(tmp_path, Fixed(does)) as opened:
         try:
             await call(opened, image)
@@ -37,9 +37,9 @@ async def test_calls_are_counted_by_how_they_end(tmp_path: Path) -> None:
     """Short-cut: count answers, and forget the calls that got none."""
     image = "counted:v1"
     for does in (
-        Outcome(b""),
-        Outcome(b""),
-        Outcome(b"", failed=True),
+        FunctionOutcome(b""),
+        FunctionOutcome(b""),
+        FunctionOutcome(b"", failed=True),
         FunctionStoppedError(image, "memory", "1 MiB"),
         KeyError("bug"),
     ):

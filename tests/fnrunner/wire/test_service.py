@@ -37,7 +37,7 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.contract.run import CALL, Call, Limits, Outcome, Runner
+from fnrunner.contract.run import CALL, Call, CallLimits, FunctionOutcome, Runner
 from fnrunner.settings import read
 from fnrunner.wire import shared as wire
 from fnrunner.wire import statuses
@@ -55,10 +55,12 @@ METHOD = "/evaluator.FunctionEvaluator/EvaluateFunction"
 class Fixed:
     """A runner that always does the same."""
 
-    def __init__(self, does: Outcome | Exception) -> None:
+    def __init__(self, does: FunctionOutcome | Exception) -> None:
         self._does = does
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         if isinstance(self._does, Exception):
             raise self._does
         return self._does
@@ -66,10 +68,10 @@ class Fixed:
 
 @asynccontextmanager
 async def channel(
-    folder: Path, runner: Runner | None = None, limits: Limits | None = None
+    folder: Path, runner: Runner | None = None, limits: CallLimits | None = None
 ) -> AsyncIterator[grpc.aio.Channel]:
     """A runner, and a channel to it with gRPC's own settings."""
-    limits = limits or Limits()
+    limits = limits or CallLimits()
     async with serving(f"unix:{folder}/s", limits, runner) as address:
         size = limits.message_bytes * 2
         options = [("grpc.max_send_message_length", size)]
@@ -109,7 +111,7 @@ async def test_the_method_and_the_fields_are_porchs(tmp_path: Path) -> None:
 async def test_the_answer_has_the_list_in_field_one_and_the_log_in_field_two(
     tmp_path: Path,
 ) -> None:
-    async with channel(tmp_path, Fixed(Outcome(b"kind: R", log="hint"))) as opened:
+    async with channel(tmp_path, Fixed(FunctionOutcome(b"kind: R", log="hint"))) as opened:
         raw = opened.unary_unary(METHOD, request_serializer=None, response_deserializer=None)
         assert await raw(b"", timeout=60) == b"\x0a\x07kind: R\x12\x04hint"
 
@@ -192,7 +194,10 @@ async def test_an_error_of_any_length_fits_a_client_with_usual_limits(
 
 
 async def test_what_a_function_wrote_need_not_be_text(tmp_path: Path) -> None:
-    for outcome in (Outcome(b"", log="\ud800"), Outcome(b"", log="\udcff", failed=True)):
+    for outcome in (
+        FunctionOutcome(b"", log="\ud800"),
+        FunctionOutcome(b"", log="\udcff", failed=True),
+    ):
         async with (
             channel(tmp_path, Fixed(outcome)),
             Client(f"unix:{tmp_path}/s") as client,
@@ -206,9 +211,11 @@ class Asked:
     def __init__(self) -> None:
         self.seconds: list[float | None] = []
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         self.seconds.append(seconds)
-        return Outcome(b"")
+        return FunctionOutcome(b"")
 
 
 async def test_a_callers_deadline_is_the_functions(tmp_path: Path) -> None:
@@ -243,13 +250,15 @@ class Sleeper:
         self.began = asyncio.Event()
         self.stopped = asyncio.Event()
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         self.began.set()
         try:
             await asyncio.sleep(600)
         finally:
             self.stopped.set()
-        return Outcome(b"")
+        return FunctionOutcome(b"")
 
 
 @pytest.mark.parametrize("how", ["deadline", "cancelled", "connection closed"])
@@ -273,7 +282,7 @@ async def test_a_function_stops_when_its_caller_is_gone(tmp_path: Path, how: str
 
 async def test_what_ran_is_told_beside_the_answer(tmp_path: Path) -> None:
     for failed in (False, True):
-        outcome = Outcome(
+        outcome = FunctionOutcome(
             b"", digest="builtin:set-labels@v0.2 \u00e4", failed=failed, exit_code=3 * failed
         )
         async with channel(tmp_path, Fixed(outcome)) as opened:
@@ -338,7 +347,7 @@ async def test_resources_that_are_no_list_are_refused(tmp_path: Path) -> None:
 
 
 async def test_messages_are_limited(tmp_path: Path) -> None:
-    async with channel(tmp_path, limits=Limits(message_bytes=10_000)) as opened:
+    async with channel(tmp_path, limits=CallLimits(message_bytes=10_000)) as opened:
         for size in (10_001, 20_000):
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await call(opened, "set-labels", b"x" * size)
@@ -346,7 +355,7 @@ async def test_messages_are_limited(tmp_path: Path) -> None:
 
 
 async def test_porchs_limit_is_the_usual_one() -> None:
-    assert Limits().message_bytes == 6_291_456
+    assert CallLimits().message_bytes == 6_291_456
 
 
 async def test_a_failed_function_leaves_its_results_in_the_status(tmp_path: Path) -> None:
@@ -391,7 +400,9 @@ def test_the_status_keeps_within_its_limit(limit: int, count: int) -> None:
     results = tuple(
         {"message": f"n\u00e4h {i} \U0001f600", "severity": "error"} for i in range(count)
     )
-    outcome = Outcome(b"x" * 50 * (count + 1), log="l\u00f6g" * count, failed=True, results=results)
+    outcome = FunctionOutcome(
+        b"x" * 50 * (count + 1), log="l\u00f6g" * count, failed=True, results=results
+    )
     refusal = failure("f", outcome, limit)
     assert len(refusal.details) <= limit
     assert len(refusal.message.encode()) <= 1024
@@ -420,7 +431,7 @@ async def test_watching_health_tells_of_the_end(tmp_path: Path) -> None:
             seen.append(answer.status)
             first.set()
 
-    limits = Limits()
+    limits = CallLimits()
     async with grpc.aio.insecure_channel(f"unix:{tmp_path}/s") as opened:
         async with serving(f"unix:{tmp_path}/s", limits):
             watching = asyncio.ensure_future(watch(opened))

@@ -27,7 +27,7 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.contract.run import Limits, Outcome
+from fnrunner.contract.run import CallLimits, FunctionOutcome
 from fnrunner.wire import shared as wire
 from fnrunner.wire import statuses
 from fnrunner.wire.client import Client
@@ -42,7 +42,7 @@ RESULT = st.fixed_dictionaries(
         "file": st.fixed_dictionaries({"path": TEXT, "index": st.integers(0, 99)}),
     },
 )
-SUCCESSES = st.builds(Outcome, st.binary(max_size=200), log=TEXT, digest=TEXT)
+SUCCESSES = st.builds(FunctionOutcome, st.binary(max_size=200), log=TEXT, digest=TEXT)
 SECONDS = st.floats(0.001, 1e6)
 SIZE = st.none() | st.integers(0, 2**40)
 ERRORS: st.SearchStrategy[Exception] = st.one_of(
@@ -60,9 +60,9 @@ ERRORS: st.SearchStrategy[Exception] = st.one_of(
 
 
 @st.composite
-def failures(draw: st.DrawFn) -> Outcome:
+def failures(draw: st.DrawFn) -> FunctionOutcome:
     found = tuple(draw(st.lists(RESULT, max_size=4)))
-    return Outcome(
+    return FunctionOutcome(
         draw(st.just(b"")) if not found else results.resource_list(found),
         log=draw(TEXT),
         failed=True,
@@ -75,9 +75,11 @@ def failures(draw: st.DrawFn) -> Outcome:
 class Told:
     """A runner that does what it was told last."""
 
-    does: Outcome | Exception = Outcome(b"")
+    does: FunctionOutcome | Exception = FunctionOutcome(b"")
 
-    async def run(self, image: str, resources: bytes, *, seconds: float | None = None) -> Outcome:
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
         if isinstance(self.does, Exception):
             raise self.does
         return self.does
@@ -90,18 +92,18 @@ def test_whatever_a_runner_answers_arrives_the_same() -> None:
 
     @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
     @given(st.one_of(SUCCESSES, failures(), ERRORS))
-    def arrives(does: Outcome | Exception) -> None:
+    def arrives(does: FunctionOutcome | Exception) -> None:
         told.does = does
         assert same(loop.run(ask())) == same(does)
 
-    async def ask() -> Outcome | Exception:
+    async def ask() -> FunctionOutcome | Exception:
         try:
             return await client.run("f", b"")
         except Exception as error:
             return error
 
     with loop:
-        serving = listening("127.0.0.1:0", told, Limits())
+        serving = listening("127.0.0.1:0", told, CallLimits())
         client = Client(loop.run(serving.__aenter__()), patience=0)
         try:
             arrives()
@@ -110,9 +112,9 @@ def test_whatever_a_runner_answers_arrives_the_same() -> None:
             loop.run(serving.__aexit__(None, None, None))
 
 
-def same(what: Outcome | Exception) -> object:
+def same(what: FunctionOutcome | Exception) -> object:
     """What two outcomes or errors have in common if they are the same."""
-    if isinstance(what, Outcome):
+    if isinstance(what, FunctionOutcome):
         return what
     return type(what), str(what), vars(what)
 

@@ -13,14 +13,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from fnrunner.contract.errors import CertificateError, RunnerBusyError
-from fnrunner.contract.run import Limits, Outcome
+from fnrunner.contract.run import CallLimits, FunctionOutcome
 from fnrunner.wire.client import Client
 from fnrunner.wire.server import listening
 from fnrunner.wire.tls import ClientTls, ServerTls
 from tests.fnrunner.wire.test_service import Fixed
 
-LIMITS = Limits()
-DONE = Outcome(b"done")
+LIMITS = CallLimits()
+DONE = FunctionOutcome(b"done")
 NOW = datetime.datetime.now(datetime.UTC)
 
 

@@ -20,8 +20,8 @@ from bot.forges.port import (
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
-    Merged,
     MergeOutcome,
+    MergeResult,
     Repository,
     Tagged,
     TagOutcome,
@@ -108,8 +108,8 @@ def test_answers_that_are_no_success(
     assert type(raised.value) is error
 
 
-MERGES: dict[str, tuple[int, object, Merged | type[Exception]]] = {
-    "merged": (200, {"merged": True, "sha": "1"}, Merged(MergeOutcome.MERGED)),
+MERGES: dict[str, tuple[int, object, MergeResult | type[Exception]]] = {
+    "merged": (200, {"merged": True, "sha": "1"}, MergeResult(MergeOutcome.MERGED)),
     "a redirect merged nothing": (307, {"message": "Moved Permanently"}, ForgeMissingError),
     "a page of HTML says nothing": (200, "<html></html>", ForgeBusyError),
     "a success that does not say merged": (200, {}, ForgeBusyError),
@@ -117,24 +117,24 @@ MERGES: dict[str, tuple[int, object, Merged | type[Exception]]] = {
     "the head moved": (
         409,
         {"message": "Head branch was modified."},
-        Merged(MergeOutcome.HEAD_MOVED, "Head branch was modified."),
+        MergeResult(MergeOutcome.HEAD_MOVED, "Head branch was modified."),
     ),
     "refused": (
         405,
         {"message": "Required status check is expected."},
-        Merged(MergeOutcome.REFUSED, "Required status check is expected."),
+        MergeResult(MergeOutcome.REFUSED, "Required status check is expected."),
     ),
 }
 
 
 @pytest.mark.parametrize(("status", "body", "expected"), MERGES.values(), ids=MERGES)
 def test_a_merge_is_one_only_where_the_answer_says_so(
-    wire: Wire, status: int, body: object, expected: Merged | type[Exception]
+    wire: Wire, status: int, body: object, expected: MergeResult | type[Exception]
 ) -> None:
     """Fails when every status under 400 counts as merged."""
     wire.gives(status, body)
 
-    if isinstance(expected, Merged):
+    if isinstance(expected, MergeResult):
         assert _merge(wire.pool, "/repositories/1/pulls/2/merge", {}) == expected
     else:
         with pytest.raises(expected, match="merge"):
