@@ -19,8 +19,9 @@ from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Si
 from bot.look.assemble import Looked
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from bot.render.port import Renderer
+from bot.store.hints import Hint
 from bot.store.port import Store
-from bot.store.values import TAGS, Hint, MergeRefusal, Revision
+from bot.store.values import TAGS, MergeRefusal, Revision
 from lifecycle import names, records
 from lifecycle.actions import (
     Action,

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from bot.keys import Key
-from bot.store.values import Hint
+from bot.store.hints import Hint
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck
 from lifecycle.authors import MadeBy

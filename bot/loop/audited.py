@@ -11,8 +11,8 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from bot.loop.hints import Hint
 from bot.outcomes import Report
+from bot.store.hints import Hint
 from lifecycle.access import Person
 from lifecycle.actions import Action, Merge, PushRender, React, Reply, Tag
 from lifecycle.facts.head import Facts

@@ -20,7 +20,6 @@ from bot.git.port import (
     ObjectTooLargeError,
 )
 from bot.loop.discovery import Discovery
-from bot.loop.hints import Hint, decode
 from bot.loop.named import Named
 from bot.loop.proposal import ProposalHandler
 from bot.loop.publishing import Publishing
@@ -31,6 +30,7 @@ from bot.loop.trouble import TRIES, SomeFailedError, Trouble, incident_of
 from bot.loop.unjudged import Unjudged
 from bot.loop.work import Failed, LookAgain, Result, Settled, WorkItem
 from bot.render.port import Renderer
+from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
 
@@ -84,7 +84,7 @@ class Controller:
         """Bring one key to rest, and sort what went wrong by who must act."""
         try:
             with metrics.LOOK_SECONDS.labels(type(work.key).__name__).time():
-                after = await self.handle(work.key, decode(work.hint))
+                after = await self.handle(work.key, work.hint)
         except NotServedError as error:
             log.info("not looked at", key=str(work.key), reason=str(error))
             return Settled()

@@ -10,6 +10,7 @@ import structlog
 
 from bot import keys
 from bot.forges.port import ForgeMissingError, Forges
+from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
 
 log = structlog.get_logger()
@@ -39,7 +40,9 @@ class Discovery:
         working = [each.number for each in listed if not each.suspended]
         for name in await self._store.repositories.only_installations(self._forges.name, working):
             log.warning("not served any more: no installation that works", repository=name)
-        await self._store.queue.wake_all({keys.InstallationKey(number): {} for number in working})
+        await self._store.queue.wake_all(
+            {keys.InstallationKey(number): NOTHING for number in working}
+        )
 
     async def repositories(self, installation: int) -> None:
         """Wake every repository of an installation; what it has lost is not served any more."""
@@ -58,5 +61,5 @@ class Discovery:
             self._forges.name, installation, ids
         ):
             log.warning("not served any more: not in its installation", repository=name)
-        hint = {"installation": [installation]}
+        hint = Hint(installations=frozenset({installation}))
         await self._store.queue.wake_all({keys.RepositoryKey(number): hint for number in ids})

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from bot import keys
-from bot.loop.hints import Hint, encode
 from bot.loop.serving import Serving
+from bot.store.hints import Hint
 from bot.store.port import Store
 from lifecycle.names import Sha
 
@@ -25,11 +25,11 @@ class Named:
         """Wake the head branch of a pull request, to be looked at even if that is closed."""
         served = await self._serving.of(key.repository)
         named = replace(hint, numbers=hint.numbers | {key.number})
-        await self._store.queue.wake(await served.branch_of(key.number), encode(named))
+        await self._store.queue.wake(await served.branch_of(key.number), named)
 
     async def commit(self, key: keys.CommitKey, hint: Hint) -> None:
         """Wake the head branches of the open proposals whose head a commit is."""
         served = await self._serving.of(key.repository)
         pulls = await served.forge.open_proposals_at(Sha(key.sha))
         there = [p for p in pulls if p.head_repository is not None]
-        await self._store.queue.wake_all({served.key_of(p): encode(hint) for p in there})
+        await self._store.queue.wake_all({served.key_of(p): hint for p in there})

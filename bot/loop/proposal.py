@@ -7,12 +7,12 @@ from bot import keys
 from bot.look.assemble import Looked
 from bot.loop import branches
 from bot.loop.echoes import Echoes
-from bot.loop.hints import NEIGHBOUR, Hint, encode
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import BUSY_WAIT, Rest, Settling
 from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.outcomes import ActionOutcome, Report
+from bot.store.hints import NEIGHBOUR, Hint
 from bot.store.port import Store
 from lifecycle.actions import Action, AskPublish
 from lifecycle.decide import decide
@@ -24,7 +24,7 @@ from lifecycle.merges import UnknownRules
 LOGGED_WITHIN = timedelta(days=1)
 """How long after a merge sweeps go on asking the forge what brought it in."""
 
-BY_NEIGHBOUR = encode(Hint(by=frozenset({NEIGHBOUR})))
+BY_NEIGHBOUR = Hint(by=frozenset({NEIGHBOUR}))
 
 
 class ProposalHandler:
@@ -84,7 +84,7 @@ class ProposalReconciler:
         self._store = store
         self._unjudged = unjudged
         self._branch = key
-        self._rerun = hint.rerun
+        self._rerun = bool(hint.rerun)
         self._returns = unjudged.returns
         self.hint = hint
         self.key = self.waiting = str(key)
@@ -118,7 +118,7 @@ class ProposalReconciler:
         self, actions: Sequence[Action], looked: Looked, report: Report
     ) -> ActionOutcome | Rest:
         """Carry out actions; once publishing is asked for, the base's look takes over."""
-        who = encode(Hint(comments=self.hint.comments, reviews=self.hint.reviews, by=self.hint.by))
+        who = Hint(comments=self.hint.comments, reviews=self.hint.reviews, by=self.hint.by)
         outcome = await self._served.performer.perform(actions, looked, report, who)
         if outcome is ActionOutcome.DONE and any(isinstance(a, AskPublish) for a in actions):
             return await self._hint_shown(looked)  # the base's look wakes this key when it is done

@@ -12,13 +12,13 @@ from bot.git.port import Scope
 from bot.look.assemble import Looked
 from bot.loop import branches
 from bot.loop.echoes import Echoes
-from bot.loop.hints import PUBLISHING, Hint, encode
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import Rest, Settling
 from bot.loop.sweep import wake_beside
 from bot.loop.trouble import SomeFailedError
 from bot.outcomes import ActionOutcome, Report
+from bot.store.hints import NOTHING, PUBLISHING, Hint
 from bot.store.port import Store
 from bot.store.values import StoreError
 from lifecycle import names
@@ -172,7 +172,7 @@ class PublishingReconciler:
         self, actions: Sequence[Action], looked: Looked, report: Report
     ) -> ActionOutcome | Rest:
         """Carry out actions, and wake those for whom a tag is news."""
-        outcome = await self._served.performer.perform(actions, looked, report, {})
+        outcome = await self._served.performer.perform(actions, looked, report, NOTHING)
         if any(isinstance(action, Tag) for action in actions):
             # Other proposals of these packages name the next number, which this has taken.
             tagged = {names.parse_tag(a.ref) for a in actions if isinstance(a, Tag)}
@@ -218,8 +218,8 @@ class PublishingReconciler:
         return self.echoes.wait(self.waiting)
 
 
-def _by_publishing(number: int) -> dict[str, list[int | str]]:
-    return encode(Hint(numbers=frozenset({number}), by=frozenset({PUBLISHING})))
+def _by_publishing(number: int) -> Hint:
+    return Hint(numbers=frozenset({number}), by=frozenset({PUBLISHING}))
 
 
 @contextmanager

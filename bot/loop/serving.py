@@ -1,9 +1,8 @@
 """Which repositories this process serves: found again by number, adopted the first time."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 from weakref import WeakValueDictionary
 
 import structlog
@@ -19,9 +18,9 @@ from bot.loop.recent import Recent
 from bot.loop.repository import ServedRepository
 from bot.perform import Performer
 from bot.render.port import Renderer
+from bot.store.hints import NOTHING, Hint
 from bot.store.port import Store
 from bot.store.values import Adoption
-from bot.store.wakes import united
 from lifecycle import names
 from lifecycle.identity import RepositoryId
 
@@ -117,12 +116,12 @@ class Serving:
 
     async def _hear(self, repository: Repository) -> None:
         """Wake what was told about a repository before it was adopted, which woke nothing then."""
-        wakes: dict[keys.Key, Mapping[str, Sequence[Any]]] = {}
+        wakes: dict[keys.Key, Hint] = {}
         for headers, body in await self._store.deliveries.since(
             repository.id, repository.installed_at
         ):
             for key, hint in self._forges.wakes_of(headers, body).items():
-                wakes[key] = united(wakes.get(key, {}), hint)
+                wakes[key] = wakes.get(key, NOTHING) | hint
         await self._store.queue.wake_all(wakes)
 
     async def _enter(self, repository: Repository) -> ServedRepository:

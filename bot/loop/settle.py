@@ -14,8 +14,8 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.loop import audited
 from bot.loop.echoes import Echoes
-from bot.loop.hints import Hint
 from bot.outcomes import ActionOutcome, Report
+from bot.store.hints import Hint
 from bot.store.port import Audit
 from bot.store.values import StoreError
 from lifecycle.actions import Action, Merge

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import structlog
 
@@ -10,9 +9,9 @@ from bot import keys
 from bot.forges.port import PullRequest
 from bot.git.port import BRANCHES
 from bot.loop import branches, changed
-from bot.loop.hints import PUBLISHING, SWEEP, Hint, encode
 from bot.loop.repository import PUBLISHING_WAIT, ServedRepository
 from bot.loop.serving import Serving
+from bot.store.hints import PUBLISHING, SWEEP, Hint
 from bot.store.port import Store
 from bot.store.values import Revision
 from lifecycle import names
@@ -21,7 +20,7 @@ from lifecycle.names import Sha
 
 log = structlog.get_logger()
 
-BY_SWEEP = encode(Hint(by=frozenset({SWEEP})))
+BY_SWEEP = Hint(by=frozenset({SWEEP}))
 
 
 AT_ONCE = 20
@@ -49,7 +48,7 @@ class SweepHandler:
         if self._serving.publishes(key.repository):
             return PUBLISHING_WAIT
         served = await self._serving.renewed(key.repository, hint.installations)
-        await sweep(served, self._store, everything=hint.everything)
+        await sweep(served, self._store, everything=bool(hint.everything))
         return None
 
 
@@ -106,14 +105,10 @@ def _see(
     return seen, branches.published_from(served.mirror, default)
 
 
-async def _wake(
-    store: Store, found: Sequence[keys.ProposalKey], hint: Mapping[str, Sequence[Any]]
-) -> None:
+async def _wake(store: Store, found: Sequence[keys.ProposalKey], hint: Hint) -> None:
     """Ask for looks, the first of them at once."""
     for first in range(0, len(found), AT_ONCE):
-        some: dict[keys.Key, Mapping[str, Sequence[Any]]] = dict.fromkeys(
-            found[first : first + AT_ONCE], hint
-        )
+        some: dict[keys.Key, Hint] = dict.fromkeys(found[first : first + AT_ONCE], hint)
         await store.queue.wake_all(some, after=PACE * first)
 
 
@@ -121,7 +116,7 @@ async def wake_beside(store: Store, repository: RepositoryId, packages: Collecti
     """Wake the proposals of some packages: a tag was made, and they name another number now."""
     heads = await store.sweeps.heads_touching(repository, packages)
     found = sorted((keys.ProposalKey(repository, *head) for head in heads), key=str)
-    await _wake(store, found, encode(Hint(by=frozenset({PUBLISHING}))))
+    await _wake(store, found, Hint(by=frozenset({PUBLISHING})))
 
 
 async def _look_at_lost_tags(

@@ -1,9 +1,9 @@
 """What waits for functions that could not be run: it is looked at again when they can be."""
 
 from bot import keys
-from bot.loop.hints import RUNNER, Hint, encode
 from bot.loop.recent import Recent
 from bot.loop.work import LONGEST
+from bot.store.hints import RUNNER, Hint
 from bot.store.port import Store
 from lifecycle.facts.proposal import Proposal, Stage
 
@@ -44,7 +44,7 @@ class Unjudged:
         """Look at once at what a function could not be run on."""
         self.returns += 1
         waiting = self._tries.keys()
-        hint = encode(Hint(by=frozenset({RUNNER})))
+        hint = Hint(by=frozenset({RUNNER}))
         await self._store.queue.wake_all({keys.parse(name): hint for name in waiting})
         for name in waiting:
             self._tries.drop(name)

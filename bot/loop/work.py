@@ -16,8 +16,9 @@ import structlog
 from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.keys import Key, parse
+from bot.store.hints import Hint
 from bot.store.port import Store
-from bot.store.values import LEASE, Hint, StoreError, Taken
+from bot.store.values import LEASE, StoreError, Taken
 from bot.tasks import end, wait_for
 
 log = structlog.get_logger()

@@ -8,9 +8,10 @@ from datetime import datetime
 from bot.keys import Key
 from bot.sayable import as_json
 from bot.store.database import Database
+from bot.store.hints import Hint
 from bot.store.notify import Notifications
 from bot.store.statements import STORE_DELIVERY
-from bot.store.values import KEPT_DAYS, Delivered, Hint, StoreError
+from bot.store.values import KEPT_DAYS, Delivered, StoreError
 from bot.store.wakes import columns
 from lifecycle.identity import RepositoryId
 

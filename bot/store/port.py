@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from bot.keys import Key
+from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
     KEPT_DAYS,
     LEASE,
@@ -22,7 +23,6 @@ from bot.store.values import (
     CommitSharers,
     Delivered,
     Failing,
-    Hint,
     MergeRefusal,
     Revision,
     Swept,
@@ -39,7 +39,7 @@ from lifecycle.names import Sha
 class Queue(Protocol):
     """What is to be looked at, one row a key (docs/design.md, "Work")."""
 
-    async def wake(self, key: Key, hint: Hint | None = None, *, after: float = 0) -> None:
+    async def wake(self, key: Key, hint: Hint = NOTHING, *, after: float = 0) -> None:
         """Ask for a key to be looked at.
 
         Args:

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from bot.keys import Key
 from bot.sayable import as_json
 from bot.store.database import Database
+from bot.store.hints import NOTHING, Hint
 from bot.store.notify import Notifications
 from bot.store.statements import (
     AGAIN,
@@ -19,7 +20,7 @@ from bot.store.statements import (
     TAKE,
     WAKE,
 )
-from bot.store.values import LEASE, Backlog, Failing, Hint, Taken
+from bot.store.values import LEASE, Backlog, Failing, Taken
 from bot.store.wakes import Gathering, columns
 
 
@@ -40,8 +41,8 @@ class PostgresQueue:
         """Wait until every wake that was asked for is written, or cannot be."""
         await self._wakes.drain()
 
-    async def wake(self, key: Key, hint: Hint | None = None, *, after: float = 0) -> None:
-        await self.wake_all({key: hint or {}}, after=after)
+    async def wake(self, key: Key, hint: Hint = NOTHING, *, after: float = 0) -> None:
+        await self.wake_all({key: hint}, after=after)
 
     async def wake_all(self, wakes: Mapping[Key, Hint], *, after: float = 0) -> None:
         if wakes:
@@ -49,8 +50,15 @@ class PostgresQueue:
 
     async def take(self, owner: str, lease: float = LEASE) -> Taken | None:
         rows = await self._database.ask(TAKE, {"owner": owner, "lease": lease})
-        for key, wanted, hint, tries in rows:
-            return Taken(key=key, wanted=wanted, hint=hint, tries=tries, owner=owner)
+        for key, wanted, stored, tries in rows:
+            return Taken(
+                key=key,
+                wanted=wanted,
+                hint=Hint.from_json(stored),
+                tries=tries,
+                owner=owner,
+                stored=stored,
+            )
         return None
 
     async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
@@ -112,7 +120,7 @@ class PostgresQueue:
                 "key": taken.key,
                 "owner": taken.owner,
                 "wanted": taken.wanted,
-                "hint": as_json(taken.hint),
+                "hint": as_json(taken.stored),
                 "after": after,
                 "error": error,
                 "hold": hold,

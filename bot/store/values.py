@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
+from bot.store.hints import Hint, HintJSON
 from lifecycle.identity import RepositoryId
-
-Hint = Mapping[str, Sequence[Any]]
-"""What the events said exists: a name, such as "comment", to values, such as comment numbers."""
 
 KEPT_DAYS = 7
 """Days that a delivery's body is kept, for finding out what happened; GitHub keeps three."""
@@ -183,6 +181,8 @@ class Taken:
         hint: What the events said exists.
         tries: Looks in a row that failed before this one.
         owner: Who has it: another take, even by the same worker, has another.
+        stored: The hint as the row has it, which is taken out again once it is dealt with: rows
+            of other versions may spell the same in another way.
     """
 
     key: str
@@ -190,6 +190,7 @@ class Taken:
     hint: Hint
     tries: int
     owner: str
+    stored: HintJSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from bot.keys import BaseKey, Key
 from bot.sayable import as_json
-from bot.store.values import Hint
+from bot.store.hints import NOTHING, Hint
 
 Write = Callable[[Mapping[Key, Hint], float], Awaitable[None]]
 """Writes wakes that are due after so many seconds, in one transaction."""
@@ -29,7 +29,7 @@ class Gathering:
         """Wait until these wakes are written; raises what `write` raises."""
         gathered = self._gathered.setdefault(after, {})
         for key, hint in wakes.items():
-            gathered[key] = united(gathered.get(key, {}), hint)
+            gathered[key] = gathered.get(key, NOTHING) | hint
         if after not in self._written:
             self._written[after] = task = asyncio.create_task(self._write_next(after))
             self._tasks.add(task)
@@ -52,12 +52,6 @@ class Gathering:
             task.exception()  # those who still wait get it; others are gone
 
 
-def united(one: Hint, other: Hint) -> Hint:
-    """What both say exists."""
-    names = dict.fromkeys((*one, *other))
-    return {n: list(dict.fromkeys((*one.get(n, ()), *other.get(n, ())))) for n in names}
-
-
 def columns(wakes: Mapping[Key, Hint]) -> tuple[list[str], list[str], list[int]]:
     """Keys sorted, so that two transactions never wait for each other; their hints; priorities.
 
@@ -66,6 +60,6 @@ def columns(wakes: Mapping[Key, Hint]) -> tuple[list[str], list[str], list[int]]
     ordered = sorted(wakes, key=str)
     return (
         [str(key) for key in ordered],
-        [as_json({n: list(given) for n, given in wakes[k].items() if given}) for k in ordered],
+        [as_json(wakes[key].to_json()) for key in ordered],
         [int(isinstance(key, BaseKey)) for key in ordered],
     )

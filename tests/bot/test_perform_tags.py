@@ -13,6 +13,7 @@ from bot.git.port import Signature
 from bot.look.assemble import Looked
 from bot.outcomes import ActionOutcome, Report
 from bot.perform import FEW_TAGS, Performer
+from bot.store.hints import NOTHING
 from bot.store.port import Store
 from bot.store.values import MergeRefusal, Revision
 from lifecycle.actions import Tag
@@ -82,7 +83,7 @@ def performer(ends: Ends, folder: Path) -> tuple[Performer, DiskMirror]:
 async def tagged(performs: Performer, tags: list[Tag]) -> ActionOutcome:
     """Make tags; what came of each is what came of the last, as none is done in part here."""
     report = Report()
-    outcome = await performs.perform(tags, cast(Looked, None), report, {})
+    outcome = await performs.perform(tags, cast(Looked, None), report, NOTHING)
     assert {report.of(tag).outcome for tag in tags} == {outcome}
     return outcome
 

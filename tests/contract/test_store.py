@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
 import psycopg
 import pytest
 
 from bot.keys import BaseKey, InstallationsKey, Key, ProposalKey, PullKey, RepositoryKey
 from bot.store import port
-from bot.store.values import Delivered, Failing, Hint
+from bot.store.hints import NOTHING, Hint
+from bot.store.values import Delivered, Failing
 from lifecycle.identity import RepositoryId
 from tests.contract.stores import Repository, Stored
 from tests.ids import FIRST, on_github
@@ -31,10 +32,6 @@ DELIVERY = Delivered(
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
-def _sorted(hint: Hint) -> Mapping[str, list[object]]:
-    return {name: sorted(values) for name, values in hint.items()}
-
-
 # --- work -----------------------------------------------------------------------------------------
 
 
@@ -43,49 +40,67 @@ async def test_wakes_of_one_key_are_one_row_and_their_hints_are_put_together(
 ) -> None:
     """The short-cut keeps the last hint: the comment of the first event is then forgotten."""
     queue = stored.store.queue
-    await queue.wake(KEY, {"comment": [1], "head": ["aaa"]})
-    await queue.wake(KEY, {"comment": [2, 1], "review": [9]})
+    await queue.wake(KEY, Hint(comments=frozenset({1}), heads=frozenset({"aaa"})))
+    await queue.wake(KEY, Hint(comments=frozenset({2, 1}), reviews=frozenset({9})))
     await queue.wake(KEY)
 
     (taken,) = await stored.take_all()
 
-    assert _sorted(taken.hint) == {"comment": [1, 2], "head": ["aaa"], "review": [9]}
+    assert taken.hint == Hint(
+        comments=frozenset({1, 2}), heads=frozenset({"aaa"}), reviews=frozenset({9})
+    )
     assert taken.wanted == 3
 
 
 async def test_wakes_that_name_nothing_are_put_together(stored: Stored) -> None:
     """The short-cut unites lists that hold nothing: the hint is then NULL, and no wake is kept."""
-    for name in ("comment", "head"):
-        await stored.store.queue.wake(KEY, {name: []})
+    for _ in range(2):
+        await stored.store.queue.wake(KEY, Hint(comments=frozenset()))
 
-    assert [(t.hint, t.wanted) for t in await stored.take_all()] == [({}, 2)]
+    assert [(t.hint, t.wanted) for t in await stored.take_all()] == [(NOTHING, 2)]
 
 
 async def test_a_wake_during_a_look_causes_another_with_what_is_new(stored: Stored) -> None:
     """The short-cut deletes the row, or writes `seen = wanted`: the second wake is lost."""
     queue = stored.store.queue
-    await queue.wake(KEY, {"comment": [1], "head": ["aaa"]})
+    await queue.wake(KEY, Hint(comments=frozenset({1}), heads=frozenset({"aaa"})))
     (taken,) = await stored.take_all()
-    await queue.wake(KEY, {"comment": [2], "head": ["aaa"]})
+    await queue.wake(KEY, Hint(comments=frozenset({2}), heads=frozenset({"aaa"})))
 
     assert await queue.done(taken)
 
     (again,) = await stored.take_all()
-    assert (again.wanted, again.hint) == (2, {"comment": [2]})
+    assert (again.wanted, again.hint) == (2, Hint(comments=frozenset({2})))
     assert await queue.done(again)
     assert await stored.take_all() == []
     assert await queue.next_due() is None
 
 
+async def test_what_counts_each_time_is_not_lost_while_the_last_is_dealt_with(
+    stored: Stored,
+) -> None:
+    """The short-cut keeps a flag: a rule that changes during a sweep is then never swept for."""
+    queue = stored.store.queue
+    await queue.wake(KEY, Hint(everything=frozenset({"one"}), rerun=frozenset({"one"})))
+    (taken,) = await stored.take_all()
+    await queue.wake(KEY, Hint(everything=frozenset({"two"})))
+
+    assert await queue.done(taken)
+
+    assert [t.hint for t in await stored.take_all()] == [Hint(everything=frozenset({"two"}))]
+
+
 async def test_looking_again_keeps_the_hint(stored: Stored) -> None:
-    await stored.store.queue.wake(KEY, {"comment": [1]})
+    await stored.store.queue.wake(KEY, Hint(comments=frozenset({1})))
     (taken,) = await stored.take_all()
 
     await stored.store.queue.again(taken, 3600)
 
     assert await stored.take_all() == []
     await stored.an_hour_passes()
-    assert [(t.hint, t.tries) for t in await stored.take_all()] == [({"comment": [1]}, 0)]
+    assert [(t.hint, t.tries) for t in await stored.take_all()] == [
+        (Hint(comments=frozenset({1})), 0)
+    ]
 
 
 async def test_settled_until_a_time(stored: Stored) -> None:
@@ -109,24 +124,24 @@ async def test_a_wake_cuts_a_wait_short_but_not_the_one_the_forge_asked_for(
     stored: Stored,
 ) -> None:
     queue = stored.store.queue
-    await queue.wake_all({KEY: {}, OTHER: {}})
+    await queue.wake_all({KEY: NOTHING, OTHER: NOTHING})
     for taken in await stored.take_all():
         await queue.failed(taken, "busy", 60, hold=taken.key == str(OTHER))
 
-    await queue.wake_all({KEY: {}, OTHER: {}})
+    await queue.wake_all({KEY: NOTHING, OTHER: NOTHING})
 
     assert [(t.key, t.tries) for t in await stored.take_all()] == [(str(KEY), 1)]
 
 
 async def test_a_failure_keeps_the_key_wanted(stored: Stored) -> None:
-    await stored.store.queue.wake(KEY, {"comment": [1]})
+    await stored.store.queue.wake(KEY, Hint(comments=frozenset({1})))
     (taken,) = await stored.take_all()
     await stored.store.queue.wake(KEY)
 
     await stored.store.queue.failed(taken, "broke", 60)
 
     (again,) = await stored.take_all()
-    assert (again.tries, again.hint, again.wanted) == (1, {"comment": [1]}, 2)
+    assert (again.tries, again.hint, again.wanted) == (1, Hint(comments=frozenset({1})), 2)
 
 
 async def test_a_timed_wake_waits_and_another_moves_it_forward(stored: Stored) -> None:
@@ -182,7 +197,7 @@ async def test_a_lease_keeps_others_away_until_it_ends(stored: Stored) -> None:
 
 async def test_what_is_given_back_may_be_taken_at_once(stored: Stored) -> None:
     queue = stored.store.queue
-    await queue.wake(KEY, {"comment": [1]})
+    await queue.wake(KEY, Hint(comments=frozenset({1})))
     taken = await queue.take("one")
     assert taken is not None
     assert await queue.take("two") is None
@@ -208,7 +223,7 @@ async def test_how_much_work_there_is_and_what_keeps_failing(stored: Stored) -> 
     """The short-cut counts rows: those at rest, and those that wait, would be work to do."""
     queue = stored.store.queue
     await stored.store.repositories.adopt(Repository(), LONG_AGO, {})
-    await queue.wake_all({KEY: {}, OTHER: {}, BASE: {}, InstallationsKey(): {}})
+    await queue.wake_all({KEY: NOTHING, OTHER: NOTHING, BASE: NOTHING, InstallationsKey(): NOTHING})
     taken = {each.key: each for each in await stored.take_all(lease=4000)}
     await queue.done(taken[str(KEY)])
     await queue.failed(taken[str(OTHER)], "x" * 3000, 7200)
@@ -254,7 +269,7 @@ async def test_who_listens_hears_of_work(stored: Stored) -> None:
 
 async def test_of_many_who_take_at_once_each_gets_a_key_of_its_own(stored: Stored) -> None:
     """The short-cut reads and then writes: two workers take the same key between the two."""
-    keys: dict[Key, Hint] = {PullKey(FIRST, number): {} for number in range(10)}
+    keys: dict[Key, Hint] = {PullKey(FIRST, number): NOTHING for number in range(10)}
     await stored.store.queue.wake_all(keys)
 
     taken = await asyncio.gather(*(stored.store.queue.take(f"w{n}") for n in range(15)))
@@ -268,7 +283,8 @@ async def test_of_many_who_take_at_once_each_gets_a_key_of_its_own(stored: Store
 async def test_a_delivery_is_stored_with_its_wakes_or_not_at_all(stored: Stored) -> None:
     """The short-cut is two statements: a kill between them loses the wake of a stored delivery."""
     about = replace(DELIVERY, repository=FIRST)
-    broken: dict[Key, Hint] = {KEY: {"comment": [float("nan")]}}  # JSON has no such number
+    no_number: Any = float("nan")  # nor does JSON have it
+    broken: dict[Key, Hint] = {KEY: Hint(comments=frozenset({no_number}))}
 
     with pytest.raises((psycopg.DataError, ValueError), match=r"(?i)json"):
         await stored.store.deliveries.add(about, broken)
@@ -280,11 +296,11 @@ async def test_a_delivery_is_stored_with_its_wakes_or_not_at_all(stored: Stored)
 async def test_a_repeated_delivery_is_stored_once_and_wakes_again(stored: Stored) -> None:
     await stored.store.repositories.adopt(Repository(), LONG_AGO, {})
     about = replace(DELIVERY, repository=FIRST)
-    first = await stored.store.deliveries.add(about, {KEY: {}})
+    first = await stored.store.deliveries.add(about, {KEY: NOTHING})
     (taken,) = await stored.take_all()
     await stored.store.queue.done(taken)
 
-    again = await stored.store.deliveries.add(about, {KEY: {}})
+    again = await stored.store.deliveries.add(about, {KEY: NOTHING})
 
     assert (first, again) == (True, False)
     assert [t.key for t in await stored.take_all()] == [str(KEY)]
@@ -312,7 +328,7 @@ async def test_a_delivery_wakes_only_what_is_served(stored: Stored) -> None:
 
     async def wakes(number: int) -> bool:
         about = replace(DELIVERY, guid=str(number), repository=FIRST)
-        await store.deliveries.add(about, {KEY: {}})
+        await store.deliveries.add(about, {KEY: NOTHING})
         return bool(await stored.take_all())
 
     assert not await wakes(1)  # never adopted

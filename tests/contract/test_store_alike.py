@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bot.keys import BaseKey, Key, ProposalKey, PullKey, RepositoryKey
+from bot.store.hints import Hint
 from bot.store.values import Backlog, Delivered, Failing, MergeRefusal, Revision, Taken
 from lifecycle.events import Answered, Event, Held
 from lifecycle.facts.conversation import Written
@@ -48,11 +49,12 @@ class _Asking:
         self.count += 1
         return part()
 
-    def hint(self) -> dict[str, list[int]]:
+    def hint(self) -> Hint:
         names = self.draw.sample(("comment", "head", "rerun"), self.draw.randrange(3))
-        return {name: self.draw.choices(range(3), k=self.draw.randrange(3)) for name in names}
+        drawn = {n: self.draw.choices(range(3), k=self.draw.randrange(3)) for n in names}
+        return Hint.from_json(drawn)
 
-    def wakes(self) -> dict[Key, dict[str, list[int]]]:
+    def wakes(self) -> dict[Key, Hint]:
         return {key: self.hint() for key in self.draw.sample(KEYS, self.draw.randrange(1, 3))}
 
     def work(self) -> Asked:
@@ -191,7 +193,7 @@ def _told(value: Any) -> Any:
         case datetime():
             return value if value == AT or value.year != datetime.now(UTC).year else "a time"
         case Taken(key=key, wanted=wanted, hint=hint, tries=tries):
-            return (key, wanted, {n: sorted(set(v)) for n, v in hint.items()}, tries)
+            return (key, wanted, hint, tries)
         case Failing() | Backlog():
             return tuple(_told(getattr(value, f.name)) for f in fields(value))
         case _ if is_dataclass(value):

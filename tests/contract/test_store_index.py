@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.keys import PullKey
+from bot.store.hints import NOTHING, Hint
 from bot.store.values import Adoption, Delivered, MergeRefusal, Revision
 from lifecycle.events import Answered, Approval, Held
 from lifecycle.facts.conversation import Written
@@ -414,9 +415,9 @@ async def test_what_is_no_text_is_kept_as_text(stored: Stored) -> None:
     )
     await store.audit.add("key", [("Say", {"head_ref": ODD})])
     assert (await store.audit.entries("key"))[0][3] == {"head_ref": "net/c?re?"}
-    await store.queue.wake(PullKey(FIRST, 7), {"head": [ODD]})
+    await store.queue.wake(PullKey(FIRST, 7), Hint(heads=frozenset({ODD})))
     (taken,) = await stored.take_all()
-    assert taken.hint == {"head": ["net/c?re?"]}
+    assert taken.hint == Hint(heads=frozenset({"net/c?re?"}))
     await store.queue.failed(taken, ODD, 60)
     assert [each.error for each in await store.queue.failing()] == ["net/c?re?"]
 
@@ -440,7 +441,7 @@ async def test_the_same_number_at_two_forges_is_two_repositories(stored: Stored)
     about = Delivered(
         guid="1", event="push", action="", headers={}, body=b"", forge="gitlab", repository=there
     )
-    await store.deliveries.add(about, {PullKey(there, 7): {}})
+    await store.deliveries.add(about, {PullKey(there, 7): NOTHING})
 
     async def known(id_: RepositoryId) -> tuple[object, ...]:
         adoption = await store.repositories.adoption(id_)

@@ -10,7 +10,8 @@ from math import inf
 from typing import Any
 
 from bot.keys import BaseKey, Key, parse
-from bot.store.values import KEPT_DAYS, LEASE, Backlog, Delivered, Failing, Hint, Taken
+from bot.store.hints import NOTHING, Hint, HintJSON
+from bot.store.values import KEPT_DAYS, LEASE, Backlog, Delivered, Failing, Taken
 from lifecycle.identity import RepositoryId
 from tests.memory.statements import Statements, kept
 
@@ -70,8 +71,8 @@ class MemoryQueue:
         self._rows: dict[str, Row] = {}
         self._listeners: list[asyncio.Event] = []
 
-    async def wake(self, key: Key, hint: Hint | None = None, *, after: float = 0) -> None:
-        await self.wake_all({key: hint or {}}, after=after)
+    async def wake(self, key: Key, hint: Hint = NOTHING, *, after: float = 0) -> None:
+        await self.wake_all({key: hint}, after=after)
 
     async def wake_all(self, wakes: Mapping[Key, Hint], *, after: float = 0) -> None:
         if wakes:
@@ -99,7 +100,15 @@ class MemoryQueue:
             return None
         row, key = min(ready, key=lambda each: (-each[0].priority, each[0].due, each[1]))
         row.owner, row.lease = owner, now + lease
-        return Taken(key=key, wanted=row.wanted, hint=kept(row.hint), tries=row.tries, owner=owner)
+        stored = kept(row.hint)
+        return Taken(
+            key=key,
+            wanted=row.wanted,
+            hint=Hint.from_json(stored),
+            tries=row.tries,
+            owner=owner,
+            stored=stored,
+        )
 
     async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
         await self._statements.begin()
@@ -114,7 +123,7 @@ class MemoryQueue:
             return False
         unmoved = row.wanted == taken.wanted
         row.seen = taken.wanted - 1 if unmoved and after is not None else taken.wanted
-        row.hint = _minus(row.hint, taken.hint)
+        row.hint = _minus(row.hint, taken.stored)
         row.rest(self._next(taken, row, after))
         self._tell_if_wanted(row)
         return True
@@ -279,11 +288,7 @@ def readable(wakes: Mapping[Key, Hint]) -> dict[Key, Hints]:
         ValueError: They cannot be written as JSON.
     """
     return {
-        key: {
-            name: json.loads(json.dumps(kept(list(values)), allow_nan=False))
-            for name, values in hint.items()
-            if values
-        }
+        key: json.loads(json.dumps(kept(hint.to_json()), allow_nan=False))
         for key, hint in wakes.items()
     }
 
@@ -298,7 +303,7 @@ def _union(one: Hints, other: Hints) -> Hints:
     return {name: _once(values) for name, values in both.items() if values}
 
 
-def _minus(one: Hints, other: Hint) -> Hints:
+def _minus(one: Hints, other: HintJSON) -> Hints:
     """What a look has not dealt with."""
     left = {name: _missing(other.get(name, ()), values) for name, values in one.items()}
     return {name: values for name, values in left.items() if values}

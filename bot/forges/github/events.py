@@ -24,7 +24,8 @@ Source: https://docs.github.com/webhooks/webhook-events-and-payloads
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -39,7 +40,7 @@ from bot.keys import (
     RepositoryKey,
     parse,
 )
-from bot.store.values import Hint
+from bot.store.hints import NOTHING, Hint
 from lifecycle.identity import GITHUB, RepositoryId
 
 JSONObject = Mapping[str, Any]
@@ -174,8 +175,11 @@ def _check_storable(delivery: Delivery) -> None:
         _check_value(str(key))
         if parse(str(key)) != key:
             raise ValueError("a key that cannot be read back")
-        for value in (value for values in hint.values() for value in values):
+        row = hint.to_json()
+        for value in (value for values in row.values() for value in values):
             _check_value(value)
+        if Hint.from_json(row) != hint:
+            raise TypeError("a number or a text of another kind")
 
 
 def _check_value(value: object) -> None:
@@ -247,8 +251,8 @@ Wakes = Iterable[tuple[Key, Hint]]
 
 def _wakes(guid: str, event: str, payload: JSONObject) -> Wakes:
     """Which keys a delivery wakes; an event that is not in the table wakes none."""
-    if event in {"check_run", "check_suite"}:
-        return _check(guid, event, payload)
+    if event in _COUNTED:
+        return _COUNTED[event](guid, payload)
     reader = _READERS.get(event)
     return reader(payload) if reader else ()
 
@@ -264,7 +268,7 @@ def _push(payload: JSONObject) -> Wakes:
     ref = payload["ref"]
     if not ref.startswith("refs/heads/"):
         return _whole(payload)
-    hint = {} if payload.get("deleted") else {"head": [payload["after"]]}
+    hint = NOTHING if payload.get("deleted") else Hint(heads=frozenset({payload["after"]}))
     return _branch(payload, ref.removeprefix("refs/heads/"), hint)
 
 
@@ -272,27 +276,28 @@ def _ref(payload: JSONObject) -> Wakes:
     """Of `create` and `delete`, which spell the ref in short and its kind apart."""
     if payload["ref_type"] != "branch":
         return _whole(payload)
-    return _branch(payload, payload["ref"], {})
+    return _branch(payload, payload["ref"], NOTHING)
 
 
 def _branch(payload: JSONObject, branch: str, hint: Hint) -> Wakes:
     repository = _id(payload)
     yield ProposalKey(repository, repository.number, branch), hint
     if not branch.startswith("drafts/"):
-        yield BaseKey(repository, branch), {}
+        yield BaseKey(repository, branch), NOTHING
     if branch == payload["repository"]["default_branch"]:
-        yield RepositoryKey(repository), {}
+        yield RepositoryKey(repository), NOTHING
 
 
 def _pull_request(payload: JSONObject) -> Wakes:
     if payload["action"] in UNHEARD:
         return
     pull = payload["pull_request"]
-    yield _head(payload, {"head": [pull["head"]["sha"]]} if payload["action"] in NEW_HEAD else {})
+    heads = {pull["head"]["sha"]} if payload["action"] in NEW_HEAD else ()
+    yield _head(payload, Hint(heads=frozenset(heads)))
     if _merged(payload):
-        yield BaseKey(_id(payload), pull["base"]["ref"]), {}
+        yield BaseKey(_id(payload), pull["base"]["ref"]), NOTHING
         # Others may be outdated by it; and the push of our own merge wakes nothing.
-        yield RepositoryKey(_id(payload)), {}
+        yield RepositoryKey(_id(payload)), NOTHING
 
 
 def _merged(payload: JSONObject) -> bool:
@@ -300,17 +305,17 @@ def _merged(payload: JSONObject) -> bool:
 
 
 def _review(payload: JSONObject) -> Wakes:
-    return [_head(payload, {"review": [payload["review"]["id"]]})]
+    return [_head(payload, Hint(reviews=frozenset({payload["review"]["id"]})))]
 
 
 def _thread(payload: JSONObject) -> Wakes:
-    return [_head(payload, {})]
+    return [_head(payload, NOTHING)]
 
 
 def _head(payload: JSONObject, hint: Hint) -> tuple[Key, Hint]:
     """The head branch of a pull request; by its number once the fork is gone."""
     pull = payload["pull_request"]
-    head, numbered = pull["head"], {**hint, "number": [pull["number"]]}
+    head, numbered = pull["head"], replace(hint, numbers=frozenset({pull["number"]}))
     if head.get("repo") is None:
         return PullKey(_id(payload), pull["number"]), numbered
     return ProposalKey(_id(payload), head["repo"]["id"], head["ref"]), numbered
@@ -320,18 +325,15 @@ def _comment(payload: JSONObject) -> Wakes:
     issue = payload["issue"]
     if issue.get("pull_request") is None:
         return
-    hint = {} if payload["action"] == "deleted" else {"comment": [payload["comment"]["id"]]}
-    yield PullKey(_id(payload), issue["number"]), hint
+    there = {payload["comment"]["id"]} if payload["action"] != "deleted" else ()
+    yield PullKey(_id(payload), issue["number"]), Hint(comments=frozenset(there))
 
 
-def _check(guid: str, event: str, payload: JSONObject) -> Wakes:
-    """A check of others ended, or somebody pressed Re-run on one of ours.
-
-    Each press counts: the delivery tells it from the next, and is the same when redelivered.
-    """
+def _check(event: str, guid: str, payload: JSONObject) -> Wakes:
+    """A check of others ended, or somebody pressed Re-run on one of ours."""
     if payload["action"] not in {*RERUN, "completed"}:
         return []
-    hint = {"rerun": [guid]} if payload["action"] in RERUN else {}
+    hint = Hint(rerun=frozenset({guid} if payload["action"] in RERUN else ()))
     check, repository = payload[event], _id(payload)
     pulls: list[tuple[Key, Hint]] = [
         (ProposalKey(repository, pull["head"]["repo"]["id"], pull["head"]["ref"]), hint)
@@ -352,33 +354,33 @@ def _status(payload: JSONObject) -> Wakes:
     # `branches` holds every branch that contains the commit; those that end in it are meant.
     ending = [b["name"] for b in payload.get("branches") or [] if b["commit"]["sha"] == sha]
     if not ending:
-        return [(CommitKey(repository, sha), {})]
-    return [(ProposalKey(repository, repository.number, branch), {}) for branch in ending]
+        return [(CommitKey(repository, sha), NOTHING)]
+    return [(ProposalKey(repository, repository.number, branch), NOTHING) for branch in ending]
 
 
 def _merge_group(payload: JSONObject) -> Wakes:
     branch = payload["merge_group"]["base_ref"].removeprefix("refs/heads/")
-    return [(BaseKey(_id(payload), branch), {})]
+    return [(BaseKey(_id(payload), branch), NOTHING)]
 
 
-def _repository(payload: JSONObject) -> Wakes:
-    yield InstallationsKey(), {}
+def _repository(guid: str, payload: JSONObject) -> Wakes:
+    yield InstallationsKey(), NOTHING
     if payload["action"] != "deleted":
-        yield RepositoryKey(_id(payload)), {"everything": [1]}
+        yield RepositoryKey(_id(payload)), Hint(everything=frozenset({guid}))
 
 
 def _whole(payload: JSONObject) -> Wakes:
     """Everything in a repository; nothing for what an organization has."""
-    return [(RepositoryKey(_id(payload)), {})] if payload.get("repository") else []
+    return [(RepositoryKey(_id(payload)), NOTHING)] if payload.get("repository") else []
 
 
-def _rights(payload: JSONObject) -> Wakes:
+def _rights(guid: str, payload: JSONObject) -> Wakes:
     """Rules and roles: no list of proposals tells that they changed (ADR 23)."""
-    return [(key, {"everything": [1]}) for key, _ in _whole(payload)]
+    return [(key, Hint(everything=frozenset({guid}))) for key, _ in _whole(payload)]
 
 
 def _installations(_: JSONObject) -> Wakes:
-    return [(InstallationsKey(), {})]
+    return [(InstallationsKey(), NOTHING)]
 
 
 _READERS: Mapping[str, Callable[[JSONObject], Wakes]] = {
@@ -392,10 +394,17 @@ _READERS: Mapping[str, Callable[[JSONObject], Wakes]] = {
     "issue_comment": _comment,
     "status": _status,
     "merge_group": _merge_group,
+    "installation": _installations,
+    "installation_repositories": _installations,
+}
+
+_COUNTED: Mapping[str, Callable[[str, JSONObject], Wakes]] = {
+    "check_run": partial(_check, "check_run"),
+    "check_suite": partial(_check, "check_suite"),
     "repository": _repository,
     "branch_protection_rule": _rights,
     "repository_ruleset": _rights,
     "member": _rights,
-    "installation": _installations,
-    "installation_repositories": _installations,
 }
+"""What counts each time that it comes, even while a look deals with the last: the delivery tells
+one from the next, and is the same when redelivered."""

@@ -13,7 +13,7 @@ from bot.forges.github.http import JSONObject, call, pages
 from bot.forges.github.signature import WebhookError
 from bot.forges.port import BotIdentity, ForgeMissingError, Installation, Repository
 from bot.keys import Key
-from bot.store.values import Hint
+from bot.store.hints import Hint
 from lifecycle.identity import GITHUB, RepositoryId
 
 

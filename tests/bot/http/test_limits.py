@@ -14,9 +14,10 @@ from bot.forges.github.signature import WebhookError
 from bot.http import server as http_server
 from bot.http import web
 from bot.keys import InstallationsKey, Key, RepositoryKey
+from bot.store.hints import NOTHING, Hint
 from bot.store.port import Deliveries
 from bot.store.postgres import PostgresStore
-from bot.store.values import Delivered, Hint
+from bot.store.values import Delivered
 from lifecycle.identity import RepositoryId
 from tests.bot.http.test_web import SETTINGS, Served, _comment, _Forge, _headers, ready
 from tests.ids import on_github
@@ -257,7 +258,7 @@ def test_wrong_bytes_are_the_senders_fault(event: str, payload: bytes | dict[str
 async def test_a_repository_that_is_not_served_wakes_nothing(database_url: str) -> None:
     """Short-cut refused: wake it, and ask the forge for every repository that there is."""
 
-    wakes: dict[Key, Hint] = {RepositoryKey(on_github(7)): {}, InstallationsKey(): {}}
+    wakes: dict[Key, Hint] = {RepositoryKey(on_github(7)): NOTHING, InstallationsKey(): NOTHING}
 
     def delivery(guid: str, repository: RepositoryId | None) -> Delivered:
         return Delivered(
@@ -273,7 +274,7 @@ async def test_a_repository_that_is_not_served_wakes_nothing(database_url: str) 
         assert await store.deliveries.add(delivery("1", on_github(7)), wakes)
         assert await store.queue.take("test") is None
 
-        assert await store.deliveries.add(delivery("2", None), {InstallationsKey(): {}})
+        assert await store.deliveries.add(delivery("2", None), {InstallationsKey(): NOTHING})
         taken = await store.queue.take("test")
         assert taken is not None
         assert taken.key == str(InstallationsKey())
@@ -281,7 +282,7 @@ async def test_a_repository_that_is_not_served_wakes_nothing(database_url: str) 
 
         await store.repositories.adopt(Served(id=on_github(7)), Served().installed_at, {})
         assert await store.deliveries.add(
-            delivery("3", on_github(7)), {RepositoryKey(on_github(7)): {}}
+            delivery("3", on_github(7)), {RepositoryKey(on_github(7)): NOTHING}
         )
         served = await store.queue.take("test")
         assert served is not None

@@ -21,6 +21,7 @@ from bot.http.ready import MissingError, Readiness, ReadinessCheck
 from bot.keys import PullKey
 from bot.settings import Settings
 from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.hints import Hint
 from bot.store.postgres import PostgresStore
 from lifecycle.identity import RepositoryId
 from tests.ids import FIRST, on_github
@@ -163,7 +164,10 @@ async def test_a_signed_delivery_is_stored_as_it_came_and_wakes(
     assert await _stored(database_url) == [("issue_comment", body)]
     taken = await store.queue.take("test")
     assert taken is not None
-    assert (taken.key, taken.hint) == (str(PullKey(on_github(1), 7)), {"comment": [31]})
+    assert (taken.key, taken.hint) == (
+        str(PullKey(on_github(1), 7)),
+        Hint(comments=frozenset({31})),
+    )
 
 
 async def test_a_redelivery_wakes_again(store: PostgresStore, database_url: str) -> None:

@@ -13,6 +13,7 @@ from bot.git.mirror import DiskMirrors
 from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
 from bot.loop.controller import GONE_TRIES, Controller
 from bot.loop.work import Failed, Settled, WorkItem
+from bot.store.hints import NOTHING, Hint
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
 from lifecycle.identity import GITHUB, RepositoryId
@@ -125,7 +126,8 @@ async def test_an_installation_that_refuses_keeps_no_other_from_being_found(
     found = await _round(_controller(app, store, tmp_path), store)
 
     assert found == {
-        str(RepositoryKey(on_github(n))): {"installation": [n // 10]} for n in (20, 21, 30)
+        str(RepositoryKey(on_github(n))): Hint(installations=frozenset({n // 10}))
+        for n in (20, 21, 30)
     }
     (failing,) = await store.queue.failing()
     assert failing.key == str(InstallationKey(1))
@@ -153,9 +155,11 @@ async def test_what_is_suspended_or_gone_is_served_no_more_and_comes_back(
     pushed = Delivered(
         guid="1", event="push", action="", headers={}, body=b"", repository=on_github(20)
     )
-    await store.deliveries.add(pushed, {RepositoryKey(on_github(20)): {}})
+    await store.deliveries.add(pushed, {RepositoryKey(on_github(20)): NOTHING})
     assert await store.queue.take("nobody") is None
-    settled = await controller.work(WorkItem(ProposalKey(on_github(20), 20, "drafts/a/w"), {}, 0))
+    settled = await controller.work(
+        WorkItem(ProposalKey(on_github(20), 20, "drafts/a/w"), NOTHING, 0)
+    )
     assert settled == Settled()
     assert app.asked == []
 
@@ -201,7 +205,9 @@ async def test_a_repository_that_is_missing_ends_after_some_tries(
     await _serve(store, (10, 1))
     key = ProposalKey(on_github(10), 10, "drafts/a/w")
 
-    results = [await controller.work(WorkItem(key, {}, tries)) for tries in range(GONE_TRIES + 2)]
+    results = [
+        await controller.work(WorkItem(key, NOTHING, tries)) for tries in range(GONE_TRIES + 2)
+    ]
 
     assert [type(r) for r in results] == [Failed] * GONE_TRIES + [Settled] * 2
     taken = await store.queue.take("test")
@@ -214,7 +220,7 @@ async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Pa
     async with PostgresStore(database_url) as store:
         controller = _controller(_App({1: [10]}), store, tmp_path)
 
-    result = await controller.work(WorkItem(InstallationsKey(), {}, 5))
+    result = await controller.work(WorkItem(InstallationsKey(), NOTHING, 5))
 
     assert isinstance(result, Failed)
     assert result.reason.startswith("The database cannot be reached: ")
@@ -228,7 +234,9 @@ async def test_a_number_of_another_forge_is_not_asked_for_here(
     await store.repositories.adopt(replace(_repository(20, 2), id=there), SINCE, {})
     controller = _controller(app, store, tmp_path)
 
-    result = await controller.work(WorkItem(RepositoryKey(there), {"installation": [2]}, 0))
+    result = await controller.work(
+        WorkItem(RepositoryKey(there), Hint(installations=frozenset({2})), 0)
+    )
 
     assert result == Settled()
     assert app.asked == []

@@ -9,11 +9,11 @@ import pytest
 
 from bot.forges.port import ForgeRefusedError
 from bot.loop.echoes import Echoes
-from bot.loop.hints import Hint
 from bot.loop.proposal import ProposalReconciler
 from bot.loop.publishing import PublishingReconciler
 from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Rest, Settling
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
+from bot.store.hints import Hint
 from lifecycle.actions import Action, AskPublish, Keep, Merge, React, Reaction, Reply
 from lifecycle.facts.head import Facts
 from lifecycle.kinds import OF_BASE, OF_PROPOSAL, Look
@@ -227,7 +227,7 @@ APPROVED = {"by": "person", "id": APPROVER.id, "login": APPROVER.login}
         (MERGE, Hint(comments=frozenset({100})), [ANN]),
         (MERGE, Hint(comments=frozenset({999})), [{"by": "webhook"}]),  # of another proposal
         (MERGE, Hint(by=frozenset({"sweep"})), [{"by": "sweep"}]),
-        (MERGE, Hint(rerun=True), [{"by": "rerun"}]),
+        (MERGE, Hint(rerun=frozenset({"a delivery"})), [{"by": "rerun"}]),
         (replace(MERGE, approvers=(APPROVER.login,)), Hint(by=frozenset({"sweep"})), [APPROVED]),
         (OTHER, Hint(), [{"by": "webhook"}]),
     ],

@@ -16,6 +16,7 @@ import pytest
 
 from bot.keys import Key, PullKey
 from bot.loop.work import Failed, Handler, LookAgain, Result, Settled, Worker, WorkItem, backoff
+from bot.store.hints import NOTHING, Hint
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
 from bot.tasks import end
@@ -150,13 +151,16 @@ async def test_a_wake_while_a_look_runs_causes_another_after_it(store: PostgresS
     """The short-cut drops a wake for a key that is being looked at."""
     looks = Looks(held=True)
     async with working(store, looks):
-        await store.queue.wake(KEY, {"comment": [1]})
+        await store.queue.wake(KEY, Hint(comments=frozenset({1})))
         await until(lambda: len(looks.seen) == 1)
-        await store.queue.wake(KEY, {"comment": [2]})
+        await store.queue.wake(KEY, Hint(comments=frozenset({2})))
         looks.let_go.set()
         await _rest(store)
 
-    assert [work.hint for work in looks.seen] == [{"comment": [1]}, {"comment": [2]}]
+    assert [work.hint for work in looks.seen] == [
+        Hint(comments=frozenset({1})),
+        Hint(comments=frozenset({2})),
+    ]
     assert looks.most[KEY] == 1
 
 
@@ -182,16 +186,16 @@ async def test_a_wake_while_a_look_fails_is_answered_at_once(
     store: PostgresStore, database_url: str
 ) -> None:
     looks = Looks(RuntimeError("broke"), Settled(), held=True)
-    await store.queue.wake(KEY, {"comment": [1]})
+    await store.queue.wake(KEY, Hint(comments=frozenset({1})))
     await _failed_often(database_url)
     async with working(store, looks):
         await until(lambda: len(looks.seen) == 1)
-        await store.queue.wake(KEY, {"comment": [2]})
+        await store.queue.wake(KEY, Hint(comments=frozenset({2})))
         looks.let_go.set()
         await _rest(store)
 
     # What the failed look was told is told again.
-    assert [(sorted(w.hint["comment"]), w.tries) for w in looks.seen] == [([1], 20), ([1, 2], 21)]
+    assert [(sorted(w.hint.comments), w.tries) for w in looks.seen] == [([1], 20), ([1, 2], 21)]
 
 
 async def test_a_wake_while_a_key_backs_off_is_answered_at_once(
@@ -236,10 +240,12 @@ async def test_looking_again_has_the_same_hint_and_counts_as_no_failure(
 ) -> None:
     looks = Looks(LookAgain(0.02), LookAgain(0.02), Settled())
     async with working(store, looks):
-        await store.queue.wake(KEY, {"head": ["aaa"]})
+        await store.queue.wake(KEY, Hint(heads=frozenset({"aaa"})))
         await _rest(store)
 
-    assert [(work.hint, work.tries) for work in looks.seen] == [({"head": ["aaa"]}, 0)] * 3
+    assert [(work.hint, work.tries) for work in looks.seen] == [
+        (Hint(heads=frozenset({"aaa"})), 0)
+    ] * 3
 
 
 async def test_what_opens_by_time_alone_is_looked_at_then(store: PostgresStore) -> None:
@@ -262,7 +268,9 @@ async def test_two_workers_never_share_a_key(database_url: str) -> None:
         working(two, looks, name="two"),
     ):
         for _ in range(30):
-            await one.queue.wake_all({PullKey(on_github(1), number): {} for number in range(6)})
+            await one.queue.wake_all(
+                {PullKey(on_github(1), number): NOTHING for number in range(6)}
+            )
             await asyncio.sleep(0.004)
         await _rest(one)
 
@@ -327,7 +335,7 @@ async def test_five_hundred_deliveries_then_a_kill_and_all_are_done(
     keys = [PullKey(on_github(1), number) for number in range(500)]
     for number, key in enumerate(keys):
         delivery = Delivered(guid=str(number), event="e", action="", headers={}, body=b"{}")
-        await store.deliveries.add(delivery, {key: {"comment": [number]}})
+        await store.deliveries.add(delivery, {key: Hint(comments=frozenset({number}))})
     killed = process("killed", 0.05)  # it has work for six seconds, and is killed in its first
     assert killed.stdout is not None
     for _ in range(100):
@@ -342,13 +350,13 @@ async def test_five_hundred_deliveries_then_a_kill_and_all_are_done(
 
     done_before = 500 - len(looks.seen)
     assert 0 < done_before < 500
-    assert all(work.hint == {"comment": [work.key.number]} for work in looks.seen)  # type: ignore[union-attr] # all are PullKey
+    assert all(work.hint == Hint(comments=frozenset({work.key.number})) for work in looks.seen)  # type: ignore[union-attr] # all are PullKey
 
 
 async def test_stopping_lets_looks_end_and_takes_no_more(store: PostgresStore) -> None:
     looks = Looks(held=True)
     async with working(store, looks, grace=60):
-        await store.queue.wake_all({PullKey(on_github(1), number): {} for number in range(10)})
+        await store.queue.wake_all({PullKey(on_github(1), number): NOTHING for number in range(10)})
         await until(lambda: len(looks.seen) == 4)
         asyncio.get_running_loop().call_later(0.3, looks.let_go.set)
 
@@ -359,12 +367,12 @@ async def test_stopping_lets_looks_end_and_takes_no_more(store: PostgresStore) -
 async def test_stopping_gives_back_what_does_not_end(store: PostgresStore) -> None:
     looks = Looks(wait=60)
     async with working(store, looks, grace=0.1):
-        await store.queue.wake(KEY, {"comment": [1]})
+        await store.queue.wake(KEY, Hint(comments=frozenset({1})))
         await until(lambda: len(looks.seen) == 1)
 
     taken = await store.queue.take("next")
     assert taken is not None
-    assert (looks.ended, taken.key, taken.hint) == (0, str(KEY), {"comment": [1]})
+    assert (looks.ended, taken.key, taken.hint) == (0, str(KEY), Hint(comments=frozenset({1})))
 
 
 async def test_a_busy_key_does_not_starve_the_others(store: PostgresStore) -> None:
@@ -411,7 +419,7 @@ async def test_looks_a_second_and_the_time_from_wake_to_look(store: PostgresStor
         idle = sorted(waits)
         keys: Sequence[Key] = [PullKey(on_github(2), number) for number in range(1000)]
         began |= dict.fromkeys(keys, time.monotonic())
-        await store.queue.wake_all({key: {} for key in keys})
+        await store.queue.wake_all(dict.fromkeys(keys, NOTHING))
         begun = time.monotonic()
         await until(lambda: len(waits) == 1050, 120)
         seconds = time.monotonic() - begun

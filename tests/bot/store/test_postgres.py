@@ -6,15 +6,17 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import psycopg
 import pytest
 
 from bot.keys import Key, ProposalKey, PullKey
 from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.hints import NOTHING, Hint
 from bot.store.migrations import IDENTITY, STEPS, migrate
 from bot.store.postgres import PostgresStore
-from bot.store.values import Delivered, Hint, Revision, StoreError, Taken
+from bot.store.values import Delivered, Revision, StoreError, Taken
 from lifecycle.identity import RepositoryId
 from tests.ids import on_github
 
@@ -52,7 +54,8 @@ async def test_a_delivery_is_stored_with_its_wakes_or_not_at_all(
     store: PostgresStore, database_url: str
 ) -> None:
     """The short-cut is two statements: a kill between them loses the wake of a stored delivery."""
-    broken: dict[Key, Hint] = {KEY: {"comment": [float("nan")]}}  # refused by jsonb
+    no_number: Any = float("nan")
+    broken: dict[Key, Hint] = {KEY: Hint(comments=frozenset({no_number}))}  # refused by jsonb
 
     with pytest.raises(psycopg.DataError, match="invalid input syntax for type json"):
         await store.deliveries.add(DELIVERY, broken)
@@ -83,7 +86,7 @@ async def test_many_wakes_at_once_neither_lock_each_other_nor_get_lost(
             await asyncio.gather(
                 *(
                     each.queue.wake_all(
-                        {key: {"comment": [n]} for key in keys[:: 1 if n % 2 else -1]}
+                        {key: Hint(comments=frozenset({n})) for key in keys[:: 1 if n % 2 else -1]}
                     )
                     for n in range(20)
                     for each in (store, replica)
@@ -93,7 +96,7 @@ async def test_many_wakes_at_once_neither_lock_each_other_nor_get_lost(
     seconds = time.monotonic() - begun
     print(f"400 times 20 wakes of shared keys: {8000 / seconds:,.0f} a second")
     taken = await _all(store)
-    assert {(t.wanted, len(t.hint["comment"])) for t in taken} == {(20, 20)}
+    assert {(t.wanted, len(t.hint.comments)) for t in taken} == {(20, 20)}
     assert len(taken) == 20
 
 
@@ -106,7 +109,7 @@ async def test_deliveries_a_second(store: PostgresStore) -> None:
                 guid=f"{worker}-{number}", event="push", action="", headers={}, body=body
             )
             await store.deliveries.add(
-                delivery, {PullKey(on_github(worker), number): {"comment": [1]}}
+                delivery, {PullKey(on_github(worker), number): Hint(comments=frozenset({1}))}
             )
 
     begun = time.monotonic()
@@ -200,13 +203,15 @@ async def _locked(url: str, *keys: Key) -> AsyncIterator[None]:
 async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
     """Short-cut refused: a statement and a connection for each, and the pool's patience for all."""
     many: dict[Key, Hint] = {
-        PullKey(on_github(1), number): {"comment": [number]} for number in range(20)
+        PullKey(on_github(1), number): Hint(comments=frozenset({number})) for number in range(20)
     }
     async with PostgresStore(database_url, patience=1) as store:
         await store.queue.wake_all(many)
         async with _locked(database_url, PullKey(on_github(1), 0)):
             waking = [
-                asyncio.create_task(store.queue.wake_all({k: {"review": [n]} for k in many}))
+                asyncio.create_task(
+                    store.queue.wake_all({k: Hint(reviews=frozenset({n})) for k in many})
+                )
                 for n in range(200)
             ]
             await asyncio.sleep(2)  # twice the patience
@@ -219,7 +224,7 @@ async def test_many_wakes_at_once_wait_their_turn(database_url: str) -> None:
     # All of them came, in a few statements.
     assert len(taken) == 20
     for key in many:
-        assert taken[str(key)].hint["review"] == list(range(200))
+        assert taken[str(key)].hint.reviews == set(range(200))
         assert 2 <= taken[str(key)].wanted <= 6
 
 
@@ -230,7 +235,7 @@ async def test_many_deliveries_at_once_wait_their_turn(database_url: str) -> Non
         async with _locked(database_url, OTHER):
             storing = [
                 asyncio.create_task(
-                    store.deliveries.add(replace(DELIVERY, guid=f"many-{n}"), {OTHER: {}})
+                    store.deliveries.add(replace(DELIVERY, guid=f"many-{n}"), {OTHER: NOTHING})
                 )
                 for n in range(200)
             ]

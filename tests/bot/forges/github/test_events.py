@@ -24,7 +24,7 @@ from bot.keys import (
     PullKey,
     RepositoryKey,
 )
-from bot.store.values import Hint
+from bot.store.hints import NOTHING, Hint
 from tests.ids import on_github
 
 SECRET = b"a secret"
@@ -90,56 +90,60 @@ def comment(action: str = "created", **issue: object) -> Payload:
     return {"action": action, "issue": about, "comment": {"id": 31, "body": "/approve"}}
 
 
-AT_HEAD: Wakes = {DRAFT: {"head": [SHA], "number": [7]}}
-ALL: Wakes = {RepositoryKey(on_github(1)): {"everything": [1]}}
-NUMBERED: Wakes = {DRAFT: {"number": [7]}}
-MERGED: Wakes = {**NUMBERED, BaseKey(on_github(1), "main"): {}, RepositoryKey(on_github(1)): {}}
+AT_HEAD: Wakes = {DRAFT: Hint(heads=frozenset({SHA}), numbers=frozenset({7}))}
+ALL: Wakes = {RepositoryKey(on_github(1)): Hint(everything=frozenset({GUID}))}
+NUMBERED: Wakes = {DRAFT: Hint(numbers=frozenset({7}))}
+MERGED: Wakes = {
+    **NUMBERED,
+    BaseKey(on_github(1), "main"): NOTHING,
+    RepositoryKey(on_github(1)): NOTHING,
+}
 
 EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a push to a draft wakes the draft, and its head is known to exist": (
         "push",
         {"ref": "refs/heads/drafts/net/core/v1", "after": SHA, "deleted": False},
-        {DRAFT: {"head": [SHA]}},
+        {DRAFT: Hint(heads=frozenset({SHA}))},
     ),
     "a push to any other branch may be to a base": (
         "push",
         {"ref": "refs/heads/release", "after": SHA},
         {
-            ProposalKey(on_github(1), 1, "release"): {"head": [SHA]},
-            BaseKey(on_github(1), "release"): {},
+            ProposalKey(on_github(1), 1, "release"): Hint(heads=frozenset({SHA})),
+            BaseKey(on_github(1), "release"): NOTHING,
         },
     ),
     "a push to the default branch wakes all that is open": (
         "push",
         {"ref": "refs/heads/main", "after": SHA},
         {
-            ProposalKey(on_github(1), 1, "main"): {"head": [SHA]},
-            BaseKey(on_github(1), "main"): {},
-            RepositoryKey(on_github(1)): {},
+            ProposalKey(on_github(1), 1, "main"): Hint(heads=frozenset({SHA})),
+            BaseKey(on_github(1), "main"): NOTHING,
+            RepositoryKey(on_github(1)): NOTHING,
         },
     ),
     "a deleted branch has no head": (
         "push",
         {"ref": "refs/heads/drafts/net/core/v1", "after": "0" * 40, "deleted": True},
-        {DRAFT: {}},
+        {DRAFT: NOTHING},
     ),
     "a pushed tag wakes the repository": (
         "push",
         {"ref": "refs/tags/net/core/v5", "after": SHA},
-        {RepositoryKey(on_github(1)): {}},
+        {RepositoryKey(on_github(1)): NOTHING},
     ),
     "a branch named like a tag is a branch": (
         "create",
         {"ref": "refs/tags/v1", "ref_type": "branch"},
         {
-            ProposalKey(on_github(1), 1, "refs/tags/v1"): {},
-            BaseKey(on_github(1), "refs/tags/v1"): {},
+            ProposalKey(on_github(1), 1, "refs/tags/v1"): NOTHING,
+            BaseKey(on_github(1), "refs/tags/v1"): NOTHING,
         },
     ),
     "a deleted tag wakes the repository": (
         "delete",
         {"ref": "net/core/v5", "ref_type": "tag"},
-        {RepositoryKey(on_github(1)): {}},
+        {RepositoryKey(on_github(1)): NOTHING},
     ),
     "an opened pull request": ("pull_request", pull("opened"), AT_HEAD),
     "a labelled one may be on hold": ("pull_request", pull("labeled"), NUMBERED),
@@ -153,39 +157,47 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a fork's branch is another's": (
         "pull_request",
         pull("synchronize", FORK),
-        {ProposalKey(on_github(1), 9, "drafts/net/core/v1"): {"head": [SHA], "number": [7]}},
+        {
+            ProposalKey(on_github(1), 9, "drafts/net/core/v1"): Hint(
+                heads=frozenset({SHA}), numbers=frozenset({7})
+            )
+        },
     ),
     "a fork that is gone leaves the number": (
         "pull_request",
         pull("closed", GONE),
-        {PullKey(on_github(1), 7): {"number": [7]}},
+        {PullKey(on_github(1), 7): Hint(numbers=frozenset({7}))},
     ),
     "a review": (
         "pull_request_review",
         {**pull("submitted"), "review": {"id": 81}},
-        {DRAFT: {"review": [81], "number": [7]}},
+        {DRAFT: Hint(reviews=frozenset({81}), numbers=frozenset({7}))},
     ),
     "a resolved thread": (
         "pull_request_review_thread",
         pull("resolved"),
-        {DRAFT: {"number": [7]}},
+        {DRAFT: Hint(numbers=frozenset({7}))},
     ),
-    "a comment": ("issue_comment", comment(), {PullKey(on_github(1), 7): {"comment": [31]}}),
+    "a comment": (
+        "issue_comment",
+        comment(),
+        {PullKey(on_github(1), 7): Hint(comments=frozenset({31}))},
+    ),
     "a deleted comment does not exist": (
         "issue_comment",
         comment("deleted"),
-        {PullKey(on_github(1), 7): {}},
+        {PullKey(on_github(1), 7): NOTHING},
     ),
     "a comment on an issue concerns nobody": ("issue_comment", comment(pull_request=None), {}),
     "Re-run on one check": (
         "check_run",
         {"action": "rerequested", "check_run": RUN},
-        {DRAFT: {"rerun": [GUID]}},
+        {DRAFT: Hint(rerun=frozenset({GUID}))},
     ),
     "Re-run on all checks": (
         "check_suite",
         {"action": "rerequested", "check_suite": {**SUITE, "pull_requests": [PULL]}},
-        {DRAFT: {"rerun": [GUID]}},
+        {DRAFT: Hint(rerun=frozenset({GUID}))},
     ),
     "a check of a fork names the commit only": (
         "check_run",
@@ -193,7 +205,7 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
             "action": "completed",
             "check_run": {**RUN, "check_suite": {**SUITE, "head_branch": None}},
         },
-        {CommitKey(on_github(1), SHA): {}},
+        {CommitKey(on_github(1), SHA): NOTHING},
     ),
     "a check that another repository's pull request shares": (
         "check_suite",
@@ -204,7 +216,7 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
                 "pull_requests": [{**PULL, "base": {"ref": "main", "repo": {"id": 2}}}],
             },
         },
-        {DRAFT: {}},
+        {DRAFT: NOTHING},
     ),
     "a check that has begun concerns nobody": (
         "check_run",
@@ -220,27 +232,27 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
                 {"name": "main", "commit": {"sha": OLD}},
             ],
         },
-        {DRAFT: {}},
+        {DRAFT: NOTHING},
     ),
     "a status on no branch's head": (
         "status",
         {"sha": SHA, "branches": []},
-        {CommitKey(on_github(1), SHA): {}},
+        {CommitKey(on_github(1), SHA): NOTHING},
     ),
     "a merge group": (
         "merge_group",
         {"action": "checks_requested", "merge_group": {"base_ref": "refs/heads/main"}},
-        {BaseKey(on_github(1), "main"): {}},
+        {BaseKey(on_github(1), "main"): NOTHING},
     ),
     "a renamed repository": (
         "repository",
         {"action": "renamed"},
-        {InstallationsKey(): {}, **ALL},
+        {InstallationsKey(): NOTHING, **ALL},
     ),
     "a deleted repository is looked for, not at": (
         "repository",
         {"action": "deleted"},
-        {InstallationsKey(): {}},
+        {InstallationsKey(): NOTHING},
     ),
     "another role, which no list of proposals tells": ("member", {"action": "edited"}, ALL),
     "another rule of a branch": ("branch_protection_rule", {"action": "edited"}, ALL),
@@ -253,12 +265,12 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "an installation": (
         "installation",
         {"action": "created", "repository": None},
-        {InstallationsKey(): {}},
+        {InstallationsKey(): NOTHING},
     ),
     "repositories added to it": (
         "installation_repositories",
         {"action": "added", "repository": None},
-        {InstallationsKey(): {}},
+        {InstallationsKey(): NOTHING},
     ),
     "a ping": ("ping", {"zen": "Keep it logically awesome.", "hook_id": 1}, {}),
     "an event that we do not know": ("sponsorship", {"action": "created"}, {}),

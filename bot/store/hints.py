@@ -1,0 +1,80 @@
+"""Hints: what the events that woke a key said exists, and the JSON that rows of work keep of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SWEEP, PUBLISHING, RUNNER, NEIGHBOUR = "sweep", "publishing", "runner", "neighbour"
+"""What wakes keys beside events: a sweep, a base branch's look, functions that can be run again, a
+proposal that has to do with another."""
+
+HintJSON = Mapping[str, Sequence[Any]]
+"""A hint in JSON: a name, such as "comment", to values, such as comment numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What the events that woke a key said exists.
+
+    Each is a set, and what a look has dealt with is taken out of its row again; so what may be
+    asked for twice is kept as the deliveries that asked.
+
+    Attributes:
+        heads: Commits.
+        comments: Comment numbers.
+        reviews: Review numbers.
+        numbers: Proposals to look at even if they are closed.
+        rerun: Deliveries in which somebody pressed Re-run.
+        everything: Deliveries whose change concerns all of a repository, and no list tells it.
+        installations: Where discovery found a repository.
+        by: Which of our own looks woke it: `SWEEP`, `PUBLISHING`, `RUNNER` or `NEIGHBOUR`; none
+            of them when an event of the forge did.
+    """
+
+    heads: frozenset[str] = frozenset()
+    comments: frozenset[int] = frozenset()
+    reviews: frozenset[int] = frozenset()
+    numbers: frozenset[int] = frozenset()
+    rerun: frozenset[str] = frozenset()
+    everything: frozenset[str] = frozenset()
+    installations: frozenset[int] = frozenset()
+    by: frozenset[str] = frozenset()
+
+    def __or__(self, other: "Hint") -> "Hint":
+        """What both say exists."""
+        return Hint(*(getattr(self, name) | getattr(other, name) for name in _NAMES.values()))
+
+    def to_json(self) -> dict[str, list[Any]]:
+        """Write it as a row of work keeps it; what is empty is left out."""
+        named = {key: sorted(getattr(self, name)) for key, name in _NAMES.items()}
+        return {key: values for key, values in named.items() if values}
+
+    @classmethod
+    def from_json(cls, row: HintJSON) -> "Hint":
+        """Read it from a row of work."""
+        return cls(
+            heads=frozenset(map(str, row.get("head", ()))),
+            comments=frozenset(map(int, row.get("comment", ()))),
+            reviews=frozenset(map(int, row.get("review", ()))),
+            numbers=frozenset(map(int, row.get("number", ()))),
+            rerun=frozenset(map(str, row.get("rerun", ()))),
+            everything=frozenset(map(str, row.get("everything", ()))),
+            installations=frozenset(map(int, row.get("installation", ()))),
+            by=frozenset(map(str, row.get("by", ()))),
+        )
+
+
+_NAMES = {
+    "head": "heads",
+    "comment": "comments",
+    "review": "reviews",
+    "number": "numbers",
+    "rerun": "rerun",
+    "everything": "everything",
+    "installation": "installations",
+    "by": "by",
+}
+"""Name in JSON to name of the attribute, in the order of the attributes."""
+
+NOTHING = Hint()
+"""Somebody wants a key looked at, and names nothing."""
