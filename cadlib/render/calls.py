@@ -97,6 +97,7 @@ class Step:
         exit_code: Its exit status; 1 for one that failed without.
         error: What went wrong other than that the function failed: it could not be run,
             or broke a rule; "" for nothing.
+        listed: results.yaml has it: it was run, and its resources break no rule.
         called: It was its turn: people are told that it ran.
         digest: As in `CallOutcome`.
     """
@@ -113,6 +114,7 @@ class Step:
     exit_code: int = 0
     error: str = ""
     called: bool = True
+    listed: bool = True
     digest: str = ""
 
     @property

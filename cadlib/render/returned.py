@@ -20,6 +20,10 @@ from cadlib.yaml import Value
 _FIX = "Tell the authors of the function"
 
 
+class NoAnswerError(PackageError):
+    """What a function returned cannot be read at all."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The resources and results that a function returned.
@@ -57,7 +61,7 @@ def answered(
         answer cannot be read has a problem too: its findings may be lost.
     """
     if not data:
-        problem = PackageError(Place(), "it returned no resources", _FIX)
+        problem = NoAnswerError(Place(), "it returned no resources", _FIX)
         return unchanged(sent, problem=problem)
     said = added_results(data, given)
     if said is not None:  # most calls change nothing: reading all of it again takes longest
@@ -67,7 +71,7 @@ def answered(
         answer = decode(data, lay)
     except PackageError as error:
         text = f"what it returned cannot be read: {error.problem}"
-        return unchanged(sent, problem=PackageError(error.place, text, error.fix))
+        return unchanged(sent, problem=NoAnswerError(error.place, text, error.fix))
     if not mutates:
         return unchanged(sent, answer.results)
     try:

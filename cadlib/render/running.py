@@ -12,7 +12,7 @@ from cadlib.render import functions, places
 from cadlib.render import selectors as select
 from cadlib.render.calls import Call, CallOutcome, Driven, Step
 from cadlib.render.functions import Options
-from cadlib.render.returned import Answer, answered, handed_back, unchanged
+from cadlib.render.returned import Answer, NoAnswerError, answered, handed_back, unchanged
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value
 
@@ -101,6 +101,7 @@ class Running:
                 exit_code=1,
                 error=error,
                 called=called,
+                listed=False,
             )
         )
 
@@ -159,6 +160,7 @@ class Running:
                 ok=answer.ok,
                 exit_code=outcome.exit_code or (0 if answer.ok else 1),
                 error=unrun or problem,
+                listed=not problem or isinstance(answer.problem, NoAnswerError),
                 digest=outcome.digest,
             )
         )

@@ -4,10 +4,13 @@ Rules
 - The condition `Rendered` says whether it succeeded; its message is kpt's error, with the root's
   path as ".". A root Kptfile that cannot be read gets no status.
 - `renderStatus` has all steps of all packages, those that could not be run included.
-- results.yaml has the functions that ran and kept the rules.
+- results.yaml has the functions that were run, also those that could not be started or whose answer
+  cannot be read. It lacks those that broke a rule by what they made of the resources: kpt checks
+  that before it takes their result down.
 - A result is written with the fields that kpt knows, in its order.
 
-Source: kptdev/kpt, pkg/lib/kptops/render_executor.go; api/fnresult/v1/types.go.
+Source: kptdev/kpt, pkg/lib/kptops/render_executor.go; api/fnresult/v1/types.go;
+internal/fnruntime/runner.go (`do`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -117,7 +120,7 @@ def _summary(steps: Sequence[Step]) -> list[str]:
 
 def results(steps: Sequence[Step]) -> bytes:
     """Return results.yaml: what the functions of a rendering or an evaluation said."""
-    ran = [each for each in steps if not each.error]
+    ran = [each for each in steps if each.listed]
     whole: dict[str, Value] = {
         "apiVersion": "kpt.dev/v1",
         "kind": "FunctionResultList",
@@ -129,6 +132,7 @@ def results(steps: Sequence[Step]) -> bytes:
         step = _step(each)
         step.pop("errorResults", None)
         step.pop("name", None)
+        step.pop("executionError", None)
         if each.digest:  # which kpt does not write: a tag may mean something else tomorrow
             step = {"image": step.pop("image", ""), "digest": each.digest, **step}
         items.append(step)

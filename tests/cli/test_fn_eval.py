@@ -273,6 +273,38 @@ def test_a_template_that_the_function_does_not_see_is_named(tmp_path: Path) -> N
     assert (package / "t.yaml").read_text() == files["t.yaml"]
 
 
+_ANSWER = """
+cat >/dev/null
+echo "{apiVersion: config.kubernetes.io/v1, kind: ResourceList, items: [$1]}"
+"""
+RESULTS_OF_FAILURES: dict[str, tuple[str, int]] = {
+    "not there": ("no-such-command", 1),
+    "no YAML": ("sh ../f.sh '*'", 1),
+    "no answer": ("true", 1),
+    # kpt stops at these before it takes the result down.
+    "outside": (
+        "sh ../f.sh '{apiVersion: v1, kind: X, metadata: {name: a,"
+        " annotations: {config.kubernetes.io/path: ../x.yaml}}}'",
+        0,
+    ),
+    "no resource": ("sh ../f.sh '{apiVersion: v1}'", 0),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS_OF_FAILURES)
+def test_results_of_a_function_that_fails_without_an_exit_status(name: str, tmp_path: Path) -> None:
+    """The short-cut: a list of nothing with exit status 0, whatever went wrong."""
+    command, status = RESULTS_OF_FAILURES[name]
+    make(tmp_path, {"f.sh": _ANSWER})
+
+    result = run("eval", "--exec", command, "--results-dir", tmp_path / "results")
+
+    assert result.exit_code == 1
+    found = data((tmp_path / "results/results.yaml").read_text())
+    assert found["exitCode"] == status
+    assert found.get("items", []) == ([{"exec": command, "exitCode": 1}] if status else [])
+
+
 def test_a_command_that_is_missing() -> None:
     """The short-cut: a traceback."""
     result = run("eval", "--exec", "no-such-command")

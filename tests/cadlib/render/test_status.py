@@ -125,6 +125,7 @@ def test_steps_of_all_packages_with_what_each_said() -> None:
             step(1, package="db", said=said),
             step(2, kind="validators", name="check", ok=False, exit_code=1, said=said),
             step(3, image="", exec="run me", ok=False, exit_code=1, error="it is not there"),
+            step(4, ok=False, exit_code=1, error="outside", listed=False),
         ),
         failed=True,
         failure=failure("", Stage.PIPELINE),
@@ -135,6 +136,7 @@ def test_steps_of_all_packages_with_what_each_said() -> None:
         "mutationSteps": [
             {"image": "f1", "exitCode": 0, "results": results, "errorResults": results[:1]},
             {"exec": "run me", "executionError": "it is not there", "exitCode": 1},
+            {"image": "f4", "executionError": "outside", "exitCode": 1},
         ],
         "validationSteps": [
             {
@@ -145,7 +147,7 @@ def test_steps_of_all_packages_with_what_each_said() -> None:
                 "errorResults": results[:1],
             }
         ],
-        "errorSummary": "run me: it is not there\ncheck: exit code 1",
+        "errorSummary": "run me: it is not there\nf4: outside\ncheck: exit code 1",
     }
     found = read(status.results(rendered.steps)).documents[0].value
     assert isinstance(found, dict)
@@ -153,6 +155,7 @@ def test_steps_of_all_packages_with_what_each_said() -> None:
     assert found["items"] == [
         {"image": "f1", "exitCode": 0, "results": results},
         {"image": "f2", "exitCode": 1, "results": results},
+        {"exec": "run me", "exitCode": 1},
     ]
 
 
