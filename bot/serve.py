@@ -204,6 +204,7 @@ async def _sweep(
             started = True
             await store.queue.wake(keys.InstallationsKey())
             await store.deliveries.forget()
+            await store.audit.forget()
             await offload(mirrors.trim)
         except StoreError as error:
             log.warning("sweep put off", error=str(error))

@@ -7,7 +7,7 @@ of values those that are names. The shape of an entry: docs/operate/audit.md.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -36,7 +36,7 @@ def entries(
         report: What came of each.
         hint: What woke the key.
     """
-    seen = digest(facts)
+    seen = digest(_untimed(facts))
     made = []
     for action in actions:
         came = report.of(action)
@@ -101,6 +101,12 @@ def _said(facts: Facts) -> Mapping[tuple[str, int], Person]:
         said |= {(_REVIEW, each.id): each.author for each in proposal.talk.reviews}
         said |= {(_REVIEW, each.id): each.author for each in proposal.talk.review_texts}
     return said
+
+
+def _untimed(facts: Facts) -> Facts:
+    """Facts without when they were read, which differs at each look."""
+    untimed = (replace(p, times=replace(p.times, looked_at=None)) for p in facts.proposals)
+    return replace(facts, proposals=tuple(untimed))
 
 
 def values(action: object) -> dict[str, Any]:

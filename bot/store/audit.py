@@ -1,4 +1,4 @@
-"""The audit table: append-only."""
+"""The audit table: append-only, and pruned by age."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -6,6 +6,7 @@ from typing import Any
 
 from bot.sayable import as_json
 from bot.store.database import Database
+from bot.store.values import KEPT_AUDIT_DAYS
 
 
 class PostgresAudit:
@@ -45,3 +46,10 @@ class PostgresAudit:
                 {"key": key},
             )
         )
+
+    async def forget(self) -> int:
+        gone = await self._database.ask(
+            "DELETE FROM audit WHERE at < now() - make_interval(days => %(days)s) RETURNING 1",
+            {"days": KEPT_AUDIT_DAYS},
+        )
+        return len(gone)

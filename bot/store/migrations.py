@@ -284,6 +284,17 @@ CREATE TABLE swept (
 );
 """
 
+AUDIT_PRUNED = """
+-- Entries older than 400 days may be deleted; younger ones stay whatever is asked for.
+CREATE INDEX audit_at ON audit USING brin (at);
+DROP TRIGGER audit_append_only ON audit;
+CREATE TRIGGER audit_append_only BEFORE UPDATE OR TRUNCATE ON audit
+  FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
+CREATE TRIGGER audit_recent BEFORE DELETE ON audit
+  FOR EACH ROW WHEN (OLD.at >= now() - interval '400 days')
+  EXECUTE FUNCTION audit_is_append_only();
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -300,6 +311,7 @@ STEPS: tuple[str, ...] = (
     SETTLED_UNTIL,
     IDENTITY,
     SWEPT,
+    AUDIT_PRUNED,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -375,7 +375,7 @@ class Sweeps(Protocol):
 
 
 class Audit(Protocol):
-    """What happened: entries are added, and never changed or deleted."""
+    """What happened: entries are added, never changed, and deleted only when they are old."""
 
     async def add(
         self,
@@ -384,10 +384,13 @@ class Audit(Protocol):
         *,
         actor: str = "bot",
     ) -> None:
-        """Add entries, one for each action with its detail; none is ever changed or deleted."""
+        """Add entries, one for each action with its detail; none is ever changed."""
 
     async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
         """The entries of a key, oldest first: when, who, what, detail."""
+
+    async def forget(self) -> int:
+        """Delete entries older than `KEPT_AUDIT_DAYS`; returns how many."""
 
 
 class Store(Protocol):

@@ -11,6 +11,10 @@ from lifecycle.identity import RepositoryId
 KEPT_DAYS = 7
 """Days that a delivery's body is kept, for finding out what happened; GitHub keeps three."""
 
+KEPT_AUDIT_DAYS = 400
+"""Days that entries of the audit trail are kept: a year, and time to look back at it. The database
+itself refuses to delete a younger one, whoever asks (`AUDIT_PRUNED` in bot/store/migrations.py)."""
+
 LEASE = 10.0
 """Seconds that a worker has a key without renewing (docs/design.md, "Work")."""
 

@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from bot.store.values import Adopted, Adoption, Revision
+from bot.store.values import KEPT_AUDIT_DAYS, Adopted, Adoption, Revision
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from tests.memory.statements import Statements, kept
@@ -221,3 +221,10 @@ class MemoryAudit:
     async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
         await self.statements.begin()
         return tuple(kept(tuple(rest)) for about, *rest in self._entries if about == key)
+
+    async def forget(self) -> int:
+        await self.statements.begin()
+        until = self.statements.now() - timedelta(days=KEPT_AUDIT_DAYS)
+        before = len(self._entries)
+        self._entries = [each for each in self._entries if each[1] >= until]
+        return before - len(self._entries)

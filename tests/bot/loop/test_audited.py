@@ -1,10 +1,14 @@
 """What is kept of actions: enough to know what happened, and nobody's secret."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
-from bot.loop.audited import digest, values
+from bot.loop.audited import digest, entries, values
+from bot.loop.hints import Hint
+from bot.outcomes import Report
 from lifecycle.actions import PushRender, Reply
 from lifecycle.names import Sha
+from tests.lifecycle.samples import PROPOSAL, changed, facts
 
 
 def test_names_are_kept_and_words_are_not() -> None:
@@ -35,3 +39,16 @@ def test_a_digest_is_the_same_in_any_order() -> None:
     assert digest({frozenset("ab"): 1}) == digest({frozenset("ba"): 1})
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
     assert digest(b"a") != digest(b"b")
+
+
+def test_the_time_of_looking_is_no_part_of_the_digest() -> None:
+    """The short-cut digests the facts as they are: each look would seem to have found new ones."""
+
+    def seen(**changes: object) -> str:
+        found = facts(changed(PROPOSAL, **changes))
+        (entry,) = entries([Reply(7, "", {})], found, Report(), Hint())
+        return str(entry[1]["facts"])
+
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    assert seen(looked_at=now) == seen(looked_at=now + timedelta(hours=1)) == seen(looked_at=None)
+    assert seen(looked_at=now) != seen(looked_at=now, head_at=now)

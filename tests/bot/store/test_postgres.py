@@ -121,13 +121,22 @@ async def test_deliveries_a_second(store: PostgresStore) -> None:
 
 
 async def test_the_audit_trail_only_grows(store: PostgresStore, database_url: str) -> None:
-    """The short-cut trusts the code: anything with the password could then rewrite the past."""
+    """The short-cut trusts the code: anything with the password could then rewrite the past.
+
+    Pruning the old must not open the way to what is recent.
+    """
     done = [("Merge", {"head": "aaa"}), ("Tag", {"head": "bbb"})]
     await store.audit.add("key", done, actor="approver")
     await store.audit.add("key", [])
 
     found = [entry[1:] for entry in await store.audit.entries("key")]
     assert found == [("approver", "Merge", {"head": "aaa"}), ("approver", "Tag", {"head": "bbb"})]
+    for age in ("399 days", "401 days", "5 years"):
+        old = f"now() - interval '{age}', 'old', 'bot', 'Say', '{{}}'"
+        insert = f"INSERT INTO audit (at, key, actor, action, detail) VALUES ({old}) RETURNING 1"
+        await _rows(database_url, insert)
+    assert await store.audit.forget() == 2
+    assert len(await store.audit.entries("old")) == 1
     for query in ("DELETE FROM audit", "UPDATE audit SET actor = 'x'", "TRUNCATE audit"):
         with pytest.raises(psycopg.errors.RaiseException, match="entries are only ever added"):
             await _rows(database_url, query)
