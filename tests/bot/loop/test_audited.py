@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from bot.loop.audited import digest, entries, values
-from bot.loop.hints import Hint
 from bot.outcomes import Report
+from bot.store.hints import Hint
 from lifecycle.actions import PushRender, Reply
 from lifecycle.names import Sha
 from tests.lifecycle.samples import PROPOSAL, changed, facts
