@@ -37,7 +37,7 @@ class Assessed:
 
 def assess(facts: Facts, proposal: Proposal) -> Assessed:
     """Answer the commands of a proposal, bind its approvals, and judge its gates."""
-    remembered = memory.read(proposal, facts.repository_id)
+    remembered = memory.read(proposal)
     proposal = _recall_tags(proposal, remembered)
     found = remembered.adding(
         *_first_sight(proposal, remembered), *upkeep.tampered(proposal, remembered)

@@ -3,7 +3,8 @@
 Each answer carries which comment it answers and what that came to, the summary comment all the rest
 of the log, compacted. The database holds the same events, and which comments we wrote. A record
 counts only with our MAC, in a comment of our App, and for the repository and proposal that it
-names, so none can be carried over from elsewhere (docs/design.md, "Records and events").
+names (docs/design.md, "Records and events"); `lifecycle.records` and whoever reads comments with it
+let no other in.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
-from lifecycle import events, identity, replay
+from lifecycle import events, replay
 from lifecycle.events import (
     Answered,
     Approval,
@@ -114,12 +115,12 @@ def summary_of(proposal: Proposal) -> Comment | None:
     return next((c for c in proposal.talk.answers if c.summary), None)
 
 
-def read(proposal: Proposal, repository_id: RepositoryId) -> Memory:
+def read(proposal: Proposal) -> Memory:
     """Read the memory of a proposal: the union of the records in our comments and the database."""
     found, told = set(proposal.talk.kept), set[Event]()
     notices: dict[str, tuple[int, datetime]] = {}
     for comment in proposal.talk.answers:
-        for record in _mine(comment, proposal, repository_id):
+        for record in comment.records:
             happened = _events(record)
             found |= happened
             if comment.summary or comment.altered:
@@ -131,12 +132,12 @@ def read(proposal: Proposal, repository_id: RepositoryId) -> Memory:
     return Memory(frozenset(found), frozenset(told), proposal.logins, notices)
 
 
-def carries_record(proposal: Proposal, repository_id: RepositoryId) -> bool:
+def carries_record(proposal: Proposal) -> bool:
     """Tell whether we saw this proposal while it was open: it is after the baseline.
 
     Source: docs/design.md, "Adoption".
     """
-    return any(_mine(comment, proposal, repository_id) for comment in proposal.talk.answers)
+    return any(comment.records for comment in proposal.talk.answers)
 
 
 def log_record(memory: Memory, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
@@ -188,9 +189,9 @@ def notice_record(
     }
 
 
-def noticed(proposal: Proposal, repository_id: RepositoryId) -> frozenset[str]:
+def noticed(proposal: Proposal) -> frozenset[str]:
     """Return the occasions that notices were written for."""
-    log = read(proposal, repository_id).log
+    log = read(proposal).log
     return frozenset(e.occasion for e in log if isinstance(e, Noticed))
 
 
@@ -203,9 +204,7 @@ def report_of(proposal: Proposal, repository_id: RepositoryId) -> Comment | None
     return None
 
 
-def shown_head_before(
-    proposal: Proposal, comment: int, memory: Memory, repository_id: RepositoryId
-) -> bool:
+def shown_head_before(proposal: Proposal, comment: int, memory: Memory) -> bool:
     """Tell whether an older comment of ours proves that the head stood before a comment.
 
     We wrote ours when we had seen the present head, the forge shows no change of the head since
@@ -222,35 +221,24 @@ def shown_head_before(
             continue
         if ours.summary and seen is not None and (seen.head, seen.mark) == here:
             return True
-        for record in _mine(ours, proposal, repository_id):
+        for record in ours.records:
             if record.get("kind") == "answer" and (record["head"], record["mark"]) == here:
                 return True
     return False
 
 
-def shown_rules_before(proposal: Proposal, comment: int, repository_id: RepositoryId) -> bool:
+def shown_rules_before(proposal: Proposal, comment: int) -> bool:
     """Tell whether an older answer of ours proves that the rules stood before a comment."""
     return any(
         record.get("kind") == "answer" and record.get("rules") == proposal.rules.digest
         for ours in proposal.talk.answers
         if ours.id < comment and not ours.altered
-        for record in _mine(ours, proposal, repository_id)
+        for record in ours.records
     )
 
 
 def _place(kind: str, proposal: Proposal, repository_id: RepositoryId) -> dict[str, JSON]:
     return {"kind": kind, "repository": repository_id.spelled, "number": proposal.place.number}
-
-
-def _mine(
-    comment: Comment, proposal: Proposal, repository_id: RepositoryId
-) -> list[Mapping[str, JSON]]:
-    return [
-        record
-        for record in comment.records
-        if identity.read(record.get("repository")) == repository_id
-        and record.get("number") == proposal.place.number
-    ]
 
 
 def _events(record: Mapping[str, JSON]) -> Log:

@@ -26,7 +26,7 @@ from lifecycle.policy import Policy, configuring
 
 def notices(facts: Facts, proposal: Proposal, remembered: Memory) -> list[Reply]:
     """Return the notices that are still to be written."""
-    told = memory.noticed(proposal, facts.repository_id)
+    told = memory.noticed(proposal)
     found = {
         occasion: texts.notice(owners(proposal), text)
         for occasion, text in _occasions(facts, proposal, remembered)

@@ -1,9 +1,9 @@
 """Signed records in comments, the summary's marker, marks and trailers of commits and tags.
 
 A record is an HTML comment with compact JSON and its MAC. Only a valid MAC makes it ours; whether
-the comment it stands in is ours, and whether it was made for this proposal, is for the caller to
-check. A trailer is Porch's line in a commit message: anybody can write one, so it informs and never
-decides. A mark is a line with a MAC that makes a render commit provably ours.
+the comment it stands in is ours is for the caller to check. A trailer is Porch's line in a commit
+message: anybody can write one, so it informs and never decides. A mark is a line with a MAC that
+makes a render commit provably ours.
 
 Nothing here holds a key: each function is given one (docs/design.md, "Records and events").
 """
@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from lifecycle import identity
 from lifecycle.identity import RepositoryId
 
 JSON = str | int | float | bool | None | Sequence["JSON"] | Mapping[str, "JSON"]
@@ -96,6 +97,27 @@ def read(body: str, keys: Sequence[bytes]) -> tuple[Record, ...]:
         return ()
     return tuple(
         json.loads(match[1]) for match in found if _valid(keys, "record", match[1], match[2])
+    )
+
+
+def read_about(
+    body: str, keys: Sequence[bytes], repository_id: RepositoryId, number: int
+) -> tuple[Record, ...]:
+    """Read the records of a comment that were made for the proposal that it stands under.
+
+    Nobody can carry one over from another proposal or repository.
+
+    Args:
+        body: Markdown as the forge gives it.
+        keys: The current key and older ones.
+        repository_id: Which repository.
+        number: Of the proposal.
+    """
+    return tuple(
+        record
+        for record in read(body, keys)
+        if identity.read(record.get("repository")) == repository_id
+        and record.get("number") == number
     )
 
 

@@ -128,7 +128,7 @@ class Asker:
         return PullState(
             pull=pull,
             conversation=await self._offload(_with_commands, said),
-            comments=await self._offload(self._read_comments, said.comments),
+            comments=await self._offload(self._read_comments, said.comments, pull.number),
             required=checks,
             queued=queued,
             kept=kept,
@@ -172,15 +172,15 @@ class Asker:
             return ()
         return await self._forge.required_checks(pull.base_ref)
 
-    def _read_comments(self, comments: Iterable[Comment]) -> tuple[Comment, ...]:
-        """Read records and commands of comments."""
+    def _read_comments(self, comments: Iterable[Comment], number: int) -> tuple[Comment, ...]:
+        """Read records and commands of the comments under a pull request."""
         for comment in comments:
             if not comment.ours and not comment.author.bot:
                 commands.parse(comment.body)  # remembered for the decision
-        return tuple(self._read_records(comment) for comment in comments)
+        return tuple(self._read_records(comment, number) for comment in comments)
 
-    def _read_records(self, comment: Comment) -> Comment:
-        """The hidden records of our own comments; text of others has none.
+    def _read_records(self, comment: Comment, number: int) -> Comment:
+        """The hidden records of our own comments, made for here; text of others has none.
 
         Source: docs/design.md, "Records and events".
         """
@@ -188,7 +188,7 @@ class Asker:
             return comment
         return replace(
             comment,
-            records=records.read(comment.body, self._keys),
+            records=records.read_about(comment.body, self._keys, self._repository.id, number),
             summary=records.is_summary(comment.body, self._instance),
             body=records.visible(comment.body),
         )

@@ -122,7 +122,7 @@ class Looker:
         self._offload = offload
         self._asker = Asker(repository, forge, store, record_keys, instance, offload)
         self._sharing = Overlaps(me, forge, store.proposals)
-        self._people = People(me, forge, login, offload=offload)
+        self._people = People(forge, login, offload=offload)
         self._bases = Bases(me, forge, store.revisions, clock=clock, offload=offload)
         self._patience = Patience(clock)
 
@@ -259,7 +259,7 @@ class Looker:
         merged_at = p.place.merged_at
         if merged_at is None or not look.adoption.merged_before(p.place.number, merged_at):
             return True
-        return memory.carries_record(p, self.repository.id)
+        return memory.carries_record(p)
 
     async def _draft(self, look: _Look, facts: Facts, tip: Sha) -> Facts:
         """A draft branch without a pull request: what it touches, and its rendering."""
@@ -376,7 +376,7 @@ class Looker:
         """What judges it; and since when, where somebody approved and that is not bound yet."""
         policy = p.rules.policy
         digest = rules_digest(policy, verdicts) if isinstance(policy, Policy) else ""
-        since = answers.unbound_since(p, memory.read(p, self.repository.id))
+        since = answers.unbound_since(p, memory.read(p))
         if since is None or not p.content.touched:
             return Rules(policy=policy, digest=digest)
         told = await self._bases.rules_told(reader, pull, basis, since)

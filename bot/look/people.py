@@ -15,7 +15,6 @@ from lifecycle.commands import answers
 from lifecycle.events import Approval
 from lifecycle.facts.conversation import ReviewState
 from lifecycle.facts.proposal import Proposal
-from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 
@@ -35,21 +34,18 @@ class People:
     """Finds out about the people of one repository's proposals.
 
     Args:
-        repository_id: Which repository.
-        forge: Its forge.
+        forge: The repository's.
         login: Our own login, such as "porchbot[bot]".
         offload: Where git is read.
     """
 
     def __init__(
         self,
-        repository_id: RepositoryId,
         forge: Forge,
         login: str,
         *,
         offload: Offload = in_thread,
     ) -> None:
-        self._repository_id = repository_id
         self._forge = forge
         self._login = login
         self._offload = offload
@@ -67,7 +63,7 @@ class People:
             p: The facts so far.
             changes: Changes of its head branch that the conversation tells.
         """
-        remembered = memory.read(p, self._repository_id)
+        remembered = memory.read(p)
         people = {c.author.login: c.author.id for c, _ in answers.pending(p, remembered)}
         if p.content.approvable:
             words = remembered.words.items()

@@ -35,7 +35,6 @@ from tests.lifecycle.samples import (
     OTHER,
     OUTSIDER,
     PROPOSAL,
-    REPOSITORY,
     TREE,
     approved_by,
     changed,
@@ -53,7 +52,7 @@ def given(start: Facts) -> Standing:
     """The approvals of the one proposal, at rest."""
     rested = settled(start).proposals[0]
     assert isinstance(rested.rules.policy, Policy)
-    return standing(rested, rested.rules.policy, memory.read(rested, REPOSITORY))
+    return standing(rested, rested.rules.policy, memory.read(rested))
 
 
 def why(start: Facts) -> Fallen | str:
@@ -143,7 +142,7 @@ def test_a_native_approval_binds_the_same(
 def test_an_approval_of_before_the_base_was_kept_counts_for_nothing() -> None:
     """Fails when a record without a base branch matches any."""
     old = changed(APPROVED, kept=frozenset(), answers=())
-    (word,) = memory.read(APPROVED, REPOSITORY).words.values()
+    (word,) = memory.read(APPROVED).words.values()
     assert isinstance(word, Approval)
     old = changed(old, kept=frozenset({replace(word, base_ref="")}))
 
@@ -343,12 +342,12 @@ def test_the_first_sweep_merges_nothing_even_where_nobody_has_to_approve() -> No
     old = changed(PROPOSAL, policy=nobody, digest=nobody.digest, adopted_at=NOW)
 
     rested = settled(facts(old)).proposals[0]
-    judgement = judge(rested, memory.read(rested, REPOSITORY), draft_branch=True)
+    judgement = judge(rested, memory.read(rested), draft_branch=True)
 
     assert [g.name for g in judgement.open] == ["fresh approval"]
     new = changed(old, opened_at=NOW + SECOND)
     rested = settled(facts(new)).proposals[0]
-    assert judge(rested, memory.read(rested, REPOSITORY), draft_branch=True).holds
+    assert judge(rested, memory.read(rested), draft_branch=True).holds
 
 
 @pytest.mark.parametrize(("newest", "waits"), [(0, True), (-1, False)], ids=["old", "new"])
@@ -364,7 +363,7 @@ def test_the_first_sweep_tells_old_from_new_by_numbers(
 
     rested = settled(facts(changed(told, policy=nobody, digest=nobody.digest))).proposals[0]
 
-    judgement = judge(rested, memory.read(rested, REPOSITORY), draft_branch=True)
+    judgement = judge(rested, memory.read(rested), draft_branch=True)
     assert [g.name for g in judgement.open] == ["fresh approval"] * waits
 
 
@@ -546,7 +545,7 @@ def test_an_approval_of_replaced_content_falls_for_good() -> None:
     back = changed(away, head=HEAD, touched=(CORE,))
 
     assert why(facts(back)) == Fallen.TREE
-    assert [type(w) for w in memory.read(back, REPOSITORY).words.values()] == [Fell]
+    assert [type(w) for w in memory.read(back).words.values()] == [Fell]
 
 
 def test_a_stale_look_makes_nothing_fall_for_good() -> None:
@@ -634,7 +633,7 @@ def test_who_may_lift_a_hold(lines: list[tuple[Person, str]], holding: list[str]
     start = talk(*lines)
     rested = settled(facts(changed(start.proposals[0], roles=READER))).proposals[0]
 
-    assert [h.person for h in memory.read(rested, REPOSITORY).holds] == holding
+    assert [h.person for h in memory.read(rested).holds] == holding
 
 
 def test_every_reason_is_told_with_what_to_do() -> None:
@@ -675,13 +674,13 @@ def test_an_approval_is_bound_to_the_rules_that_held_when_it_was_given(
 
     after = settled(facts(asked)).proposals[0]
 
-    found = standing(after, Policy(), memory.read(after, REPOSITORY))
+    found = standing(after, Policy(), memory.read(after))
     assert [x.person for x in found.counted] == (["approver"] if counts else [])
     if native and not counts:
         assert found.fallen == {"approver": Fallen.CONFIGURATION}
     if counts:  # bound once, its digest tells from then on
         later = changed(after, changed_at=NOW + timedelta(days=1))
-        assert standing(later, Policy(), memory.read(later, REPOSITORY)).counted
+        assert standing(later, Policy(), memory.read(later)).counted
 
 
 def test_our_answer_shows_the_rules_where_the_forge_has_no_log() -> None:
@@ -694,7 +693,7 @@ def test_our_answer_shows_the_rules_where_the_forge_has_no_log() -> None:
 
     def counted(p: Proposal) -> int:
         after = settled(facts(p)).proposals[0]
-        return len(standing(after, Policy(), memory.read(after, REPOSITORY)).counted)
+        return len(standing(after, Policy(), memory.read(after)).counted)
 
     assert counted(first) == 0
     assert counted(second) == 1

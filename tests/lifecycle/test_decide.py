@@ -564,7 +564,7 @@ def test_an_approval_in_the_second_of_the_merge_is_of_the_head() -> None:
     for comment in (before, after):
         start = changed(reported, comments=(comment,))
         rested = settled(facts(start, head=None, checks={VALIDATE: check(VALIDATE)}))
-        word = memory.read(rested.proposals[0], REPOSITORY).words["approver"]
+        word = memory.read(rested.proposals[0]).words["approver"]
         bound[comment.id] = word.trees if isinstance(word, Approval) else ""
 
     trees = {

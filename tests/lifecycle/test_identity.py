@@ -6,7 +6,7 @@ from lifecycle import identity, memory, records
 from lifecycle.events import Held
 from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
-from tests.lifecycle.samples import NOW, PROPOSAL, REPOSITORY, changed, ours
+from tests.lifecycle.samples import NOW, PROPOSAL, REPOSITORY
 
 ON_GITLAB = RepositoryId("gitlab", REPOSITORY.number)
 KEY = b"k" * 32
@@ -42,9 +42,9 @@ def test_records_of_the_same_number_at_another_forge_are_not_read() -> None:
 
     for here, there in ((REPOSITORY, ON_GITLAB), (ON_GITLAB, REPOSITORY)):
         record = memory.log_record(log, PROPOSAL, here)
-        written = changed(PROPOSAL, answers=(ours("s", record, 900, summary=True),))
-        assert memory.read(written, here).log == {hold}
-        assert memory.read(written, there).log == frozenset()
+        body, number = records.sign(record, KEY), PROPOSAL.place.number
+        assert records.read_about(body, [KEY], here, number) == (record,)
+        assert records.read_about(body, [KEY], there, number) == ()
 
 
 def test_marks_of_the_same_number_at_another_forge_prove_nothing() -> None:

@@ -247,7 +247,7 @@ TALK = [
 def judged(start: Facts) -> tuple[object, ...]:
     """What is decided about a proposal at rest."""
     rested = settled(start).proposals[0]
-    remembered = memory.read(rested, REPOSITORY)
+    remembered = memory.read(rested)
     judgement = judge(rested, remembered, draft_branch=True)
     assert judgement.standing is not None
     return (
@@ -307,9 +307,7 @@ def test_deleting_a_comment_of_ours_changes_nothing_but_asks_for_one_fresh_appro
     bodies = [c.body for c in after.talk.answers if not c.summary]
     assert sorted(bodies) == sorted(c.body for c in before.talk.answers if not c.summary)
     assert any(c.summary for c in after.talk.answers)
-    gates = {
-        g.name: g for g in judge(after, memory.read(after, REPOSITORY), draft_branch=True).open
-    }
+    gates = {g.name: g for g in judge(after, memory.read(after), draft_branch=True).open}
     assert "1 comment of the bot was deleted" in gates["fresh approval"].actual
 
 
@@ -348,7 +346,7 @@ def test_an_edited_comment_is_written_anew_and_asks_for_a_fresh_approval(summary
 
     assert not any(c.altered for c in after.talk.answers)
     assert {c.summary: c.body for c in after.talk.answers}[False] == before[False]
-    remembered = memory.read(after, REPOSITORY)
+    remembered = memory.read(after)
     judgement = judge(after, remembered, draft_branch=True)
     assert [g.name for g in judgement.open] == ["fresh approval", "no hold"]
     assert judgement.open[0].actual == "1 comment of the bot was edited by somebody else"
@@ -361,7 +359,7 @@ def test_an_edited_comment_is_written_anew_and_asks_for_a_fresh_approval(summary
     rested = settled(replace(FACTS, proposals=(newer,)))
     judgement = judge(
         rested.proposals[0],
-        memory.read(rested.proposals[0], REPOSITORY),
+        memory.read(rested.proposals[0]),
         draft_branch=True,
     )
     assert [g.name for g in judgement.open] == ["no hold"]
@@ -378,7 +376,7 @@ def test_an_edited_answer_whose_text_was_lost_says_that_it_is_not_known() -> Non
     assert "not known any more" in edited_one.body
     assert not edited_one.altered
     assert "approved head" in again.body  # nobody can tell any more that it had an answer
-    remembered = memory.read(after, REPOSITORY)
+    remembered = memory.read(after)
     assert [g.name for g in judge(after, remembered, draft_branch=True).open] == [
         "fresh approval",
         "no hold",
@@ -406,7 +404,7 @@ def test_the_same_deletion_found_by_an_older_database_asks_for_nothing_again() -
 
     again = settled(replace(after, proposals=(restored,))).proposals[0]
 
-    assert memory.read(again, REPOSITORY).tampered == memory.read(q, REPOSITORY).tampered
+    assert memory.read(again).tampered == memory.read(q).tampered
     assert len(again.talk.answers) == len(q.talk.answers)
 
 
@@ -495,7 +493,7 @@ def test_a_hold_and_answers_of_an_older_version_are_remembered() -> None:
         ours("report", {**place, "kind": "report", "merge": "c" * 40}, 902),
     )
 
-    remembered = memory.read(changed(PROPOSAL, answers=answers), REPOSITORY)
+    remembered = memory.read(changed(PROPOSAL, answers=answers))
 
     assert remembered.answered == {3, 5, 8}
     assert [(h.person, h.reason) for h in remembered.holds] == [("ann", "wait")]
@@ -505,14 +503,16 @@ def test_a_hold_and_answers_of_an_older_version_are_remembered() -> None:
 
 def test_records_of_another_proposal_or_repository_are_not_read() -> None:
     """Fails when a record says nothing of where it was made for."""
-    there = changed(PROPOSAL, number=8)
     log = Memory(frozenset({hold("ann", 1)}))
-    answers = (
-        ours("s", memory.log_record(log, there, REPOSITORY), 900, summary=True),
-        ours("s", memory.log_record(log, PROPOSAL, on_github(43)), 901, summary=True),
-    )
+    made = [
+        memory.log_record(log, PROPOSAL, REPOSITORY),
+        memory.log_record(log, changed(PROPOSAL, number=8), REPOSITORY),
+        memory.log_record(log, PROPOSAL, on_github(43)),
+    ]
+    key, number = b"k" * 32, PROPOSAL.place.number
+    body = "\n".join(records.sign(record, key) for record in made)
 
-    assert memory.read(changed(PROPOSAL, answers=answers), REPOSITORY) == Memory()
+    assert records.read_about(body, [key], REPOSITORY, number) == tuple(made[:1])
 
 
 def test_our_comments_that_the_database_does_not_know_are_told_to_it() -> None:
@@ -540,7 +540,7 @@ def test_the_first_sight_is_recorded_once_with_the_head() -> None:
     rested = settled(facts(PROPOSAL))
     later = changed(rested.proposals[0], looked_at=NOW + timedelta(days=1))
 
-    seen = memory.read(settled(replace(rested, proposals=(later,))).proposals[0], REPOSITORY).seen
+    seen = memory.read(settled(replace(rested, proposals=(later,))).proposals[0]).seen
 
     assert seen == FirstSeen(at=NOW, head=str(HEAD), mark=PROPOSAL.times.head_mark)
 

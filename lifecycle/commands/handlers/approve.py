@@ -42,7 +42,7 @@ def approve(
         return response.refuse(texts.approved_too_early(early))
     if p.unjudged:
         return response.refuse(texts.APPROVE_UNJUDGED)
-    shown = memory.shown_rules_before(p, comment.id, request.facts.repository_id)
+    shown = memory.shown_rules_before(p, comment.id)
     if rules_moved(p, at=comment.at, shown=shown):
         return response.refuse(texts.approved_too_early(Fallen.CONFIGURATION))
     if not shown_unpublished(p, response.memory, at=comment.at, comment=comment.id):
@@ -103,7 +103,7 @@ def _saw_head(request: CommandRequest, response: CommandResponse) -> bool:
     if p.times.head_at is not None and p.times.head_at != comment.at:
         return p.times.head_at < comment.at
     return judged_before(request.facts, p, comment.at) or memory.shown_head_before(
-        p, comment.id, response.memory, request.facts.repository_id
+        p, comment.id, response.memory
     )
 
 

@@ -14,7 +14,7 @@ from lifecycle.access import Person, Role
 from lifecycle.authors import MadeBy
 from lifecycle.merges import Move
 from lifecycle.names import Sha
-from tests.lifecycle.samples import HEAD, PROPOSAL, REPOSITORY, changed, said
+from tests.lifecycle.samples import HEAD, PROPOSAL, changed, said
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 A, B, NONE = Sha("a" * 40), Sha("b" * 40), Sha("0" * 40)
@@ -104,7 +104,7 @@ class Unmerged:
 async def test_a_renamed_author_is_still_the_author() -> None:
     """Fails when logins are kept with the head: under a new one, one's own work is approved."""
     told = Told("mallory")
-    people = People(REPOSITORY, cast(Forge, told), "porchbot[bot]")
+    people = People(cast(Forge, told), "porchbot[bot]")
     git, pull = cast(MirrorReader, Unmerged()), replace(PULL, head=HEAD)
 
     async def authors(login: str) -> frozenset[str]:
@@ -122,7 +122,7 @@ async def test_a_renamed_author_is_still_the_author() -> None:
 async def test_commits_with_too_much_text_are_not_asked_for() -> None:
     """The short-cut asks the forge for whole texts: 250 of 20 MB each. Nobody knows who wrote."""
     told = Told("mallory")
-    people = People(REPOSITORY, cast(Forge, told), "porchbot[bot]")
+    people = People(cast(Forge, told), "porchbot[bot]")
     words = said(Person(9, "mallory", False), "/approve")
     asked = changed(PROPOSAL, comments=(words,), head_mark="m", authors=frozenset())
     git = cast(MirrorReader, Unmerged(long=True))

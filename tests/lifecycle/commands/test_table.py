@@ -35,7 +35,6 @@ from tests.lifecycle.samples import (
     NOW,
     OUTSIDER,
     PROPOSAL,
-    REPOSITORY,
     changed,
     facts,
     said,
@@ -84,7 +83,7 @@ def ask(table: Table, proposal: Proposal, person: Person, body: str) -> tuple[st
     roles = {**proposal.people.roles, STRANGER.login: Role.NONE}
     asked = changed(proposal, comments=(said(person, body, minutes=2),), roles=roles)
     facts_ = facts(asked)
-    found = answer(facts_, asked, memory.read(asked, REPOSITORY), table)
+    found = answer(facts_, asked, memory.read(asked), table)
     texts = [each.body for each in found.actions if isinstance(each, Reply)]
     (reaction,) = [each.reaction for each in found.actions if isinstance(each, React)]
     return "".join(texts), reaction
