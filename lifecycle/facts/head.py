@@ -93,7 +93,7 @@ class Facts:
 
     @property
     def is_draft_branch(self) -> bool:
-        """The bot may push to it: by convention drafts live under `drafts/`.
+        """The bot may push to it unasked: by convention drafts live under `drafts/`.
 
         Source: docs/design.md, "What is stored in git".
         """
