@@ -112,7 +112,7 @@ def _judge(
 ) -> Verdict:
     progress.at(f"checking {package or 'the root package'}")
     try:
-        before, files = (tree.files(sha) if sha else {} for sha in trees)
+        files, before = verdicts.read(tree.files, trees[1], trees[0])
     except PackageError as error:
         return verdicts.unreadable(package, error)
     secret = verdicts.secret_values(files.values())

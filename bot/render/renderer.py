@@ -11,6 +11,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -23,7 +24,6 @@ from cadlib.diff import secrets
 from cadlib.diff.changes import Change, changes
 from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT, STREAM, Limits
-from cadlib.package.files import Files
 from cadlib.render import pipeline as render
 from cadlib.yaml.bulk import Bulk
 from fnrunner.contract.errors import (
@@ -120,7 +120,7 @@ class PipelineRenderer:
         return self._changes[before, after]
 
     def _compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
-        files, old = self._read(trees, after, before)
+        files, old = (trees.files(t, self._limits) if t else {} for t in (after, before))
         return changes(old, files, self._limits, self._bulk)
 
     def forget(self, trees: Iterable[str]) -> None:
@@ -133,8 +133,9 @@ class PipelineRenderer:
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
         CALL.set(Call(package))  # so that the runner shares fairly between packages
+        read = partial(trees.files, limits=self._limits)
         try:
-            files, before = await self._offload(self._read, trees, tree, origin)
+            files, before = await self._offload(verdicts.read, read, tree, origin)
         except PackageError as error:
             return verdicts.unreadable(package, error)
         steps = verdicts.begin(files, policy, self._limits, self._bulk)
@@ -145,9 +146,6 @@ class PipelineRenderer:
         return await self._offload(
             verdicts.of, package, files, before, rendered, policy, secret, self._bulk
         )
-
-    def _read(self, trees: TreeFiles, tree: str, origin: str) -> tuple[Files, Files]:
-        return trees.files(tree, self._limits), trees.files(origin, self._limits) if origin else {}
 
     async def _drive(
         self, steps: render.Steps, secret: set[str]

@@ -6,7 +6,7 @@ How functions are run is the caller's affair: it drives what `begin` gives, and 
 No value of a Secret gets into a verdict, whichever function speaks of it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from cadlib.diff import changes as diff
@@ -25,6 +25,28 @@ from lifecycle.policy import GuardrailFunction, Mode, Policy
 
 REFUSED = "it refused"
 """Why a function failed that gave no reason."""
+
+
+Before = Files | PackageError
+"""A package at the merge base; or why it cannot be read, which keeps nobody from judging it now."""
+
+
+def read(files: Callable[[str], Files], tree: str, origin: str) -> tuple[Files, Before]:
+    """Read a package, and what it was.
+
+    Args:
+        files: Gives the files of a tree.
+        tree: The package as it is.
+        origin: The package at the merge base; "" when it is new.
+
+    Raises:
+        PackageError: It cannot be read as it is.
+    """
+    now = files(tree)
+    try:
+        return now, files(origin) if origin else {}
+    except PackageError as error:
+        return now, error
 
 
 def begin(files: Files, policy: Policy, limits: Limits, bulk: Bulk | None = None) -> render.Steps:
@@ -51,7 +73,7 @@ def unreadable(package: str, error: PackageError) -> Verdict:
 def of(
     package: str,
     files: Files,
-    before: Files,
+    before: Before,
     rendered: render.Rendered,
     policy: Policy,
     secret: Iterable[str],
@@ -62,14 +84,20 @@ def of(
     Args:
         package: Its path in the repository.
         files: As they are.
-        before: As they were at the merge base; empty for a new package.
+        before: As they were at the merge base; empty for a new package. Where that cannot be read
+            a finding says so, and no differences are told.
         rendered: What rendering came to.
         policy: The rules of the base branch.
         secret: Values that must not be said.
         bulk: As for `render`.
     """
     softened = [_soften(finding, policy) for finding in rendered.findings]
-    softened += _hidden(package, files, before)
+    if isinstance(before, PackageError):
+        softened += [*_hidden(package, files, {}), _untold(before)]
+        told: tuple[diff.Change, ...] = ()
+    else:
+        softened += _hidden(package, files, before)
+        told = diff.changes(before, files, bulk=bulk)
     return Verdict(
         package=package,
         changes={join(package, path): data for path, data in rendered.changes.items()},
@@ -81,7 +109,7 @@ def of(
             if step.image
         },
         complete=rendered.complete,
-        diff=diff.changes(before, files, bulk=bulk),
+        diff=told,
         rendering=_rendering(files, rendered.changes, bulk),
     )
 
@@ -97,6 +125,16 @@ def _hidden(package: str, files: Files, before: Files) -> list[Finding]:
         )
         for path, found in hidden.hidden(files, before, DEFAULT).items()
     ]
+
+
+def _untold(error: PackageError) -> Finding:
+    """A warning that nobody can tell what changed: whoever approves has to look for himself."""
+    return Finding(
+        message=finding_texts.untold(str(error.place), error.problem),
+        severity=Severity.WARNING,
+        place=Place(),
+        fix=finding_texts.UNTOLD_FIX,
+    )
 
 
 def _discreet(finding: Finding, secret: Iterable[str]) -> Finding:

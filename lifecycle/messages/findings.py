@@ -25,6 +25,17 @@ def findings(found: Sequence[Finding]) -> str:
 HIDDEN_FIX = "Look at them, or take them out of .krmignore; other tools apply them all the same"
 
 
+UNTOLD_FIX = "Compare the files themselves before you approve"
+
+
+def untold(place: str, problem: str) -> str:
+    """Why nobody is told what changes in a package, as plain text."""
+    where = f"{place}: " if place else ""
+    return (
+        f"what changes is not told: the package at the merge base is too large ({where}{problem})"
+    )
+
+
 def hidden(resources: int, paths: Sequence[str]) -> str:
     """Files that no function sees, as plain text."""
     shown = ", ".join(paths[:MOST_LISTED])

@@ -207,6 +207,23 @@ async def test_a_package_that_cannot_be_read_says_where(subject: Subject) -> Non
     assert (verdict.complete, verdict.broken) == (False, "")
 
 
+async def test_a_package_that_was_too_large_before_is_judged_as_it_is(subject: Subject) -> None:
+    """The short-cut reads both trees in one step: nobody could make such a package smaller."""
+    tree = subject.packages.add()
+
+    verdict = await subject.verdict(tree, LABELLED, origin="too large")
+
+    assert (verdict.complete, verdict.blocking, verdict.diff) == (True, (), ())
+    assert verdict.changes.keys() == {"net/core/app.yaml"}
+    assert verdict.functions == 1
+    (found,) = (each for each in verdict.findings if each.severity is Severity.WARNING)
+    assert str(found.place) == "net/core/Kptfile"
+    assert found.message == (
+        "what changes is not told: the package at the merge base is too large"
+        " (big.yaml: the file has 9 bytes)"
+    )
+
+
 async def test_functions_that_cannot_be_run_break_no_package_and_are_asked_again(
     subject: Subject,
 ) -> None:

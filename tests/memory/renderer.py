@@ -89,7 +89,7 @@ class MemoryRenderer:
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
         try:
-            files, before = self._files(trees, tree), self._files(trees, origin)
+            files, before = verdicts.read(lambda t: trees.files(t, self._limits), tree, origin)
         except PackageError as error:
             return verdicts.unreadable(package, error)
         if self.broken and (policy.mutators or policy.validators):
