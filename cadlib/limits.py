@@ -25,7 +25,7 @@ second. A package needs some ten for each of its symlinks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class PackageLimits:
     """Bounds on one package; each is the largest value still accepted.
 
     Attributes:
@@ -57,7 +57,7 @@ class Limits:
     package_nodes: int = 100_000
 
 
-DEFAULT = Limits()
+DEFAULT = PackageLimits()
 
 STREAM = replace(
     DEFAULT,

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from fnrunner.answers import FORM, DiskAnswers, MemoryAnswers
 from fnrunner.contract.run import (
     CALL,
-    Call,
+    CallContext,
     FunctionOutcome,
     Grant,
     Granted,
@@ -47,7 +47,7 @@ class _Shared:
     """
 
     task: asyncio.Task[FunctionOutcome]
-    call: Call
+    call: CallContext
     waiting: int = 0
 
 
@@ -116,7 +116,7 @@ class Cached:
 
     def _begun(self, key: str, what: str, image: str, resources: bytes) -> _Shared:
         """Start a call that others may join."""
-        call = Call(current_call().caller)
+        call = CallContext(current_call().caller)
         context = copy_context()
         context.run(CALL.set, call)
         run = self._run(key, what, image, resources)

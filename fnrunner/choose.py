@@ -24,7 +24,7 @@ from fnrunner.contract.errors import (
 )
 from fnrunner.contract.run import (
     CALL,
-    Call,
+    CallContext,
     FunctionOutcome,
     Identified,
     Ready,
@@ -33,9 +33,9 @@ from fnrunner.contract.run import (
     late,
 )
 from fnrunner.fence.process import Executables
-from fnrunner.fence.reader import Reader
+from fnrunner.fence.reader import OutputReader
 from fnrunner.fence.sandbox import Sandbox
-from fnrunner.settings import KINDS, Names, RunnerSettings
+from fnrunner.settings import KINDS, FunctionImages, RunnerSettings
 from fnrunner.slots import QueueSlots, RunSlots, most
 from fnrunner.wire import metrics
 
@@ -110,7 +110,7 @@ class TimeLimited:
 
 @asynccontextmanager
 async def _within(image: str, seconds: float) -> AsyncIterator[None]:
-    call = Call(current_call().caller)
+    call = CallContext(current_call().caller)
     before = CALL.set(call)
     try:
         async with asyncio.timeout(seconds):
@@ -231,7 +231,7 @@ class Readied:
 class Renamed:
     """A runner whose functions have other names as well."""
 
-    def __init__(self, inner: Identified, names: Sequence[tuple[Names, str]]) -> None:
+    def __init__(self, inner: Identified, names: Sequence[tuple[FunctionImages, str]]) -> None:
         self._inner = inner
         self._names = tuple(names)
 
@@ -324,7 +324,7 @@ async def _make(
             fence = (
                 await asyncio.to_thread(_sandbox, settings) if settings.programs else _NONE_NEEDED
             )
-            return Executables(settings.programs, settings.policy, fence, Reader(workers))
+            return Executables(settings.programs, settings.policy, fence, OutputReader(workers))
         case "pod":
             return await _make_pods(stack, settings)
         case _:
@@ -335,12 +335,12 @@ async def _make_images(
     stack: AsyncExitStack, settings: RunnerSettings, workers: Builtin
 ) -> Identified | None:
     """Return what runs images here; None where they cannot be, and pods are wanted as well."""
-    from fnrunner.images.folders import StoreError  # what fetches images takes a while to read
+    from fnrunner.images.folders import ImageStoreError  # what fetches images takes a while to read
 
     alone = "pod" in settings.form.runtimes
     try:
-        found = await asyncio.to_thread(images, settings, Reader(workers))
-    except StoreError as error:  # which no builtin function needs
+        found = await asyncio.to_thread(images, settings, OutputReader(workers))
+    except ImageStoreError as error:  # which no builtin function needs
         _log.warning("images %s: %s", "run in pods alone" if alone else "are refused", error)
         return None if alone else Refusing(error.problem, error.fix)
     stack.callback(found.close)
@@ -367,7 +367,7 @@ def _sandbox(settings: RunnerSettings) -> Sandbox | SandboxError:
         return error
 
 
-def images(settings: RunnerSettings, reader: Reader | None = None) -> "Images":
+def images(settings: RunnerSettings, reader: OutputReader | None = None) -> "Images":
     """Return a runner of images; whoever makes one closes it.
 
     Args:
@@ -375,7 +375,7 @@ def images(settings: RunnerSettings, reader: Reader | None = None) -> "Images":
         reader: Reads what they write; None makes one.
 
     Raises:
-        StoreError: The folder of images cannot be used.
+        ImageStoreError: The folder of images cannot be used.
     """
     from fnrunner.images import runner as image
 

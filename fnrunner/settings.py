@@ -35,7 +35,7 @@ _PORCH: Final = "config.porch.kpt.dev/"
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class FunctionImages:
     """Images that mean one function.
 
     Attributes:
@@ -55,7 +55,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class ProgramFunction:
     """An executable that is a function.
 
     Attributes:
@@ -65,7 +65,7 @@ class Program:
         files: Other files and folders that it may read.
     """
 
-    means: Names
+    means: FunctionImages
     path: Path
     args: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
@@ -75,7 +75,7 @@ class Program:
 class PodRule:
     """How many pods the images that have these names get, and for how long."""
 
-    means: Names
+    means: FunctionImages
     idle: float
     most: int
     queue: int
@@ -98,8 +98,8 @@ class RunnerSettings:
     form: RunnerForm = field(default_factory=lambda: RunnerForm(version=1))
     limits: CallLimits = field(default_factory=CallLimits)
     policy: RunnerPolicy = field(default_factory=RunnerPolicy)
-    aliases: Sequence[tuple[Names, str]] = ()
-    programs: Sequence[Program] = ()
+    aliases: Sequence[tuple[FunctionImages, str]] = ()
+    programs: Sequence[ProgramFunction] = ()
     pods: Sequence[PodRule] = ()
     warm: Sequence[str] = ()
 
@@ -186,8 +186,8 @@ def _settings(form: RunnerForm, porch: Sequence[PorchSpec]) -> RunnerSettings:
         ),
         programs=(
             *(
-                Program(
-                    means=Names((each.name,), tuple(each.tags)),
+                ProgramFunction(
+                    means=FunctionImages((each.name,), tuple(each.tags)),
                     path=Path(each.path),
                     args=tuple(each.args),
                     files=tuple(map(Path, each.files)),
@@ -195,7 +195,7 @@ def _settings(form: RunnerForm, porch: Sequence[PorchSpec]) -> RunnerSettings:
                 for each in form.executables
             ),
             *(
-                Program(
+                ProgramFunction(
                     means=_names(each, each.binaryExecutor.tags),
                     path=Path(form.binaries) / each.binaryExecutor.path,
                 )
@@ -226,9 +226,9 @@ def _granted(form: FunctionForm, usual: Granted) -> Granted:
     )
 
 
-def _names(spec: PorchSpec, tags: Sequence[str]) -> Names:
+def _names(spec: PorchSpec, tags: Sequence[str]) -> FunctionImages:
     names = (f"{each.rstrip('/')}/{spec.image}" if each else spec.image for each in spec.prefixes)
-    return Names(tuple(names), tuple(tags))
+    return FunctionImages(tuple(names), tuple(tags))
 
 
 def _warm(porch: Sequence[PorchSpec]) -> Iterator[str]:

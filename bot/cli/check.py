@@ -19,7 +19,7 @@ from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
 from cadlib.limits import DEFAULT, STREAM
 from cadlib.package.files import join
-from cadlib.render.calls import Call, CallOutcome
+from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.render.pipeline import Rendered, Steps
 from cadlib.stream.resourcelist import encode
 from fnrunner.contract.errors import (
@@ -147,7 +147,7 @@ def _drive(steps: Steps, functions: Functions, secret: set[str]) -> tuple[Render
         return None, str(error)
 
 
-def _answer(call: Call, functions: Functions) -> CallOutcome:
+def _answer(call: FunctionCall, functions: Functions) -> CallOutcome:
     """What a function answers, in the bot's words where it failed."""
     try:
         outcome = functions.answer(call)

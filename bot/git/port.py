@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.package.files import Files
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref, Sha
@@ -265,7 +265,7 @@ class History(Protocol):
     def blob(self, commit: str, path: str) -> bytes | None:
         """A file at a commit; None when there is none, or it is no regular file."""
 
-    def files(self, tree: str, limits: Limits) -> Files:
+    def files(self, tree: str, limits: PackageLimits) -> Files:
         """Every file under a tree, by path relative to it; sizes are looked at before data.
 
         Raises:

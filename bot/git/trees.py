@@ -12,7 +12,7 @@ from bot.git.memory import BLOBS, ENTRIES
 from bot.git.objects import Allow, Entries, GitEndedError, GitObject, Objects, parse_tree
 from bot.git.port import MOST_DEEP, MOST_ENTRIES, MOST_TREE, Difference
 from cadlib.errors import PackageError, Place
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package.files import Entry, Files, is_resource_file
 
 _SUBMODULE = 0o160000
@@ -83,7 +83,7 @@ class TreeReader(ABC):
         one, other = (self.root(each) if each else "" for each in (before, after))
         return differ(self.entries, one, other)
 
-    def files(self, tree: str, limits: Limits) -> Files:
+    def files(self, tree: str, limits: PackageLimits) -> Files:
         """Every file under a tree, by path relative to it; sizes are looked at before data.
 
         Raises:

@@ -12,14 +12,14 @@ from threading import Lock
 from typing import TypeAlias
 
 from cadlib.errors import PackageError
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.yaml import Stream
 from cadlib.yaml.bulk import Serial, read_one
 
 LIMIT_BYTES = 5 * 1024 * 1024 // 2
 """How much text is kept: some 3,000 files; with what is made of it, thirty times that."""
 
-_Key: TypeAlias = tuple[str, bytes, Limits]
+_Key: TypeAlias = tuple[str, bytes, PackageLimits]
 
 
 class CachingReader(Serial):
@@ -38,13 +38,15 @@ class CachingReader(Serial):
         self._lock = Lock()
         self.used_bytes = 0
 
-    def read(self, files: Mapping[str, bytes], limits: Limits) -> Sequence[Stream | PackageError]:
+    def read(
+        self, files: Mapping[str, bytes], limits: PackageLimits
+    ) -> Sequence[Stream | PackageError]:
         """Read each file; what is wrong with one stands in its place."""
         if sum(map(len, files.values())) > self._limit:
             return super().read(files, limits)
         return [self._read(path, data, limits) for path, data in files.items()]
 
-    def _read(self, path: str, data: bytes, limits: Limits) -> Stream | PackageError:
+    def _read(self, path: str, data: bytes, limits: PackageLimits) -> Stream | PackageError:
         key = path, data, limits
         with self._lock:
             known = self._streams.get(key)

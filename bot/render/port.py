@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from cadlib.diff.changes import Change
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.package.files import Files
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
@@ -18,7 +18,7 @@ from lifecycle.policy import Policy
 class TreeFiles(Protocol):
     """Where the files of packages are; it may be read in other threads than the one that asks."""
 
-    def files(self, tree: str, limits: Limits) -> Files:
+    def files(self, tree: str, limits: PackageLimits) -> Files:
         """Every file under a tree, by path relative to it.
 
         Args:

@@ -23,7 +23,7 @@ from bot.render.port import TreeFiles
 from cadlib.diff import secrets
 from cadlib.diff.changes import Change, changes
 from cadlib.errors import PackageError
-from cadlib.limits import DEFAULT, STREAM, Limits
+from cadlib.limits import DEFAULT, STREAM, PackageLimits
 from cadlib.render import pipeline as render
 from cadlib.yaml.bulk import Bulk
 from fnrunner.contract.errors import (
@@ -33,7 +33,7 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.contract.run import CALL, Call, Runner
+from fnrunner.contract.run import CALL, CallContext, Runner
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages.checks import ask_operator
 from lifecycle.policy import Policy
@@ -69,7 +69,7 @@ class PipelineRenderer:
     def __init__(
         self,
         runner: Runner,
-        limits: Limits = DEFAULT,
+        limits: PackageLimits = DEFAULT,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
         bulk: Bulk | None = None,
@@ -132,7 +132,7 @@ class PipelineRenderer:
     async def _render(
         self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
-        CALL.set(Call(package))  # so that the runner shares fairly between packages
+        CALL.set(CallContext(package))  # so that the runner shares fairly between packages
         read = partial(trees.files, limits=self._limits)
         try:
             files, before = await self._offload(verdicts.read, read, tree, origin)
@@ -206,7 +206,7 @@ def _not_run(steps: render.Steps, image: str, error: Exception, secret: Iterable
 
 def _advance(
     steps: render.Steps, outcome: render.CallOutcome | None
-) -> render.Call | render.Rendered:
+) -> render.FunctionCall | render.Rendered:
     try:
         return next(steps) if outcome is None else steps.send(outcome)
     except StopIteration as done:

@@ -14,7 +14,7 @@ from cadlib.diff import secrets
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.images import resolve_image
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import hidden
 from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
@@ -49,7 +49,9 @@ def read(files: Callable[[str], Files], tree: str, origin: str) -> tuple[Files, 
         return now, error
 
 
-def begin(files: Files, policy: Policy, limits: Limits, bulk: Bulk | None = None) -> render.Steps:
+def begin(
+    files: Files, policy: Policy, limits: PackageLimits, bulk: Bulk | None = None
+) -> render.Steps:
     """Begin to render a package, and to run the guardrails on it; `bulk` as for `render`."""
     return render.render(
         files,

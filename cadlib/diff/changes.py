@@ -12,7 +12,7 @@ from cadlib.diff.fields import HIDDEN, differences
 from cadlib.diff.pairs import Found, pair
 from cadlib.errors import PackageError
 from cadlib.findings import ResourceRef
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package.files import SUBMODULE, SYMLINK, Entry, Files, is_resource_file
 from cadlib.package.source import ref
 from cadlib.package.unseen import missing
@@ -83,7 +83,7 @@ class Change:
 
 
 def changes(
-    old: Files, new: Files, limits: Limits = DEFAULT, bulk: Bulk | None = None
+    old: Files, new: Files, limits: PackageLimits = DEFAULT, bulk: Bulk | None = None
 ) -> tuple[Change, ...]:
     """Return what differs, by file, then in the order of the resources and fields.
 
@@ -118,7 +118,7 @@ def changes(
 
 
 def _read(
-    paths: Sequence[str], files: Files, limits: Limits, bulk: Bulk
+    paths: Sequence[str], files: Files, limits: PackageLimits, bulk: Bulk
 ) -> Mapping[str, Sequence[Found]]:
     """Return the resources of each file, none for one that is not there or holds none.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from cadlib.errors import PackageError
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.yaml import FieldPath, Value
 from cadlib.yaml import read as read_yaml
 
@@ -31,7 +31,7 @@ _MAY_HOLD = re.compile(rb"\bSecret\b|\\")
 # An escape can spell the word as well.
 
 
-def values(resources: bytes, limits: Limits = DEFAULT) -> frozenset[str]:
+def values(resources: bytes, limits: PackageLimits = DEFAULT) -> frozenset[str]:
     """Collect the values of all Secrets in a ResourceList, or any YAML, UTF-8.
 
     Text that cannot be read holds nothing that a function could have told apart either.
@@ -47,7 +47,7 @@ def values(resources: bytes, limits: Limits = DEFAULT) -> frozenset[str]:
     return frozenset(each for text in found for each in _spellings(text) if len(each) >= _SHORTEST)
 
 
-def added(resources: bytes, given: bytes, limits: Limits = DEFAULT) -> frozenset[str]:
+def added(resources: bytes, given: bytes, limits: PackageLimits = DEFAULT) -> frozenset[str]:
     """Collect the values of Secrets in a ResourceList that were not in the one sent.
 
     Args:

@@ -19,7 +19,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.images import is_image
 from cadlib.kptfile import schema as kptfile_schema
 from cadlib.kptfile.values import Condition, GenericRef, GitRef, Kptfile, PipelineFunction, Selector
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.yaml import Document, FieldPath, Stream, Value, field_text
 from cadlib.yaml import read as read_yaml
 from cadlib.yaml.tree import Alias, Map, Node, Scalar, Seq
@@ -78,7 +78,7 @@ class KptfileError(PackageError):
         return f"Error: Kptfile at {_quoted(package)} {self.opening}{details}"
 
 
-def read(data: bytes, path: str = KIND, *, limits: Limits = DEFAULT) -> Kptfile:
+def read(data: bytes, path: str = KIND, *, limits: PackageLimits = DEFAULT) -> Kptfile:
     """Read a Kptfile.
 
     Args:

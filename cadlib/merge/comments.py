@@ -26,7 +26,7 @@ Comments = Mapping[FieldPath, str]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class CommentedValue:
     """A value on one side: where it stands there, and all line comments of that side."""
 
     value: Side
@@ -38,7 +38,7 @@ class State:
         """The comment at this value, or None."""
         return None if self.value is ABSENT else self.comments.get(self.path)
 
-    def about(self, merged: Value, key: MergeKey | None) -> "State":
+    def about(self, merged: Value, key: MergeKey | None) -> "CommentedValue":
         """Return the state of an element without comments that are about another value.
 
         Args:
@@ -49,16 +49,16 @@ class State:
             return self
         setters = {path: text for path, text in self.comments.items() if SETTER in text}
         if replaced(self.value, merged):
-            return State(self.value, self.path, setters)
+            return CommentedValue(self.value, self.path, setters)
         if not key or not isinstance(self.value, dict) or not isinstance(merged, dict):
             return self
         gone = {
             (*self.path, name) for name in key if not same(self.value.get(name), merged.get(name))
         }
         kept = {path: text for path, text in self.comments.items() if path not in gone}
-        return State(self.value, self.path, {**kept, **setters})
+        return CommentedValue(self.value, self.path, {**kept, **setters})
 
-    def at(self, step: str | int | None) -> "State":
+    def at(self, step: str | int | None) -> "CommentedValue":
         """Return the state of a field or element of this one; None is one not there."""
         match self.value, step:
             case dict() as fields, str() if step in fields:
@@ -66,18 +66,18 @@ class State:
             case list() as items, int():
                 inner = items[step]
             case _:
-                return State(ABSENT, (), self.comments)
+                return CommentedValue(ABSENT, (), self.comments)
         assert step is not None  # noqa: S101 - for the type checker: it matched above
-        return State(inner, (*self.path, step), self.comments)
+        return CommentedValue(inner, (*self.path, step), self.comments)
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
     """The three states of one field."""
 
-    base: State
-    ours: State
-    theirs: State
+    base: CommentedValue
+    ours: CommentedValue
+    theirs: CommentedValue
 
     @property
     def contested(self) -> bool:
@@ -144,7 +144,9 @@ class Merger:
                 base, ours, theirs = (each[index] for each in elements_of)
                 self._walk(value, (*at, index), Sides(base, ours, theirs), schema.element, found)
 
-    def _elements(self, merged: list[Value], state: State, schema: Schema) -> list[State]:
+    def _elements(
+        self, merged: list[Value], state: CommentedValue, schema: Schema
+    ) -> list[CommentedValue]:
         """Return for each element of the merged list its state on one side."""
         places = self._places(merged, state, schema)
         key = leading_key(merged, _items(state))
@@ -163,7 +165,7 @@ class Merger:
         self.conflicts.append(Clash(here, _told(base), _told(ours), _told(theirs), side, reason))
         return ours if side == "local" else theirs
 
-    def _places(self, merged: list[Value], state: State, schema: Schema) -> dict[int, int]:
+    def _places(self, merged: list[Value], state: CommentedValue, schema: Schema) -> dict[int, int]:
         """Return for each element of the merged list its place in the list of one side."""
         items = _items(state)
         keys = elements.merge_keys(schema, (merged, items), infer=self._infer)
@@ -174,7 +176,7 @@ class Merger:
         }
 
 
-def _items(state: State) -> list[Value]:
+def _items(state: CommentedValue) -> list[Value]:
     return state.value if isinstance(state.value, list) else []
 
 

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cadlib.merge.comments import Merger, Sides, State
+from cadlib.merge.comments import CommentedValue, Merger, Sides
 from cadlib.merge.conflicts import ABSENT, Absent, Conflict, ConflictPolicy, Side, veiled
 from cadlib.merge.fields import At, Clash, Fields
-from cadlib.merge.schema import NOTES, Schema, Schemas, of_comment
+from cadlib.merge.schema import NOTES, MergeSchemas, Schema, of_comment
 from cadlib.package.source import ref
 from cadlib.yaml import DELETED, Deleted, Document, FieldPath, Value, field_text, same
 
-_SCHEMAS = Schemas()
+_SCHEMAS = MergeSchemas()
 # What kpt and its functions write into resources for themselves. Two resources that differ
 # in nothing else are the same.
 _NOISE = re.compile(
@@ -28,7 +28,7 @@ _NOISE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedDocument:
     """The merged document and its conflicts.
 
     Attributes:
@@ -47,11 +47,11 @@ def merge_documents(
     local: Document,
     updated: Document | None,
     *,
-    schemas: Schemas = _SCHEMAS,
+    schemas: MergeSchemas = _SCHEMAS,
     policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
     path: str = "",
     infer: bool = False,
-) -> Merged:
+) -> MergedDocument:
     """Merge one document.
 
     Args:
@@ -76,19 +76,19 @@ def merge_documents(
     value = fields.merge(base, local.value, updated.value, schema, At())
     conflicts = tuple(_conflict(clash, local, path) for clash in fields.conflicts)
     if isinstance(value, Absent):
-        return Merged(DELETED, None, conflicts)
+        return MergedDocument(DELETED, None, conflicts)
     comments = None
     before = origin.comments if origin else {}
     if updated.comments != before or (conflicts and local.comments != before):
         sides = Sides(
-            State(base, (), before),
-            State(local.value, (), local.comments),
-            State(updated.value, (), updated.comments),
+            CommentedValue(base, (), before),
+            CommentedValue(local.value, (), local.comments),
+            CommentedValue(updated.value, (), updated.comments),
         )
         merger = Merger(policy.side, noted, infer=infer)
         comments = merger.merge(value, sides, schema)
         conflicts += tuple(_conflict(clash, local, path) for clash in merger.conflicts)
-    return Merged(value, comments, conflicts)
+    return MergedDocument(value, comments, conflicts)
 
 
 def equal(left: Value, right: Value) -> bool:
@@ -96,15 +96,15 @@ def equal(left: Value, right: Value) -> bool:
     return same(_without_noise(left), _without_noise(right))
 
 
-def _removed_upstream(origin: Document | None, local: Document, path: str) -> Merged:
+def _removed_upstream(origin: Document | None, local: Document, path: str) -> MergedDocument:
     if origin is not None and equal(origin.value, local.value):
-        return Merged(DELETED, None, ())
+        return MergedDocument(DELETED, None, ())
     if origin is None:
-        return Merged(local.value, None, ())
+        return MergedDocument(local.value, None, ())
     clash = Clash(
         At(), origin.value, local.value, ABSENT, "local", "changed locally and removed upstream"
     )
-    return Merged(local.value, None, (_conflict(clash, local, path),))
+    return MergedDocument(local.value, None, (_conflict(clash, local, path),))
 
 
 def _conflict(clash: Clash, local: Document, path: str) -> Conflict:
@@ -170,7 +170,7 @@ def _collections(value: Value, at: FieldPath) -> Iterator[FieldPath]:
 __all__ = [
     "Conflict",
     "ConflictPolicy",
-    "Merged",
+    "MergedDocument",
     "equal",
     "merge_documents",
     "schemas_in_comments",

@@ -33,7 +33,7 @@ _ALIKE = 0.8
 _MOST_PAIRS = 2_500
 
 
-class Identity(NamedTuple):
+class ResourceIdentity(NamedTuple):
     """Identity of a resource; `nth` counts those of a file that have no name."""
 
     group: str
@@ -44,17 +44,17 @@ class Identity(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Resource:
+class PlacedDocument:
     """One document, and where it stands."""
 
-    identity: Identity
+    identity: ResourceIdentity
     path: str
     position: int
     document: Document
     piece: Piece
 
 
-class State:
+class PackageState:
     """A package in one of its three states, read as far as is asked for.
 
     Args:
@@ -66,7 +66,7 @@ class State:
         self.files = files
         self.name = name
         self._streams: dict[str, Stream | None] = {}
-        self._resources: dict[str, tuple[Resource, ...]] = {}
+        self._resources: dict[str, tuple[PlacedDocument, ...]] = {}
 
     def stream(self, path: str) -> Stream | None:
         """Return a file as it was read; None if it is not there or no YAML."""
@@ -81,7 +81,7 @@ class State:
         stream = self.stream(path)
         return stream is None or any(each.template for each in stream.documents)
 
-    def resources(self, path: str) -> tuple[Resource, ...]:
+    def resources(self, path: str) -> tuple[PlacedDocument, ...]:
         """Return the documents of a file, without the empty ones.
 
         Raises:
@@ -100,12 +100,12 @@ class State:
         except PackageError:  # a template, or broken: the file is merged as a whole
             return None
 
-    def _identified(self, path: str) -> tuple[Resource, ...]:
+    def _identified(self, path: str) -> tuple[PlacedDocument, ...]:
         stream = self.stream(path)
         if stream is None:
             return ()
-        found: list[Resource] = []
-        seen: Counter[Identity] = Counter()
+        found: list[PlacedDocument] = []
+        seen: Counter[ResourceIdentity] = Counter()
         texts = pieces(stream)
         for position, document in enumerate(stream.documents):
             if document.empty or document.template:
@@ -114,7 +114,7 @@ class State:
             if seen[identity] and identity.name:
                 raise duplicate(self.name, path, document.start_line)
             found.append(
-                Resource(
+                PlacedDocument(
                     identity._replace(nth=seen[identity]),
                     path,
                     position,
@@ -140,9 +140,9 @@ def duplicate(state: str, path: str, line: int | None = None) -> PackageError:
 class Triple:
     """One resource in the three states; None where it is not there."""
 
-    origin: Resource | None
-    local: Resource | None
-    updated: Resource | None
+    origin: PlacedDocument | None
+    local: PlacedDocument | None
+    updated: PlacedDocument | None
 
 
 class Pairing:
@@ -154,7 +154,7 @@ class Pairing:
         updated: The state upstream.
     """
 
-    def __init__(self, origin: State, local: State, updated: State) -> None:
+    def __init__(self, origin: PackageState, local: PackageState, updated: PackageState) -> None:
         self._origin = origin
         self._local = local
         self._updated = updated
@@ -180,13 +180,16 @@ class Pairing:
             yield from (Triple(None, None, each) for each in new if id(each) not in known)
 
     def _renamed(
-        self, origin: Sequence[Resource], path: str, known: Mapping[Resource, Resource]
-    ) -> dict[Resource, Resource]:
+        self,
+        origin: Sequence[PlacedDocument],
+        path: str,
+        known: Mapping[PlacedDocument, PlacedDocument],
+    ) -> dict[PlacedDocument, PlacedDocument]:
         """Match what is left of a local file by likeness, where upstream has no such name."""
         taken = {id(each) for each in known.values()}
         there = [each for each in self._local.resources(path) if id(each) not in taken]
         gone = [each for each in origin if each not in known]
-        found: dict[Resource, Resource] = {}
+        found: dict[PlacedDocument, PlacedDocument] = {}
         if len(gone) * len(there) > _MOST_PAIRS:
             return found
         for resource in gone:
@@ -201,13 +204,13 @@ class Pairing:
                 there.remove(best[2])
         return found
 
-    def _is_upstream(self, local: Resource) -> bool:
+    def _is_upstream(self, local: PlacedDocument) -> bool:
         there = (each.identity for each in self._updated.resources(local.path))
         return local.identity in there or local.identity in self._moved_upstream
 
     def _found(
-        self, origin: Resource, local: Resource | None, updated: Resource | None
-    ) -> tuple[Resource | None, Resource | None]:
+        self, origin: PlacedDocument, local: PlacedDocument | None, updated: PlacedDocument | None
+    ) -> tuple[PlacedDocument | None, PlacedDocument | None]:
         """Look for a resource that left its file, if the other side changed it."""
         if local is None and not (updated and updated.piece.like(origin.piece)):
             local = self._moved_locally.get(origin.identity)
@@ -216,16 +219,18 @@ class Pairing:
         return local, updated
 
     @cached_property
-    def _moved_locally(self) -> Mapping[Identity, Resource]:
+    def _moved_locally(self) -> Mapping[ResourceIdentity, PlacedDocument]:
         return self._newcomers(self._local, self._updated)
 
     @cached_property
-    def _moved_upstream(self) -> Mapping[Identity, Resource]:
+    def _moved_upstream(self) -> Mapping[ResourceIdentity, PlacedDocument]:
         return self._newcomers(self._updated, self._local)
 
-    def _newcomers(self, side: State, other: State) -> dict[Identity, Resource]:
+    def _newcomers(
+        self, side: PackageState, other: PackageState
+    ) -> dict[ResourceIdentity, PlacedDocument]:
         """Return the named resources that one side alone has in files where they were not."""
-        found: dict[Identity, Resource] = {}
+        found: dict[ResourceIdentity, PlacedDocument] = {}
         for path in sorted(side.files):
             if side.files[path] == self._origin.files.get(path):
                 continue
@@ -238,16 +243,18 @@ class Pairing:
         return found
 
 
-def _identity(document: Document) -> Identity:
+def _identity(document: Document) -> ResourceIdentity:
     named = ref(document.value)
     group, _ = split(named.api_version)
     namespace, name = named.namespace, named.name
     if _MARK in document.source.text:  # looking for the comments of each document takes longer
         namespace, name = upstream_name(document) or (namespace, name)
-    return Identity(group, named.kind, namespace, name)
+    return ResourceIdentity(group, named.kind, namespace, name)
 
 
-def _matched(before: Iterable[Resource], after: Iterable[Resource]) -> dict[Resource, Resource]:
+def _matched(
+    before: Iterable[PlacedDocument], after: Iterable[PlacedDocument]
+) -> dict[PlacedDocument, PlacedDocument]:
     """Match the resources of one file: by identity, and then without the namespace."""
     there = {each.identity: each for each in after}
     found = {each: there.pop(each.identity) for each in before if each.identity in there}
@@ -259,8 +266,10 @@ def _matched(before: Iterable[Resource], after: Iterable[Resource]) -> dict[Reso
     return found
 
 
-def _by_name(resources: Iterable[Resource]) -> dict[tuple[str, str, str], list[Resource]]:
-    found: dict[tuple[str, str, str], list[Resource]] = defaultdict(list)
+def _by_name(
+    resources: Iterable[PlacedDocument],
+) -> dict[tuple[str, str, str], list[PlacedDocument]]:
+    found: dict[tuple[str, str, str], list[PlacedDocument]] = defaultdict(list)
     for each in resources:
         found[each.identity.group, each.identity.kind, each.identity.name].append(each)
     return found

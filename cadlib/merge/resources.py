@@ -22,10 +22,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from cadlib.merge.conflicts import ABSENT, Conflict, ConflictPolicy, veiled
-from cadlib.merge.documents import Merged, equal, merge_documents
-from cadlib.merge.pairs import Identity, Pairing, Resource, State, Triple, duplicate
-from cadlib.merge.schema import Schemas
-from cadlib.merge.text import Work, by_lines
+from cadlib.merge.documents import MergedDocument, equal, merge_documents
+from cadlib.merge.pairs import (
+    PackageState,
+    Pairing,
+    PlacedDocument,
+    ResourceIdentity,
+    Triple,
+    duplicate,
+)
+from cadlib.merge.schema import MergeSchemas
+from cadlib.merge.text import FileEdits, by_lines
 from cadlib.package.files import KPTFILE, Entry, Files, name
 from cadlib.package.source import ref
 from cadlib.yaml import DELETED, Deleted, Value
@@ -73,9 +80,9 @@ def merge_resources(
         PackageError: A file holds two resources of one identity.
     """
     states = (
-        State(_yaml_files(origin), "original upstream"),
-        State(_yaml_files(local), "local"),
-        State(_yaml_files(updated), "updated upstream"),
+        PackageState(_yaml_files(origin), "original upstream"),
+        PackageState(_yaml_files(local), "local"),
+        PackageState(_yaml_files(updated), "updated upstream"),
     )
     if across_files:
         for each in states:
@@ -96,9 +103,9 @@ class _Merge:
 
     def __init__(
         self,
-        origin: State,
-        local: State,
-        updated: State,
+        origin: PackageState,
+        local: PackageState,
+        updated: PackageState,
         policy: ConflictPolicy,
         crds: Iterable[Value],
     ) -> None:
@@ -106,10 +113,12 @@ class _Merge:
         self._local = local
         self._updated = updated
         self._policy = policy
-        self._schemas = Schemas(chain(crds, definitions(updated.files, local.files, origin.files)))
+        self._schemas = MergeSchemas(
+            chain(crds, definitions(updated.files, local.files, origin.files))
+        )
         self._conflicts: list[Conflict] = []
-        self._work: dict[str, Work] = {}
-        self._moving: list[tuple[Resource, Resource]] = []
+        self._work: dict[str, FileEdits] = {}
+        self._moving: list[tuple[PlacedDocument, PlacedDocument]] = []
         # By file, where the resources that were in it at first are now locally.
         self._homes: dict[str, set[str]] = defaultdict(set)
 
@@ -186,10 +195,10 @@ class _Merge:
         ours = self._local.files.get(path)
         return ours is None or ours == self._origin.files.get(path) != self._updated.files.get(path)
 
-    def _at(self, path: str) -> Work:
+    def _at(self, path: str) -> FileEdits:
         if path not in self._work:
             side = self._updated if self._is_from_upstream(path) else self._local
-            self._work[path] = Work(side.stream(path))
+            self._work[path] = FileEdits(side.stream(path))
         return self._work[path]
 
     # Resources.
@@ -200,16 +209,16 @@ class _Merge:
         match triple:
             case Triple(_, None, None) | Triple(None, _, None):
                 pass
-            case Triple(None, None, Resource() as new):
+            case Triple(None, None, PlacedDocument() as new):
                 self._added_upstream(new)
-            case Triple(Resource() as origin, Resource() as local, None):
+            case Triple(PlacedDocument() as origin, PlacedDocument() as local, None):
                 self._removed_upstream(origin, local)
-            case Triple(Resource() as origin, None, Resource() as updated):
+            case Triple(PlacedDocument() as origin, None, PlacedDocument() as updated):
                 self._removed_locally(origin, updated)
-            case Triple(origin, Resource() as local, Resource() as updated):
+            case Triple(origin, PlacedDocument() as local, PlacedDocument() as updated):
                 self._both(origin, local, updated)
 
-    def _added_upstream(self, new: Resource) -> None:
+    def _added_upstream(self, new: PlacedDocument) -> None:
         home = self._home(new)
         if home is not None:
             self._at(new.path).dropped.add(new.position)
@@ -217,7 +226,7 @@ class _Merge:
         elif not self._is_from_upstream(new.path):
             self._at(new.path).added.append(new.piece)
 
-    def _home(self, new: Resource) -> str | None:
+    def _home(self, new: PlacedDocument) -> str | None:
         """Return the file to which all resources beside a new one were moved locally."""
         homes = self._homes.get(new.path, set())
         if new.path in self._local.files or len(homes) != 1:
@@ -227,13 +236,13 @@ class _Merge:
         there = {each.identity for side in sides for each in side.resources(home)}
         return None if new.identity in there else home
 
-    def _removed_upstream(self, origin: Resource, local: Resource) -> None:
+    def _removed_upstream(self, origin: PlacedDocument, local: PlacedDocument) -> None:
         merged = merge_documents(origin.document, local.document, None, path=local.path)
         self._conflicts += merged.conflicts
         if merged.value is DELETED:
             self._at(local.path).dropped.add(local.position)
 
-    def _removed_locally(self, origin: Resource, updated: Resource) -> None:
+    def _removed_locally(self, origin: PlacedDocument, updated: PlacedDocument) -> None:
         if self._is_from_upstream(updated.path):
             self._at(updated.path).dropped.add(updated.position)
         before, now = origin.document.value, updated.document.value
@@ -250,7 +259,9 @@ class _Merge:
                 )
             )
 
-    def _both(self, origin: Resource | None, local: Resource, updated: Resource) -> None:
+    def _both(
+        self, origin: PlacedDocument | None, local: PlacedDocument, updated: PlacedDocument
+    ) -> None:
         there = {each.identity for each in self._local.resources(updated.path)}
         moved = (
             origin is not None
@@ -280,7 +291,11 @@ class _Merge:
         self._write(origin, local, updated, merged)
 
     def _write(
-        self, origin: Resource | None, local: Resource, updated: Resource, merged: Merged
+        self,
+        origin: PlacedDocument | None,
+        local: PlacedDocument,
+        updated: PlacedDocument,
+        merged: MergedDocument,
     ) -> None:
         work, position = self._at(local.path), local.position
         if isinstance(merged.value, Deleted):
@@ -299,7 +314,7 @@ class _Merge:
 
     # Text.
 
-    def _move(self, source: Resource, target: Resource) -> None:
+    def _move(self, source: PlacedDocument, target: PlacedDocument) -> None:
         """Put a resource's merged text where upstream moved it to."""
         piece = self._at(source.path).piece(source.position)
         work = self._at(target.path)
@@ -308,7 +323,7 @@ class _Merge:
         else:
             work.added.append(piece)
 
-    def _assembled(self, path: str, work: Work) -> Entry | None:
+    def _assembled(self, path: str, work: FileEdits) -> Entry | None:
         data = work.data()
         base = self._base(path)
         return None if data is None or base is None else replace(base, data=data)
@@ -328,7 +343,7 @@ def definitions(*trees: Files) -> Iterator[Value]:
     """
     seen: set[bytes] = set()
     for files in trees:
-        state = State(_yaml_files(files), "")
+        state = PackageState(_yaml_files(files), "")
         for path, entry in state.files.items():
             if entry.data in seen or b"CustomResourceDefinition" not in entry.data:
                 continue
@@ -338,13 +353,13 @@ def definitions(*trees: Files) -> Iterator[Value]:
                 yield document.value
 
 
-def _refuse_twins(state: State) -> None:
+def _refuse_twins(state: PackageState) -> None:
     """Refuse the same resource in two files.
 
     Raises:
         PackageError: With kpt's text.
     """
-    seen: Counter[Identity] = Counter()
+    seen: Counter[ResourceIdentity] = Counter()
     for path in sorted(state.files):
         for resource in state.resources(path):
             seen[resource.identity] += bool(resource.identity.name)

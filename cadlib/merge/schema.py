@@ -239,7 +239,7 @@ _RESOURCES["kpt.dev", "Kptfile"] = Schema(
 )
 
 
-class Schemas:
+class MergeSchemas:
     """Answers for resources: Kubernetes' own kinds, and those of the definitions given.
 
     Args:

@@ -19,7 +19,7 @@ from cadlib.yaml import Document, EditError, FieldPath, Stream, Value, edit, rea
 
 
 @dataclass(slots=True)
-class Work:
+class FileEdits:
     """The pending changes of one file.
 
     Attributes:

@@ -24,7 +24,7 @@ from cadlib.limits import (
     MIB,
     PATH_BYTES,
     SEGMENT_BYTES,
-    Limits,
+    PackageLimits,
 )
 
 KPTFILE = "Kptfile"
@@ -137,7 +137,7 @@ def refused(packages: Iterable[str]) -> tuple[Finding, ...]:
 
 
 def problems(
-    files: Files, limits: Limits = DEFAULT, *, inside: Iterable[str] | None = None
+    files: Files, limits: PackageLimits = DEFAULT, *, inside: Iterable[str] | None = None
 ) -> tuple[Finding, ...]:
     """Return what is wrong with the files of a package, before any is parsed.
 
@@ -160,7 +160,7 @@ def problems(
     return tuple(sorted(found, key=order))
 
 
-def unsafe(files: Files, limits: Limits = DEFAULT) -> tuple[Finding, ...]:
+def unsafe(files: Files, limits: PackageLimits = DEFAULT) -> tuple[Finding, ...]:
     """Return the errors for files that are too many, too large, or have unsafe paths."""
     too_much = tuple(_amounts(files, limits))
     if too_much:
@@ -189,7 +189,7 @@ def links(files: Files) -> Mapping[str, str]:
     return {path: target for path, (target, problem) in found.items() if not problem}
 
 
-def _amounts(files: Files, limits: Limits) -> Iterator[Finding]:
+def _amounts(files: Files, limits: PackageLimits) -> Iterator[Finding]:
     if len(files) > limits.files:
         yield _error(
             Place(KPTFILE),
@@ -278,7 +278,9 @@ def _clashes(files: Files) -> Iterator[Finding]:
             )
 
 
-def _entry_problems(path: str, entry: Entry, links: "_Links", limits: Limits) -> Iterator[Finding]:
+def _entry_problems(
+    path: str, entry: Entry, links: "_Links", limits: PackageLimits
+) -> Iterator[Finding]:
     match entry.mode:
         case "100644" | "100755" | "100664":  # git wrote the last one before 2005
             if is_resource_file(path) and len(entry.data) > limits.file_bytes:

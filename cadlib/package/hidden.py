@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cadlib.errors import PackageError
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.package import files as packages
 from cadlib.package.files import Files
 from cadlib.package.ignore import Ignored
@@ -30,7 +30,7 @@ class Hidden:
     paths: tuple[str, ...]
 
 
-def hidden(files: Files, before: Files, limits: Limits) -> Mapping[str, Hidden]:
+def hidden(files: Files, before: Files, limits: PackageLimits) -> Mapping[str, Hidden]:
     """Find the resources that a change hides: newly, or with another content than before.
 
     Args:
@@ -71,7 +71,7 @@ def _excluded(files: Files) -> dict[str, str]:
     }
 
 
-def _resources(data: bytes, path: str, limits: Limits) -> int:
+def _resources(data: bytes, path: str, limits: PackageLimits) -> int:
     """How many resources a file holds; -1 where that cannot be told."""
     try:
         documents = read_yaml(data, path=path, limits=limits).documents

@@ -12,7 +12,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, ResourceRef
 from cadlib.kptfile import reader as kptfiles
 from cadlib.kptfile.reader import Kptfile
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.package import files as packages
 from cadlib.package import otherwise
 from cadlib.package.files import Files
@@ -63,7 +63,7 @@ class Source:
     """
 
     def __init__(
-        self, files: Files, limits: Limits, bulk: Bulk | None = None, *, plain: bool = False
+        self, files: Files, limits: PackageLimits, bulk: Bulk | None = None, *, plain: bool = False
     ) -> None:
         """Read a package.
 

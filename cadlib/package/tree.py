@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
 from cadlib.package.files import SUBMODULE, SYMLINK, Files
 from cadlib.package.ignore import Ignored
@@ -32,7 +32,9 @@ class _Folder:
     below: list["_Folder"] = field(default_factory=list)
 
 
-def shown(files: Files, name: str, limits: Limits = DEFAULT) -> tuple[str, tuple[Finding, ...]]:
+def shown(
+    files: Files, name: str, limits: PackageLimits = DEFAULT
+) -> tuple[str, tuple[Finding, ...]]:
     """Return the tree of a folder, and what could not be read.
 
     Args:
@@ -69,7 +71,9 @@ def _is_read(files: Files, path: str) -> bool:
     return wanted and files[path].mode not in (SYMLINK, SUBMODULE)
 
 
-def _resources(data: bytes, path: str, limits: Limits) -> Iterator[tuple[tuple[str, ...], str]]:
+def _resources(
+    data: bytes, path: str, limits: PackageLimits
+) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield for each resource of a file what it is sorted by, and its line."""
     name = packages.name(path)
     for document in read(data, path=path, limits=limits).documents:

@@ -15,7 +15,7 @@ COMMAND = "command"
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: `resources` is kept in its dictionary
-class Call:
+class FunctionCall:
     """A function to run, and what to run it on.
 
     A runner in this process takes `items` and `config` as they are and must not change
@@ -88,9 +88,9 @@ class Step:
         image: Full name of its image; "" for a command.
         exec: Its command; "" for an image.
         name: Its name in the Kptfile; "" if it has none.
-        package: As in `Call`.
-        step: As in `Call`.
-        source: As in `Call`.
+        package: As in `FunctionCall`.
+        step: As in `FunctionCall`.
+        source: As in `FunctionCall`.
         said: Its findings, as it wrote them.
         log: What it wrote for people.
         ok: Whether it ran to its end and kept the rules.
@@ -133,7 +133,7 @@ class Step:
         return self.step.startswith("mutators")
 
 
-class Stage(StrEnum):
+class RenderStage(StrEnum):
     """The progress of a rendering in a package before it failed there."""
 
     READ = "read"
@@ -142,5 +142,5 @@ class Stage(StrEnum):
 
 
 T = TypeVar("T")
-Driven: TypeAlias = Generator[Call, CallOutcome, T]
+Driven: TypeAlias = Generator[FunctionCall, CallOutcome, T]
 """Yields calls, is sent their outcomes, and returns a result."""

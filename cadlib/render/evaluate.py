@@ -19,7 +19,7 @@ from typing import TypeAlias
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
 from cadlib.kptfile.reader import PipelineFunction
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
 from cadlib.package.files import Entry, Files
 from cadlib.package.ignore import find
@@ -65,7 +65,7 @@ def evaluate(
     config: Value,
     *,
     left_out: str = "",
-    limits: Limits = DEFAULT,
+    limits: PackageLimits = DEFAULT,
     bulk: Bulk | None = None,
     options: Options | None = None,
     watch: Watch = lambda _: None,

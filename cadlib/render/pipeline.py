@@ -35,25 +35,33 @@ from typing import TypeAlias
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error, order
 from cadlib.kptfile.reader import PipelineFunction
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
 from cadlib.package.files import Files
 from cadlib.package.ignore import find
 from cadlib.package.source import Resource, Source
 from cadlib.render import functions, written
-from cadlib.render.calls import GUARDRAIL, PIPELINE, Call, CallOutcome, Driven, Stage, Step
+from cadlib.render.calls import (
+    GUARDRAIL,
+    PIPELINE,
+    CallOutcome,
+    Driven,
+    FunctionCall,
+    RenderStage,
+    Step,
+)
 from cadlib.render.functions import NOT_RESOURCES, MissingConfigError, Options
 from cadlib.render.running import Running, Task, Watch, tasks
 from cadlib.yaml.bulk import Bulk
 
 __all__ = [
-    "Call",
     "CallOutcome",
     "Failure",
+    "FunctionCall",
     "Options",
     "PipelineFunction",
+    "RenderStage",
     "Rendered",
-    "Stage",
     "Step",
     "Steps",
     "render",
@@ -76,7 +84,7 @@ class Failure:
     """
 
     package: str
-    stage: Stage
+    stage: RenderStage
     error: PackageError | None = None
     breadth_first: bool = False
 
@@ -125,7 +133,7 @@ def render(
     *,
     mutators: Sequence[PipelineFunction] = (),
     validators: Sequence[PipelineFunction] = (),
-    limits: Limits = DEFAULT,
+    limits: PackageLimits = DEFAULT,
     bulk: Bulk | None = None,
     options: Options | None = None,
     watch: Watch = lambda _: None,
@@ -153,7 +161,7 @@ def render(
     wrong = next((each for each in unfit if each.severity is Severity.ERROR), None)
     if wrong is not None:
         error = PackageError(wrong.place, wrong.message, wrong.fix)
-        failure = Failure(package="", stage=Stage.READ, error=error)
+        failure = Failure(package="", stage=RenderStage.READ, error=error)
         return Rendered(findings=unfit, failed=True, failure=failure, complete=False)
     source = Source(files, limits, bulk)
     rendering = _Rendering(source, bulk, options or Options(), watch)
@@ -210,7 +218,7 @@ class _Rendering:
             if stopped.resources is not None:
                 self._done[failure.package] = stopped.resources
         except PackageError as error:
-            failure = Failure(package="", stage=Stage.PACKAGE, error=error)
+            failure = Failure(package="", stage=RenderStage.PACKAGE, error=error)
             self.running.findings.append(from_error(error))
         ended = failure or self._failed
         return Rendered(
@@ -246,11 +254,11 @@ class _Rendering:
                 Place(packages.KPTFILE), "the package has no Kptfile", "Add one: `kpt pkg init`"
             )
         found = list(self._troubles(guardrails))
-        found.sort(key=lambda each: list(Stage).index(each[0].stage))
+        found.sort(key=lambda each: list(RenderStage).index(each[0].stage))
         if not found:
             return
         first, task = found[0]
-        if self._options.as_kpt and task and first.error and first.stage is Stage.PIPELINE:
+        if self._options.as_kpt and task and first.error and first.stage is RenderStage.PIPELINE:
             self.running.refuse(task, first.error.problem)
         raise _StoppedError(replace(first, breadth_first=self._breadth_first))
 
@@ -260,7 +268,7 @@ class _Rendering:
             kptfile = self._source.kptfiles.get(package)
             if kptfile is None:
                 error = self._source.refused.get(package)
-                yield Failure(package=package, stage=Stage.READ, error=error), None
+                yield Failure(package=package, stage=RenderStage.READ, error=error), None
                 continue
             for task in tasks(package, kptfile.mutators, kptfile.validators, PIPELINE):
                 yield from self._trouble(task)
@@ -273,13 +281,13 @@ class _Rendering:
         """Yield why a function cannot be run."""
         for error in functions.refusals(task.function, self._options):
             self.running.findings.append(from_error(error))
-            yield Failure(package=task.package, stage=Stage.PIPELINE, error=error), task
+            yield Failure(package=task.package, stage=RenderStage.PIPELINE, error=error), task
         try:
             functions.config(self._source, task.package, task.function, (), self._options.folder)
         except PackageError as error:
             self.running.findings.append(from_error(error))
             missing = isinstance(error, MissingConfigError)
-            stage = Stage.PACKAGE if missing else Stage.READ
+            stage = RenderStage.PACKAGE if missing else RenderStage.READ
             yield Failure(package=task.package, stage=stage, error=error), task
 
     def _unreadable(self) -> Iterator[tuple[Failure, None]]:
@@ -288,7 +296,7 @@ class _Rendering:
             package = packages.owner_of(finding.place.path, self._source.packages) or ""
             if finding.severity is Severity.ERROR and package not in self._source.refused:
                 error = PackageError(finding.place, finding.message, finding.fix)
-                yield Failure(package=package, stage=Stage.PACKAGE, error=error), None
+                yield Failure(package=package, stage=RenderStage.PACKAGE, error=error), None
 
     def _packages(self) -> Driven[list[Resource]]:
         if self._breadth_first:
@@ -353,7 +361,7 @@ class _Rendering:
                 self.running.findings.append(from_error(error))
                 for task in first:
                     self.running.refuse(task, text, called=True)
-                stage = Stage.PIPELINE if first else Stage.PACKAGE
+                stage = RenderStage.PIPELINE if first else RenderStage.PACKAGE
                 raise _StoppedError(self._failure(package, error, stage), resources)
 
     def _tasks(self, found: Sequence[Task], resources: list[Resource]) -> Driven[list[Resource]]:
@@ -369,11 +377,11 @@ class _Rendering:
             error = None
             if step.error:
                 error = PackageError(functions.place(task.function), step.error, _ASK)
-            failure = self._failure(task.package, error, Stage.PIPELINE)
+            failure = self._failure(task.package, error, RenderStage.PIPELINE)
             self._failed = self._failed or failure
             if task.mutates or self._options.as_kpt:
                 raise _StoppedError(failure, resources)
         return resources
 
-    def _failure(self, package: str, error: PackageError | None, stage: Stage) -> Failure:
+    def _failure(self, package: str, error: PackageError | None, stage: RenderStage) -> Failure:
         return Failure(package=package, stage=stage, error=error, breadth_first=self._breadth_first)

@@ -25,7 +25,7 @@ class NoAnswerError(PackageError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class FunctionOutput:
     """The resources and results that a function returned.
 
     Attributes:
@@ -46,7 +46,7 @@ class Answer:
 
 def answered(
     data: bytes | None, sent: list[Resource], package: str, *, given: bytes, mutates: bool
-) -> Answer:
+) -> FunctionOutput:
     """Read what a function returned.
 
     Args:
@@ -87,7 +87,7 @@ def handed_back(
     *,
     given: Sequence[Item],
     mutates: bool,
-) -> Answer:
+) -> FunctionOutput:
     """Take what a function in this process returned; as `answered`, without any text.
 
     Args:
@@ -102,7 +102,7 @@ def handed_back(
         return unchanged(sent)
     stayed = _in_place(items, sent, given)
     if stayed is not None:
-        return Answer(resources=stayed, was=sent)
+        return FunctionOutput(resources=stayed, was=sent)
     try:
         return _matched(items, sent, package, given)
     except PackageError as error:
@@ -135,9 +135,11 @@ def unchanged(
     sent: list[Resource],
     results: Sequence[Mapping[str, object]] = (),
     problem: PackageError | None = None,
-) -> Answer:
+) -> FunctionOutput:
     """Return an answer that leaves the resources as they were sent."""
-    return Answer(resources=sent, was=sent, results=results, problem=problem, ok=problem is None)
+    return FunctionOutput(
+        resources=sent, was=sent, results=results, problem=problem, ok=problem is None
+    )
 
 
 def _matched(
@@ -146,7 +148,7 @@ def _matched(
     package: str,
     given: Sequence[Item],
     results: Sequence[Mapping[str, object]] = (),
-) -> Answer:
+) -> FunctionOutput:
     before = _before(items, sent, package)
     kept = {id(item): each for item, each in zip(given, sent, strict=bool(given))}
     after = [
@@ -155,7 +157,7 @@ def _matched(
     ]
     _check_places(after)
     _check_kptfiles(after, sent)
-    return Answer(resources=after, was=before, results=results)
+    return FunctionOutput(resources=after, was=before, results=results)
 
 
 def _before(items: Sequence[Item], sent: Sequence[Resource], package: str) -> list[Resource | None]:

@@ -10,9 +10,9 @@ from cadlib.package import files as packages
 from cadlib.package.source import Resource, Source
 from cadlib.render import functions, places
 from cadlib.render import selectors as select
-from cadlib.render.calls import Call, CallOutcome, Driven, Step
+from cadlib.render.calls import CallOutcome, Driven, FunctionCall, Step
 from cadlib.render.functions import Options
-from cadlib.render.returned import Answer, NoAnswerError, answered, handed_back, unchanged
+from cadlib.render.returned import FunctionOutput, NoAnswerError, answered, handed_back, unchanged
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value
 
@@ -111,8 +111,10 @@ class Running:
         except PackageError:
             return task.function.image
 
-    def _call(self, task: Task, config: Value, resources: list[Resource], *, counted: bool) -> Call:
-        return Call(
+    def _call(
+        self, task: Task, config: Value, resources: list[Resource], *, counted: bool
+    ) -> FunctionCall:
+        return FunctionCall(
             image=functions.image(task.function, self.options),
             exec=task.function.exec,
             items=[
@@ -132,7 +134,9 @@ class Running:
             counted=counted,
         )
 
-    def _answer(self, task: Task, call: Call, outcome: CallOutcome, sent: list[Resource]) -> Answer:
+    def _answer(
+        self, task: Task, call: FunctionCall, outcome: CallOutcome, sent: list[Resource]
+    ) -> FunctionOutput:
         """Read an outcome; take down what the function said, and that it ran."""
         answer = _read(task, call, outcome, sent)
         said = outcome.results or answer.results
@@ -169,7 +173,7 @@ class Running:
     def _findings(
         self,
         task: Task,
-        call: Call,
+        call: FunctionCall,
         outcome: CallOutcome,
         said: Sequence[Mapping[str, object]],
         sent: Sequence[Resource],
@@ -191,7 +195,9 @@ class Running:
         self.watch(step)
 
 
-def _read(task: Task, call: Call, outcome: CallOutcome, sent: list[Resource]) -> Answer:
+def _read(
+    task: Task, call: FunctionCall, outcome: CallOutcome, sent: list[Resource]
+) -> FunctionOutput:
     if outcome.items is not None:
         return handed_back(
             outcome.items, sent, call.package, given=call.items, mutates=task.mutates
@@ -203,7 +209,7 @@ def _read(task: Task, call: Call, outcome: CallOutcome, sent: list[Resource]) ->
     )
 
 
-def _failure(task: Task, call: Call, outcome: CallOutcome) -> Finding:
+def _failure(task: Task, call: FunctionCall, outcome: CallOutcome) -> Finding:
     what = "cannot be run here" if outcome.fix else "failed"
     return Finding(
         message=f"the function {what}: {outcome.error}",
@@ -214,7 +220,7 @@ def _failure(task: Task, call: Call, outcome: CallOutcome) -> Finding:
     )
 
 
-def _breach(task: Task, call: Call, problem: PackageError) -> Finding:
+def _breach(task: Task, call: FunctionCall, problem: PackageError) -> Finding:
     return Finding(
         message=f"the function broke the rules: {problem.problem}",
         severity=Severity.ERROR,

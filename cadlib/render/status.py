@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from cadlib.errors import PackageError
 from cadlib.kptfile.reader import Condition, KptfileError
-from cadlib.render.calls import Stage, Step
+from cadlib.render.calls import RenderStage, Step
 from cadlib.yaml import Style, Value, emit
 
 if TYPE_CHECKING:  # `eval` writes results without rendering
@@ -38,7 +38,7 @@ def with_status(kptfile: bytes, rendered: "Rendered") -> bytes:
     from cadlib.kptfile import edit as kptfile_edit
 
     failure = rendered.failure
-    if failure is not None and failure.stage is Stage.READ and not failure.package:
+    if failure is not None and failure.stage is RenderStage.READ and not failure.package:
         return kptfile
     if failure is None:
         condition = Condition("Rendered", "True", "RenderSuccess")
@@ -51,7 +51,7 @@ def message(failure: "Failure") -> str:
     """Return kpt's error message for a failed rendering, with the packages in front."""
     where = "." if not failure.package else f"./{failure.package}"
     text = error_text(failure.error)
-    if failure.stage is not Stage.PIPELINE:
+    if failure.stage is not RenderStage.PIPELINE:
         return f"pkg.render: pkg {where}: {text}"
     if failure.breadth_first:
         inner = f"pkg {where}: " if failure.package else ""

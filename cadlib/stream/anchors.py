@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cadlib.errors import PackageError, Place
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.stream.text import first_child
 from cadlib.yaml import emit, read
 from cadlib.yaml.emit import flow
@@ -49,7 +49,7 @@ def has_anchors(node: Node) -> bool:
     return isinstance(node, Seq) and any(map(has_anchors, node.items))
 
 
-def de_anchored(stream: Stream, limits: Limits = DEFAULT) -> Stream:
+def de_anchored(stream: Stream, limits: PackageLimits = DEFAULT) -> Stream:
     """Return a file with its anchors, aliases and merge keys written out.
 
     Args:

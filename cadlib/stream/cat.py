@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity, from_error
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
 from cadlib.package.files import SUBMODULE, SYMLINK, Files
 from cadlib.package.ignore import Ignored
@@ -45,7 +45,7 @@ class CatOptions:
 
 
 def shown(
-    files: Files, look: CatOptions, limits: Limits = DEFAULT
+    files: Files, look: CatOptions, limits: PackageLimits = DEFAULT
 ) -> tuple[bytes, tuple[Finding, ...]]:
     """Return the resources of a package as a stream, and what could not be read."""
     ignored = Ignored(files, plain=True)

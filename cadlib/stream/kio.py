@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cadlib.errors import PackageError, Place
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.stream.anchors import de_anchored, has_anchors
 from cadlib.stream.resourcelist import API_VERSION, KIND
 from cadlib.stream.text import as_item, closed, document_texts, indented, item_texts, value_text
@@ -69,7 +69,7 @@ def read(
     path: str = "",
     unwrap: bool = True,
     lists: bool = False,
-    limits: Limits = DEFAULT,
+    limits: PackageLimits = DEFAULT,
 ) -> Wrapped:
     """Take a stream apart.
 
@@ -116,7 +116,7 @@ def _check_separators(data: bytes, path: str) -> None:
             )
 
 
-def stream_of(text: str, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
+def stream_of(text: str, *, path: str = "", limits: PackageLimits = DEFAULT) -> Stream:
     """Return a text as a file that was read."""
     return read_yaml(text.encode(), path=path, limits=limits)
 
@@ -136,7 +136,7 @@ def _is_list(value: Value) -> bool:
     )
 
 
-def _unwrapped(document: Document, whole: Stream, limits: Limits) -> Wrapped:
+def _unwrapped(document: Document, whole: Stream, limits: PackageLimits) -> Wrapped:
     """Take the parts of a list out of its text.
 
     A part keeps its anchors; one that uses those of others gets what they stand for.
@@ -153,7 +153,7 @@ def _unwrapped(document: Document, whole: Stream, limits: Limits) -> Wrapped:
     )
 
 
-def _parts(document: Document, whole: Stream, limits: Limits) -> dict[str | int, Stream]:
+def _parts(document: Document, whole: Stream, limits: PackageLimits) -> dict[str | int, Stream]:
     """Return the parts of a list, each as a file of its own, by what `_nodes` calls them."""
     root = document.root
     assert isinstance(root, Map)  # noqa: S101 - it has a kind
@@ -176,7 +176,7 @@ def _parts(document: Document, whole: Stream, limits: Limits) -> dict[str | int,
     return {key: taken[key] for key, _ in _nodes(document)}
 
 
-def _plain(whole: Stream, limits: Limits) -> Document:
+def _plain(whole: Stream, limits: PackageLimits) -> Document:
     """Return the only document of a file, its anchors written out."""
     return next(each for each in de_anchored(whole, limits).documents if not each.empty)
 
@@ -218,7 +218,7 @@ def _texts(document: Document) -> dict[str | int, str]:
     return found
 
 
-def _part(text: str, node: Node, source: Text, limits: Limits) -> Stream:
+def _part(text: str, node: Node, source: Text, limits: PackageLimits) -> Stream:
     """Return a text that was taken out as a file, if it still says the same."""
     found = stream_of(text, path=source.path, limits=limits)
     values = [each.value for each in found.documents if not each.empty]

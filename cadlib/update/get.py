@@ -17,7 +17,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.kptfile import text as kptfile_text
 from cadlib.kptfile.reader import API_VERSION, GitRef
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.merge import kptfile as kptfile_merge
 from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.package import files as packages
@@ -27,7 +27,7 @@ from cadlib.update.upstream import (
     STRATEGIES,
     Answer,
     Fetched,
-    Said,
+    ProgressMessage,
     Step,
     fetch,
     is_unfetched,
@@ -51,7 +51,7 @@ class Got:
 
 
 def get(
-    upstream: GitRef, *, name: str, strategy: str = STRATEGIES[0], limits: Limits = DEFAULT
+    upstream: GitRef, *, name: str, strategy: str = STRATEGIES[0], limits: PackageLimits = DEFAULT
 ) -> Generator[Step, Answer, Got]:
     """Fetch a package and all that belongs to it.
 
@@ -62,14 +62,14 @@ def get(
         limits: How much it may hold.
 
     Yields:
-        `Fetch`, to be answered with a `Fetched`; `Said`, to be shown.
+        `Fetch`, to be answered with a `Fetched`; `ProgressMessage`, to be shown.
 
     Raises:
         PackageError: Something is missing in the address, what came is no package, or a
             package is part of itself.
     """
     check(upstream, name=name)
-    yield Said(f'Package "{name}":')
+    yield ProgressMessage(f'Package "{name}":')
     came = yield from _fetch(upstream, limits)
     files = dict(came.files)
     found = replace(upstream, ref=came.ref, commit=came.commit)
@@ -88,24 +88,24 @@ def get(
             if wanted in chain:
                 raise _endless(package, wanted)
             chain = chain | {wanted}
-            yield Said(f'\nPackage "{packages.join(name, package)}":')
+            yield ProgressMessage(f'\nPackage "{packages.join(name, package)}":')
             files |= yield from _fill(files, package, wanted, limits)
             count += 1
         fetched[package] = chain
         pending += _inside(files, package)
-    yield Said(f"\nFetched {count} package(s).")
+    yield ProgressMessage(f"\nFetched {count} package(s).")
     return Got(dict(sorted(files.items())), count)
 
 
-def _fetch(wanted: GitRef, limits: Limits) -> Generator[Step, Answer, Fetched]:
-    yield Said(f"Fetching {wanted.repo}@{wanted.ref}")
+def _fetch(wanted: GitRef, limits: PackageLimits) -> Generator[Step, Answer, Fetched]:
+    yield ProgressMessage(f"Fetching {wanted.repo}@{wanted.ref}")
     came = yield from fetch(wanted, limits)
-    yield Said(f'Adding package "{wanted.directory.lstrip("/")}".')
+    yield ProgressMessage(f'Adding package "{wanted.directory.lstrip("/")}".')
     return came
 
 
 def _fill(
-    files: Mapping[str, Entry], package: str, wanted: GitRef, limits: Limits
+    files: Mapping[str, Entry], package: str, wanted: GitRef, limits: PackageLimits
 ) -> Generator[Step, Answer, dict[str, Entry]]:
     """Fetch a package that is only an address so far; return its files, from the root."""
     came = yield from _fetch(wanted, limits)

@@ -26,8 +26,8 @@ from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.package.ignore import find
 from cadlib.update.compare import changed
 from cadlib.update.strategies import (
-    Merged,
-    Trees,
+    MergedPackage,
+    ThreeWayFiles,
     added_in_both,
     gone_upstream,
     is_repointed,
@@ -47,12 +47,12 @@ class MergedTrees:
         said: What was done with each package, in kpt's words.
     """
 
-    merged: Merged
+    merged: MergedPackage
     said: tuple[str, ...]
 
 
 def merge_trees(
-    trees: Trees, *, name: str, strategy: str = "", policy: ConflictPolicy
+    trees: ThreeWayFiles, *, name: str, strategy: str = "", policy: ConflictPolicy
 ) -> MergedTrees:
     """Merge a package with what its upstream was and is.
 
@@ -72,7 +72,7 @@ def merge_trees(
         package = pending.pop()
         if run.merge(package):
             pending += reversed(outermost(run.remotes(), package))
-    return MergedTrees(Merged(run.files, tuple(run.conflicts)), tuple(run.said))
+    return MergedTrees(MergedPackage(run.files, tuple(run.conflicts)), tuple(run.said))
 
 
 def outermost(every: frozenset[str], package: str) -> list[str]:
@@ -89,7 +89,7 @@ def outermost(every: frozenset[str], package: str) -> list[str]:
 class _Run:
     """One merge: the trees, and what came of it so far."""
 
-    trees: Trees
+    trees: ThreeWayFiles
     name: str
     strategy: str
     policy: ConflictPolicy
@@ -106,7 +106,7 @@ class _Run:
 
     def merge(self, package: str) -> bool:
         """Merge one package; return whether packages in it are to be looked at."""
-        part = Trees(
+        part = ThreeWayFiles(
             below(self.trees.origin, package),
             below(self.files, package),
             below(self.trees.updated, package),
@@ -120,7 +120,7 @@ class _Run:
         _check_folders(self.files)
         return True
 
-    def _part(self, trees: Trees, package: str) -> Merged | None:
+    def _part(self, trees: ThreeWayFiles, package: str) -> MergedPackage | None:
         """Decide what becomes of one package; None if it is not there and shall not come."""
         name = packages.name(package) or self.name
         sides = (trees.origin, trees.local, trees.updated)
@@ -130,7 +130,7 @@ class _Run:
             case [False, False, True]:
                 self.said.append(f'Adding package "{name}" from upstream.')
                 own = without(trees.updated, remote_packages(trees.updated))
-                return Merged({**trees.local, **own})
+                return MergedPackage({**trees.local, **own})
             case [True, False, True]:
                 self.said.append(
                     f'Ignoring package "{name}" in upstream since it is deleted from local.'
@@ -142,26 +142,26 @@ class _Run:
                 with placed_in(package):
                     return self._three(trees, package, name)
             case _:
-                return Merged(dict(trees.local))
+                return MergedPackage(dict(trees.local))
 
-    def _gone(self, trees: Trees, name: str) -> Merged:
+    def _gone(self, trees: ThreeWayFiles, name: str) -> MergedPackage:
         if _is_untouched(trees):
             self.said.append(
                 f'Deleting package "{name}" from local since it is removed in upstream.'
             )
-            return Merged({})
+            return MergedPackage({})
         self.said.append(
             f'Package "{name}" deleted from upstream, but keeping local since it has changes.'
         )
-        return Merged(dict(trees.local), (gone_upstream(),))
+        return MergedPackage(dict(trees.local), (gone_upstream(),))
 
-    def _three(self, trees: Trees, package: str, name: str) -> Merged:
+    def _three(self, trees: ThreeWayFiles, package: str, name: str) -> MergedPackage:
         if package:
             if is_unfetched(read_kptfile(trees.updated)):
                 repointed = _repointed(trees, self.policy)
                 keep = self.policy is ConflictPolicy.LOCAL and bool(repointed)
                 merged = merge_kptfile(trees, root=keep, policy=self.policy)
-                return Merged(merged.files, (*repointed, *merged.conflicts))
+                return MergedPackage(merged.files, (*repointed, *merged.conflicts))
             if is_unfetched(read_kptfile(trees.origin)):
                 raise no_origin("upstreamLock")
         kptfile = read_kptfile(trees.local)
@@ -171,7 +171,7 @@ class _Run:
         return merge_package(trees, strategy, root=not package, policy=self.policy)
 
 
-def _repointed(trees: Trees, policy: ConflictPolicy) -> tuple[Conflict, ...]:
+def _repointed(trees: ThreeWayFiles, policy: ConflictPolicy) -> tuple[Conflict, ...]:
     """Tell that a package was given another upstream here, if upstream does not name the same."""
     addresses = [
         _address(_upstream(each, "")) for each in (trees.origin, trees.local, trees.updated)
@@ -217,7 +217,7 @@ def placed_in(package: str) -> Iterator[None]:
         raise PackageError(place, error.problem, error.fix) from error
 
 
-def _is_untouched(trees: Trees) -> bool:
+def _is_untouched(trees: ThreeWayFiles) -> bool:
     """Tell whether a package is as it was fetched, and comes from where it came from."""
     return not changed(trees.origin, trees.local) and all(
         _upstream(trees.origin, each) == _upstream(trees.local, each) for each in find(trees.local)

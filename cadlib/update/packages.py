@@ -17,25 +17,25 @@ from dataclasses import dataclass, replace
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import edit as kptfile_edit
 from cadlib.kptfile.reader import GitRef, Kptfile
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.merge.conflicts import Conflict, ConflictPolicy
 from cadlib.package import files as packages
 from cadlib.package.files import KPTFILE, Entry, Files
 from cadlib.update.merge import below, changes, merge_trees, no_origin, outermost, placed_in
-from cadlib.update.strategies import Trees
+from cadlib.update.strategies import ThreeWayFiles
 from cadlib.update.upstream import (
     STRATEGIES,
     Answer,
     Fetch,
     Fetched,
-    Said,
+    ProgressMessage,
     Step,
     fetch,
     read_kptfile,
     remote_packages,
 )
 
-__all__ = ["Fetch", "Fetched", "Said", "Updated", "update"]
+__all__ = ["Fetch", "Fetched", "ProgressMessage", "Updated", "update"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def update(
     ref: str = "",
     strategy: str = "",
     policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
-    limits: Limits = DEFAULT,
+    limits: PackageLimits = DEFAULT,
 ) -> Generator[Step, Answer, Updated]:
     """Bring a package up to its upstream.
 
@@ -73,7 +73,7 @@ def update(
         limits: How much a package may hold.
 
     Yields:
-        `Fetch`, to be answered with a `Fetched`; `Said`, to be shown.
+        `Fetch`, to be answered with a `Fetched`; `ProgressMessage`, to be shown.
 
     Raises:
         PackageError: The package has no upstream, the strategy does not allow it, a file is
@@ -114,7 +114,9 @@ def _follows(kptfile: Kptfile, root: GitRef) -> bool:
 class _Run:
     """One update: the package as it is so far, and what was found on the way."""
 
-    def __init__(self, local: Files, name: str, policy: ConflictPolicy, limits: Limits) -> None:
+    def __init__(
+        self, local: Files, name: str, policy: ConflictPolicy, limits: PackageLimits
+    ) -> None:
         self.files = dict(local)
         self.conflicts: list[Conflict] = []
         self.count = 0
@@ -153,24 +155,24 @@ class _Run:
         if upstream is None:
             raise TypeError(f"{package} has no upstream")
         shown = f"{self._name}/{package}" if package else self._name
-        yield Said(f'{"" if not package else chr(10)}Package "{shown}":')
-        yield Said(f"Fetching upstream from {upstream.repo}@{upstream.ref}")
+        yield ProgressMessage(f'{"" if not package else chr(10)}Package "{shown}":')
+        yield ProgressMessage(f"Fetching upstream from {upstream.repo}@{upstream.ref}")
         updated = yield from fetch(upstream, self._limits)
         origin: Files = {}
         lock = kptfile.upstream_lock
         if lock is not None:
-            yield Said(f"Fetching origin from {upstream.repo}@{upstream.ref}")
+            yield ProgressMessage(f"Fetching origin from {upstream.repo}@{upstream.ref}")
             origin = (
                 yield from fetch(replace(lock, ref=lock.commit or lock.ref), self._limits)
             ).files
         elif kptfile.generic_lock is not None:
             with placed_in(package):
                 raise no_origin("upstreamLock.generic")
-        trees = Trees(origin, below(self.files, package), updated.files)
+        trees = ThreeWayFiles(origin, below(self.files, package), updated.files)
         with placed_in(package):
             outcome = merge_trees(trees, name=packages.name(shown), policy=self._policy)
         for line in outcome.said:
-            yield Said(line)
+            yield ProgressMessage(line)
         whole = outcome.merged.instead_of(package, self.files)
         self.files = whole.files
         self.conflicts += whole.conflicts

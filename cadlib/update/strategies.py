@@ -35,7 +35,7 @@ _NOTHING = b"apiVersion: kpt.dev/v1\nkind: Kptfile\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Trees:
+class ThreeWayFiles:
     """A package three times; paths are relative to it.
 
     Attributes:
@@ -48,13 +48,13 @@ class Trees:
     local: Files
     updated: Files
 
-    def map(self, change: Callable[[Files], Files]) -> "Trees":
+    def map(self, change: Callable[[Files], Files]) -> "ThreeWayFiles":
         """Return the three trees, each changed alike."""
-        return Trees(change(self.origin), change(self.local), change(self.updated))
+        return ThreeWayFiles(change(self.origin), change(self.local), change(self.updated))
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedPackage:
     """The merged package and its conflicts.
 
     Attributes:
@@ -65,21 +65,23 @@ class Merged:
     files: dict[str, Entry]
     conflicts: tuple[Conflict, ...] = ()
 
-    def below(self, package: str) -> "Merged":
+    def below(self, package: str) -> "MergedPackage":
         """Return the same with paths relative to what `package` is relative to."""
-        return Merged(
+        return MergedPackage(
             {packages.join(package, path): entry for path, entry in self.files.items()},
             tuple(replace(each, path=packages.join(package, each.path)) for each in self.conflicts),
         )
 
-    def instead_of(self, package: str, files: Files) -> "Merged":
+    def instead_of(self, package: str, files: Files) -> "MergedPackage":
         """Return `files` with these in the place of what is in the folder `package`."""
         moved = self.below(package)
         others = {path: each for path, each in files.items() if not packages.within(path, package)}
-        return Merged(others | moved.files, moved.conflicts)
+        return MergedPackage(others | moved.files, moved.conflicts)
 
 
-def merge_package(trees: Trees, strategy: str, *, root: bool, policy: ConflictPolicy) -> Merged:
+def merge_package(
+    trees: ThreeWayFiles, strategy: str, *, root: bool, policy: ConflictPolicy
+) -> MergedPackage:
     """Bring a package up to its upstream.
 
     Args:
@@ -109,16 +111,16 @@ def merge_package(trees: Trees, strategy: str, *, root: bool, policy: ConflictPo
             )
 
 
-def merge_kptfile(trees: Trees, *, root: bool, policy: ConflictPolicy) -> Merged:
+def merge_kptfile(trees: ThreeWayFiles, *, root: bool, policy: ConflictPolicy) -> MergedPackage:
     """Merge the Kptfile at the root of the trees alone; no other file changes."""
     origin, local, updated = (
         each.get(KPTFILE) for each in (trees.origin, trees.local, trees.updated)
     )
     if local is None:
         taken = updated if origin is None else None  # one that was deleted stays deleted
-        return Merged({KPTFILE: taken, **trees.local} if taken else dict(trees.local))
+        return MergedPackage({KPTFILE: taken, **trees.local} if taken else dict(trees.local))
     if origin is None and updated is None:
-        return Merged(dict(trees.local))
+        return MergedPackage(dict(trees.local))
     data, conflicts = kptfile_merge.merge(
         origin.data if origin else None,
         local.data,
@@ -127,15 +129,15 @@ def merge_kptfile(trees: Trees, *, root: bool, policy: ConflictPolicy) -> Merged
         policy=policy,
     )
     entry = local if data == local.data else Entry(data, local.mode)
-    return Merged({**trees.local, KPTFILE: entry}, conflicts)
+    return MergedPackage({**trees.local, KPTFILE: entry}, conflicts)
 
 
 # --- resource-merge ----------------------------------------------------------------------
 
 
-def _resource_merge(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
+def _resource_merge(trees: ThreeWayFiles, root: bool, policy: ConflictPolicy) -> MergedPackage:
     if not root and is_repointed(trees):
-        return Merged(dict(trees.local))
+        return MergedPackage(dict(trees.local))
     remote = remote_packages(trees.origin, trees.local, trees.updated)
     every = _packages(trees)
     files = {path: entry for path, entry in trees.local.items() if _in_any(path, remote)}
@@ -157,18 +159,18 @@ def _resource_merge(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
         ).below(package)
         files |= merged.files
         conflicts += merged.conflicts
-    return Merged(files, tuple(conflicts))
+    return MergedPackage(files, tuple(conflicts))
 
 
 def _merge_one(
-    trees: Trees,
+    trees: ThreeWayFiles,
     package: str,
     known: bool,
     *,
     root: bool,
     policy: ConflictPolicy,
     crds: Iterable[Value],
-) -> Merged:
+) -> MergedPackage:
     """Merge the files of one package.
 
     Args:
@@ -184,9 +186,13 @@ def _merge_one(
         if local and updated and not known:
             raise added_in_both(package)
         if not origin and not (local and updated):
-            return Merged(dict(local or updated))
+            return MergedPackage(dict(local or updated))
         if local and not updated:
-            return Merged(dict(local), (gone_upstream(),)) if changed(origin, local) else Merged({})
+            return (
+                MergedPackage(dict(local), (gone_upstream(),))
+                if changed(origin, local)
+                else MergedPackage({})
+            )
     kptfile = merge_kptfile(trees, root=root, policy=policy)
     resources = merge_resources.merge_resources(
         _with_resources(origin),
@@ -198,7 +204,7 @@ def _merge_one(
     others, conflicts = merge_files(whole_files(origin), whole_files(local), whole_files(updated))
     files = {path: entry for path, entry in kptfile.files.items() if path == KPTFILE}
     files |= resources.files | others
-    return Merged(files, (*kptfile.conflicts, *resources.conflicts, *conflicts))
+    return MergedPackage(files, (*kptfile.conflicts, *resources.conflicts, *conflicts))
 
 
 def added_in_both(package: str) -> PackageError:
@@ -222,7 +228,7 @@ def gone_upstream() -> Conflict:
     )
 
 
-def is_repointed(trees: Trees) -> bool:
+def is_repointed(trees: ThreeWayFiles) -> bool:
     """Tell whether the local package's upstream was changed since it was fetched."""
     origin, local = read_kptfile(trees.origin), read_kptfile(trees.local)
     if origin is None or local is None or None in (origin.upstream, local.upstream):
@@ -250,7 +256,7 @@ def _has_resources(path: str, entry: Entry) -> bool:
 # --- fast-forward and force-delete-replace -----------------------------------------------
 
 
-def _fast_forward(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
+def _fast_forward(trees: ThreeWayFiles, root: bool, policy: ConflictPolicy) -> MergedPackage:
     remote = remote_packages(trees.origin, trees.local, trees.updated)
     origin, local = (without(tree, remote) for tree in (trees.origin, trees.local))
     modified = changed(origin, local)
@@ -269,22 +275,22 @@ def _fast_forward(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
     return merged
 
 
-def _replace(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
+def _replace(trees: ThreeWayFiles, root: bool, policy: ConflictPolicy) -> MergedPackage:
     remote = remote_packages(trees.origin, trees.local, trees.updated)
     files = {path: entry for path, entry in trees.local.items() if _in_any(path, remote)}
     files |= without(trees.updated, remote)
     if not root and KPTFILE in files:
-        return Merged(files)
+        return MergedPackage(files)
     kptfile = merge_kptfile(trees, root=root, policy=policy)
     files.pop(KPTFILE, None)
     files |= {path: entry for path, entry in kptfile.files.items() if path == KPTFILE}
-    return Merged(files, kptfile.conflicts)
+    return MergedPackage(files, kptfile.conflicts)
 
 
 # --- copy-merge --------------------------------------------------------------------------
 
 
-def _copy_merge(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
+def _copy_merge(trees: ThreeWayFiles, root: bool, policy: ConflictPolicy) -> MergedPackage:
     origin, local, updated = trees.origin, trees.local, trees.updated
     kptfile = merge_kptfile(trees, root=root, policy=policy)
     files = dict(kptfile.files)
@@ -296,7 +302,7 @@ def _copy_merge(trees: Trees, root: bool, policy: ConflictPolicy) -> Merged:
             files[path] = updated[path]
     conflicts = tuple(_taken(each) for each in both if each.path not in kept)
     conflicts += tuple(each for each in both if each.path in kept)
-    return Merged(files, kptfile.conflicts + conflicts)
+    return MergedPackage(files, kptfile.conflicts + conflicts)
 
 
 def _taken(conflict: Conflict) -> Conflict:
@@ -306,7 +312,7 @@ def _taken(conflict: Conflict) -> Conflict:
 # --- trees -------------------------------------------------------------------------------
 
 
-def _packages(trees: Trees) -> frozenset[str]:
+def _packages(trees: ThreeWayFiles) -> frozenset[str]:
     """Return the packages of all three trees; the root is one, with a Kptfile or without."""
     found = (find(tree, plain=True) for tree in (trees.origin, trees.local, trees.updated))
     return frozenset(each for tree in found for each in tree)

@@ -1,8 +1,8 @@
 """Values between `get` or `update` and its driver: fetches, fetched packages, progress.
 
 `get` and `update` are generators. They yield a `Fetch` where they need a package from a
-repository and are sent a `Fetched` for it; they yield a `Said` where there is something to
-tell a person, and are sent None. Who drives them has the network, the disk and the terminal.
+repository and are sent a `Fetched` for it; they yield a `ProgressMessage` where there is something
+to tell a person, and are sent None. Who drives them has the network, the disk and the terminal.
 """
 
 from collections.abc import Generator
@@ -12,7 +12,7 @@ from typing import TypeAlias
 from cadlib.errors import PackageError, Place
 from cadlib.kptfile import reader as kptfiles
 from cadlib.kptfile.reader import GitRef, Kptfile
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import files as packages
 from cadlib.package import ignore
 from cadlib.package.files import KPTFILE, Files
@@ -52,17 +52,17 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ProgressMessage:
     """A progress message without line feed; kpt's wording where kpt has one."""
 
     text: str
 
 
-Step: TypeAlias = Fetch | Said
+Step: TypeAlias = Fetch | ProgressMessage
 Answer: TypeAlias = Fetched | None
 
 
-def fetch(wanted: GitRef, limits: Limits = DEFAULT) -> Generator[Step, Answer, Fetched]:
+def fetch(wanted: GitRef, limits: PackageLimits = DEFAULT) -> Generator[Step, Answer, Fetched]:
     """Fetch a package; return it without files that no package may contain.
 
     Args:
@@ -77,7 +77,7 @@ def fetch(wanted: GitRef, limits: Limits = DEFAULT) -> Generator[Step, Answer, F
         raise TypeError("a Fetch is answered with a Fetched")
     left_out = packages.unkept(came.files)
     for path, why in left_out.items():
-        yield Said(f"[Warn] Ignoring {why} {path!r}")
+        yield ProgressMessage(f"[Warn] Ignoring {why} {path!r}")
     files = {path: entry for path, entry in came.files.items() if path not in left_out}
     for finding in packages.unsafe(files, limits):
         raise PackageError(_place(wanted, finding.place), finding.message, finding.fix)

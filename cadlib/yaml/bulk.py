@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from cadlib.errors import PackageError
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.yaml import Deleted, FieldPath, Stream, Value, edit, read
 
 
@@ -33,7 +33,9 @@ class Edit:
 class Bulk(Protocol):
     """Reads and edits many files."""
 
-    def read(self, files: Mapping[str, bytes], limits: Limits) -> Sequence[Stream | PackageError]:
+    def read(
+        self, files: Mapping[str, bytes], limits: PackageLimits
+    ) -> Sequence[Stream | PackageError]:
         """Read each file; what is wrong with one stands in its place.
 
         Args:
@@ -48,7 +50,9 @@ class Bulk(Protocol):
 class Serial:
     """One file after another, in this process."""
 
-    def read(self, files: Mapping[str, bytes], limits: Limits) -> Sequence[Stream | PackageError]:
+    def read(
+        self, files: Mapping[str, bytes], limits: PackageLimits
+    ) -> Sequence[Stream | PackageError]:
         """Read each file; what is wrong with one stands in its place."""
         return [read_one(path, data, limits) for path, data in files.items()]
 
@@ -57,7 +61,7 @@ class Serial:
         return [edit_one(each) for each in edits]
 
 
-def read_one(path: str, data: bytes, limits: Limits) -> Stream | PackageError:
+def read_one(path: str, data: bytes, limits: PackageLimits) -> Stream | PackageError:
     """Read one file, or return what is wrong with it."""
     try:
         return read(data, path=path, limits=limits)

@@ -25,7 +25,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from cadlib.errors import PackageError, Place
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.yaml.scalars import resolve
 from cadlib.yaml.tree import (
     Alias,
@@ -75,7 +75,7 @@ class Stream:
         return cast(T, self._made[make])
 
 
-def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
+def read(data: bytes, *, path: str = "", limits: PackageLimits = DEFAULT) -> Stream:
     """Read a file of YAML (or JSON, which is YAML).
 
     Args:
@@ -116,7 +116,7 @@ def read(data: bytes, *, path: str = "", limits: Limits = DEFAULT) -> Stream:
         raise _no_yaml(source, line, reason) from error
 
 
-def _documents(source: Text, limits: Limits) -> tuple[Document, ...]:
+def _documents(source: Text, limits: PackageLimits) -> tuple[Document, ...]:
     """Read with ruamel's C parser, and what it refuses once more with PyYAML's.
 
     ruamel's libyaml (0.1.7) is older than the rule that a plain scalar in flow style may hold a
@@ -190,7 +190,7 @@ class _Reader:
         "_text",
     )
 
-    def __init__(self, source: Text, limits: Limits, events: Callable[[], Event]) -> None:
+    def __init__(self, source: Text, limits: PackageLimits, events: Callable[[], Event]) -> None:
         self._source = source
         self._text = source.text
         self._limits = limits

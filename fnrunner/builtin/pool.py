@@ -18,7 +18,7 @@ from fnrunner.builtin import frames
 from fnrunner.builtin.frames import FrameKind, WorkerAnswer
 from fnrunner.builtin.lookup import PREFIXES, find
 from fnrunner.builtin.version import behaviour, version
-from fnrunner.builtin.worker import MESSAGE_BYTES, EndedError, WorkerProcess
+from fnrunner.builtin.worker import MESSAGE_BYTES, WorkerEndedError, WorkerProcess
 from fnrunner.contract.errors import (
     FunctionStoppedError,
     FunctionTimeoutError,
@@ -132,7 +132,7 @@ class Builtin:
                 return await self._answer(image, name, resources)
         except TimeoutError as error:
             raise FunctionTimeoutError(image, seconds or 0) from error
-        except EndedError as error:
+        except WorkerEndedError as error:
             if error.over_memory:
                 allowed = f"{self._memory_bytes // MIB} MiB"
                 raise FunctionStoppedError(image, "memory", allowed) from error

@@ -18,7 +18,7 @@ UPSTREAM_IDENTIFIER: Final = "internal.kpt.dev/upstream-identifier"
 Path = tuple[str | int, ...]
 
 
-class Identity(NamedTuple):
+class ResourceId(NamedTuple):
     """Names a resource: group, kind, namespace ("~C" when it has none) and name."""
 
     group: str
@@ -167,19 +167,19 @@ def effective_namespace(value: Value) -> str | None:
     return None
 
 
-def identity(value: Value) -> Identity:
+def identity(value: Value) -> ResourceId:
     """Return what it is called; a namespaced resource that names none is in "default"."""
     unnamed = DEFAULT_NAMESPACE if is_namespaced(value) else UNKNOWN_NAMESPACE
-    return Identity(group(value), kind(value), namespace(value) or unnamed, name(value))
+    return ResourceId(group(value), kind(value), namespace(value) or unnamed, name(value))
 
 
-def origin(value: Value) -> Identity | None:
+def origin(value: Value) -> ResourceId | None:
     """Return what it was called upstream, or None when it does not say (readably)."""
     said = annotation(value, UPSTREAM_IDENTIFIER)
     if not said:
         return None
     parts = [part.strip() for part in said.split("|")]
-    return Identity(*parts) if len(parts) == 4 else None  # group|kind|namespace|name
+    return ResourceId(*parts) if len(parts) == 4 else None  # group|kind|namespace|name
 
 
 def _scopes(namespaced: bool, kinds: dict[str, str]) -> dict[tuple[str, str], bool]:

@@ -28,7 +28,7 @@ _LAST_WORDS: Final = 1.0  # seconds that a worker which hung up has to end by it
 _ENVIRONMENT: Final = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
 
 
-class EndedError(Exception):
+class WorkerEndedError(Exception):
     """A worker ended in the middle of a call.
 
     Attributes:
@@ -95,7 +95,7 @@ class WorkerProcess:
             resources: A ResourceList.
 
         Raises:
-            EndedError: It ended before it answered.
+            WorkerEndedError: It ended before it answered.
         """
         loop = asyncio.get_running_loop()
         self._look_later(loop, full=False)
@@ -107,7 +107,7 @@ class WorkerProcess:
                 _signal(self._process)
             body = await self._exactly(min(length, self._longest))
         except ConnectionError as error:
-            raise EndedError(await self._ended(_LAST_WORDS)) from error
+            raise WorkerEndedError(await self._ended(_LAST_WORDS)) from error
         finally:
             self._looking.cancel()
         return frames.read_answer(head, body)

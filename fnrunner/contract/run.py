@@ -15,7 +15,7 @@ MIB: Final = 1024 * 1024
 
 
 @dataclass(slots=True)
-class Call:
+class CallContext:
     """The context of a call: its caller, and its progress.
 
     Attributes:
@@ -27,16 +27,16 @@ class Call:
     waiting: bool = False
 
 
-CALL: Final[ContextVar[Call]] = ContextVar("CALL")
+CALL: Final[ContextVar[CallContext]] = ContextVar("CALL")
 """The call that a task works for; see `current_call`."""
 
 
-def current_call() -> Call:
+def current_call() -> CallContext:
     """Return the call that this task works for; another one each time where nobody has said."""
-    return CALL.get(None) or Call()
+    return CALL.get(None) or CallContext()
 
 
-def late(image: str, seconds: float, call: Call) -> Exception:
+def late(image: str, seconds: float, call: CallContext) -> Exception:
     """Return the error for a call whose time is up.
 
     Args:

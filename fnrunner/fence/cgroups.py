@@ -52,7 +52,7 @@ class Count:
     out_of_processes: bool
 
 
-class Group(Protocol):
+class ControlGroup(Protocol):
     """A group with limits; empty until a process is added."""
 
     def add(self, pid: int) -> None:
@@ -75,7 +75,7 @@ class Group(Protocol):
 class Groups(Protocol):
     """Makes groups."""
 
-    def make(self, memory_bytes: int, processes: int) -> Group:
+    def make(self, memory_bytes: int, processes: int) -> ControlGroup:
         """Make an empty group.
 
         Args:
@@ -146,7 +146,7 @@ class _GroupsV1:
         for folder in self._folders:
             _sweep(folder)
 
-    def make(self, memory_bytes: int, processes: int) -> Group:
+    def make(self, memory_bytes: int, processes: int) -> ControlGroup:
         name = _name()
         memory, pids = (folder / name for folder in self._folders)
         group = _GroupV1(memory, pids)
@@ -195,7 +195,7 @@ class _GroupsV2:
         self._parent = parent
         _sweep(parent)
 
-    def make(self, memory_bytes: int, processes: int) -> Group:
+    def make(self, memory_bytes: int, processes: int) -> ControlGroup:
         folder = self._parent / _name()
         group = _GroupV2(folder)
         try:

@@ -20,9 +20,9 @@ from typing import Final
 from fnrunner.contract.errors import FunctionNotFoundError, FunctionRefusedError, SandboxError
 from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import FunctionOutcome, within
-from fnrunner.fence.reader import Reader
+from fnrunner.fence.reader import OutputReader
 from fnrunner.fence.sandbox import Program, Sandbox
-from fnrunner.settings import Program as Executable
+from fnrunner.settings import ProgramFunction as Executable
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -37,7 +37,7 @@ class Executables:
         executables: Sequence[Executable],
         policy: RunnerPolicy,
         sandbox: Sandbox | SandboxError,
-        reader: Reader | None = None,
+        reader: OutputReader | None = None,
     ) -> None:
         """Make a runner.
 
@@ -47,7 +47,7 @@ class Executables:
             sandbox: Where they run, or why there is none: then they are refused.
             reader: Reads what they write; None makes one.
         """
-        self._reader = reader or Reader()
+        self._reader = reader or OutputReader()
         self._executables = executables
         self._policy = policy
         self._sandbox = sandbox

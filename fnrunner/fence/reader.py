@@ -18,7 +18,7 @@ from fnrunner.fence import answer
 from fnrunner.fence.sandbox import Ended
 
 
-class Reader:
+class OutputReader:
     """Says what a program's exit status and output mean; see `fnrunner.fence.answer`."""
 
     def __init__(self, workers: Builtin | None = None) -> None:

@@ -130,7 +130,7 @@ class Run:
         self._program: Program | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._init = -1
-        self._group: cgroup.Group | None = None
+        self._group: cgroup.ControlGroup | None = None
         self._folders: dict[str, int] = {}
         self._memory: int | None = None
         self._processes: int | None = None

@@ -28,7 +28,7 @@ _STREAM_BYTES: Final = 4 * 1024 * 1024  # what the kernel lets a TCP socket's bu
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ResourceUsage:
     """The resource usage of a sandbox at one moment.
 
     Attributes:
@@ -40,7 +40,7 @@ class Seen:
     processes: int
 
 
-def look(proc: int, limit_bytes: int) -> Seen:
+def look(proc: int, limit_bytes: int) -> ResourceUsage:
     """Measure the resource usage of a sandbox now.
 
     Args:
@@ -56,7 +56,7 @@ def look(proc: int, limit_bytes: int) -> Seen:
         )
     # Those that end while others are read were there when they were listed.
     processes = sum(max(1, seen.processes) for _, seen in found.values()) - (_INIT in found)
-    return Seen(memory, processes)
+    return ResourceUsage(memory, processes)
 
 
 def sockets(proc: int) -> int:
@@ -74,13 +74,13 @@ def sockets(proc: int) -> int:
     return count.get(b"sockets:", 0) * _SOCKET_BYTES + streams * _STREAM_BYTES
 
 
-def _status(proc: int, pid: str) -> tuple[int, Seen]:
+def _status(proc: int, pid: str) -> tuple[int, ResourceUsage]:
     """Return bytes of a process's tables of pages, and what it takes; zeros once it is gone."""
     # A line break in the command's name is written as two characters.
     lines = (line.split() for line in _read(proc, f"{pid}/status").splitlines())
     fields = {words[0].rstrip(b":"): words[1] for words in lines if len(words) > 1}
     size = {name: int(fields.get(name, 0)) * 1024 for name in _RESIDENT}
-    return size[_TABLES], Seen(sum(size.values()), int(fields.get(b"Threads", 0)))
+    return size[_TABLES], ResourceUsage(sum(size.values()), int(fields.get(b"Threads", 0)))
 
 
 def _share(proc: int, pid: str, tables: int, taken: int) -> int:

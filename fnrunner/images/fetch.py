@@ -4,7 +4,7 @@ Rules
 - A name is resolved once, and what is connected to is the address that was checked: a name
   server that answers differently the second time gains nothing.
 - Redirections are the caller's: nothing is followed, and no cookie is kept.
-- A visit has one end for all its requests, which even a server that sends a byte at a time
+- A session has one end for all its requests, which even a server that sends a byte at a time
   cannot outlast: its sockets are shut then.
 - Proxies are taken from the environment, as docker does; loopback addresses have none.
 """
@@ -48,11 +48,11 @@ class FetchError(Exception):
         self.passing = passing
 
 
-class TooLargeError(FetchError):
+class ResponseTooLargeError(FetchError):
     """An answer is longer than it may be."""
 
 
-class Visit:
+class HttpSession:
     """Requests that end together, at the latest after some seconds; several threads may ask.
 
     Args:
@@ -112,7 +112,7 @@ class Visit:
                     continue
 
     def wait(self, seconds: float) -> None:
-        """Wait, but not beyond the end of the visit."""
+        """Wait, but not beyond the end of the session."""
         if self._over.wait(seconds):
             raise self._ended()
 
@@ -152,7 +152,8 @@ class Visit:
         """Hand the body of an answer on in pieces; return its length in bytes.
 
         Raises:
-            TooLargeError: It has more than `most` bytes; what was read until then was handed on.
+            ResponseTooLargeError: It has more than `most` bytes; what was read until then
+                was handed on.
             FetchError: It broke off.
         """
         length = 0
@@ -160,7 +161,7 @@ class Visit:
             while piece := self._piece(answer):
                 length += len(piece)
                 if length > most:
-                    raise TooLargeError(
+                    raise ResponseTooLargeError(
                         f"it is sent more than the {most} bytes that were announced or are allowed",
                         "Ask whoever runs the registry",
                     )

@@ -15,7 +15,7 @@ TOUCH: Final = 60.0
 """Seconds: an image used again sooner keeps its place in the order."""
 
 
-class StoreError(Exception):
+class ImageStoreError(Exception):
     """The folder cannot be used; an operator must change something."""
 
     def __init__(self, folder: Path, problem: str, fix: str) -> None:
@@ -25,7 +25,7 @@ class StoreError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class ImageMetadata:
     """Metadata of a stored image.
 
     Attributes:
@@ -46,7 +46,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ResolvedName:
     """The digest that a name resolved to, and when.
 
     Attributes:
@@ -96,11 +96,11 @@ def make_folder(folder: Path) -> None:
 
 
 def check_readable(folder: Path) -> None:
-    """Raise StoreError unless every user may enter a folder."""
+    """Raise ImageStoreError unless every user may enter a folder."""
     real = folder.resolve()
     for each in (real, *real.parents):
         if not each.stat().st_mode & stat.S_IXOTH:
-            raise StoreError(
+            raise ImageStoreError(
                 folder,
                 f"lies in {each}, which others may not enter: root's sandbox is another user",
                 "Choose a folder that all may enter, such as /var/cache/porchbot/images",

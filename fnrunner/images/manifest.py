@@ -126,7 +126,7 @@ class _Config(_Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ImageConfig:
     """An image's configuration: entrypoint, environment, user, working folder.
 
     Attributes:
@@ -207,7 +207,7 @@ def choose(index: Index) -> Descriptor:
     return max(fitting, key=lambda each: each.platform.variant if each.platform else "")
 
 
-def asked(data: bytes) -> Asked:
+def image_config(data: bytes) -> ImageConfig:
     """Read the configuration of an image.
 
     Raises:
@@ -228,7 +228,7 @@ def asked(data: bytes) -> Asked:
     texts = (*argv, *(wants.env or ()), wants.folder or "")
     if any("\0" in text for text in texts):
         raise ManifestError("its configuration holds a NUL character", "Build it anew")
-    return Asked(
+    return ImageConfig(
         argv=argv,
         environment=tuple(each for each in wants.env or () if "=" in each[1:]),
         folder="/" + (wants.folder or "").lstrip("/"),

@@ -40,7 +40,7 @@ class LayerError(Exception):
         self.fix = fix
 
 
-class Reader(Protocol):
+class LayerStream(Protocol):
     """What layers are read from."""
 
     def read(self, size: int, /) -> bytes:
@@ -76,7 +76,7 @@ class Sent:
 class Limited:
     """A stream that ends in an error after so many bytes, and sooner within one header."""
 
-    def __init__(self, inner: Reader, limit: int, sent: Sent) -> None:
+    def __init__(self, inner: LayerStream, limit: int, sent: Sent) -> None:
         self._inner = inner
         self._left = limit
         self._sent = sent
@@ -128,7 +128,7 @@ class _Gzip:
     Source: RFC 1952; zeros behind the last member are passed over, as gzip(1) does.
     """
 
-    def __init__(self, inner: Reader, members: int) -> None:
+    def __init__(self, inner: LayerStream, members: int) -> None:
         self._inner = inner
         self._members = members
         self._left = members
@@ -171,7 +171,7 @@ class _Gzip:
 
 
 @contextmanager
-def plain(layer: IO[bytes], sent: Sent, members: int) -> Iterator[Reader]:
+def plain(layer: IO[bytes], sent: Sent, members: int) -> Iterator[LayerStream]:
     """Give the archive itself; what it is compressed with, its first bytes say.
 
     Args:

@@ -38,7 +38,7 @@ from fnrunner.contract.policy import HUB
 from fnrunner.contract.run import MIB
 from fnrunner.images import credentials, fetch
 from fnrunner.images.credentials import Credentials, CredentialsError
-from fnrunner.images.fetch import FetchError, TooLargeError, loopback
+from fnrunner.images.fetch import FetchError, ResponseTooLargeError, loopback
 from fnrunner.images.manifest import IMAGES, INDEXES, Descriptor
 from fnrunner.images.names import DIGEST, Name, RegistryAccess, Site
 from fnrunner.images.tokens import TOKEN_SECONDS, parameters, read_token
@@ -68,15 +68,15 @@ class Registries:
         self._lock = Lock()
         self._tokens: dict[tuple[str, str], tuple[str, float]] = {}
 
-    def visit(self, name: Name, seconds: float | None = None) -> "Visit":
-        """Return a visit, to be entered, for one image.
+    def session(self, name: Name, seconds: float | None = None) -> "RegistrySession":
+        """Return a session, to be entered, for one image.
 
         Args:
             name: The image.
             seconds: How long it may take, if that is less than what bringing an image may.
         """
         most = self.access.seconds
-        return Visit(self, name, most if seconds is None else min(seconds, most))
+        return RegistrySession(self, name, most if seconds is None else min(seconds, most))
 
     def token(self, name: Name) -> str:
         """Return what to send as `Authorization`, if a repository took it lately; else ""."""
@@ -114,13 +114,13 @@ class Registries:
         return self.access.sites.get(host) or self.access.sites.get(other)
 
 
-class Visit:
+class RegistrySession:
     """What is asked of one registry for one image, with one end in time."""
 
     def __init__(self, registries: Registries, name: Name, seconds: float) -> None:
         self._registries = registries
         self._name = name
-        self._fetch = fetch.Visit(seconds, registries.named, registries.authority)
+        self._fetch = fetch.HttpSession(seconds, registries.named, registries.authority)
 
     def __enter__(self) -> Self:
         self._fetch.__enter__()
@@ -218,7 +218,7 @@ class Visit:
 
         try:
             length = self._fetch.read(answer, part.size, take)
-        except TooLargeError:
+        except ResponseTooLargeError:
             raise self._unlike(part.digest) from None
         if length < part.size:
             raise FetchError("its registry sends too little of it", "Try again later", passing=True)

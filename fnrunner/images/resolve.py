@@ -28,11 +28,11 @@ from fnrunner.contract.errors import (
 from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB
 from fnrunner.images import manifest
-from fnrunner.images.folders import Known
-from fnrunner.images.manifest import Asked, Image, ManifestError
+from fnrunner.images.folders import ResolvedName
+from fnrunner.images.manifest import Image, ImageConfig, ManifestError
 from fnrunner.images.names import Name
 from fnrunner.images.once import Once, Stop
-from fnrunner.images.registry import Registries, Visit
+from fnrunner.images.registry import Registries, RegistrySession
 
 T = TypeVar("T")
 
@@ -47,10 +47,10 @@ _LONGEST_CONFIG: Final = 4 * MIB
 _NESTED: Final = 3  # indexes within indexes
 
 
-class Kept(Protocol):
+class KnownDigests(Protocol):
     """Digests of names, kept beyond this process; see `Store`."""
 
-    def known(self, image: str) -> Known | None:
+    def known(self, image: str) -> ResolvedName | None:
         """Return what a name meant when it was last asked for, or None."""
 
     def remember(self, image: str, digest: str) -> None:
@@ -70,7 +70,7 @@ class Resolver:
         seconds: float,
         *,
         offline: bool = False,
-        kept: Kept | None = None,
+        kept: KnownDigests | None = None,
     ) -> None:
         """Make a resolver; whoever makes one closes it.
 
@@ -88,18 +88,18 @@ class Resolver:
         self._kept = kept
         self._once = Once(_THREADS, "resolve", each=_HOST_THREADS)
         self._meant: dict[str, tuple[str, float]] = {}
-        self._asked: dict[tuple[str, str], Asked] = {}
+        self._asked: dict[tuple[str, str], ImageConfig] = {}
         self._shown: set[tuple[str, str]] = set()
-        self._visits: set[Visit] = set()
+        self._sessions: set[RegistrySession] = set()
         self._lock = Lock()
         self._closed = Event()
 
     def close(self) -> None:
-        """End all visits, and its threads."""
+        """End all sessions, and its threads."""
         self._closed.set()
         with self._lock:
-            for visit in self._visits:
-                visit.abort()
+            for session in self._sessions:
+                session.abort()
         self._once.close()
 
     def name(self, image: str) -> Name:
@@ -149,7 +149,7 @@ class Resolver:
             self._shown.add(key)
         return digest
 
-    async def asked(self, name: Name, digest: str) -> Asked:
+    async def config(self, name: Name, digest: str) -> ImageConfig:
         """Return how the program of an image wants to be started.
 
         Raises:
@@ -159,7 +159,7 @@ class Resolver:
         key = (_repository(name), digest)
         if key not in self._asked:
             found = await self._do(
-                f"image {'@'.join(key)}", name, partial(self._find_asked, digest)
+                f"image {'@'.join(key)}", name, partial(self._find_config, digest)
             )
             if len(self._asked) >= _MOST:
                 self._asked.clear()
@@ -181,8 +181,10 @@ class Resolver:
         return await self._once.do(key, partial(work, name, stop), host=machine(name), stop=stop)
 
     @contextmanager
-    def visit(self, name: Name, stop: Stop, seconds: float | None = None) -> Iterator[Visit]:
-        """Give a visit of its registry that `close` ends.
+    def session(
+        self, name: Name, stop: Stop, seconds: float | None = None
+    ) -> Iterator[RegistrySession]:
+        """Give a session of its registry that `close` ends.
 
         Args:
             name: The image.
@@ -198,17 +200,17 @@ class Resolver:
                 "its image is not here, and registries are not to be asked",
                 "Let it be pulled once",
             )
-        with self._registries.visit(name, seconds) as visit:
+        with self._registries.session(name, seconds) as session:
             with self._lock:
-                self._visits.add(visit)
-            stop.calls(visit.abort)
+                self._sessions.add(session)
+            stop.calls(session.abort)
             try:
                 if self._closed.is_set():
-                    visit.abort()
-                yield visit
+                    session.abort()
+                yield session
             finally:
                 with self._lock:
-                    self._visits.discard(visit)
+                    self._sessions.discard(session)
 
     def _find_digest(self, name: Name, stop: Stop) -> str:
         """Return what a name means, and keep it."""
@@ -218,8 +220,8 @@ class Resolver:
         if known is not None and self._offline:
             return self._means(name, known.digest, self._seconds)
         try:
-            with self.visit(name, stop, _ASK_SECONDS) as visit:
-                digest = visit.digest()
+            with self.session(name, stop, _ASK_SECONDS) as session:
+                digest = session.digest()
         except FunctionUnavailableError as error:
             if known is None or not error.passing:
                 raise
@@ -238,21 +240,23 @@ class Resolver:
     def _see(self, digest: str, name: Name, stop: Stop) -> None:
         """Have a repository show an image, unless it was brought from there."""
         if self._kept is None or not self._kept.had(digest, _repository(name)):
-            with self.visit(name, stop, _ASK_SECONDS) as visit:
-                visit.manifest(digest)
+            with self.session(name, stop, _ASK_SECONDS) as session:
+                session.manifest(digest)
 
-    def _find_asked(self, digest: str, name: Name, stop: Stop) -> Asked:
+    def _find_config(self, digest: str, name: Name, stop: Stop) -> ImageConfig:
         try:
-            with self.visit(name, stop, _ASK_SECONDS) as visit:
-                asked = read_asked(visit, read_image(visit, visit.manifest(digest), digest)[0])
+            with self.session(name, stop, _ASK_SECONDS) as session:
+                asked = read_config(
+                    session, read_image(session, session.manifest(digest), digest)[0]
+                )
         except ManifestError as error:
             raise FunctionRefusedError(name.image, error.reason, error.fix) from error
         check_program(name.image, asked.argv)
         return asked
 
     def _find_tags(self, name: Name, stop: Stop) -> tuple[str, ...]:
-        with self.visit(name, stop, _ASK_SECONDS) as visit:
-            return visit.tags()
+        with self.session(name, stop, _ASK_SECONDS) as session:
+            return session.tags()
 
 
 def _repository(name: Name) -> str:
@@ -264,7 +268,7 @@ def machine(name: Name) -> str:
     return name.host.partition(":")[0].lower()
 
 
-def read_image(visit: Visit, data: bytes, digest: str) -> tuple[Image, str]:
+def read_image(session: RegistrySession, data: bytes, digest: str) -> tuple[Image, str]:
     """Return the image that a manifest leads to, for this machine, and its digest.
 
     Raises:
@@ -276,11 +280,11 @@ def read_image(visit: Visit, data: bytes, digest: str) -> tuple[Image, str]:
         if isinstance(found, Image):
             return found, digest
         digest = manifest.choose(found).digest
-        data = visit.manifest(digest)
+        data = session.manifest(digest)
     raise ManifestError(f"it leads through more than {_NESTED} indexes", "Push it again")
 
 
-def read_asked(visit: Visit, image: Image) -> Asked:
+def read_config(session: RegistrySession, image: Image) -> ImageConfig:
     """Return how the program of an image wants to be started.
 
     Raises:
@@ -294,8 +298,8 @@ def read_asked(visit: Visit, image: Image) -> Asked:
             "Build it anew",
         )
     config = BytesIO()
-    visit.blob(image.config, config)
-    return manifest.asked(config.getvalue())
+    session.blob(image.config, config)
+    return manifest.image_config(config.getvalue())
 
 
 def check_program(image: str, argv: tuple[str, ...]) -> None:

@@ -27,15 +27,15 @@ from typing import IO, Final
 from fnrunner.contract.errors import FunctionRefusedError, FunctionUnavailableError, SandboxError
 from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import MIB, FunctionOutcome, Granted, within
-from fnrunner.fence.reader import Reader
+from fnrunner.fence.reader import OutputReader
 from fnrunner.fence.sandbox import Program, Sandbox
-from fnrunner.images.folders import About, StoreError
+from fnrunner.images.folders import ImageMetadata, ImageStoreError
 from fnrunner.images.manifest import Descriptor, ManifestError
 from fnrunner.images.names import Name, RegistryAccess
 from fnrunner.images.once import Once, Stop
-from fnrunner.images.registry import Registries, Visit
-from fnrunner.images.resolve import Resolver, check_program, machine, read_asked, read_image
-from fnrunner.images.store import Lease, Store
+from fnrunner.images.registry import Registries, RegistrySession
+from fnrunner.images.resolve import Resolver, check_program, machine, read_config, read_image
+from fnrunner.images.store import ImageStore, Lease
 from fnrunner.images.unpack import LayerError, StoppedError, Tree, UnpackLimits
 
 _THREADS: Final = 8  # images that are brought at the same time
@@ -80,7 +80,9 @@ def usual_folder() -> Path:
     return Path(cache, "porchbot", "images")
 
 
-def images(settings: ImageSettings, policy: RunnerPolicy, reader: Reader | None = None) -> "Images":
+def images(
+    settings: ImageSettings, policy: RunnerPolicy, reader: OutputReader | None = None
+) -> "Images":
     """Return a runner of images.
 
     Where no sandbox can be made it refuses all of them, with the reason.
@@ -91,14 +93,14 @@ def images(settings: ImageSettings, policy: RunnerPolicy, reader: Reader | None 
         reader: Reads what they write; None makes one.
 
     Raises:
-        StoreError: The folder of images cannot be used.
+        ImageStoreError: The folder of images cannot be used.
     """
     sandbox: Sandbox | SandboxError
     try:
         sandbox = Sandbox.here(uncounted=settings.uncounted)
     except SandboxError as error:
         sandbox = error
-    store = Store(settings.folder or usual_folder(), settings.size_bytes)
+    store = ImageStore(settings.folder or usual_folder(), settings.size_bytes)
     return Images(store, Registries(settings.access), sandbox, policy, settings, reader)
 
 
@@ -107,15 +109,15 @@ class Images:
 
     def __init__(
         self,
-        store: Store,
+        store: ImageStore,
         registries: Registries,
         sandbox: Sandbox | SandboxError,
         policy: RunnerPolicy,
         settings: ImageSettings,
-        reader: Reader | None = None,
+        reader: OutputReader | None = None,
     ) -> None:
         """Use `images`, which makes these; an error for a sandbox says why there is none."""
-        self._reader = reader or Reader()
+        self._reader = reader or OutputReader()
         self._store = store
         self._sandbox = sandbox
         self._policy = policy
@@ -256,17 +258,17 @@ class Images:
     def _brought(self, name: Name, digest: str, stop: Stop) -> None:
         """Bring an image into the store, if it is not there from this repository."""
         try:
-            with self._resolver.visit(name, stop) as visit:
-                data = visit.manifest(digest)
+            with self._resolver.session(name, stop) as session:
+                data = session.manifest(digest)
                 self._store.add(
                     digest,
                     f"{name.host}/{name.repository}",
-                    lambda root: self._unpacked(visit, data, digest, root),
-                    lambda: visit.over,
+                    lambda root: self._unpacked(session, data, digest, root),
+                    lambda: session.over,
                 ).release()
         except (ManifestError, LayerError) as error:
             raise FunctionRefusedError(name.image, error.reason, error.fix) from error
-        except StoreError as error:
+        except ImageStoreError as error:
             raise FunctionUnavailableError(name.image, error.problem, error.fix) from error
         except StoppedError as error:
             raise FunctionUnavailableError(
@@ -283,23 +285,25 @@ class Images:
                 passing=True,
             ) from error
 
-    def _unpacked(self, visit: Visit, data: bytes, digest: str, root: Path) -> About:
+    def _unpacked(
+        self, session: RegistrySession, data: bytes, digest: str, root: Path
+    ) -> ImageMetadata:
         """Fill a folder with an image."""
-        image, digest = read_image(visit, data, digest)
+        image, digest = read_image(session, data, digest)
         most = self._settings.access.image_bytes
         if image.size_bytes > most:
             raise ManifestError(
                 f"its image has {image.size_bytes} bytes, and at most {most} are allowed",
                 "Make it smaller, or ask an operator for more",
             )
-        wants = read_asked(visit, image)
-        tree = Tree(root, self._settings.room, lambda: visit.over)
-        with closing(_layers(visit, image.layers, root.parent)) as layers:
+        wants = read_config(session, image)
+        tree = Tree(root, self._settings.room, lambda: session.over)
+        with closing(_layers(session, image.layers, root.parent)) as layers:
             for layer in layers:
                 tree.add(layer)
         for folder in (*_SANDBOX_FOLDERS, wants.folder):
             tree.folder(folder)
-        return About(
+        return ImageMetadata(
             image=digest,
             argv=wants.argv,
             environment=wants.environment,
@@ -314,14 +318,14 @@ def _left(begun: float, seconds: float | None) -> float | None:
 
 
 def _layers(
-    visit: Visit, layers: Sequence[Descriptor], folder: Path
+    session: RegistrySession, layers: Sequence[Descriptor], folder: Path
 ) -> Generator[IO[bytes], None, None]:
     """Bring layers, a few at the same time, and give each in turn, from the lowest."""
 
     def bring(layer: Descriptor) -> IO[bytes]:
         with ExitStack() as opened:
             file = opened.enter_context(tempfile.TemporaryFile(dir=folder))
-            visit.blob(layer, file)
+            session.blob(layer, file)
             file.seek(0)
             opened.pop_all()
         return file
@@ -335,7 +339,7 @@ def _layers(
                     coming.extend(threads.submit(bring, layer) for layer in islice(rest, 1))
                     yield file
         except BaseException:
-            visit.abort()  # the others need not come
+            session.abort()  # the others need not come
             for each in coming:
                 each.add_done_callback(_dropped)
             raise

@@ -34,9 +34,9 @@ from typing import Any, Final, Self
 from fnrunner.contract.run import MIB
 from fnrunner.images.folders import (
     TOUCH,
-    About,
-    Known,
-    StoreError,
+    ImageMetadata,
+    ImageStoreError,
+    ResolvedName,
     check_readable,
     check_wanted,
     locked,
@@ -61,7 +61,7 @@ _MEANT: Final = 7 * 86_400.0  # seconds that a name is known for without its ima
 class Lease:
     """An image that stays while this is held."""
 
-    def __init__(self, root: Path, about: About, lock: int) -> None:
+    def __init__(self, root: Path, about: ImageMetadata, lock: int) -> None:
         self.root = root
         self.about = about
         self._lock = lock
@@ -84,11 +84,11 @@ class Lease:
             self._lock = -1
 
 
-Make = Callable[[Path], About]
+Make = Callable[[Path], ImageMetadata]
 """Fills an empty folder with the files of an image. Its errors are the caller's."""
 
 
-class Store:
+class ImageStore:
     """A folder of unpacked images."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Store:
             clock: Seconds since 1970.
 
         Raises:
-            StoreError: It cannot be written, or the sandbox's user could not read it.
+            ImageStoreError: It cannot be written, or the sandbox's user could not read it.
         """
         self._folder = folder
         self._size = size_bytes
@@ -115,7 +115,7 @@ class Store:
         try:
             self._ready()
         except OSError as error:
-            raise StoreError(
+            raise ImageStoreError(
                 folder, f"cannot be written: {error.strerror}", "Choose another folder"
             ) from error
         if os.geteuid() == 0:  # the sandbox then becomes another user, who reads what is here
@@ -138,7 +138,7 @@ class Store:
             return None
         try:
             lock = self._open_lock(digest)
-        except StoreError:  # `add` tells
+        except ImageStoreError:  # `add` tells
             return None
         if not locked(lock, fcntl.LOCK_SH):
             os.close(lock)  # somebody brings it, or removes it
@@ -165,7 +165,7 @@ class Store:
 
         Raises:
             InterruptedError: Nobody waits any longer.
-            StoreError: The disk is full, or cannot be written.
+            ImageStoreError: The disk is full, or cannot be written.
         """
         lock = self._open_lock(digest)
         entry = self._entry(digest)
@@ -188,11 +188,11 @@ class Store:
             raise
         try:
             self.trim()
-        except (OSError, StoreError) as error:  # what was brought is there all the same
+        except (OSError, ImageStoreError) as error:  # what was brought is there all the same
             _log.warning("the folder of images %s cannot be tidied: %s", self._folder, error)
         return Lease(entry / "root", about, lock)
 
-    def _held(self, entry: Path, digest: str, lock: int) -> About | None:
+    def _held(self, entry: Path, digest: str, lock: int) -> ImageMetadata | None:
         """Return an image that is whole, held shared; None, and nothing held, where it is not."""
         if not locked(lock, fcntl.LOCK_SH):
             return None
@@ -220,7 +220,7 @@ class Store:
 
     def _got(
         self, entry: Path, digest: str, lock: int, make: Make, cancelled: Callable[[], bool]
-    ) -> About:
+    ) -> ImageMetadata:
         """Make an image, and return it held shared; or the one that somebody else made first."""
         with self._aside() as aside:
             made = self._made(aside, digest, make)
@@ -239,13 +239,13 @@ class Store:
                 else:
                     time.sleep(_POLL)
 
-    def known(self, image: str) -> Known | None:
+    def known(self, image: str) -> ResolvedName | None:
         """Return what a name meant when it was last asked for, or None."""
         found = read_json(self._folder / "tags" / f"{name_key(image)}.json")
         digest, when = found.get("digest"), found.get("when")
         if found.get("image") != image or not isinstance(digest, str):
             return None
-        return Known(digest, self._clock() - when) if isinstance(when, float) else None
+        return ResolvedName(digest, self._clock() - when) if isinstance(when, float) else None
 
     def remember(self, image: str, digest: str) -> None:
         """Keep what a name means now; where that cannot be written it is asked again."""
@@ -302,7 +302,7 @@ class Store:
         sync(entry.parent)
         self._seen.add(digest)
 
-    def _about(self, entry: Path, digest: str) -> About | None:
+    def _about(self, entry: Path, digest: str) -> ImageMetadata | None:
         """Return what is kept about an image that is whole, or None."""
         found = read_json(entry / "about.json")
         if found.get("form") != _FORM or found.get("digest") != digest:
@@ -313,7 +313,7 @@ class Store:
                 return None
             self._seen.add(digest)
         try:
-            return About(
+            return ImageMetadata(
                 image=str(found["image"]),
                 argv=tuple(found["argv"]),
                 environment=tuple(found["environment"]),
@@ -347,9 +347,9 @@ class Store:
         for name in ("sha256", "tags", "locks", "aside"):
             make_folder(self._folder / name)
 
-    def _unusable(self, error: OSError) -> StoreError:
+    def _unusable(self, error: OSError) -> ImageStoreError:
         problem = f"cannot be written: {error.strerror or error}"
-        return StoreError(self._folder, problem, "Make room")
+        return ImageStoreError(self._folder, problem, "Make room")
 
     @contextmanager
     def _aside(self) -> Iterator[Path]:

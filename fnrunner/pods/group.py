@@ -32,7 +32,7 @@ _FATE_SECONDS: Final = 3.0  # a kubelet tells within about a second why a pod ha
 _FATE_PAUSE: Final = 0.2
 
 
-class Pods(Protocol):
+class PodClient(Protocol):
     """What is asked of a cluster; see `Cluster`."""
 
     async def create(self, manifest: Mapping[str, Any]) -> None:
@@ -99,7 +99,7 @@ class Pod:
         return self.client is not None and self.away is None and not self.leaving
 
 
-class Group:
+class PodGroup:
     """The pods of one function."""
 
     def __init__(
@@ -107,7 +107,7 @@ class Group:
         function: PodFunction,
         manifest: Mapping[str, Any],
         rule: ScaleRule,
-        cluster: Pods,
+        cluster: PodClient,
         limits: CallLimits,
         spare: Callable[[str], str | None],
         named: Callable[[str], None],

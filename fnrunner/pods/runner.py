@@ -32,14 +32,13 @@ from fnrunner.contract.errors import (
 )
 from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import CallLimits, FunctionOutcome, within
-from fnrunner.images.manifest import Asked
+from fnrunner.images.manifest import ImageConfig
 from fnrunner.images.names import Name, RegistryAccess
 from fnrunner.images.registry import Registries
 from fnrunner.images.resolve import Resolver
 from fnrunner.pods import group as groups
-from fnrunner.pods.cluster import Cluster as Connected
-from fnrunner.pods.cluster import PodState
-from fnrunner.pods.group import Group, ScaleRule
+from fnrunner.pods.cluster import Cluster, PodState
+from fnrunner.pods.group import PodGroup, ScaleRule
 from fnrunner.pods.manifest import Pattern, PodFunction, manifest
 from fnrunner.pods.manifest import template as pod_template
 from fnrunner.pods.server import OWNER
@@ -66,11 +65,11 @@ class Meaning(Protocol):
     async def shown(self, name: Name) -> str:
         """Return the digest that it means, once its repository has shown the image."""
 
-    async def asked(self, name: Name, digest: str) -> Asked:
+    async def config(self, name: Name, digest: str) -> ImageConfig:
         """Return how its program wants to be started."""
 
 
-class Cluster(groups.Pods, Protocol):
+class PodCluster(groups.PodClient, Protocol):
     """What is asked of a cluster."""
 
     def close(self) -> None:
@@ -96,22 +95,22 @@ class PodSettings:
     limits: CallLimits = CallLimits()  # noqa: RUF009 - frozen
 
 
-class Pods:
+class PodRunner:
     """A runner of images in pods; `running` makes one."""
 
     def __init__(
-        self, cluster: Cluster, meaning: Meaning, policy: RunnerPolicy, settings: PodSettings
+        self, cluster: PodCluster, meaning: Meaning, policy: RunnerPolicy, settings: PodSettings
     ) -> None:
         """Make a runner; `start` begins to look at the cluster."""
         self._cluster = cluster
         self._meaning = meaning
         self._policy = policy
         self._settings = settings
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[str, PodGroup] = {}
         self._spare: dict[str, tuple[PodState, float]] = {}
         self._mine: set[str] = set()  # made or taken over here, those let go included
         self._deleted: set[str] = set()
-        self._warm: dict[str, Group] = {}
+        self._warm: dict[str, PodGroup] = {}
         self._soon = asyncio.Event()
         self._told = ""
         self._closed = False
@@ -185,11 +184,11 @@ class Pods:
             image, "two pods of it went away while it ran", "See why in their logs", passing=True
         )
 
-    async def _group(self, image: str) -> tuple[str, Group]:
+    async def _group(self, image: str) -> tuple[str, PodGroup]:
         """Return what an image means, and the pods for it, or none yet."""
         name = self._meaning.name(image)
         digest = await self._meaning.digest(name)
-        asked = await self._meaning.asked(name, digest)
+        asked = await self._meaning.config(name, digest)
         granted = self._policy.granted(name.image, digest)
         bounds = within(granted.bounds, self._settings.limits.seconds + 1.0)
         function = PodFunction(
@@ -200,7 +199,7 @@ class Pods:
         )
         rule = self._rule(name.image)
         made = manifest(function, replace(self._settings.pattern, idle=rule.idle))
-        group = Group(
+        group = PodGroup(
             function,
             made,
             rule,
@@ -314,7 +313,7 @@ class Pods:
 @asynccontextmanager
 async def running(
     settings: runner_settings.RunnerSettings, access: RegistryAccess
-) -> AsyncIterator[Pods]:
+) -> AsyncIterator[PodRunner]:
     """Give a runner of images in pods, as an operator configures it.
 
     Args:
@@ -337,8 +336,8 @@ async def running(
         stack.callback(instance.close)
         resolver = Resolver(Registries(access), settings.policy, settings.form.images.resolve)
         stack.callback(resolver.close)
-        cluster = await asyncio.to_thread(Connected.connect, form.namespace, instance.name)
-        pods = Pods(
+        cluster = await asyncio.to_thread(Cluster.connect, form.namespace, instance.name)
+        pods = PodRunner(
             cluster,
             resolver,
             settings.policy,

@@ -54,7 +54,7 @@ _MIB: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class PodProgram:
     """What a pod runs for each call.
 
     Attributes:
@@ -71,7 +71,7 @@ class Started:
 
     def __init__(
         self,
-        program: Program,
+        program: PodProgram,
         bounds: Bounds,
         message_bytes: int,
         temporary: Path | None = None,
@@ -177,7 +177,7 @@ class _Call(asyncio.SubprocessProtocol):
         self._open = {1, 2}
         self._error: FunctionStoppedError | None = None
 
-    async def whole(self, program: Program, resources: bytes) -> Ended:
+    async def whole(self, program: PodProgram, resources: bytes) -> Ended:
         """Run it to its end, and end all that it started."""
         begun = time.monotonic()
         starting = asyncio.ensure_future(self._started(program))
@@ -210,7 +210,7 @@ class _Call(asyncio.SubprocessProtocol):
             Used(None, None, time.monotonic() - begun, len(self._output)),
         )
 
-    async def _started(self, program: Program) -> asyncio.SubprocessTransport:
+    async def _started(self, program: PodProgram) -> asyncio.SubprocessTransport:
         loop = asyncio.get_running_loop()
         try:
             transport, _ = await loop.subprocess_exec(
@@ -303,7 +303,7 @@ def _size(number: int) -> str:
     return f"{number / _MIB:g} MiB" if number >= _MIB else f"{number} bytes"
 
 
-class Seen:
+class LastSeen:
     """When whoever made this pod looked at it last."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -327,7 +327,7 @@ class Seen:
 
 
 async def serve(
-    address: str, program: Program, bounds: Bounds, limits: CallLimits, alone: float
+    address: str, program: PodProgram, bounds: Bounds, limits: CallLimits, alone: float
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until nobody has looked for long.
 
@@ -341,7 +341,7 @@ async def serve(
     Raises:
         RunnerAddressError: The address cannot be listened on.
     """
-    stop, seen = asyncio.Event(), Seen()
+    stop, seen = asyncio.Event(), LastSeen()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -380,7 +380,7 @@ def main(words: Sequence[str] | None = None) -> None:
         log_bytes=given.log_bytes,
         open_files=given.open_files,
     )
-    program = Program(argv=tuple(given.argv), environment={**set_, **kept})
+    program = PodProgram(argv=tuple(given.argv), environment={**set_, **kept})
     limits = CallLimits(seconds=given.seconds, message_bytes=given.message_bytes)
     try:
         asyncio.run(serve(given.listen, program, bounds, limits, given.alone))

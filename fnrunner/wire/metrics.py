@@ -39,7 +39,7 @@ CACHE_HITS = Counter("porchbot_function_cache_hits", "Answers kept from before."
 CACHE_MISSES = Counter("porchbot_function_cache_misses", "Answers not kept yet.", ["function"])
 
 
-class Names:
+class FunctionLabels:
     """The functions that have a label of their own, at most `most`."""
 
     def __init__(self, most: int) -> None:
@@ -58,11 +58,11 @@ class Names:
                 self._known.add(image)
 
 
-_names = Names(_MOST_NAMES)
+_names = FunctionLabels(_MOST_NAMES)
 
 
 @dataclass(slots=True)
-class Call:
+class CountedCall:
     """A call on its way.
 
     Attributes:
@@ -74,9 +74,9 @@ class Call:
 
 
 @contextmanager
-def call(image: str) -> Iterator[Call]:
+def call(image: str) -> Iterator[CountedCall]:
     """Count a call that is answered inside the block, which sets its outcome."""
-    answered = Call()
+    answered = CountedCall()
     began = time.perf_counter()
     with _during(CALLS_NOW, image):
         try:

@@ -19,11 +19,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fnrunner.contract import results
 from fnrunner.contract.errors import RunnerBrokenError, RunnerBusyError
-from fnrunner.contract.run import CALL, Call, FunctionOutcome, Runner
+from fnrunner.contract.run import CALL, CallContext, FunctionOutcome, Runner
 from fnrunner.wire import metrics, statuses
 from fnrunner.wire import shared as wire
 from fnrunner.wire.proto import evaluator_pb2, evaluator_pb2_grpc
-from fnrunner.wire.statuses import Refusal, cut
+from fnrunner.wire.statuses import ErrorStatus, cut
 
 _log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
         context: grpc.aio.ServicerContext[Any, Any],
     ) -> evaluator_pb2.EvaluateFunctionResponse:
         image, limit = request.image, _limit(context)
-        CALL.set(Call(_caller(context)))
+        CALL.set(CallContext(_caller(context)))
         if self._ending:
             busy = RunnerBusyError("the runner", "it is being stopped", _RETRY_AFTER)
             await _refuse(context, statuses.refusal(busy, limit, grpc.StatusCode.UNAVAILABLE))
@@ -109,7 +109,7 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
 
 
 async def _refuse(
-    context: grpc.aio.ServicerContext[Any, Any], refusal: Refusal, *more: tuple[str, str]
+    context: grpc.aio.ServicerContext[Any, Any], refusal: ErrorStatus, *more: tuple[str, str]
 ) -> None:
     details: tuple[str, str | bytes] = (wire.DETAILS_KEY, refusal.details)
     await context.abort(refusal.code, refusal.message, (details, *more))
@@ -158,7 +158,7 @@ def _seconds(context: grpc.aio.ServicerContext[Any, Any]) -> float | None:
     return asked if math.isfinite(asked) else None
 
 
-def failure(image: str, outcome: FunctionOutcome, limit: int) -> Refusal:
+def failure(image: str, outcome: FunctionOutcome, limit: int) -> ErrorStatus:
     """Return how a function that ran and failed looks on the wire.
 
     Args:
@@ -175,7 +175,7 @@ def failure(image: str, outcome: FunctionOutcome, limit: int) -> Refusal:
     message = statuses.message(text, limit)
     response = _fitting(outcome, limit - len(message.encode()) - _WRAPPING)
     code = grpc.StatusCode.INTERNAL
-    return Refusal(code, message, wire.status(code.value[0], message, response))
+    return ErrorStatus(code, message, wire.status(code.value[0], message, response))
 
 
 def _summary(outcome: FunctionOutcome) -> str:

@@ -106,7 +106,7 @@ _KINDS: Final = MappingProxyType({form.reason: kind for kind, form in _FORMS.ite
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ErrorStatus:
     """How a call ends that has no answer.
 
     Attributes:
@@ -125,7 +125,7 @@ def knows(error: Exception) -> bool:
     return isinstance(error, tuple(_FORMS))
 
 
-def refusal(error: Exception, limit: int, code: grpc.StatusCode | None = None) -> Refusal:
+def refusal(error: Exception, limit: int, code: grpc.StatusCode | None = None) -> ErrorStatus:
     """Return how an error looks on the wire.
 
     Args:
@@ -142,7 +142,7 @@ def refusal(error: Exception, limit: int, code: grpc.StatusCode | None = None) -
     details: list[Any] = [info]
     if isinstance(error, RunnerBusyError):
         details.append(_retry(error.retry_after))
-    return Refusal(code, text, wire.status(code.value[0], text, *details))
+    return ErrorStatus(code, text, wire.status(code.value[0], text, *details))
 
 
 def _code(error: Exception, form: _Form) -> grpc.StatusCode:

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from cadlib.package.files import Entry
-from cadlib.render.pipeline import Call, CallOutcome, PipelineFunction, Rendered, render
+from cadlib.render.pipeline import CallOutcome, FunctionCall, PipelineFunction, Rendered, render
 from tests.benchmarks.stage import deployment, table
 from tests.stories.world import KPTFILE
 
@@ -73,7 +73,7 @@ def ours(folder: Path, functions: Sequence[str]) -> int:
     outcome: CallOutcome | None = None
     while True:
         try:
-            call: Call = next(steps) if outcome is None else steps.send(outcome)
+            call: FunctionCall = next(steps) if outcome is None else steps.send(outcome)
         except StopIteration as done:
             rendered: Rendered = done.value
             break

@@ -13,7 +13,7 @@ import pytest
 
 from cadlib.diff import changes as diff
 from cadlib.errors import PackageError
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.merge.documents import merge_documents
 from cadlib.package import files as package
 from cadlib.package.files import Entry
@@ -31,7 +31,7 @@ KPTFILE = Entry(b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\n"
 
 def test_nodes_of_a_file_are_bounded_to_the_node() -> None:
     """The short-cut counts scalars, and lets `[[],[],[],…` through."""
-    exact = Limits(file_nodes=4)
+    exact = PackageLimits(file_nodes=4)
 
     for text in ("[1, 2, 3]", "{a: 1}", "[[], {}, []]", "- &a 1\n- *a\n"):
         assert read(text.encode(), limits=exact).documents
@@ -57,12 +57,12 @@ def test_a_file_of_small_nodes_is_refused_before_it_is_read_to_its_end(unit: str
 
 def test_empty_documents_are_nodes_too() -> None:
     with pytest.raises(PackageError, match="more than 99 nodes"):
-        read(b"---\n" * 100, limits=Limits(file_nodes=99))
+        read(b"---\n" * 100, limits=PackageLimits(file_nodes=99))
 
 
 def test_what_separates_nodes_is_bounded_in_a_package() -> None:
     """The short-cut bounds the nodes of each file: many files may hold them together."""
-    limits = Limits(package_marks=8)
+    limits = PackageLimits(package_marks=8)
     files = {"Kptfile": KPTFILE, "a.yaml": Entry(b"a: [1,2,3]"), "README.md": Entry(b":" * 99)}
 
     assert not package.problems(files, limits)

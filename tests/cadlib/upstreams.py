@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from cadlib.errors import PackageError, Place
 from cadlib.package.files import Entry
-from cadlib.update.upstream import Answer, Fetch, Fetched, Said, Step
+from cadlib.update.upstream import Answer, Fetch, Fetched, ProgressMessage, Step
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class Served:
                 return result
             answer = None
             match step:
-                case Said(text):
+                case ProgressMessage(text):
                     self.said.append(text)
                 case Fetch():
                     self.asked.append(step)

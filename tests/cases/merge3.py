@@ -7,7 +7,7 @@ from typing import Any
 
 from cadlib.merge.conflicts import ABSENT
 from cadlib.merge.documents import merge_documents
-from cadlib.merge.schema import Schemas
+from cadlib.merge.schema import MergeSchemas
 from cadlib.package.files import Entry, Files
 from cadlib.package.source import ref
 from cadlib.yaml import Value, edit, read
@@ -51,7 +51,7 @@ def _inferred(origin: str | None, local: str | None, updated: str | None) -> str
     """
     was, after = (next(iter(read((t or "").encode()).documents), None) for t in (origin, updated))
     stream = read((local or "{}\n").encode())
-    merged = merge_documents(was, stream.documents[0], after, schemas=Schemas(), infer=True)
+    merged = merge_documents(was, stream.documents[0], after, schemas=MergeSchemas(), infer=True)
     comments = {} if merged.comments is None else {0: merged.comments}
     like = {0: (after,)} if after else {}
     return edit(stream, {0: merged.value}, comments=comments, like=like).decode()

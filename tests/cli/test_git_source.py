@@ -8,7 +8,7 @@ import pytest
 
 from bot.cli.disk.git_source import RemoteRepositories, cache_folder, local_repository
 from cadlib.errors import PackageError
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.package.files import EXECUTABLE, SYMLINK, Entry
 from cadlib.update.upstream import Fetch
 from tests.cases.git_repos import Made
@@ -179,7 +179,7 @@ def test_more_files_than_a_pipe_takes(tmp_path: Path) -> None:
     with RemoteRepositories(tmp_path / "cache") as repositories:
         files = repositories.fetch(wanted).files
     assert {path: entry.data.decode() for path, entry in files.items()} == tree
-    for limits in (Limits(files=100), Limits(package_bytes=1000)):
+    for limits in (PackageLimits(files=100), PackageLimits(package_bytes=1000)):
         with (
             RemoteRepositories(tmp_path / "cache", limits) as repositories,
             pytest.raises(PackageError, match="the package holds more than"),

@@ -32,7 +32,7 @@ from bot.git.port import (
     TrialMerge,
 )
 from cadlib.errors import PackageError
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from lifecycle.names import Ref
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.ids import on_github
@@ -353,7 +353,11 @@ def test_trees(forge: Forge) -> None:
             p.removeprefix("net/core/"): d for p, d in FILES.items() if p.startswith("net/core/")
         }
         assert (git.count(tree), git.count(git.tree(head, ""))) == (3, len(FILES))
-        for limits in (Limits(files=2), Limits(package_bytes=20), Limits(file_bytes=20)):
+        for limits in (
+            PackageLimits(files=2),
+            PackageLimits(package_bytes=20),
+            PackageLimits(file_bytes=20),
+        ):
             with pytest.raises(PackageError):
                 git.files(tree, limits)
         assert git.alike(head, ["net/core", "x"]) == {

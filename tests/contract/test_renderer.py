@@ -13,7 +13,7 @@ from bot.render.renderer import PipelineRenderer
 from cadlib.diff.changes import Change, ChangeKind
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.package.files import Entry, Files
 from fnrunner.builtin import lookup
 from fnrunner.builtin.memory import ItemCache
@@ -67,7 +67,7 @@ class Packages:
         self.known[tree] = files
         return tree
 
-    def files(self, tree: str, limits: Limits) -> Files:
+    def files(self, tree: str, limits: PackageLimits) -> Files:
         if tree not in self.known:
             raise PackageError(Place("big.yaml"), "the file has 9 bytes", "Split it")
         return self.known[tree]

@@ -7,7 +7,7 @@ import pytest
 
 from fnrunner.choose import CrowdLimited, QueueLimited, Readied, TimeLimited
 from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
-from fnrunner.contract.run import CALL, Call, FunctionOutcome
+from fnrunner.contract.run import CALL, CallContext, FunctionOutcome
 
 
 class Endless:
@@ -38,7 +38,7 @@ def called(
     runner: QueueLimited | CrowdLimited, image: str, caller: str
 ) -> asyncio.Task[FunctionOutcome]:
     async def call() -> FunctionOutcome:
-        CALL.set(Call(caller))
+        CALL.set(CallContext(caller))
         return await runner.run(image, b"")
 
     return asyncio.create_task(call())
@@ -117,7 +117,7 @@ async def test_turns_go_to_who_has_fewest_and_then_in_order() -> None:
     ended: list[str] = []
 
     async def call(image: str, caller: str) -> None:
-        CALL.set(Call(caller))
+        CALL.set(CallContext(caller))
         await queue.run(image, b"")
         ended.append(caller)
 

@@ -9,7 +9,7 @@ from cadlib.diff import changes as diff
 from cadlib.errors import PackageError
 from cadlib.findings import Finding, Severity
 from cadlib.images import resolve_image
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package.files import Entry, Files
 from cadlib.render.calls import Step
 from cadlib.render.pipeline import Rendered
@@ -52,7 +52,9 @@ class MemoryRenderer:
         broken: Why no function can be run at present; "" when they can.
     """
 
-    def __init__(self, functions: Mapping[str, Function] | None = None, limits: Limits = DEFAULT):
+    def __init__(
+        self, functions: Mapping[str, Function] | None = None, limits: PackageLimits = DEFAULT
+    ):
         self._functions = {resolve_image(image): f for image, f in (functions or {}).items()}
         self._limits = limits
         self._kept: dict[tuple[str, str, str, str], Verdict] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.git.objects import Objects
 from bot.git.trees import StoredTrees
 from cadlib.errors import PackageError, Place
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.package.files import Files
 
 
@@ -34,7 +34,7 @@ class RepositoryTrees(StoredTrees):
         """Return the id of the tree of a commit."""
         return self._named(f"{commit}^{{tree}}")
 
-    def files(self, tree: str, limits: Limits) -> Files:
+    def files(self, tree: str, limits: PackageLimits) -> Files:
         """Return every file under a tree, by path relative to it; none is too long to be fetched.
 
         Raises:

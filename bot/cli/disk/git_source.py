@@ -28,7 +28,7 @@ from bot.cli.disk.git_objects import RepositoryTrees
 from bot.git.process import GitSlowError, execute, locked, users_environment
 from bot.git.refs import advertised
 from cadlib.errors import PackageError, Place
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.update.upstream import Fetch, Fetched
 
 _TIMEOUT = 300
@@ -50,7 +50,7 @@ class RemoteRepositories:
         limits: How much a package may hold.
     """
 
-    def __init__(self, cache: Path | None = None, limits: Limits = DEFAULT) -> None:
+    def __init__(self, cache: Path | None = None, limits: PackageLimits = DEFAULT) -> None:
         self._cache = cache or cache_folder(os.environ)
         self._limits = limits
         self._opened: dict[str, _Repository] = {}

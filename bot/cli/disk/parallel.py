@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NoReturn, TypeAlias
 
 from bot.cli import halves, progress
 from cadlib.errors import PackageError, Place
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.yaml import DELETED, Deleted, EditError, FieldPath, Stream, TemplateError, Value, read
 from cadlib.yaml.bulk import Bulk, Edit, Serial, edit_one, read_one
 from cadlib.yaml.tree import Document, Extent, Text
@@ -54,7 +54,9 @@ class Parallel:
         if self._child is not None:
             self._child.close()
 
-    def read(self, files: Mapping[str, bytes], limits: Limits) -> Sequence[Stream | PackageError]:
+    def read(
+        self, files: Mapping[str, bytes], limits: PackageLimits
+    ) -> Sequence[Stream | PackageError]:
         """Read each file; what is wrong with one stands in its place."""
         progress.at(f"reading {len(files)} files")
         if self._child is not None or sum(map(len, files.values())) < LEAST:
@@ -114,7 +116,7 @@ class _Child:
         limits: As for `yaml.read`.
     """
 
-    def __init__(self, files: Mapping[str, bytes], limits: Limits) -> None:
+    def __init__(self, files: Mapping[str, bytes], limits: PackageLimits) -> None:
         down, up = os.pipe(), os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -145,7 +147,7 @@ class _Child:
 
 
 def _serve(
-    asked: BinaryIO, answers: BinaryIO, files: Mapping[str, bytes], limits: Limits
+    asked: BinaryIO, answers: BinaryIO, files: Mapping[str, bytes], limits: PackageLimits
 ) -> NoReturn:
     """Be the child: tell what the files hold, then edit until nobody asks any more."""
     try:
@@ -199,7 +201,7 @@ def _error(told: Mapping[str, Any]) -> PackageError:
     return _ERRORS[told["kind"]](Place(*told["place"]), told["problem"], told["fix"])
 
 
-def _arrived(told: Any, path: str, data: bytes, limits: Limits) -> Stream | PackageError:
+def _arrived(told: Any, path: str, data: bytes, limits: PackageLimits) -> Stream | PackageError:
     """Return a stream whose nodes are read when somebody asks for them."""
     if isinstance(told, dict):
         return _error(told)

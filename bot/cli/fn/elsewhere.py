@@ -13,11 +13,11 @@ from bot.cli.dropin import CommandFailure
 from bot.cli.fn.configured import configured
 from bot.cli.fn.options import Wanted
 from cadlib.errors import PackageError, Place
-from cadlib.render.calls import Call, CallOutcome
+from cadlib.render.calls import CallOutcome, FunctionCall
 from fnrunner import choose, settings
 from fnrunner.contract.errors import CertificateError, FunctionError
 from fnrunner.contract.run import MIB, Bounds, CallLimits, Granted, Runner
-from fnrunner.images.folders import StoreError
+from fnrunner.images.folders import ImageStoreError
 from fnrunner.settings import RunnerSettings
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
@@ -57,7 +57,7 @@ class Elsewhere:
         self._loop.run(self._stack.aclose())
         self._loop.close()
 
-    def run(self, call: Call) -> CallOutcome:
+    def run(self, call: FunctionCall) -> CallOutcome:
         """Run one function.
 
         Raises:
@@ -85,7 +85,7 @@ class Elsewhere:
             return ()
         try:
             found = choose.images(self._settings)
-        except StoreError as error:
+        except ImageStoreError as error:
             raise PackageError(Place(), error.problem, error.fix) from error
         try:
             return self._loop.run(found.tags(image))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from cadlib.render import status
-from cadlib.render.calls import Call, Step
+from cadlib.render.calls import FunctionCall, Step
 
 _MOST_LINES = 4
 
@@ -25,7 +25,7 @@ class RunReport:
         self._package: str | None = None
         self._called: float | None = None
 
-    def call(self, call: Call) -> None:
+    def call(self, call: FunctionCall) -> None:
         """Say that a function starts."""
         count = f" on {len(call.items)} resource(s)" if call.counted else ""
         self._running(call.function, call.package, count)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bot.cli import progress
-from cadlib.render.calls import Call, CallOutcome, Driven, T
+from cadlib.render.calls import CallOutcome, Driven, FunctionCall, T
 from cadlib.stream.resourcelist import ResourceList
 from fnrunner.builtin import lookup
 from fnrunner.builtin.lookup import CatalogFunction
@@ -44,7 +44,7 @@ class Functions:
         if self._elsewhere is not None:
             self._elsewhere.close()
 
-    def drive(self, steps: Driven[T], watch: Callable[[Call], None]) -> T:
+    def drive(self, steps: Driven[T], watch: Callable[[FunctionCall], None]) -> T:
         """Run the functions that a rendering or an evaluation asks for.
 
         Args:
@@ -64,14 +64,14 @@ class Functions:
             result: T = done.value
             return result
 
-    def run(self, call: Call) -> CallOutcome:
+    def run(self, call: FunctionCall) -> CallOutcome:
         """Run one function. One that cannot be run has an outcome with an error, too."""
         try:
             return self.answer(call)
         except (FunctionError, RunnerBusyError, RunnerBrokenError) as error:
             return CallOutcome(error=str(error))
 
-    def answer(self, call: Call) -> CallOutcome:
+    def answer(self, call: FunctionCall) -> CallOutcome:
         """Run one function.
 
         Raises:
@@ -104,7 +104,7 @@ class Functions:
         return self._elsewhere
 
 
-def _builtin(function: CatalogFunction, call: Call) -> CallOutcome:
+def _builtin(function: CatalogFunction, call: FunctionCall) -> CallOutcome:
     verdict = function.run(ResourceList(tuple(call.items), call.config))
     return CallOutcome(
         items=verdict.items,
@@ -115,7 +115,7 @@ def _builtin(function: CatalogFunction, call: Call) -> CallOutcome:
     )
 
 
-def _command(call: Call) -> CallOutcome:
+def _command(call: FunctionCall) -> CallOutcome:
     from bot.cli.fn import command  # needed only where there is one
 
     try:

@@ -7,7 +7,7 @@ import click
 
 from bot.cli import progress
 from bot.cli.disk.git_source import RemoteRepositories
-from cadlib.update.upstream import Answer, Fetch, Said, Step
+from cadlib.update.upstream import Answer, Fetch, ProgressMessage, Step
 
 T = TypeVar("T")
 
@@ -31,5 +31,5 @@ def drive(steps: Generator[Step, Answer, T], repositories: RemoteRepositories) -
                 progress.at(f"fetching from {repo}")
                 answer = repositories.fetch(step)
                 progress.at("bringing the two sides together")
-            case Said(text):
+            case ProgressMessage(text):
                 click.echo(text, err=True)

@@ -13,7 +13,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.merge.conflicts import ConflictPolicy
 from cadlib.package.files import Entry
 from cadlib.update.merge import changes, merge_trees
-from cadlib.update.strategies import Trees
+from cadlib.update.strategies import ThreeWayFiles
 from cadlib.update.upstream import STRATEGIES
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -90,7 +90,7 @@ def merge_folders(
         raise PackageError(
             Place(str(output)), "the output folder holds files already", "Name another folder"
         )
-    trees = Trees(*(_read(each) for each in sides))
+    trees = ThreeWayFiles(*(_read(each) for each in sides))
     progress.at("bringing the two sides together")
     outcome = merge_trees(
         trees, name=local.absolute().name, strategy=strategy, policy=report.policy

@@ -18,7 +18,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value, same
 from fnrunner.builtin import field_paths, resource, scalars, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.resource import Identity, ShapeError
+from fnrunner.builtin.resource import ResourceId, ShapeError
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
@@ -124,7 +124,7 @@ def _unchanged(old: Item, new: Item) -> Item:
     return old if same(new.value, old.value) else new
 
 
-def _called(item: Item) -> Identity:
+def _called(item: Item) -> ResourceId:
     return resource.identity(item.value)
 
 

@@ -21,7 +21,7 @@ from cadlib.yaml import Value, same
 from fnrunner.builtin import field_paths, resource, verdict
 from fnrunner.builtin.about import About
 from fnrunner.builtin.name_references import DEPENDS_ON
-from fnrunner.builtin.resource import Identity
+from fnrunner.builtin.resource import ResourceId
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
@@ -86,7 +86,7 @@ class _Tree:
 
 def run(resources: ResourceList) -> FunctionResult:
     """Make the Folders of every hierarchy in the package."""
-    folders: dict[Identity, Value] = {}
+    folders: dict[ResourceId, Value] = {}
     results: list[Result] = []
     problems: list[Result] = []
     for item in resources.items:
@@ -108,7 +108,7 @@ def run(resources: ResourceList) -> FunctionResult:
     return FunctionResult(items=_merged(resources.items, folders), results=tuple(results))
 
 
-def _merged(items: Sequence[Item], folders: dict[Identity, Value]) -> tuple[Item, ...]:
+def _merged(items: Sequence[Item], folders: dict[ResourceId, Value]) -> tuple[Item, ...]:
     """Return the items with those folders replaced that are there, and the others added."""
     merged = []
     for item in items:

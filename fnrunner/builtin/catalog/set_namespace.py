@@ -26,7 +26,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
-from fnrunner.builtin.resource import Identity, Path, ShapeError, field, text
+from fnrunner.builtin.resource import Path, ResourceId, ShapeError, field, text
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
@@ -69,7 +69,7 @@ class _Applied:
     position: int
     value: Value
     namespaced: bool
-    origin: Identity | None
+    origin: ResourceId | None
     depends_on: str
 
 

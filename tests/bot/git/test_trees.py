@@ -9,7 +9,7 @@ from bot.cli.disk.git_objects import RepositoryTrees
 from bot.git.objects import Objects
 from bot.git.process import users_environment
 from cadlib.errors import PackageError
-from cadlib.limits import DEFAULT, Limits
+from cadlib.limits import DEFAULT, PackageLimits
 from tests.bot.git.server import Remote
 
 TEXTS = {f"f{n}": f"{n} ".encode() * 2_000 for n in range(200)}
@@ -64,8 +64,8 @@ def test_a_package_is_refused_before_it_is_read(remote: Remote) -> None:
     trees = RepositoryTrees(remote.folder, users_environment())
 
     with pytest.raises(PackageError, match=f"more than {total - 1} bytes"):
-        trees.files(trees.tree(head, ""), Limits(package_bytes=total - 1))
-    files = trees.files(trees.tree("main", ""), Limits(package_bytes=total))
+        trees.files(trees.tree(head, ""), PackageLimits(package_bytes=total - 1))
+    files = trees.files(trees.tree("main", ""), PackageLimits(package_bytes=total))
     trees.close()
 
     assert {path: entry.data for path, entry in files.items()} == by_path

@@ -10,7 +10,7 @@ from cadlib.diff.changes import changes
 from cadlib.kptfile.reader import PipelineFunction
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
-from cadlib.render.calls import Call, CallOutcome
+from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.render.pipeline import Rendered, render
 from cadlib.stream.resourcelist import Item, decode, encode
 from cadlib.yaml import read
@@ -40,7 +40,7 @@ def package(count: int = 4) -> dict[str, Entry]:
     return {"Kptfile": Entry(KPTFILE), "label.yaml": Entry(CONFIG), **files}
 
 
-def label(call: Call) -> CallOutcome:
+def label(call: FunctionCall) -> CallOutcome:
     """Label what has an odd number, by what came over the wire; refuse a 7."""
     given = decode(call.resources)
     items = []

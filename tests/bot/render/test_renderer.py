@@ -12,7 +12,7 @@ from bot.git.mirror import DiskMirror
 from bot.render.kept import CachingReader
 from bot.render.renderer import MOVED_AFTER, PipelineRenderer
 from cadlib.errors import PackageError
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.yaml import Stream
 from fnrunner.contract.run import FunctionOutcome
 from lifecycle.facts.verdicts import FunctionVersion
@@ -105,7 +105,7 @@ async def test_files_of_a_tree_that_was_seen_are_not_read_again(bench: Bench) ->
 
     class Watched(CachingReader):
         def read(
-            self, files: Mapping[str, bytes], limits: Limits
+            self, files: Mapping[str, bytes], limits: PackageLimits
         ) -> Sequence[Stream | PackageError]:
             found = super().read(files, limits)
             read.extend(found)

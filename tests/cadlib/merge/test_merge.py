@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadlib.merge.conflicts import ABSENT, Absent, Conflict
-from cadlib.merge.documents import ConflictPolicy, Merged, merge_documents
+from cadlib.merge.documents import ConflictPolicy, MergedDocument, merge_documents
 from cadlib.yaml import DELETED, Deleted, Document, Value, emit, read, same
 
 
@@ -25,12 +25,12 @@ def of(value: Value) -> Document:
 
 def merge(
     origin: Value, local: Value, updated: Value, policy: ConflictPolicy = ConflictPolicy.UPSTREAM
-) -> Merged:
+) -> MergedDocument:
     """Merge three values."""
     return merge_documents(of(origin), of(local), of(updated), policy=policy)
 
 
-def plainly(merged: Merged) -> Value:
+def plainly(merged: MergedDocument) -> Value:
     """Return the merged value, which is there."""
     assert not isinstance(merged.value, Deleted)
     return merged.value
@@ -295,7 +295,7 @@ def test_a_resource_gone_upstream_goes_if_it_is_what_it_was() -> None:
     )
     changed = document("kind: Foo\nmetadata:\n  name: x\na: [2]\n")
 
-    assert merge_documents(origin, noisy, None) == Merged(DELETED, None, ())
+    assert merge_documents(origin, noisy, None) == MergedDocument(DELETED, None, ())
     kept = merge_documents(origin, changed, None)
     assert kept.value == changed.value
     assert told(kept.conflicts) == [("", "local")]

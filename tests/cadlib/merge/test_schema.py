@@ -2,7 +2,7 @@
 
 import pytest
 
-from cadlib.merge.schema import UNKNOWN, WHOLE, Schema, Schemas, of_comment
+from cadlib.merge.schema import UNKNOWN, WHOLE, MergeSchemas, Schema, of_comment
 from cadlib.yaml import Value
 
 
@@ -43,14 +43,14 @@ def test_merge_keys_of_kubernetes(
     api_version: str, kind: str, path: tuple[str, ...], keys: tuple[str, ...] | None
 ) -> None:
     """The short-cut: every list whose elements have a `name` is associative."""
-    schema = Schemas().of({"apiVersion": api_version, "kind": kind})
+    schema = MergeSchemas().of({"apiVersion": api_version, "kind": kind})
 
     assert at(schema, *path).keys == keys
 
 
 def test_labels_stand_for_themselves_and_probes_do_not() -> None:
     """The short-cut: all mappings of a known kind are alike."""
-    schema = Schemas().of({"apiVersion": "apps/v1", "kind": "Deployment"})
+    schema = MergeSchemas().of({"apiVersion": "apps/v1", "kind": "Deployment"})
 
     assert at(schema, "metadata", "labels").whole is False
     assert at(schema, *POD, "containers", "*", "livenessProbe").whole is True
@@ -93,7 +93,7 @@ def test_merge_keys_of_custom_resources(
     said: dict[str, Value], keys: tuple[str, ...] | None
 ) -> None:
     """The short-cut: only the extensions of patches count, as in kpt."""
-    schemas = Schemas([{"kind": "ConfigMap"}, None, crd(**said)])
+    schemas = MergeSchemas([{"kind": "ConfigMap"}, None, crd(**said)])
     schema = schemas.of({"apiVersion": "example.org/v1", "kind": "Shelf"})
 
     assert at(schema, "spec", "things").keys == keys
@@ -103,7 +103,7 @@ def test_merge_keys_of_custom_resources(
 def test_a_definition_counts_for_its_version_alone() -> None:
     """The short-cut looks a kind up by its name."""
     said: dict[str, Value] = {"x-kubernetes-list-type": "set"}
-    schemas = Schemas([crd(**said)])
+    schemas = MergeSchemas([crd(**said)])
 
     assert schemas.of({"apiVersion": "example.org/v2", "kind": "Shelf"}) == UNKNOWN
     assert schemas.of({"apiVersion": "other.org/v1", "kind": "Shelf"}) == UNKNOWN

@@ -12,11 +12,11 @@ from cadlib.package.files import SYMLINK, Entry, Files
 from cadlib.package.ignore import Ignored, find
 from cadlib.package.source import Source
 from cadlib.render.evaluate import Evaluated, evaluate
-from cadlib.render.pipeline import Call, CallOutcome, Rendered, render
+from cadlib.render.pipeline import CallOutcome, FunctionCall, Rendered, render
 from cadlib.stream import cat as pkgcat
 from cadlib.update.get import get
 from cadlib.update.packages import update
-from cadlib.update.upstream import Fetched, Said, Step
+from cadlib.update.upstream import Fetched, ProgressMessage, Step
 
 S = TypeVar("S")
 A = TypeVar("A")
@@ -133,11 +133,11 @@ def _ended(steps: Generator[S, A, R], answer: Callable[[S], A]) -> R:
         return result
 
 
-def _called(steps: Generator[Call, CallOutcome, Rendered | Evaluated]) -> str:
+def _called(steps: Generator[FunctionCall, CallOutcome, Rendered | Evaluated]) -> str:
     """Return what functions are given, and what is found."""
     seen: list[str] = []
 
-    def call(step: Call) -> CallOutcome:
+    def call(step: FunctionCall) -> CallOutcome:
         seen.append(step.resources.decode())
         return CallOutcome(resources=step.resources)
 
@@ -149,7 +149,7 @@ def _called(steps: Generator[Call, CallOutcome, Rendered | Evaluated]) -> str:
 def _got(files: Files) -> int:
     steps = get(GitRef(repo="https://example.com/r", directory="/", ref="v1"), name="pkg")
     came = Fetched(files, "c" * 40, "v1")
-    got = _ended(steps, lambda step: None if isinstance(step, Said) else came)
+    got = _ended(steps, lambda step: None if isinstance(step, ProgressMessage) else came)
     assert got.files.keys() >= files.keys()
     return got.packages
 
@@ -161,7 +161,7 @@ def _updated(files: Files) -> int:
     newer = {**files, "out/b.yaml": Entry(CONFIG % b"newer")}
 
     def fetch(step: Step) -> Fetched | None:
-        if isinstance(step, Said):
+        if isinstance(step, ProgressMessage):
             return None
         return Fetched(files if step.ref == "c" else newer, "c" * 40, "v2")
 

@@ -4,7 +4,7 @@ import pytest
 
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.package.files import Entry, Files, find, owner_of, problems, refused, subpackages
 
 TREE = (
@@ -164,7 +164,7 @@ def test_too_many_files_is_one_finding() -> None:
 
 
 def test_sizes() -> None:
-    limits = Limits(file_bytes=2 * 1024 * 1024, package_bytes=4 * 1024 * 1024)
+    limits = PackageLimits(file_bytes=2 * 1024 * 1024, package_bytes=4 * 1024 * 1024)
     big = Entry(b"x" * (3 * 1024 * 1024))
 
     assert [str(finding) for finding in problems({"a.yaml": big, "b.png": FILE}, limits)] == [

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cadlib.package.files import Entry, Files
-from cadlib.render.pipeline import Call, CallOutcome, Rendered, render
+from cadlib.render.pipeline import CallOutcome, FunctionCall, Rendered, render
 from cadlib.stream.resourcelist import decode, encode
 from cadlib.yaml import Value, read
 from tests.cadlib import real
@@ -69,7 +69,7 @@ def _render(files: Files) -> Rendered:
         return rendered
 
 
-def _run(call: Call) -> CallOutcome:
+def _run(call: FunctionCall) -> CallOutcome:
     builtin = pytest.importorskip("fnrunner.builtin.lookup")
     name = call.image.rpartition("/")[2].partition(":")[0]
     given = decode(call.resources)

@@ -7,7 +7,7 @@ import pytest
 
 from cadlib.kptfile.reader import PipelineFunction, Selector
 from cadlib.package.files import Entry
-from cadlib.render.calls import Call, CallOutcome
+from cadlib.render.calls import CallOutcome, FunctionCall
 from cadlib.render.evaluate import Evaluated, Evaluation, evaluate, evaluate_stream
 from cadlib.stream import kio
 from cadlib.stream.resourcelist import Item
@@ -16,10 +16,10 @@ A = "# a\napiVersion: v1\nkind: A\nmetadata:\n  name: a # name\nsize: 1 # s\n"
 B = "apiVersion: v1\nkind: B\nmetadata:\n  name: b\n"
 FUNCTION = PipelineFunction(image="f")
 
-Behaviour = Callable[[Call], CallOutcome]
+Behaviour = Callable[[FunctionCall], CallOutcome]
 
 
-def drive(steps: Evaluation, behaviour: Behaviour) -> tuple[Evaluated, list[Call]]:
+def drive(steps: Evaluation, behaviour: Behaviour) -> tuple[Evaluated, list[FunctionCall]]:
     """Run it."""
     calls = []
     try:
@@ -32,7 +32,7 @@ def drive(steps: Evaluation, behaviour: Behaviour) -> tuple[Evaluated, list[Call
         return result, calls
 
 
-def grow(call: Call) -> CallOutcome:
+def grow(call: FunctionCall) -> CallOutcome:
     """Set a size everywhere."""
     items = [
         replace(each, value={**each.value, "size": 2}) if isinstance(each.value, dict) else each
@@ -183,7 +183,7 @@ def test_a_list_comes_back_with_the_text_and_the_annotations_it_had() -> None:
 def test_what_is_made_in_a_stream_says_where_it_lies() -> None:
     """The short-cut: leave it to whoever reads the stream next."""
 
-    def make(call: Call) -> CallOutcome:
+    def make(call: FunctionCall) -> CallOutcome:
         made: Sequence[Item] = [
             Item({"apiVersion": "v1", "kind": "M", "metadata": {"name": "m", "namespace": "n"}})
         ]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from unittest import mock
 
 from cadlib.package.files import Entry
-from cadlib.render.pipeline import Call, CallOutcome, Rendered, render
+from cadlib.render.pipeline import CallOutcome, FunctionCall, Rendered, render
 from cadlib.stream.resourcelist import Item
 
 KPTFILE = b"""apiVersion: kpt.dev/v1
@@ -25,10 +25,10 @@ apiVersion: x.io/v1
 metadata: {name: two}
 """
 
-Behaviour = Callable[[Call], Sequence[Item]]
+Behaviour = Callable[[FunctionCall], Sequence[Item]]
 
 
-def drive(behaviour: Behaviour) -> tuple[Rendered, list[Call]]:
+def drive(behaviour: Behaviour) -> tuple[Rendered, list[FunctionCall]]:
     """Render with a function that is given calls and returns items."""
     steps = render({"Kptfile": Entry(KPTFILE), "a.yaml": Entry(THINGS)})
     calls = []
@@ -68,7 +68,7 @@ def test_items_that_came_back_as_new_objects_are_compared_by_value() -> None:
 def test_what_was_changed_dropped_and_added_reaches_the_files() -> None:
     """The short-cut: give each item that comes back the place of the one sent at its position."""
 
-    def grow(call: Call) -> Sequence[Item]:
+    def grow(call: FunctionCall) -> Sequence[Item]:
         if not call.image.endswith("first:latest"):
             return call.items
         kptfile, one, _two = call.items

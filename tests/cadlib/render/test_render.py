@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadlib.findings import Severity
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.package.files import Entry, Files
-from cadlib.render.pipeline import Call, CallOutcome, PipelineFunction, Rendered, render
+from cadlib.render.pipeline import CallOutcome, FunctionCall, PipelineFunction, Rendered, render
 from cadlib.stream.resourcelist import Item, ResourceList, decode, encode
 from cadlib.yaml import Value, read
 from tests.cadlib import real
@@ -27,7 +27,7 @@ class Run:
     """What a driven rendering did."""
 
     rendered: Rendered
-    calls: list[Call] = field(default_factory=list)
+    calls: list[FunctionCall] = field(default_factory=list)
 
     @property
     def seen(self) -> list[tuple[str, str, str, list[str]]]:
@@ -76,11 +76,13 @@ def drive(
     *,
     mutators: Sequence[PipelineFunction] = (),
     validators: Sequence[PipelineFunction] = (),
-    limits: Limits | None = None,
+    limits: PackageLimits | None = None,
 ) -> Run:
     """Render with these functions, by short name; others return what they get."""
-    steps = render(files, mutators=mutators, validators=validators, limits=limits or Limits())
-    calls: list[Call] = []
+    steps = render(
+        files, mutators=mutators, validators=validators, limits=limits or PackageLimits()
+    )
+    calls: list[FunctionCall] = []
     try:
         call = next(steps)
         while True:
@@ -92,7 +94,7 @@ def drive(
         return Run(rendered, calls)
 
 
-def _outcome(behaviour: Behaviour, call: Call) -> CallOutcome:
+def _outcome(behaviour: Behaviour, call: FunctionCall) -> CallOutcome:
     given = decode(call.resources)
     came = behaviour(given)
     if isinstance(came, CallOutcome):
@@ -949,7 +951,7 @@ def test_bad_input(name: str) -> None:
 def test_many_small_bombs_are_one_large_one() -> None:
     """The short-cut is a limit for each file: 20,000 of them fill the memory."""
     small = b"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a]\nc: [*b,*b,*b,*b,*b,*b]\n"
-    limits = Limits(nodes=1_000, package_nodes=2_000)
+    limits = PackageLimits(nodes=1_000, package_nodes=2_000)
     files = tree(Kptfile=KPTFILE) | {f"{n}.yaml": Entry(small) for n in range(8)}
 
     assert drive(files, limits=limits).texts == [

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cadlib.package.files import Files
-from cadlib.render.pipeline import Call, CallOutcome, Options, Rendered, Stage, render
+from cadlib.render.pipeline import CallOutcome, FunctionCall, Options, Rendered, RenderStage, render
 from cadlib.stream.resourcelist import Item
 from cadlib.yaml import Value
 from tests.cadlib.render.test_render import KPTFILE, pipeline, resource, tree
@@ -15,13 +15,13 @@ BREADTH_FIRST = '  annotations: {kpt.dev/bfs-rendering: "true"}\n'
 SAVE = '  annotations: {kpt.dev/save-on-render-failure: "True"}\n'
 
 
-def drive(files: Files, **options: object) -> tuple[Rendered, list[Call]]:
+def drive(files: Files, **options: object) -> tuple[Rendered, list[FunctionCall]]:
     """Render with functions that say in an annotation that they were there.
 
     One named `fail` fails, one named `drop` returns nothing, one named `make` adds a resource.
     """
     steps = render(files, options=Options(**options))  # type: ignore[arg-type]  # a test's own
-    calls: list[Call] = []
+    calls: list[FunctionCall] = []
     try:
         call = next(steps)
         while True:
@@ -32,7 +32,7 @@ def drive(files: Files, **options: object) -> tuple[Rendered, list[Call]]:
         return rendered, calls
 
 
-def _outcome(call: Call) -> CallOutcome:
+def _outcome(call: FunctionCall) -> CallOutcome:
     name = call.function.rpartition("/")[2].partition(":")[0]
     if name == "fail":
         return CallOutcome(error="no", exit_code=3, log="words")
@@ -54,7 +54,7 @@ def kptfile(text: str, annotations: str = "") -> str:
     return text.replace(KPTFILE, KPTFILE + annotations)
 
 
-def seen(calls: list[Call]) -> Mapping[str, list[str]]:
+def seen(calls: list[FunctionCall]) -> Mapping[str, list[str]]:
     """Return the names of the resources that each function was given."""
     return {
         call.function.rpartition("/")[2].partition(":")[0]: [each.path for each in call.items]
@@ -183,7 +183,7 @@ def test_a_failure_deep_inside_keeps_what_was_rendered_elsewhere() -> None:
 
     assert sorted(rendered.partial) == ["a/Kptfile", "b/c/Kptfile"]
     assert rendered.failure is not None
-    assert (rendered.failure.package, rendered.failure.stage) == ("b/c", Stage.PIPELINE)
+    assert (rendered.failure.package, rendered.failure.stage) == ("b/c", RenderStage.PIPELINE)
 
 
 def test_as_kpt_the_first_validator_that_fails_is_the_last() -> None:

@@ -8,7 +8,7 @@ from cadlib.errors import PackageError, Place
 from cadlib.kptfile.reader import KptfileError
 from cadlib.render import status
 from cadlib.render.calls import Step
-from cadlib.render.pipeline import Failure, Rendered, Stage
+from cadlib.render.pipeline import Failure, Rendered, RenderStage
 from cadlib.yaml import Value, read
 
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a # why\n"
@@ -21,7 +21,7 @@ def step(number: int = 0, *, kind: str = "mutators", **fields: object) -> Step:
     return Step(**given)  # type: ignore[arg-type]  # a test's own
 
 
-def failure(package: str, stage: Stage, *, level: bool = False, error: str = "") -> Failure:
+def failure(package: str, stage: RenderStage, *, level: bool = False, error: str = "") -> Failure:
     """Make what ended a rendering."""
     problem = PackageError(Place(), error, "Mend it") if error else None
     return Failure(package=package, stage=stage, error=problem, breadth_first=level)
@@ -29,23 +29,23 @@ def failure(package: str, stage: Stage, *, level: bool = False, error: str = "")
 
 MESSAGES = {
     "a function of the root": (
-        failure("", Stage.PIPELINE),
+        failure("", RenderStage.PIPELINE),
         "pkg.render: pkg .:\n\tpipeline.run: already handled error",
     ),
     "a function of a package inside": (
-        failure("db", Stage.PIPELINE, error="it broke"),
+        failure("db", RenderStage.PIPELINE, error="it broke"),
         "pkg.render: pkg ./db:\n\tpipeline.run: it broke",
     ),
     "a function of a package inside, level by level": (
-        failure("db", Stage.PIPELINE, level=True),
+        failure("db", RenderStage.PIPELINE, level=True),
         "pkg.render: pkg .:\n\tpipeline.run: pkg ./db: already handled error",
     ),
     "a function of the root, level by level": (
-        failure("", Stage.PIPELINE, level=True),
+        failure("", RenderStage.PIPELINE, level=True),
         "pkg.render: pkg .:\n\tpipeline.run: already handled error",
     ),
     "before the pipeline": (
-        failure("", Stage.PACKAGE, error="it lacks something"),
+        failure("", RenderStage.PACKAGE, error="it lacks something"),
         "pkg.render: pkg .: it lacks something",
     ),
 }
@@ -62,7 +62,7 @@ def test_messages(name: str) -> None:
 def test_what_kpt_says_of_a_kptfile_is_kept_whole() -> None:
     """The short-cut: our words, which differ."""
     error = KptfileError(Place("Kptfile"), "no", "Mend it", details="Kptfile is invalid:\nno\n")
-    found = Failure(package="", stage=Stage.PACKAGE, error=error)
+    found = Failure(package="", stage=RenderStage.PACKAGE, error=error)
 
     assert status.message(found) == "pkg.render: pkg .: Kptfile is invalid:\nno\n"
 
@@ -80,7 +80,7 @@ def test_a_status_replaces_the_one_before_and_nothing_else() -> None:
     failed = Rendered(
         steps=(step(ok=False, exit_code=2, log="words"),),
         failed=True,
-        failure=failure("", Stage.PIPELINE),
+        failure=failure("", RenderStage.PIPELINE),
     )
 
     once = status.with_status(KPTFILE + other, failed)
@@ -112,7 +112,7 @@ def test_a_status_replaces_the_one_before_and_nothing_else() -> None:
 
 def test_a_root_that_cannot_be_read_gets_no_status() -> None:
     """The short-cut: write one wherever the rendering failed."""
-    failed = Rendered(failed=True, failure=failure("", Stage.READ, error="no"))
+    failed = Rendered(failed=True, failure=failure("", RenderStage.READ, error="no"))
 
     assert status.with_status(KPTFILE, failed) == KPTFILE
 
@@ -128,7 +128,7 @@ def test_steps_of_all_packages_with_what_each_said() -> None:
             step(4, ok=False, exit_code=1, error="outside", listed=False),
         ),
         failed=True,
-        failure=failure("", Stage.PIPELINE),
+        failure=failure("", RenderStage.PIPELINE),
     )
 
     results = [{"message": "bad", "severity": "error"}, {"message": "well"}]

@@ -5,7 +5,7 @@ import pytest
 from cadlib.errors import PackageError
 from cadlib.kptfile.reader import GitRef
 from cadlib.kptfile.reader import read as read_kptfile
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.update.get import get
 from tests.cadlib.upstreams import Served, Versions, commit, config_map, kptfile, texts
 
@@ -80,7 +80,7 @@ def test_too_much_is_refused() -> None:
     """The short-cut: check limits when a package is rendered, long after it was written."""
     versions: Versions = {("up", "v1"): {"a": "1", "b": "1"}}
     with pytest.raises(PackageError, match="2 files, more than 1"):
-        Served(versions).run(get(UP, name="mine", limits=Limits(files=1)))
+        Served(versions).run(get(UP, name="mine", limits=PackageLimits(files=1)))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from cadlib.errors import PackageError
-from cadlib.limits import Limits
+from cadlib.limits import PackageLimits
 from cadlib.yaml import FieldPath, TemplateError, Value, edit, field_text, parse_field, read, same
 
 
@@ -243,7 +243,7 @@ def test_what_cannot_be_read_is_refused_with_place_problem_and_fix(
 
 def test_limits_are_the_largest_values_accepted() -> None:
     """The short-cut is one off."""
-    exact = Limits(depth=2, nodes=3, file_bytes=20)
+    exact = PackageLimits(depth=2, nodes=3, file_bytes=20)
 
     assert read(b"[[1]]", limits=exact).documents[0].value == [[1]]
     assert read(b"[&a [1, 2], *a]", limits=exact).documents[0].value == [[1, 2], [1, 2]]

@@ -21,7 +21,7 @@ from fnrunner.contract.policy import RunnerPolicy
 from fnrunner.contract.run import Bounds, Granted
 from fnrunner.fence.process import Executables
 from fnrunner.fence.sandbox import Sandbox
-from fnrunner.settings import Names, Program
+from fnrunner.settings import FunctionImages, ProgramFunction
 from tests.fnrunner import sandboxes
 
 LIST = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- kind: A\n"
@@ -40,13 +40,13 @@ def folder() -> Iterator[Path]:
         yield found
 
 
-def program(folder: Path, script: str, *args: str, tags: tuple[str, ...] = ()) -> Program:
+def program(folder: Path, script: str, *args: str, tags: tuple[str, ...] = ()) -> ProgramFunction:
     """A shell script that is the function my-fn."""
     path = folder / "my-fn"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
-    names = Names(("my-fn", "registry.corp/team/my-fn"), tags)
-    return Program(means=names, path=path, args=args)
+    names = FunctionImages(("my-fn", "registry.corp/team/my-fn"), tags)
+    return ProgramFunction(means=names, path=path, args=args)
 
 
 async def test_an_executable_answers(sandbox: Sandbox, folder: Path) -> None:
@@ -122,7 +122,9 @@ async def test_which_names_mean_it(
 
 async def test_a_short_name_means_the_first_prefix(sandbox: Sandbox, folder: Path) -> None:
     """Short-cut: compare names as they are written; the short one went on to be an image."""
-    full = replace(program(folder, "cat"), means=Names(("registry.corp/fns/audit",), ("v1",)))
+    full = replace(
+        program(folder, "cat"), means=FunctionImages(("registry.corp/fns/audit",), ("v1",))
+    )
     policy = replace(PATIENT, prefix="registry.corp/fns/")
     runner = Executables([full], policy, sandbox)
 
@@ -264,7 +266,7 @@ async def test_an_executable_among_temporary_files_runs_and_sees_none_of_them(
     path = Path(file.name)
     try:
         path.chmod(0o755)
-        program = Program(means=Names(("temporary",)), path=path)
+        program = ProgramFunction(means=FunctionImages(("temporary",)), path=path)
         outcome = await Executables([program], PATIENT, sandbox).run("temporary", LIST)
     finally:
         path.unlink()

@@ -19,7 +19,7 @@ from fnrunner.contract.errors import (
     MessageTooLargeError,
 )
 from fnrunner.contract.run import MIB, Identified
-from fnrunner.fence.reader import Reader
+from fnrunner.fence.reader import OutputReader
 from fnrunner.fence.sandbox import Ended, Used
 from fnrunner.settings import read
 from tests.fnrunner import sandboxes
@@ -37,10 +37,10 @@ def ended(output: bytes, status: int = 1, log: str = "words") -> Ended:
 
 
 @asynccontextmanager
-async def reading(memory_bytes: int = 1024 * MIB) -> AsyncIterator[tuple[Reader, Builtin]]:
+async def reading(memory_bytes: int = 1024 * MIB) -> AsyncIterator[tuple[OutputReader, Builtin]]:
     workers = Builtin(running=2, memory_bytes=memory_bytes)
     try:
-        yield Reader(workers), workers
+        yield OutputReader(workers), workers
     finally:
         await workers.close()
 

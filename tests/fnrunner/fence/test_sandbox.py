@@ -488,7 +488,7 @@ def test_memory_of_the_first_process_and_of_large_pages_is_added_up(tmp_path: Pa
         )
     proc = os.open(tmp_path, os.O_RDONLY)
     try:
-        assert watch.look(proc, MIB * 100) == watch.Seen(2 * 3048 * 1024, 3)
+        assert watch.look(proc, MIB * 100) == watch.ResourceUsage(2 * 3048 * 1024, 3)
     finally:
         os.close(proc)
 

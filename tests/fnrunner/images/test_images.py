@@ -36,7 +36,7 @@ from fnrunner.fence.sandbox import Sandbox
 from fnrunner.images.names import RegistryAccess
 from fnrunner.images.registry import Registries
 from fnrunner.images.runner import Images, ImageSettings, images, usual_folder
-from fnrunner.images.store import Store
+from fnrunner.images.store import ImageStore
 from fnrunner.images.unpack import UnpackLimits
 from tests.fnrunner.images.test_registry import Liar, lying, say
 from tests.fnrunner.registry import (
@@ -111,7 +111,7 @@ class Made:
         chosen = replace(self.settings, **settings)  # type: ignore[arg-type] # by name
         assert chosen.folder is not None
         made = Images(
-            Store(chosen.folder, chosen.size_bytes),
+            ImageStore(chosen.folder, chosen.size_bytes),
             Registries(chosen.access),
             self._sandbox,
             policy or granting(),
@@ -586,7 +586,7 @@ async def test_without_a_sandbox_images_are_refused(hub: Registry, folder: Path)
     why = SandboxError("the program bwrap is not here", "Install bubblewrap")
     assert settings.folder is not None
     runner = Images(
-        Store(settings.folder), Registries(settings.access), why, RunnerPolicy(), settings
+        ImageStore(settings.folder), Registries(settings.access), why, RunnerPolicy(), settings
     )
     try:
         with pytest.raises(FunctionRefusedError) as caught:

@@ -30,7 +30,7 @@ from fnrunner.contract.errors import (
 )
 from fnrunner.images import credentials, fetch
 from fnrunner.images.credentials import Credentials, CredentialsError
-from fnrunner.images.manifest import Descriptor, ManifestError, asked, choose, machine, read
+from fnrunner.images.manifest import Descriptor, ManifestError, choose, image_config, machine, read
 from fnrunner.images.names import Name, RegistryAccess, Site
 from fnrunner.images.registry import Registries
 from tests.fnrunner.registry import (
@@ -67,14 +67,14 @@ def login(folder: Path, host: str, **entry: str) -> Path:
 
 
 def meant(name: str, given: RegistryAccess, seconds: float | None = None) -> str:
-    with Registries(given).visit(Name.read(name), seconds) as visit:
-        return visit.digest()
+    with Registries(given).session(Name.read(name), seconds) as session:
+        return session.digest()
 
 
 def brought(name: str, given: RegistryAccess, part: Descriptor) -> bytes:
     into = io.BytesIO()
-    with Registries(given).visit(Name.read(name)) as visit:
-        visit.blob(part, into)
+    with Registries(given).session(Name.read(name)) as session:
+        session.blob(part, into)
     return into.getvalue()
 
 
@@ -177,10 +177,10 @@ def test_a_manifest_that_is_another_is_refused() -> None:
     with lying(lambda _, handler: say(handler, 200, BODY + b" ")) as liar:
         name = Name.read(f"{liar.host}/f:v1")
         with (
-            Registries(access()).visit(name) as visit,
+            Registries(access()).session(name) as session,
             pytest.raises(FunctionUnavailableError) as e,
         ):
-            visit.manifest(digest(BODY))
+            session.manifest(digest(BODY))
 
     assert str(e.value) == (
         f'function "{liar.host}/f:v1": what {liar.host} sends for {digest(BODY)} has another digest'
@@ -270,8 +270,11 @@ def test_tags_of_all_pages() -> None:
         tags, link = pages[handler.path]
         say(handler, 200, json.dumps({"name": "f", "tags": tags}).encode(), Link=link)
 
-    with lying(answer) as liar, Registries(access()).visit(Name.read(f"{liar.host}/f")) as visit:
-        assert visit.tags() == ("a", "b", "c")
+    with (
+        lying(answer) as liar,
+        Registries(access()).session(Name.read(f"{liar.host}/f")) as session,
+    ):
+        assert session.tags() == ("a", "b", "c")
 
 
 STATUSES: dict[int, tuple[type[FunctionError], str, int]] = {
@@ -426,8 +429,8 @@ def test_a_token_service_is_told_the_password_and_the_registry_only_the_token(
         with lying(challenges) as liar:
             registries = Registries(access(login(tmp_path, liar.host)))
             for _ in range(2):  # the second time the token is known
-                with registries.visit(Name.read(f"{liar.host}/team/f:v1")) as visit:
-                    assert visit.digest() == digest(BODY)
+                with registries.session(Name.read(f"{liar.host}/team/f:v1")) as session:
+                    assert session.digest() == digest(BODY)
 
     assert [sent for *_, sent in liar.seen] == ["", "Bearer t0ken", "Bearer t0ken"]
     ((_, path, sent),) = service.seen
@@ -456,8 +459,8 @@ def test_a_token_that_is_no_longer_taken_is_replaced(tmp_path: Path) -> None:
         registries = Registries(access())
         for token in ("first", "second"):
             current[0] = token
-            with registries.visit(Name.read(f"{liar.host}/f:v1")) as visit:
-                assert visit.digest() == digest(BODY)
+            with registries.session(Name.read(f"{liar.host}/f:v1")) as session:
+                assert session.digest() == digest(BODY)
 
 
 def test_an_identity_token_is_exchanged(tmp_path: Path) -> None:
@@ -546,15 +549,15 @@ class Tokens:
 
     def answer(self, liar: Liar, handler: BaseHTTPRequestHandler) -> None:
         """Let everybody read, and who has the password write."""
-        asked = parse_qs(urlsplit(handler.path).query)
+        image_config = parse_qs(urlsplit(handler.path).query)
         known = handler.headers.get("Authorization") == basic()
-        scope = asked["scope"][0].split(":")
+        scope = image_config["scope"][0].split(":")
         may = scope[2].split(",") if known else [each for each in ("pull",) if scope[1] == "open/f"]
         now = datetime.datetime.now(datetime.UTC)
         token = jwt.encode(
             {
                 "iss": "test",
-                "aud": asked["service"][0],
+                "aud": image_config["service"][0],
                 "sub": USER if known else "",
                 "nbf": now - datetime.timedelta(minutes=1),
                 "exp": now + datetime.timedelta(minutes=5),
@@ -634,9 +637,9 @@ def test_a_registry_with_tokens(tmp_path: Path) -> None:
 
 
 def _token(url: str) -> str:
-    with fetch.Visit(60.0, lambda _: True, lambda _: None) as visit:
+    with fetch.HttpSession(60.0, lambda _: True, lambda _: None) as session:
         data = bytearray()
-        visit.read(visit.open("GET", url, {"Authorization": basic()}), 100_000, data.extend)
+        session.read(session.open("GET", url, {"Authorization": basic()}), 100_000, data.extend)
     return str(json.loads(data)["token"])
 
 
@@ -945,7 +948,7 @@ def test_an_index_made_here_is_read() -> None:
 
 def test_what_a_configuration_asks_for() -> None:
     config = {"Entrypoint": ["/f"], "Cmd": ["-x"], "Env": ["A=b", "=x", "C"], "WorkingDir": "w"}
-    found = asked(json.dumps({"os": "linux", "config": {**config, "User": "1000"}}).encode())
+    found = image_config(json.dumps({"os": "linux", "config": {**config, "User": "1000"}}).encode())
 
     assert (found.argv, found.environment, found.folder, found.user) == (
         ("/f", "-x"),
@@ -953,6 +956,6 @@ def test_what_a_configuration_asks_for() -> None:
         "/w",
         "1000",
     )
-    assert asked(b"{}").argv == asked(b'{"config": null}').argv == ()
+    assert image_config(b"{}").argv == image_config(b'{"config": null}').argv == ()
     with pytest.raises(ManifestError, match="NUL"):
-        asked(b'{"config": {"Cmd": ["a\\u0000b"]}}')
+        image_config(b'{"config": {"Cmd": ["a\\u0000b"]}}')

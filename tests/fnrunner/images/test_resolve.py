@@ -15,7 +15,7 @@ from fnrunner.contract.errors import (
     FunctionUnavailableError,
 )
 from fnrunner.contract.policy import RunnerPolicy
-from fnrunner.images.folders import Known
+from fnrunner.images.folders import ResolvedName
 from fnrunner.images.registry import Registries
 from fnrunner.images.resolve import Resolver
 from tests.fnrunner.images.test_registry import Liar, access, lying, say
@@ -28,10 +28,10 @@ class Kept:
     """What names meant a while ago."""
 
     def __init__(self, digest: str = "", age: float = 1000.0) -> None:
-        self._known = Known(digest, age) if digest else None
+        self._known = ResolvedName(digest, age) if digest else None
         self.told: list[tuple[str, str]] = []
 
-    def known(self, image: str) -> Known | None:
+    def known(self, image: str) -> ResolvedName | None:
         return self._known
 
     def remember(self, image: str, digest: str) -> None:
@@ -214,7 +214,7 @@ async def test_what_one_repository_answers_is_not_anothers() -> None:
         resolver() as resolving,
     ):
         both = [
-            resolving.asked(resolving.name(f"{liar.host}/team/{each}:v1"), SHOWN) for each in "ba"
+            resolving.config(resolving.name(f"{liar.host}/team/{each}:v1"), SHOWN) for each in "ba"
         ]
         found = await asyncio.gather(*both, return_exceptions=True)
         assert isinstance(found[0], FunctionNotFoundError)

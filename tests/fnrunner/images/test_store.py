@@ -15,13 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from fnrunner.images.folders import About, Known, StoreError
-from fnrunner.images.store import Store
+from fnrunner.images.folders import ImageMetadata, ImageStoreError, ResolvedName
+from fnrunner.images.store import ImageStore
 from tests.fnrunner.sandboxes import open_folder
 
 A, B, C = (f"sha256:{letter * 64}" for letter in "abc")
 HERE = "registry.corp/team/f"
-ABOUT = About(image=A, argv=("/f", "-x"), environment=("K=v",), folder="/w", size_bytes=1000)
+ABOUT = ImageMetadata(
+    image=A, argv=("/f", "-x"), environment=("K=v",), folder="/w", size_bytes=1000
+)
 
 
 @pytest.fixture
@@ -30,22 +32,22 @@ def folder() -> Iterator[Path]:
         yield path / "images"
 
 
-def make(root: Path) -> About:
+def make(root: Path) -> ImageMetadata:
     (root / "bin").mkdir()
     (root / "bin" / "f").write_text("program")
     (root / "link").symlink_to("bin/f")
     return ABOUT
 
 
-def never(root: Path) -> About:
+def never(root: Path) -> ImageMetadata:
     raise AssertionError("it is made again")
 
 
-def add(store: Store, digest: str, fill: Callable[[Path], About] = make) -> None:
+def add(store: ImageStore, digest: str, fill: Callable[[Path], ImageMetadata] = make) -> None:
     store.add(digest, HERE, fill, lambda: False).release()
 
 
-def has(store: Store, digest: str) -> bool:
+def has(store: ImageStore, digest: str) -> bool:
     lease = store.lease(digest, HERE)
     if lease is not None:
         lease.release()
@@ -58,11 +60,11 @@ def leavings(folder: Path) -> list[str]:
 
 def test_what_was_made_is_found_by_the_next_process(folder: Path) -> None:
     """Short-cut: keep what is there in memory."""
-    assert Store(folder).lease(A, HERE) is None
+    assert ImageStore(folder).lease(A, HERE) is None
 
-    add(Store(folder), A)
+    add(ImageStore(folder), A)
 
-    with Store(folder).add(A, HERE, never, lambda: False) as lease:
+    with ImageStore(folder).add(A, HERE, never, lambda: False) as lease:
         assert (lease.about, (lease.root / "bin" / "f").read_text()) == (ABOUT, "program")
     assert leavings(folder) == []
 
@@ -106,24 +108,24 @@ def test_what_is_not_as_it_was_is_made_again(
     folder: Path, change: Callable[[Path], object]
 ) -> None:
     """Short-cut: what has the name of a digest is what has the digest."""
-    add(Store(folder), A)
-    with Store(folder).add(A, HERE, never, lambda: False) as lease:
+    add(ImageStore(folder), A)
+    with ImageStore(folder).add(A, HERE, never, lambda: False) as lease:
         root = lease.root
     time.sleep(0.01)
     change(root)
 
-    store = Store(folder)
+    store = ImageStore(folder)
     assert not has(store, A)
     add(store, A)
 
     assert (root / "bin" / "f").read_text() == "program"
-    assert has(Store(folder), A)
+    assert has(ImageStore(folder), A)
     assert leavings(folder) == []
 
 
 def test_the_same_digest_from_elsewhere_is_asked_for(folder: Path) -> None:
     """Short-cut: a digest is enough. A grant for a name would then be had by any other image."""
-    store = Store(folder)
+    store = ImageStore(folder)
     add(store, A)
 
     assert store.lease(A, "registry.corp/trusted/f") is None
@@ -133,9 +135,9 @@ def test_the_same_digest_from_elsewhere_is_asked_for(folder: Path) -> None:
 
 
 def test_another_repository_is_added_while_the_image_runs(folder: Path) -> None:
-    store = Store(folder)
+    store = ImageStore(folder)
     with store.add(A, HERE, make, lambda: False):
-        Store(folder).add(A, "other.corp/f", never, lambda: False).release()
+        ImageStore(folder).add(A, "other.corp/f", never, lambda: False).release()
     assert store.lease(A, "other.corp/f") is not None
 
 
@@ -143,48 +145,48 @@ def test_one_makes_it_and_the_others_wait(folder: Path) -> None:
     """Short-cut: look, and make it if it is not there."""
     made = []
 
-    def slow(root: Path) -> About:
+    def slow(root: Path) -> ImageMetadata:
         made.append(root)
         time.sleep(0.2)
         return make(root)
 
-    threads = [threading.Thread(target=add, args=(Store(folder), A, slow)) for _ in range(4)]
+    threads = [threading.Thread(target=add, args=(ImageStore(folder), A, slow)) for _ in range(4)]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
 
     assert len(made) == 1
-    assert has(Store(folder), A)
+    assert has(ImageStore(folder), A)
 
 
 def test_who_waits_for_another_may_give_up(folder: Path) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(root: Path) -> About:
+    def slow(root: Path) -> ImageMetadata:
         begun.set()
         go_on.wait(60)
         return make(root)
 
-    thread = threading.Thread(target=add, args=(Store(folder), A, slow))
+    thread = threading.Thread(target=add, args=(ImageStore(folder), A, slow))
     thread.start()
     begun.wait(60)
     looks = iter([False, False, True])
     with pytest.raises(InterruptedError):
-        Store(folder).add(A, HERE, never, lambda: next(looks))
-    assert Store(folder).lease(A, HERE) is None  # and who only looks does not wait
+        ImageStore(folder).add(A, HERE, never, lambda: next(looks))
+    assert ImageStore(folder).lease(A, HERE) is None  # and who only looks does not wait
     go_on.set()
     thread.join()
 
-    assert has(Store(folder), A)
+    assert has(ImageStore(folder), A)
 
 
 def test_what_fails_leaves_nothing(folder: Path) -> None:
-    def fails(root: Path) -> About:
+    def fails(root: Path) -> ImageMetadata:
         make(root)
         raise ValueError("the registry broke off")
 
-    store = Store(folder)
+    store = ImageStore(folder)
     with pytest.raises(ValueError, match="the registry broke off"):
         add(store, A, fails)
 
@@ -194,11 +196,11 @@ def test_what_fails_leaves_nothing(folder: Path) -> None:
 
 
 def test_a_full_disk_is_told(folder: Path) -> None:
-    def fails(root: Path) -> About:
+    def fails(root: Path) -> ImageMetadata:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(StoreError) as caught:
-        add(Store(folder), A, fails)
+    with pytest.raises(ImageStoreError) as caught:
+        add(ImageStore(folder), A, fails)
 
     assert str(caught.value) == (
         f"{folder}: cannot be written: No space left on device. Make room."
@@ -207,7 +209,7 @@ def test_a_full_disk_is_told(folder: Path) -> None:
 
 def test_who_empties_the_folder_of_a_running_store_does_no_harm(folder: Path) -> None:
     """Short-cut: make the folders at the start. Every image was "a bug" until the next one."""
-    store = Store(folder)
+    store = ImageStore(folder)
     for each in (folder, folder / "locks", folder / "aside"):
         shutil.rmtree(each)
         store.remember("r.io/a:v1", A)
@@ -219,7 +221,7 @@ def test_who_empties_the_folder_of_a_running_store_does_no_harm(folder: Path) ->
 
 def test_an_image_whose_files_went_while_it_was_known_is_made_again(folder: Path) -> None:
     """Short-cut: look at the files once, and fail every run after that."""
-    store = Store(folder)
+    store = ImageStore(folder)
     add(store, A)
     shutil.rmtree(next((folder / "sha256").iterdir()) / "root")
 
@@ -232,7 +234,7 @@ def test_a_name_is_of_use_where_it_cannot_be_kept(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Short-cut: fail where the disk is full, though the image is here."""
-    store = Store(folder)
+    store = ImageStore(folder)
     add(store, A)
     shutil.rmtree(folder / "tags")
     (folder / "tags").touch()
@@ -243,28 +245,28 @@ def test_a_name_is_of_use_where_it_cannot_be_kept(
 
 
 def test_a_folder_that_cannot_be_made_again_is_told(folder: Path) -> None:
-    store = Store(folder)
+    store = ImageStore(folder)
     add(store, A)
     shutil.rmtree(folder / "locks")
     (folder / "locks").touch()
 
     assert not has(store, A)
-    with pytest.raises(StoreError, match=r"cannot be written: .*\. Make room\."):
+    with pytest.raises(ImageStoreError, match=r"cannot be written: .*\. Make room\."):
         add(store, A)
 
 
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from fnrunner.images.folders import About
-from fnrunner.images.store import Store
+from fnrunner.images.folders import ImageMetadata
+from fnrunner.images.store import ImageStore
 
 def make(root):
     (root / "half").write_text("half")
     print("begun", flush=True)
     time.sleep(600)
 
-Store(Path(sys.argv[1])).add(sys.argv[2], "registry.corp/team/f", make, lambda: False)
+ImageStore(Path(sys.argv[1])).add(sys.argv[2], "registry.corp/team/f", make, lambda: False)
 """
 
 
@@ -276,7 +278,7 @@ def test_killed_in_the_middle_nothing_is_taken_for_whole(folder: Path) -> None:
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
-        store = Store(folder)
+        store = ImageStore(folder)
         assert not has(store, A)
         store.trim()
         assert len(leavings(folder)) == 2  # it is alive: its folder and its lock stay
@@ -302,7 +304,7 @@ class Clock:
 
 def test_images_used_longest_ago_go_first(folder: Path) -> None:
     """Short-cut: remove those that were brought first."""
-    store = Store(folder, 2500, Clock())
+    store = ImageStore(folder, 2500, Clock())
     add(store, A)
     add(store, B)
     assert has(store, A)  # used after B
@@ -315,8 +317,8 @@ def test_images_used_longest_ago_go_first(folder: Path) -> None:
 def test_what_runs_is_not_removed_even_by_another(folder: Path) -> None:
     """Short-cut: know only what runs in this process."""
     clock = Clock()
-    with Store(folder, 2500, clock).add(A, HERE, make, lambda: False) as lease:
-        other = Store(folder, 2500, clock)
+    with ImageStore(folder, 2500, clock).add(A, HERE, make, lambda: False) as lease:
+        other = ImageStore(folder, 2500, clock)
         for digest in (B, C):
             add(other, digest)
         assert (lease.root / "bin" / "f").read_text() == "program"
@@ -327,7 +329,7 @@ def test_what_runs_is_not_removed_even_by_another(folder: Path) -> None:
 
 
 def test_an_image_larger_than_all_is_there_while_it_is_used(folder: Path) -> None:
-    store = Store(folder, 500)
+    store = ImageStore(folder, 500)
     with store.add(A, HERE, make, lambda: False) as lease:
         store.trim()
         assert (lease.root / "bin" / "f").read_text() == "program"
@@ -338,7 +340,7 @@ def test_an_image_larger_than_all_is_there_while_it_is_used(folder: Path) -> Non
 def test_names_of_images_that_are_gone_are_forgotten_after_a_while(folder: Path) -> None:
     """Short-cut: keep a file for each name that a package ever had; or forget names of images."""
     now = [time.time()]
-    store = Store(folder, clock=lambda: now[0])
+    store = ImageStore(folder, clock=lambda: now[0])
     store.remember("r.io/here:v1", A)
     store.remember("r.io/gone:v1", B)
     now[0] += 8 * 86_400
@@ -359,19 +361,19 @@ def test_names_of_images_that_are_gone_are_forgotten_after_a_while(folder: Path)
 
 def test_what_a_name_means_is_known_to_the_next_process(folder: Path) -> None:
     now = [1_800_000_000.0]
-    store = Store(folder, clock=lambda: now[0])
+    store = ImageStore(folder, clock=lambda: now[0])
     assert store.known("registry.corp/f:v1") is None
     store.remember("registry.corp/f:v1", A)
     now[0] += 90.0
 
-    other = Store(folder, clock=lambda: now[0])
-    assert other.known("registry.corp/f:v1") == Known(A, 90.0)
+    other = ImageStore(folder, clock=lambda: now[0])
+    assert other.known("registry.corp/f:v1") == ResolvedName(A, 90.0)
     assert other.known("registry.corp/f:v2") is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"image": "f"}', '{"image": "f", "digest": 1}'])
 def test_a_broken_note_is_no_note(folder: Path, text: str) -> None:
-    store = Store(folder)
+    store = ImageStore(folder)
     store.remember("f", A)
     (path,) = (folder / "tags").iterdir()
     path.write_text(text)
@@ -384,8 +386,8 @@ def test_a_folder_that_the_sandbox_cannot_enter_is_refused(folder: Path) -> None
     """Short-cut: root can read everything, so all is well."""
     closed = folder.parent / "closed"
     closed.mkdir(mode=0o700)
-    with pytest.raises(StoreError) as caught:
-        Store(closed / "images")
+    with pytest.raises(ImageStoreError) as caught:
+        ImageStore(closed / "images")
 
     assert str(caught.value) == (
         f"{closed}/images: lies in {closed}, which others may not enter: root's sandbox is another"
@@ -395,14 +397,14 @@ def test_a_folder_that_the_sandbox_cannot_enter_is_refused(folder: Path) -> None
 
 def test_a_place_that_cannot_be_written_is_told(folder: Path) -> None:
     folder.parent.joinpath("file").write_text("")
-    with pytest.raises(StoreError, match="cannot be written: Not a directory"):
-        Store(folder.parent / "file" / "images")
+    with pytest.raises(ImageStoreError, match="cannot be written: Not a directory"):
+        ImageStore(folder.parent / "file" / "images")
 
 
 def test_folders_are_open_to_the_sandbox_whatever_the_umask(folder: Path) -> None:
     before = os.umask(0o077)
     try:
-        add(Store(folder / "deep" / "er"), A)
+        add(ImageStore(folder / "deep" / "er"), A)
     finally:
         os.umask(before)
 
@@ -411,7 +413,7 @@ def test_folders_are_open_to_the_sandbox_whatever_the_umask(folder: Path) -> Non
 
 
 def test_what_is_kept_is_as_described(folder: Path) -> None:
-    add(Store(folder), A)
+    add(ImageStore(folder), A)
     entry = folder / "sha256" / ("a" * 64)
 
     about = json.loads((entry / "about.json").read_text())
@@ -426,7 +428,7 @@ def test_what_is_kept_is_as_described(folder: Path) -> None:
 
 def test_names_that_are_written_meanwhile_do_not_stop_the_tidying(folder: Path) -> None:
     """Short-cut: look at each file that was listed, though its writer has moved it by then."""
-    store = Store(folder)
+    store = ImageStore(folder)
     ended = threading.Event()
 
     def write() -> None:
@@ -447,5 +449,5 @@ def test_names_that_are_written_meanwhile_do_not_stop_the_tidying(folder: Path) 
 
 def test_what_is_asked_for_and_not_there_leaves_nothing(folder: Path) -> None:
     """Short-cut: make a lock for whatever digest a package names."""
-    assert Store(folder).lease(B, HERE) is None
+    assert ImageStore(folder).lease(B, HERE) is None
     assert os.listdir(folder / "locks") == []

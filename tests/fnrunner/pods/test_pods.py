@@ -27,8 +27,8 @@ from fnrunner.contract.run import MIB, Bounds, FunctionOutcome, Granted
 from fnrunner.images.names import RegistryAccess
 from fnrunner.pods import runner as pods
 from fnrunner.pods.manifest import DIGEST, INSTANCE, NETWORK, SPEC
-from fnrunner.pods.runner import Pods
-from fnrunner.settings import Names, PodRule, RunnerSettings, read
+from fnrunner.pods.runner import PodRunner
+from fnrunner.settings import FunctionImages, PodRule, RunnerSettings, read
 from fnrunner.settings_form import PodsForm
 from tests.fnrunner.kubernetes import NAMESPACE, Cluster, cluster
 from tests.fnrunner.registry import Image, Registry, files, program, registry
@@ -76,7 +76,7 @@ async def start(kube: Cluster) -> AsyncIterator[Start]:
     """Starts runners, and closes them."""
     async with AsyncExitStack() as stack:
 
-        async def started(**form: Any) -> Pods:
+        async def started(**form: Any) -> PodRunner:
             settings = settings_of(**form)
             return await stack.enter_async_context(
                 pods.running(settings, RegistryAccess(private=True))
@@ -226,7 +226,7 @@ async def test_a_rule_for_a_function_counts_over_the_usual_one(
     hub.push("team/slow:v1", sh("sleep 0.2; cat"))
     image = f"{hub.host}/team/slow"
     runner = await start(
-        most=4, queue=1, rules=[PodRule(means=Names((image,)), idle=60.0, most=1, queue=1)]
+        most=4, queue=1, rules=[PodRule(means=FunctionImages((image,)), idle=60.0, most=1, queue=1)]
     )
 
     await asyncio.gather(*(runner.run(f"{image}:v1", LIST) for _ in range(6)))

@@ -26,7 +26,7 @@ from fnrunner.contract.errors import (
 from fnrunner.contract.run import MIB, Bounds, CallLimits, FunctionOutcome
 from fnrunner.pods import closure
 from fnrunner.pods import server as pod_server
-from fnrunner.pods.server import OWNER, Program, Seen, Started, memory_kills
+from fnrunner.pods.server import OWNER, LastSeen, PodProgram, Started, memory_kills
 from fnrunner.wire.client import Client
 from tests.fnrunner import sandboxes
 
@@ -37,7 +37,7 @@ PATIENT = Bounds(seconds=60.0)
 def sh(
     script: str, bounds: Bounds = PATIENT, message_bytes: int = MIB, **variables: str
 ) -> Started:
-    program = Program(
+    program = PodProgram(
         argv=("/bin/sh", "-c", script), environment={"PATH": os.environ["PATH"], **variables}
     )
     return Started(program, bounds, message_bytes)
@@ -86,7 +86,7 @@ async def test_a_signal_is_a_status_of_its_own() -> None:
 
 
 async def test_a_program_that_cannot_be_started_is_told() -> None:
-    runner = Started(Program(argv=("/none",), environment={}), PATIENT, MIB)
+    runner = Started(PodProgram(argv=("/none",), environment={}), PATIENT, MIB)
     with pytest.raises(FunctionFailedError, match=r"could not be started: .*No such file"):
         await runner.run("f", LIST)
 
@@ -173,7 +173,7 @@ async def test_what_a_call_wrote_is_not_there_for_the_next(tmp_path: Path, scrip
     """Short-cut: end its processes, and leave its files to the next caller."""
     spoilt: list[str] = []
     argv = ("/bin/sh", "-c", f"cd {tmp_path}; ls >&2; {script}; cat")
-    program = Program(argv=argv, environment={"PATH": os.environ["PATH"]})
+    program = PodProgram(argv=argv, environment={"PATH": os.environ["PATH"]})
     runner = Started(program, PATIENT, MIB, tmp_path, lambda: spoilt.append("spoilt"))
     for _ in range(2):
         assert (await runner.run("f", LIST)).log == ""
@@ -185,7 +185,7 @@ async def test_a_pod_whose_files_cannot_be_removed_takes_no_more_calls(tmp_path:
     spoilt: list[str] = []
     deep = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(1100)]"
     argv = ("/bin/sh", "-c", f'cd {tmp_path}; {sys.executable} -c "{deep}"; cat')
-    program = Program(argv=argv, environment={"PATH": os.environ["PATH"]})
+    program = PodProgram(argv=argv, environment={"PATH": os.environ["PATH"]})
     runner = Started(program, PATIENT, MIB, tmp_path, lambda: spoilt.append("spoilt"))
     assert (await runner.run("f", LIST)).resources == LIST
     assert spoilt == ["spoilt"]
@@ -256,7 +256,7 @@ async def test_it_is_told_all_by_its_command_line(tmp_path: Path) -> None:
 def test_only_who_made_it_counts_as_looking() -> None:
     """Fails where any look counts: a kubelet looks every second, for ever."""
     now = 0.0
-    seen = Seen(lambda: now)
+    seen = LastSeen(lambda: now)
     now = 5.0
     seen.asked("")
     assert seen.ago == 5.0
@@ -265,7 +265,7 @@ def test_only_who_made_it_counts_as_looking() -> None:
 
 
 async def test_it_ends_when_nobody_who_made_it_looks_any_more(tmp_path: Path) -> None:
-    program = Program(argv=("/bin/cat",), environment={})
+    program = PodProgram(argv=("/bin/cat",), environment={})
     address = f"unix:{tmp_path}/socket"
     serving = asyncio.create_task(
         pod_server.serve(address, program, PATIENT, CallLimits(), alone=0.5)

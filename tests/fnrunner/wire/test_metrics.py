@@ -70,7 +70,7 @@ async def test_names_that_are_no_functions_share_one(tmp_path: Path) -> None:
 
 
 def test_names_are_bounded() -> None:
-    known = metrics.Names(most=2)
+    known = metrics.FunctionLabels(most=2)
     for name in ("x" * 10_000, "a", "b", "c"):
         known.learn(name)
     assert [known.label(name) for name in ("a", "b", "c", "x" * 10_000)] == [

@@ -37,7 +37,7 @@ from fnrunner.contract.errors import (
     RunnerBrokenError,
     RunnerBusyError,
 )
-from fnrunner.contract.run import CALL, Call, CallLimits, FunctionOutcome, Runner
+from fnrunner.contract.run import CALL, CallContext, CallLimits, FunctionOutcome, Runner
 from fnrunner.settings import read
 from fnrunner.wire import shared as wire
 from fnrunner.wire import statuses
@@ -482,7 +482,7 @@ async def test_endless_scripts_leave_turns_and_places_for_others(
         while not any(each.done() for each in scripts):  # the queue is full
             await asyncio.sleep(0.01)
         if apart == "caller":
-            CALL.set(Call("alice"))
+            CALL.set(CallContext("alice"))
             short = (ENDLESS % 1).replace("spin(1)", "").encode()
             outcome = await client.run("starlark:v0.5", short, seconds=60)
         else:
