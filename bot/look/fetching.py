@@ -136,7 +136,7 @@ class Fetcher:
         They are none of the package, so that no fetch shows them; and where a package has a tag,
         git holds none of them.
         """
-        folders = {folder for p in packages for folder in _folders(p)} - self._free
+        folders = {folder for p in packages for folder in folders(p)} - self._free
         if not folders:
             return set()
         asked = sorted(folders)
@@ -148,7 +148,7 @@ class Fetcher:
         return {f"refs/tags/{folder}" for folder in found}
 
 
-def _folders(package: str) -> list[str]:
+def folders(package: str) -> list[str]:
     """The path of a package and of every folder around it."""
     parts = package.split("/") if package else []
     return ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]

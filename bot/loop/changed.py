@@ -13,14 +13,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot import config
 from bot.forges.port import PullRequest
-from bot.git.port import History
+from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
+from bot.look import rules
+from bot.look.fetching import folders
+from bot.look.reader import RULES
 from bot.store.values import Swept
-from lifecycle import names
 from lifecycle.identity import RepositoryId
-from lifecycle.names import Sha
+from lifecycle.names import Sha, looks_like_revision
+from lifecycle.policy import Policy
 
 LATE = timedelta(minutes=1)
 """How long after a change it is looked at once more: lists of forges may be ahead of the rest."""
@@ -36,10 +38,13 @@ class BranchState:
     Attributes:
         state: Digest of it.
         at: When its proposals changed last, by the forge's clock; None where it has none.
+        unattended: One of them waits for no person's approval: what lets it through may be told
+            by no list, as with those that were approved.
     """
 
     state: str
     at: datetime | None
+    unattended: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,18 +65,34 @@ class Surroundings:
 
     def of(self, pull: PullRequest) -> list[object]:
         """What a look at a pull request may find changed, beside itself."""
-        tip = self.git.ref(f"refs/heads/{pull.base_ref}") or ""
+        tip = self._tip(pull.base_ref)
         packages = sorted(self.packages.get(pull.number, ()))
-        # A base moves with each change that is published; of it counts what this one changes too.
-        # Where no look has told that yet, all of it does.
-        trees = [self.git.tree(tip, package) for package in packages] if tip and packages else [tip]
         tags = [self.tags.get(package, "") for package in packages]
-        return [self.rules(pull.base_ref), trees, tags]
+        try:
+            # A base moves with each change that is published; of it counts what this one changes
+            # too. Where no look has told that yet, all of it does.
+            trees = [self.git.tree(tip, p) for p in packages] if tip and packages else [tip]
+            return [self.rules(pull.base_ref), trees, tags]
+        except (MissingObjectError, ObjectTooLargeError):
+            # Anybody who may push can have such a base: what it cannot tell, its tip stands for.
+            return [tip, tags]
 
     def rules(self, branch: str) -> list[str]:
         """Ids of the files that say how changes of a branch are judged."""
-        tips = [self.git.ref(f"refs/heads/{each}") for each in (self.default, branch)]
-        return [self.git.entry(tip, config.CONFIG) if tip else "" for tip in tips]
+        tips = [self._tip(each) for each in (self.default, branch)]
+        return [self.git.entry(tip, path) if tip else "" for tip in tips for path in RULES]
+
+    def ask_nobody(self, branch: str) -> bool:
+        """Whether changes of a branch are published without anybody's approval."""
+        default = None if branch == self.default else self._tip(self.default)
+        try:
+            found = rules.of_base(self.git.blob, self._tip(branch), branch, default)
+        except (MissingObjectError, ObjectTooLargeError):
+            return False  # nothing is published by rules that cannot be read
+        return isinstance(found.policy, Policy) and found.policy.approve.require == 0
+
+    def _tip(self, branch: str) -> str:
+        return self.git.ref(f"refs/heads/{branch}") or ""
 
 
 def see(
@@ -97,22 +118,40 @@ def see(
             shown = [pull.number, pull.head, pull.base_ref, pull.draft, at.isoformat()]
             parts[key].append([*shown, *around.of(pull)])
             changed[key] = max(at, changed.get(key, at))
+    ready = {pull.base_ref for pull in pulls if not pull.draft}
+    free = {branch for branch in ready if around.ask_nobody(branch)}
+    unattended = {
+        ProposalKey(repository, pull.head_repository or 0, pull.head_ref)
+        for pull in pulls
+        if pull.base_ref in free and not pull.draft
+    }
     for branch, sha in drafts.items():
         key = ProposalKey(repository, repository.number, branch)
         parts[key].append([sha, around.rules(around.default)])
     return {
-        key: BranchState(_digest(sorted(found, key=json.dumps)), changed.get(key))
+        key: BranchState(
+            _digest(sorted(found, key=json.dumps)), changed.get(key), key in unattended
+        )
         for key, found in parts.items()
     }
 
 
 def tags_of(packages: Collection[str], tags: Mapping[str, Sha]) -> dict[str, str]:
-    """Package to a digest of its tags: who makes or moves one changes what is proposed next."""
+    """Package to a digest of its tags: who makes or moves one changes what is proposed next.
+
+    What is no release tag counts where git could not hold one beside it: `net/v2/x`, or `net`.
+    """
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    inside: dict[str, set[str]] = defaultdict(set)
+    known = set(packages)
+    for package in packages:
+        for folder in folders(package):
+            inside[folder].add(package)
     for ref, sha in tags.items():
-        parsed = names.parse_tag(ref)
-        if parsed is not None and parsed[0] in packages:
-            found[parsed[0]].append((ref, str(sha)))
+        parts = ref.removeprefix("refs/tags/").split("/")
+        of = {"/".join(parts[:i]) for i, part in enumerate(parts) if looks_like_revision(part)}
+        for package in (of & known) | inside.get("/".join(parts), set()):
+            found[package].append((ref, str(sha)))
     return {package: _digest(sorted(each)) for package, each in found.items()}
 
 
@@ -133,7 +172,7 @@ def to_look_at(
     return tuple(
         key
         for key, one in seen.items()
-        if key in anyhow or _has_news(key, one, known.get(str(key)), now)
+        if key in anyhow or one.unattended or _has_news(key, one, known.get(str(key)), now)
     )
 
 

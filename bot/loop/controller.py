@@ -87,7 +87,7 @@ class Controller:
                 after = await self.handle(work.key, work.hint)
         except NotServedError as error:
             log.info("not looked at", key=str(work.key), reason=str(error))
-            return Settled()
+            return await self._settled_unseen(work.key)
         except ForgeBusyError as error:
             metrics.failed(work.key, "busy")
             return Failed(str(error), error.after or None)
@@ -100,7 +100,7 @@ class Controller:
             # A fresh token sees nothing for a moment, and names change (trap 14).
             self._forget(work.key)
             if isinstance(error, ForgeMissingError) and await self._is_gone(work):
-                return Settled()
+                return await self._settled_unseen(work.key)
             metrics.failed(work.key, "refused")
             return await self._broke("needs an operator", work, error)
         except SomeFailedError as error:
@@ -148,6 +148,12 @@ class Controller:
                 return False
         log.warning("gone; not asked for again until something wakes it", key=str(work.key))
         return True
+
+    async def _settled_unseen(self, key: keys.Key) -> Settled:
+        """Nothing is left to do now; the next sweep that finds it has it looked at all the same."""
+        if isinstance(key, keys.ProposalKey):
+            await self._store.sweeps.forget(key)
+        return Settled()
 
     def _forget(self, key: keys.Key) -> None:
         """Ask anew where a repository is, before the next look at anything in it."""

@@ -357,8 +357,8 @@ class Sweeps(Protocol):
             there: Keys to go on knowing; all others are forgotten.
         """
 
-    async def forget(self) -> None:
-        """Have everything looked at once more: nobody knows what was missed."""
+    async def forget(self, key: Key | None = None) -> None:
+        """Have a head branch looked at once more, or everything: nobody knows what was missed."""
 
     async def packages(self, repository_id: RepositoryId) -> dict[int, frozenset[str]]:
         """Open proposal to the packages that it changes, as far as looks have told."""

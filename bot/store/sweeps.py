@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+from bot.keys import Key
 from bot.store.database import Database
 from bot.store.values import Swept
 from lifecycle.identity import RepositoryId
@@ -49,8 +50,11 @@ class PostgresSweeps:
             },
         )
 
-    async def forget(self) -> None:
-        await self._database.ask("DELETE FROM swept")
+    async def forget(self, key: Key | None = None) -> None:
+        await self._database.ask(
+            "DELETE FROM swept WHERE %(key)s::text IS NULL OR key = %(key)s",
+            {"key": None if key is None else str(key)},
+        )
 
     async def packages(self, repository_id: RepositoryId) -> dict[int, frozenset[str]]:
         rows = await self._database.ask(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.keys import PullKey
+from bot.keys import ProposalKey, PullKey
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import Adoption, Delivered, MergeRefusal, Revision
 from lifecycle.events import Answered, Approval, Held
@@ -325,6 +325,10 @@ async def test_what_a_sweep_had_looked_at_is_known_to_the_next(stored: Stored) -
     assert all(0 <= each.age < 60 for each in known.values())
     await sweeps.keep(FIRST, {}, ["b"])
     assert set(await sweeps.known(FIRST)) == {"b"}
+    keys = [ProposalKey(FIRST, 1, "e"), ProposalKey(FIRST, 1, "f")]
+    await sweeps.keep(FIRST, {str(key): "1" for key in keys}, ["b"])
+    await sweeps.forget(keys[0])
+    assert set(await sweeps.known(FIRST)) == {"b", str(keys[1])}
     await sweeps.forget()
     assert (await sweeps.known(FIRST), await sweeps.known(on_github(2))) == ({}, {})
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from bot.keys import Key
 from bot.store.values import Swept
 from lifecycle.identity import RepositoryId
 from tests.memory.proposals import MemoryProposals
@@ -40,9 +41,11 @@ class MemorySweeps:
         kept = {key: row for key, row in before.items() if key in there}
         self._swept[repository_id] = kept | {key: (state, now) for key, state in states.items()}
 
-    async def forget(self) -> None:
+    async def forget(self, key: Key | None = None) -> None:
         await self.statements.begin()
-        self._swept.clear()
+        for kept in self._swept.values():
+            for each in [one for one in kept if key is None or one == str(key)]:
+                del kept[each]
 
     async def packages(self, repository_id: RepositoryId) -> dict[int, frozenset[str]]:
         await self.statements.begin()

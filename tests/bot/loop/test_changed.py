@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from bot.forges.port import PullRequest
-from bot.git.port import History
+from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
 from bot.loop.changed import DAY, LATE, BranchState, Surroundings, see, tags_of, to_look_at
 from bot.store.values import Swept
@@ -51,6 +51,10 @@ class _Git:
 
     entry = tree
 
+    def blob(self, commit: str, path: str) -> bytes | None:
+        found = self.tree(commit, path)
+        return found.encode() if found.startswith("version:") else None
+
 
 BRANCHES = {
     "main": {".porchbot.yaml": "rules"},
@@ -86,9 +90,17 @@ NEWS: dict[str, Callable[[], str]] = {
     "a comment": lambda: _state(replace(PULL, updated_at=NOW)),
     "rules of the default branch": lambda: _state(around=_around(_with("main", ".porchbot.yaml"))),
     "rules of its base": lambda: _state(around=_around(_with("release", ".porchbot.yaml"))),
+    "the ledger of its base": lambda: _state(around=_around(_with("release", ".porchbot"))),
+    "owners of code": lambda: _state(around=_around(_with("release", ".github/CODEOWNERS"))),
     "its package in its base": lambda: _state(around=_around(_with("release", "net/core"))),
     "a tag of its package": lambda: _state(
         around=_around(tags={"refs/tags/net/core/v1": Sha("c")})
+    ),
+    "a tag in the place of its next": lambda: _state(
+        around=_around(tags={"refs/tags/net/core/v1/x": Sha("c")})
+    ),
+    "a tag in the place of its folder": lambda: _state(
+        around=_around(tags={"refs/tags/net": Sha("c")})
     ),
     "what it changes": lambda: _state(around=_around(packages=frozenset({"net/edge"}))),
 }
@@ -118,6 +130,58 @@ def test_of_a_proposal_that_nobody_looked_at_all_of_the_base_counts() -> None:
     before = _state(pull, _around(moved, frozenset()))
     elsewhere = replace(_around(moved, frozenset()), git=cast(History, Tips(moved)))
     assert _state(pull, elsewhere) != before
+
+
+@pytest.mark.parametrize("error", [ObjectTooLargeError("wide"), MissingObjectError("gone")])
+def test_a_base_that_cannot_be_read_keeps_no_other_proposal_from_being_seen(
+    error: Exception,
+) -> None:
+    """Fails when one base breaks the sweep: anybody who may push opens a proposal for one."""
+
+    class Wide(_Git):
+        def tree(self, commit: str, path: str) -> str:
+            if commit == "wide":
+                raise error
+            return super().tree(commit, path)
+
+        entry = tree
+
+    around = replace(_around(), git=cast(History, Wide({**BRANCHES, "wide": {}, "wider": {}})))
+    wide = replace(PULL, number=8, head_ref="other", base_ref="wide")
+
+    seen = see(FIRST, [PULL, wide], {}, around)
+
+    assert seen[KEY] == see(FIRST, [PULL], {}, _around())[KEY]
+    moved = see(FIRST, [replace(wide, base_ref="wider")], {}, around)
+    assert seen.keys() - {KEY} == moved.keys()
+    assert seen | moved != seen
+
+
+NOBODY = "version: 1\naccess: {approve: {require: 0}}\n"
+
+
+@pytest.mark.parametrize(
+    ("main", "release", "draft", "unattended"),
+    [
+        (NOBODY, NOBODY, False, True),
+        (NOBODY, NOBODY, True, False),
+        (NOBODY, "version: 1\n", False, False),
+        ("version: 1\n", NOBODY, False, False),
+    ],
+)
+def test_what_waits_for_nobodys_approval_is_looked_at_by_each_sweep(
+    main: str, release: str, draft: bool, unattended: bool
+) -> None:
+    """Fails when only who was approved counts as let through by outside things.
+
+    Where no approval is asked for, the check of others that it waits for would be seen a day late.
+    """
+    both = {"main": {".porchbot.yaml": main}, "release": {".porchbot.yaml": release}}
+    seen = see(FIRST, [replace(PULL, draft=draft)], {}, _around(both))
+
+    assert seen[KEY].unattended is unattended
+    known = {str(KEY): Swept(seen[KEY].state, 600)}
+    assert bool(to_look_at(seen, known, set(), NOW)) is unattended
 
 
 def test_drafts_and_proposals_of_one_branch_are_seen_together() -> None:

@@ -199,17 +199,23 @@ async def test_a_list_that_lacks_some_for_once_stops_no_service(
 async def test_a_repository_that_is_missing_ends_after_some_tries(
     store: PostgresStore, tmp_path: Path
 ) -> None:
-    """Short-cuts refused: giving up at the first 404, which fresh tokens get; and never."""
+    """Short-cuts refused: giving up at the first 404, which fresh tokens get; and never.
+
+    Or what was not looked at counts as swept: back again, it would wait for a day.
+    """
     app = _App({1: []})
     controller = _controller(app, store, tmp_path)
     await _serve(store, (10, 1))
     key = ProposalKey(on_github(10), 10, "drafts/a/w")
 
-    results = [
-        await controller.work(WorkItem(key, NOTHING, tries)) for tries in range(GONE_TRIES + 2)
-    ]
+    results, left = [], []
+    for tries in range(GONE_TRIES + 2):
+        await store.sweeps.keep(key.repository, {str(key): "as it is"}, [])
+        results.append(await controller.work(WorkItem(key, NOTHING, tries)))
+        left.append(len(await store.sweeps.known(key.repository)))
 
     assert [type(r) for r in results] == [Failed] * GONE_TRIES + [Settled] * 2
+    assert left == [1] * GONE_TRIES + [0] * 2
     taken = await store.queue.take("test")
     assert taken is not None
     assert taken.key == str(InstallationsKey())  # it may be elsewhere by now
