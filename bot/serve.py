@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bot import keys, logs, tasks
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.github.app import App
+from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
 from bot.git.mirror import DiskMirrors
 from bot.git.port import Mirrors
@@ -138,7 +138,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
             Client(address, tls=tls if settings.runner_address else None)
         )
         runner = WatchedRunner(client)
-        app = App(settings.github_api_url, settings.github_app_id, settings.private_key)
+        app = AppClients(settings.github_api_url, settings.github_app_id, settings.private_key)
         forges = GitHubForges(app)
         stack.callback(app.close)
         mirrors = DiskMirrors(settings.state / "mirrors")

@@ -291,7 +291,7 @@ def _taggable(proposal: Proposal) -> list[Gate]:
             name=f"tag {names.spelled(t.package, t.revision)}",
             state=GateState.BLOCKED,
             actual=texts.tag_lost(t, t.tagging.lost) if t.tagging.lost else texts.tag_clash(t),
-            wanted=(texts.tag_restored(t) if t.tagging.lost else texts.room_for_tag(t.tagging)),
+            wanted=(texts.tag_restored(t) if t.tagging.lost else texts.clash_removed(t.tagging)),
             who=texts.TAG_WHO,
         )
         for t in remaining

@@ -73,7 +73,7 @@ class DropIn(StrictCommand):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            with progress.told():
+            with progress.reported():
                 return super().invoke(ctx)
         except PackageError as error:
             whole = error.place == Place()  # it is about the command, and no file

@@ -26,7 +26,7 @@ def at(what: str) -> None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def reported() -> Iterator[None]:
     """Print what is being done, every few seconds, until the block ends."""
     at("")
     here = threading.current_thread() is threading.main_thread()

@@ -110,7 +110,9 @@ class Asker:
         statuses = head.statuses
         if statuses is None and (refusal or required.needs_statuses(others, head.checks)):
             statuses = await self._forge.statuses(pull.head)
-        merging = replace(merging, required=required.stand(others, head.checks, statuses or {}))
+        merging = replace(
+            merging, required=required.check_states(others, head.checks, statuses or {})
+        )
         if statuses is None:
             return merging, None
         ended = required.ended(head.checks, statuses)

@@ -379,7 +379,7 @@ class Looker:
         since = answers.unbound_since(p, memory.read(p))
         if since is None or not p.content.touched:
             return Rules(policy=policy, digest=digest)
-        told = await self._bases.rules_told(reader, pull, basis, since)
+        told = await self._bases.rules_since(reader, pull, basis, since)
         return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)
 
 

@@ -100,7 +100,7 @@ class Bases:
             return Basis(rules=tip, base=arrival.parent, merge=merge, doubt=UnknownRules.RULES)
         return Basis(rules=arrival.before, base=arrival.parent, merge=merge)
 
-    async def rules_told(
+    async def rules_since(
         self, git: MirrorReader, pull: PullRequest, basis: Basis, since: datetime
     ) -> RulesSince:
         """Since when the rules that judge a proposal are what they are.

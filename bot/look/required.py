@@ -28,7 +28,7 @@ def needs_statuses(required: Iterable[RequiredCheck], runs: Iterable[CheckRun]) 
     return any(c.source is None and c.name not in reported for c in required)
 
 
-def stand(
+def check_states(
     required: Iterable[RequiredCheck], runs: Iterable[CheckRun], statuses: Mapping[str, str]
 ) -> tuple[Required, ...]:
     """How each required check stands; of several runs of one name the worst counts, as on GitHub.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.forges.port import Conversation, PullRequest, RequiredCheck
 from lifecycle.events import Log
 from lifecycle.facts.checks import CheckRun
-from lifecycle.facts.conversation import Comment, Review, Talk, Written
+from lifecycle.facts.conversation import Comment, Discussion, Review, Written
 from lifecycle.names import Sha
 
 
@@ -69,9 +69,9 @@ class PullState:
         told = [[change.at.isoformat(), change.after] for change in changes]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
-    def talk(self, reviews: tuple[Review, ...]) -> Talk:
+    def talk(self, reviews: tuple[Review, ...]) -> Discussion:
         """What was said on it, with reviews as git shows what they looked at."""
-        return Talk(
+        return Discussion(
             comments=tuple(c for c in self.comments if not c.ours),
             answers=tuple(c for c in self.comments if c.ours),
             reviews=reviews,

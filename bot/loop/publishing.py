@@ -15,7 +15,7 @@ from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import Rest, Settling
-from bot.loop.sweep import wake_beside
+from bot.loop.sweep import wake_related
 from bot.loop.trouble import SomeFailedError
 from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NOTHING, PUBLISHING, Hint
@@ -177,7 +177,7 @@ class PublishingReconciler:
             # Other proposals of these packages name the next number, which this has taken.
             tagged = {names.parse_tag(a.ref) for a in actions if isinstance(a, Tag)}
             packages = {each[0] for each in tagged if each}
-            await wake_beside(self._store, self._served.id, packages)
+            await wake_related(self._store, self._served.id, packages)
             await self._wake_published(looked.facts.proposals)
             if outcome is ActionOutcome.DONE:
                 return await self._done()

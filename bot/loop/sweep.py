@@ -112,7 +112,7 @@ async def _wake(store: Store, found: Sequence[keys.ProposalKey], hint: Hint) -> 
         await store.queue.wake_all(some, after=PACE * first)
 
 
-async def wake_beside(store: Store, repository: RepositoryId, packages: Collection[str]) -> None:
+async def wake_related(store: Store, repository: RepositoryId, packages: Collection[str]) -> None:
     """Wake the proposals of some packages: a tag was made, and they name another number now."""
     heads = await store.sweeps.heads_touching(repository, packages)
     found = sorted((keys.ProposalKey(repository, *head) for head in heads), key=str)

@@ -25,7 +25,7 @@ from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import refs, workflows
 from bot.sandbox.rules.accounts import Accounts, Caller
 from bot.sandbox.rules.permissions import granted
-from bot.sandbox.rules.protection import Incoming, told
+from bot.sandbox.rules.protection import Incoming, push_refusal
 from bot.sandbox.rules.state import ForgeState
 
 _PATH = re.compile(
@@ -286,7 +286,7 @@ class PushCheck:
             found = self._state.rules.refusals(self._repo, change, user, incoming)
             if not found:
                 return git_hook.PushVerdict()
-            return git_hook.PushVerdict(*told(self._repo, self._web, change.ref, found))
+            return git_hook.PushVerdict(*push_refusal(self._repo, self._web, change.ref, found))
 
 
 class _Counted:

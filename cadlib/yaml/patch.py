@@ -25,7 +25,7 @@ class Patch:
         self.text = source.text + newline if self._completed else source.text
         self.edits: list[tuple[int, int, int, str]] = []
 
-    def beside(self) -> "Patch":
+    def fork(self) -> "Patch":
         """Return other edits of the same text, for a part of it that moves."""
         other = Patch.__new__(Patch)
         other.text, other._completed, other.edits = self.text, self._completed, []

@@ -303,7 +303,7 @@ class Editor:
 
     def _aside(self, change: Callable[[], None], begin: int, end: int, field: FieldPath) -> str:
         """Return the text of a span with edits that are not made at its place."""
-        outer, self._patch = self._patch, self._patch.beside()
+        outer, self._patch = self._patch, self._patch.fork()
         try:
             change()
             return self._patch.span(begin, end)

@@ -43,7 +43,7 @@ _ENCODED: Final = re.compile(r"[A-Za-z0-9+/=]{40,}")
 _KINDS_OF_CHARACTERS: Final = tuple(map(re.compile, ("[A-Z]", "[a-z]", "[0-9]", "[+/=]")))
 
 
-def told(value: str, *, whole: Value, path: FieldPath, setters: Iterable[str] = ()) -> str:
+def redacted(value: str, *, whole: Value, path: FieldPath, setters: Iterable[str] = ()) -> str:
     """Return a value as it may appear in a result.
 
     Args:

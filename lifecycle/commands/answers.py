@@ -10,7 +10,7 @@ from datetime import datetime
 from lifecycle import memory
 from lifecycle.actions import Action, React, Reaction, Reply
 from lifecycle.approvals import unbound
-from lifecycle.commands.handlers.approve import Approve
+from lifecycle.commands.handlers.approve import ApproveCommand
 from lifecycle.commands.parse import ParsedComment, parse
 from lifecycle.commands.permission import refusal
 from lifecycle.commands.spec import CommandRequest, CommandResponse, Table
@@ -73,7 +73,7 @@ def unbound_since(proposal: Proposal, remembered: Memory) -> datetime | None:
     said = [
         comment.at
         for comment, parsed in pending(proposal, remembered)
-        if any(isinstance(command, Approve) for command in parsed.commands)
+        if any(isinstance(command, ApproveCommand) for command in parsed.commands)
     ]
     said += [review.at for review in unbound(proposal, remembered)]
     return min(said, default=None)

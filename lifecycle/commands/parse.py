@@ -24,7 +24,7 @@ from typing import Any
 from lifecycle.commands import grammar
 from lifecycle.commands import lines as comment_lines
 from lifecycle.commands.grammar import BLANKS
-from lifecycle.commands.handlers.questions import Help
+from lifecycle.commands.handlers.questions import HelpCommand
 from lifecycle.commands.lines import Beginnings, Unclear
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.commands.table import TABLE
@@ -211,7 +211,7 @@ def _read(line: str, app: str, table: Table) -> object:
         return None
     text = line[mention.end() :].strip(BLANKS) if mention else line
     if not text:
-        return Help()
+        return HelpCommand()
     word, _, rest = text.removeprefix("/").replace("\t", " ").partition(" ")
     word = word.lower() if word.isascii() else word  # the Kelvin sign's lower case is a "k"
     row = table.named(word)

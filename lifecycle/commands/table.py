@@ -14,7 +14,7 @@ TABLE = Table(
     [
         CommandSpec(
             word="propose",
-            command=stage.Propose,
+            command=stage.ProposeCommand,
             stages=_OPEN,
             right=WRITERS_OR_AUTHOR,
             handler=stage.propose,
@@ -22,7 +22,7 @@ TABLE = Table(
         ),
         CommandSpec(
             word="approve",
-            command=approve.Approve,
+            command=approve.ApproveCommand,
             stages=frozenset({Stage.PROPOSED, Stage.MERGED}),
             right=APPROVERS,
             handler=approve.approve,
@@ -30,7 +30,7 @@ TABLE = Table(
         ),
         CommandSpec(
             word="unapprove",
-            command=approve.Unapprove,
+            command=approve.UnapproveCommand,
             stages=_UNPUBLISHED,
             right=READERS,  # it reaches nobody's approval but one's own
             handler=approve.unapprove,
@@ -38,7 +38,7 @@ TABLE = Table(
         ),
         CommandSpec(
             word="reject",
-            command=stage.Reject,
+            command=stage.RejectCommand,
             arguments=(OptionalText("reason", MOST_REASON),),
             stages=_OPEN,
             right=WRITERS_OR_AUTHOR,
@@ -47,7 +47,7 @@ TABLE = Table(
         ),
         CommandSpec(
             word="render",
-            command=render.Render,
+            command=render.RenderCommand,
             stages=_OPEN,
             right=WRITERS_OR_AUTHOR,
             handler=render.render,
@@ -56,7 +56,7 @@ TABLE = Table(
         ),
         CommandSpec(
             word="check",
-            command=render.Check,
+            command=render.CheckCommand,
             stages=_UNPUBLISHED,
             right=WRITERS_OR_AUTHOR,
             handler=render.check,
@@ -64,7 +64,7 @@ TABLE = Table(
         ),
         CommandSpec(
             word="hold",
-            command=hold.Hold,
+            command=hold.HoldCommand,
             arguments=(OptionalText("reason", MOST_REASON),),
             stages=_UNPUBLISHED,
             right=WRITERS_OR_AUTHOR,
@@ -73,7 +73,7 @@ TABLE = Table(
         ),
         CommandSpec(
             word="unhold",
-            command=hold.Unhold,
+            command=hold.UnholdCommand,
             # Said before, and answered after a merge by hand.
             stages=_UNPUBLISHED | {Stage.PUBLISHED},
             right=WRITERS_OR_HOLDER,
@@ -82,7 +82,7 @@ TABLE = Table(
         ),
         CommandSpec(
             word="why",
-            command=questions.Why,
+            command=questions.WhyCommand,
             arguments=(OptionalWord("field"),),
             stages=_ALWAYS,
             right=READERS,
@@ -92,7 +92,7 @@ TABLE = Table(
         ),
         CommandSpec(
             word="help",
-            command=questions.Help,
+            command=questions.HelpCommand,
             stages=_ALWAYS,
             right=READERS,
             handler=questions.list_commands,

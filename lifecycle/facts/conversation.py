@@ -106,7 +106,7 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class Discussion:
     """What was said on one proposal.
 
     Attributes:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from lifecycle.access import Person, Role
 from lifecycle.facts.checks import Merging
-from lifecycle.facts.conversation import Talk
+from lifecycle.facts.conversation import Discussion
 from lifecycle.facts.packages import Content
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.names import Sha
@@ -141,7 +141,7 @@ class Proposal:
     times: Times
     people: Participants
     content: Content
-    talk: Talk = field(default_factory=Talk)
+    talk: Discussion = field(default_factory=Discussion)
     rules: Rules
     verdicts: tuple[Verdict, ...] = ()
     merging: Merging = field(default_factory=Merging)

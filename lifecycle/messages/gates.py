@@ -253,7 +253,7 @@ def tag_clash(touched: Touched) -> str:
     return f"git cannot hold the tag {code(tag)} beside the tag {_tag(touched.tagging.clash)}"
 
 
-def room_for_tag(tagging: Tagging) -> str:
+def clash_removed(tagging: Tagging) -> str:
     """How to make room for a tag."""
     return f"no tag {_tag(tagging.clash)}: {code(f'git push origin :{tagging.clash}')}"
 

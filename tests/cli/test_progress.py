@@ -80,7 +80,7 @@ def test_without_a_terminal_nothing_is_told(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.01)
-    with progress.told():
+    with progress.reported():
         time.sleep(0.05)
 
     assert capfd.readouterr() == ("", "")

@@ -15,7 +15,7 @@ from typing import Protocol
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.forges.github.app import App
+from bot.forges.github.app import AppClients
 from bot.forges.github.forges import GitHubForges
 from bot.forges.port import AnnotatedTag, Forge, Forges, Repository
 from bot.sandbox.records import accounts
@@ -261,7 +261,7 @@ def opened(kind: str, folder: Path) -> Iterator[Place]:
             state.commit_files(repos[0], "main", first, "Begin", actor=state.user("owner"))
         app = state.register_app("porchbot", public.decode(), owner="owner")
         installation = state.install(app, *repos)
-        ours = App(sandbox.api_url, str(app.id), private)
+        ours = AppClients(sandbox.api_url, str(app.id), private)
         forges = GitHubForges(ours)
         repository = Repository(
             id=RepositoryId(forges.name, repos[0].id),

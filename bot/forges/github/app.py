@@ -25,7 +25,7 @@ def _signer(private_key: str) -> Callable[[dict[str, Any]], str]:
     return lambda claims: jwt.encode(claims, key, algorithm="RS256")
 
 
-class App:
+class AppClients:
     """The App, with a pool of clients for itself and one for each installation.
 
     Args:

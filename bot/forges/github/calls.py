@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bot.forges.github.app import App
+from bot.forges.github.app import AppClients
 from bot.forges.github.http import Clients, call
 from bot.forges.port import Repository
 
@@ -16,7 +16,7 @@ class Calls:
         pool: Clients with the token of its installation.
     """
 
-    def __init__(self, app: App, repository: Repository, pool: Clients) -> None:
+    def __init__(self, app: AppClients, repository: Repository, pool: Clients) -> None:
         self._app = app
         self._pool = pool
         self._repository = repository

@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from bot.forges.github.app import App
+from bot.forges.github.app import AppClients
 from bot.forges.github.events import read_verified
 from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHub
@@ -26,7 +26,7 @@ class GitHubForges:
 
     name = GITHUB
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: AppClients) -> None:
         self._app = app
 
     async def identity(self) -> BotIdentity:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from bot.forges.github import people
-from bot.forges.github.app import App
+from bot.forges.github.app import AppClients
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import person, time
 from bot.forges.github.http import Clients, JSONObject, graphql, pages
@@ -20,7 +20,7 @@ MOST_NODES = 10_000
 class PullRequests(Calls):
     """Pull requests of one repository."""
 
-    def __init__(self, app: App, repository: Repository, pool: Clients) -> None:
+    def __init__(self, app: AppClients, repository: Repository, pool: Clients) -> None:
         super().__init__(app, repository, pool)
         self._nodes: dict[int, str] = {}
 

@@ -71,7 +71,7 @@ def create_pull(request: ApiRequest) -> ApiResponse:
 def get_pull(request: ApiRequest) -> ApiResponse:
     """A pull request; reading it starts the search for `mergeable`."""
     pull = _pull(request)
-    mergeable = request.state.mergeability.told(pull)
+    mergeable = request.state.mergeability.shown(pull)
     return ApiResponse(body=more.pull(request.state, request.links, pull, mergeable))
 
 

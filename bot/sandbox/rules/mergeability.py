@@ -17,7 +17,7 @@ class Mergeability:
         self._checks = checks
         self._rules = rules
 
-    def told(self, pull: Pull) -> tuple[bool | None, str]:
+    def shown(self, pull: Pull) -> tuple[bool | None, str]:
         """What a reader is told: `mergeable` and `mergeable_state`.
 
         The first reading after a change of head or base says (None, "unknown") and starts the

@@ -299,7 +299,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
     return re.compile("".join(known.get(part, re.escape(part)) for part in parts))
 
 
-def told(
+def push_refusal(
     repo: Repository, web: str, ref: str, found: Sequence[RuleViolation]
 ) -> tuple[list[str], str]:
     """What git says of a refused push: the lines of `remote:`, and the reason beside the ref."""

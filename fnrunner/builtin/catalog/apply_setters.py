@@ -171,10 +171,10 @@ def _within(outer: FieldPath, path: FieldPath) -> bool:
 
 
 def _told(item: Item, path: FieldPath, old: Value, new: str, names: Sequence[str]) -> Result:
-    proposed = secrecy.told(new, whole=item.value, path=path, setters=names)
+    proposed = secrecy.redacted(new, whole=item.value, path=path, setters=names)
     message = f"set field value to {scalars.quoted(proposed)}"
     field: dict[str, object] = {"path": field_text(path), "proposedValue": proposed}
     if not isinstance(old, list):
         text = scalars.text(item, path, old)
-        field["currentValue"] = secrecy.told(text, whole=item.value, path=path, setters=names)
+        field["currentValue"] = secrecy.redacted(text, whole=item.value, path=path, setters=names)
     return {**verdict.at(item, message, "info", ""), "field": field}

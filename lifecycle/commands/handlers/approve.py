@@ -22,17 +22,17 @@ from lifecycle.policy import Policy, RenderMode
 
 
 @dataclass(frozen=True, slots=True)
-class Approve:
+class ApproveCommand:
     """Approve the content that stands now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unapprove:
+class UnapproveCommand:
     """Take one's own approval back."""
 
 
 def approve(
-    request: CommandRequest, response: CommandResponse, _command: Approve
+    request: CommandRequest, response: CommandResponse, _command: ApproveCommand
 ) -> CommandResponse:
     """Bind the approval to what its writer could see; refuse where that is not certain."""
     p, comment = response.proposal, request.comment
@@ -108,7 +108,7 @@ def _saw_head(request: CommandRequest, response: CommandResponse) -> bool:
 
 
 def unapprove(
-    request: CommandRequest, response: CommandResponse, _command: Unapprove
+    request: CommandRequest, response: CommandResponse, _command: UnapproveCommand
 ) -> CommandResponse:
     """Take the approval back; refuse where there is none."""
     if not approves(request, response):

@@ -10,18 +10,20 @@ from lifecycle.messages import answers as texts
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HoldCommand:
     """Keep from being published; `reason` may be empty."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Unhold:
+class UnholdCommand:
     """End a hold."""
 
 
-def hold(request: CommandRequest, response: CommandResponse, command: Hold) -> CommandResponse:
+def hold(
+    request: CommandRequest, response: CommandResponse, command: HoldCommand
+) -> CommandResponse:
     """Remember the hold."""
     comment = request.comment
     who = comment.author.login
@@ -30,7 +32,9 @@ def hold(request: CommandRequest, response: CommandResponse, command: Hold) -> C
     )
 
 
-def unhold(request: CommandRequest, response: CommandResponse, _command: Unhold) -> CommandResponse:
+def unhold(
+    request: CommandRequest, response: CommandResponse, _command: UnholdCommand
+) -> CommandResponse:
     """Lift every hold with write access, otherwise one's own: an author lifts no maintainer's."""
     comment = request.comment
     who = comment.author.login

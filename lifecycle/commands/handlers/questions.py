@@ -9,18 +9,18 @@ from lifecycle.messages import answers as texts
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class WhyCommand:
     """Tell every gate; `field` is the one field that is asked about, "" for all."""
 
     field: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Help:
+class HelpCommand:
     """List the commands."""
 
 
-def why(request: CommandRequest, response: CommandResponse, command: Why) -> CommandResponse:
+def why(request: CommandRequest, response: CommandResponse, command: WhyCommand) -> CommandResponse:
     """Tell every gate, or what is said about one field."""
     facts = request.facts
     judgement = judge(
@@ -33,7 +33,7 @@ def why(request: CommandRequest, response: CommandResponse, command: Why) -> Com
 
 
 def list_commands(
-    request: CommandRequest, response: CommandResponse, _command: Help
+    request: CommandRequest, response: CommandResponse, _command: HelpCommand
 ) -> CommandResponse:
     """List what means something now: how it is written, what it does, what this person lacks."""
     p = response.proposal

@@ -8,16 +8,18 @@ from lifecycle.messages import answers as texts
 
 
 @dataclass(frozen=True, slots=True)
-class Render:
+class RenderCommand:
     """Render again, and commit the result where the bot may push."""
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckCommand:
     """Check again."""
 
 
-def render(request: CommandRequest, response: CommandResponse, _command: Render) -> CommandResponse:
+def render(
+    request: CommandRequest, response: CommandResponse, _command: RenderCommand
+) -> CommandResponse:
     """Ask for a render commit, unless the forge refused the push that this comment asked for."""
     if not request.facts.same_repository:
         return response.refuse(texts.RENDER_OF_FORK)
@@ -27,7 +29,9 @@ def render(request: CommandRequest, response: CommandResponse, _command: Render)
     return _look_again(replace(response, render_asked=asked))
 
 
-def check(_request: CommandRequest, response: CommandResponse, _command: Check) -> CommandResponse:
+def check(
+    _request: CommandRequest, response: CommandResponse, _command: CheckCommand
+) -> CommandResponse:
     """Look again, with nothing kept from before."""
     return _look_again(response)
 

@@ -10,25 +10,27 @@ from lifecycle.messages import answers as texts
 
 
 @dataclass(frozen=True, slots=True)
-class Propose:
+class ProposeCommand:
     """Make a draft a proposal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class RejectCommand:
     """Send a proposal back to draft; `reason` may be empty."""
 
     reason: str = ""
 
 
 def propose(
-    _request: CommandRequest, response: CommandResponse, _command: Propose
+    _request: CommandRequest, response: CommandResponse, _command: ProposeCommand
 ) -> CommandResponse:
     """Mark it ready."""
     return response.as_draft(False)
 
 
-def reject(request: CommandRequest, response: CommandResponse, command: Reject) -> CommandResponse:
+def reject(
+    request: CommandRequest, response: CommandResponse, command: RejectCommand
+) -> CommandResponse:
     """Send it back; whoever does so no longer approves it, so `/propose` publishes nothing."""
     comment = request.comment
     who, reason = comment.author.login, command.reason

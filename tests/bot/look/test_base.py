@@ -203,9 +203,9 @@ async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesSince:
         )
         stands = await bases.find(reader, asked)
         assert isinstance(stands, Basis)
-        found = await bases.rules_told(reader, asked, stands, NOW)
+        found = await bases.rules_since(reader, asked, stands, NOW)
         before = told.asked
-        assert await bases.rules_told(reader, asked, stands, NOW) == found
+        assert await bases.rules_since(reader, asked, stands, NOW) == found
         assert (told.asked == before) is found.told
         return found
 

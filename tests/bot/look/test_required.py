@@ -52,7 +52,9 @@ def test_how_a_required_check_stands(
     app: int | None, runs: list[CheckRun], statuses: dict[str, str], state: str
 ) -> None:
     """Fails when names alone are matched: anybody could then report another App's check."""
-    assert required.stand([required_of("scan", app)], runs, statuses) == (Required("scan", state),)
+    assert required.check_states([required_of("scan", app)], runs, statuses) == (
+        Required("scan", state),
+    )
 
 
 def test_one_of_our_names_that_another_app_must_report_is_not_ours() -> None:

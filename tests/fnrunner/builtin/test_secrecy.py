@@ -3,7 +3,7 @@
 import pytest
 
 from cadlib.yaml import Value
-from fnrunner.builtin.secrecy import HIDDEN, told
+from fnrunner.builtin.secrecy import HIDDEN, redacted
 
 LETTERS = "abcdefghij0123456789"
 
@@ -23,7 +23,7 @@ SECRETS = {
 @pytest.mark.parametrize("value", SECRETS.values(), ids=SECRETS)
 def test_what_looks_like_a_secret_is_hidden(value: str) -> None:
     """Short-cut: hide by the name of the field only."""
-    assert told(value, whole={}, path=("spec", "value")) == HIDDEN
+    assert redacted(value, whole={}, path=("spec", "value")) == HIDDEN
 
 
 HARMLESS = ["", "my-app", "nginx:1.7.9", "https://host/path", "basic plan", "a" * 60, "ghp_short"]
@@ -31,22 +31,22 @@ HARMLESS = ["", "my-app", "nginx:1.7.9", "https://host/path", "basic plan", "a" 
 
 @pytest.mark.parametrize("value", HARMLESS)
 def test_others_are_told(value: str) -> None:
-    assert told(value, whole={}, path=("spec", "value")) == value
+    assert redacted(value, whole={}, path=("spec", "value")) == value
 
 
 def test_names_hide_any_value() -> None:
-    assert told("x", whole={}, path=("spec", "tls", "privateKey")) == HIDDEN
-    assert told("x", whole={}, path=("v",), setters=("db-Password",)) == HIDDEN
+    assert redacted("x", whole={}, path=("spec", "tls", "privateKey")) == HIDDEN
+    assert redacted("x", whole={}, path=("v",), setters=("db-Password",)) == HIDDEN
 
 
 def test_data_of_secrets_are_hidden() -> None:
     secret: Value = {"apiVersion": "v1", "kind": "Secret"}
 
-    assert told("x", whole=secret, path=("stringData", "user")) == HIDDEN
-    assert told("x", whole=secret, path=("metadata", "name")) == "x"
+    assert redacted("x", whole=secret, path=("stringData", "user")) == HIDDEN
+    assert redacted("x", whole=secret, path=("metadata", "name")) == "x"
     held: Value = {"kind": "List", "items": [secret]}
-    assert told("x", whole=held, path=("items", 0, "stringData", "user")) == HIDDEN
+    assert redacted("x", whole=held, path=("items", 0, "stringData", "user")) == HIDDEN
 
 
 def test_long_values_are_cut() -> None:
-    assert told("x " * 250, whole={}, path=()) == "x " * 64 + "... (truncated 372 chars)"
+    assert redacted("x " * 250, whole={}, path=()) == "x " * 64 + "... (truncated 372 chars)"

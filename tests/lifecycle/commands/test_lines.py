@@ -9,12 +9,12 @@ import pytest
 
 from lifecycle.commands import lines as comment_lines
 from lifecycle.commands import parse as commands
-from lifecycle.commands.handlers.approve import Approve
-from lifecycle.commands.handlers.hold import Hold
+from lifecycle.commands.handlers.approve import ApproveCommand
+from lifecycle.commands.handlers.hold import HoldCommand
 from lifecycle.commands.parse import Malformed, ParsedComment, parse
 from lifecycle.commands.table import TABLE
 
-LIVE = ParsedComment((Approve(),))
+LIVE = ParsedComment((ApproveCommand(),))
 NOTHING = ParsedComment()
 
 OBEYED: dict[str, str] = {
@@ -183,7 +183,7 @@ def test_what_every_reader_sees_as_talk_is_left_alone(body: str) -> None:
 def test_a_command_before_what_is_doubtful_is_obeyed_and_the_other_told() -> None:
     found = parse("/hold\n\n<div>\n\n/approve\n\n</div>")
 
-    assert found.commands == (Hold(),)
+    assert found.commands == (HoldCommand(),)
     assert [p.command for p in found.problems if isinstance(p, Malformed)] == ["approve"]
 
 

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifecycle.commands import parse as commands
-from lifecycle.commands.handlers.approve import Approve, Unapprove
-from lifecycle.commands.handlers.hold import Hold, Unhold
-from lifecycle.commands.handlers.questions import Help, Why
-from lifecycle.commands.handlers.render import Check, Render
-from lifecycle.commands.handlers.stage import Propose, Reject
+from lifecycle.commands.handlers.approve import ApproveCommand, UnapproveCommand
+from lifecycle.commands.handlers.hold import HoldCommand, UnholdCommand
+from lifecycle.commands.handlers.questions import HelpCommand, WhyCommand
+from lifecycle.commands.handlers.render import CheckCommand, RenderCommand
+from lifecycle.commands.handlers.stage import ProposeCommand, RejectCommand
 from lifecycle.commands.parse import Malformed, Misspelt, ParsedComment, parse
 from lifecycle.commands.table import TABLE
 from lifecycle.messages.parsing import INSTEAD
 
-APPROVED = ParsedComment((Approve(),))
+APPROVED = ParsedComment((ApproveCommand(),))
 NOTHING = ParsedComment()
 
 TALK: dict[str, str] = {
@@ -90,32 +90,35 @@ def test_a_command_after_talk_is_one(body: str) -> None:
 
 
 COMMANDED: dict[str, tuple[str, tuple[object, ...]]] = {
-    "alone": ("/approve", (Approve(),)),
-    "addressed": ("@porchbot approve", (Approve(),)),
-    "addressed, with a slash": ("@porchbot /approve", (Approve(),)),
-    "addressed by the login that the API shows": ("@porchbot[bot] approve", (Approve(),)),
-    "addressed politely": ("@Porchbot, approve", (Approve(),)),
-    "addressed without more": ("@porchbot", (Help(),)),
-    "with capitals, as phones write": ("/Approve", (Approve(),)),
-    "with blanks around": ("  /approve  \t", (Approve(),)),
-    "after a greeting in the same paragraph": ("Looks good.\n/approve", (Approve(),)),
-    "after a code span in the same paragraph": ("`a b` is fine\n/approve", (Approve(),)),
-    "several": ("/hold\n/render\n\n/approve", (Hold(), Render(), Approve())),
-    "twice": ("/check\n/check", (Check(), Check())),
-    "a reason": ("/reject the *peers* are `wrong`", (Reject("the *peers* are `wrong`"),)),
-    "a reason in any language": ("/hold bis Di. 👩‍💻 — später", (Hold("bis Di. 👩‍💻 — später"),)),
-    "no reason": ("/reject", (Reject(""),)),
-    "a field": ("/why spec.replicas", (Why("spec.replicas"),)),
+    "alone": ("/approve", (ApproveCommand(),)),
+    "addressed": ("@porchbot approve", (ApproveCommand(),)),
+    "addressed, with a slash": ("@porchbot /approve", (ApproveCommand(),)),
+    "addressed by the login that the API shows": ("@porchbot[bot] approve", (ApproveCommand(),)),
+    "addressed politely": ("@Porchbot, approve", (ApproveCommand(),)),
+    "addressed without more": ("@porchbot", (HelpCommand(),)),
+    "with capitals, as phones write": ("/Approve", (ApproveCommand(),)),
+    "with blanks around": ("  /approve  \t", (ApproveCommand(),)),
+    "after a greeting in the same paragraph": ("Looks good.\n/approve", (ApproveCommand(),)),
+    "after a code span in the same paragraph": ("`a b` is fine\n/approve", (ApproveCommand(),)),
+    "several": ("/hold\n/render\n\n/approve", (HoldCommand(), RenderCommand(), ApproveCommand())),
+    "twice": ("/check\n/check", (CheckCommand(), CheckCommand())),
+    "a reason": ("/reject the *peers* are `wrong`", (RejectCommand("the *peers* are `wrong`"),)),
+    "a reason in any language": (
+        "/hold bis Di. 👩‍💻 — später",
+        (HoldCommand("bis Di. 👩‍💻 — später"),),
+    ),
+    "no reason": ("/reject", (RejectCommand(""),)),
+    "a field": ("/why spec.replicas", (WhyCommand("spec.replicas"),)),
     "the others": (
         "/propose\n/unapprove\n/unhold\n/why\n/help",
-        (Propose(), Unapprove(), Unhold(), Why(), Help()),
+        (ProposeCommand(), UnapproveCommand(), UnholdCommand(), WhyCommand(), HelpCommand()),
     ),
-    "a line break at the end of the line": ("/approve  \nThanks", (Approve(),)),
-    "between HTML comments": ("<!-- a -->\n\n/approve\n\n<!-- b -->", (Approve(),)),
-    "after a folded part": ("<details>\n\nlog\n\n</details>\n\n/approve", (Approve(),)),
-    "after a comment about HTML": ("<!-- <details> -->\n\n/approve", (Approve(),)),
-    "old Mac line ends": ("fine\r\r/approve", (Approve(),)),
-    "a sentinel of ours in the text": ("\ue0000\ue000/approve\n/hold", (Hold(),)),
+    "a line break at the end of the line": ("/approve  \nThanks", (ApproveCommand(),)),
+    "between HTML comments": ("<!-- a -->\n\n/approve\n\n<!-- b -->", (ApproveCommand(),)),
+    "after a folded part": ("<details>\n\nlog\n\n</details>\n\n/approve", (ApproveCommand(),)),
+    "after a comment about HTML": ("<!-- <details> -->\n\n/approve", (ApproveCommand(),)),
+    "old Mac line ends": ("fine\r\r/approve", (ApproveCommand(),)),
+    "a sentinel of ours in the text": ("\ue0000\ue000/approve\n/hold", (HoldCommand(),)),
 }  # fmt: skip
 
 
@@ -186,14 +189,14 @@ def test_what_is_nearly_a_command_is_never_obeyed(
 
 def test_what_is_understood_of_a_comment_is_obeyed_beside_what_is_not() -> None:
     assert parse("/aprove\n/hold\n/lgtm") == ParsedComment(
-        (Hold(),), (Misspelt("aprove", "approve"),)
+        (HoldCommand(),), (Misspelt("aprove", "approve"),)
     )
 
 
 def test_a_flood_of_commands_gets_one_answer() -> None:
     flood = parse("/check\n" * 500)
 
-    assert flood.commands == (Check(),) * 20
+    assert flood.commands == (CheckCommand(),) * 20
     assert flood.problems == (Malformed("", "only 20 commands of a comment are read"),)
 
 

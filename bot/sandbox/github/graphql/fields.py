@@ -91,7 +91,7 @@ def _commit(repo: Repository, sha: str | None, info: Info) -> NodeOf | None:
 
 def _mergeable(pull: Pull, info: Info) -> str:
     known = {True: "MERGEABLE", False: "CONFLICTING", None: "UNKNOWN"}
-    return known[request_of(info).state.mergeability.told(pull)[0]]
+    return known[request_of(info).state.mergeability.shown(pull)[0]]
 
 
 def _comments(pull: Thread, info: Info, **given: Any) -> Any:
@@ -256,7 +256,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "mergeCommit": lambda p, info: _commit(
             p.repo, p.merge_commit_sha if p.merged else None, info
         ),
-        "mergeStateStatus": lambda p, info: request_of(info).state.mergeability.told(p)[1].upper(),
+        "mergeStateStatus": lambda p, info: request_of(info).state.mergeability.shown(p)[1].upper(),
         "mergeable": _mergeable,
         "merged": _of(lambda p: p.merged),
         "mergedAt": _when(lambda p: p.merged_at),
