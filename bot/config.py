@@ -103,7 +103,7 @@ def _source(text: str) -> str:
         return text
     if text in _ROLES:
         raise wrong(f"{text!r} names nobody", f"Write role:{text}")
-    if kind == "user" and rest.endswith("[bot]"):
+    if kind == "user" and rest.endswith("[bot]"):  # so GitHub spells machines; nobody else does
         raise wrong(f"{text!r} is not a person", "Name people; machines do not approve")
     raise wrong(
         f"{text!r} names nobody",

@@ -4,7 +4,7 @@ Roles come from the forge's permission API, never from what a webhook says about
 (docs/design.md, "Who may do what").
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import product
@@ -22,30 +22,6 @@ class Role(IntEnum):
 
     def __str__(self) -> str:
         return self.name.lower()
-
-    @classmethod
-    def read(cls, permission: str, role_name: str = "") -> "Role":
-        """Read the forge's answer about one person.
-
-        Args:
-            permission: `permission` of GitHub's answer: "admin", "write", "read" or "none";
-                triage is told there as "read" and maintain as "write".
-            role_name: `role_name` of the same answer: one of the five, or the name that an
-                organisation gave to a role of its own, which then says nothing.
-
-        Returns:
-            The exact role where its name refines the permission, else the permission itself: a
-            role of an organisation's own may be called anything. `NONE` for what is unknown.
-        """
-        base = _PERMISSIONS.get(permission.lower(), cls.NONE)
-        return _REFINED.get((base, role_name.lower()), base)
-
-
-_PERMISSIONS: Mapping[str, Role] = {str(role): role for role in Role}
-_REFINED: Mapping[tuple[Role, str], Role] = {
-    (Role.READ, "triage"): Role.TRIAGE,
-    (Role.WRITE, "maintain"): Role.MAINTAIN,
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,12 @@ Rules (docs/design.md, "Authors"):
    forge's own committer and co-authors without an account make nobody unknown.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import Move
 from lifecycle.names import Sha
-
-_ANYBODYS = frozenset({"github-actions[bot]"})
-"""Accounts that push for whoever can write a workflow: who that was, nobody can tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +84,7 @@ def wrote(
     }
     known = (
         all(c.author and c.committer is not None for c in made)
-        and all(m.actor and m.actor not in _ANYBODYS for m in pushed)
+        and all(m.actor and not m.anybodys for m in pushed)
         and any(m.after.strip("0") and m.actor not in ("", login) for m in moves)
     )
     accounts = {a for c in made for a in c.accounts} | {m.account for m in pushed}
@@ -102,35 +98,6 @@ def _updates(move: Move, updates: Mapping[Sha, Sha]) -> bool:
     while sha in updates and sha != move.before:
         sha = updates[sha]
     return sha == move.before
-
-
-_COAUTHOR = re.compile(
-    r"^[ \t]*co-authored-by[ \t]*:[^<\n]*<([^<>\n]+)>[ \t\r]*$", re.IGNORECASE | re.MULTILINE
-)
-_NOREPLY = re.compile(
-    r"(?:([0-9]{1,18})\+)?([A-Za-z0-9][A-Za-z0-9_.-]*(?:\[bot\])?)@users\.noreply\..+"
-)
-
-MOST_COAUTHORS = 100
-"""Trailers of one commit that are read; a message can hold thousands."""
-
-
-def coauthors(message: str, accounts: Mapping[str, tuple[str, int]]) -> frozenset[tuple[str, int]]:
-    """Read the co-authors of a commit that have an account: logins, and the forge's numbers.
-
-    Args:
-        message: The commit's.
-        accounts: Address in lower case to login and number, as far as the forge told.
-    """
-    found: set[tuple[str, int]] = set()
-    for match in list(_COAUTHOR.finditer(message))[:MOST_COAUTHORS]:
-        address = match[1].strip()
-        private = _NOREPLY.fullmatch(address)
-        if address.lower() in accounts:
-            found.add(accounts[address.lower()])
-        elif private:
-            found.add((private[2], int(private[1] or 0)))
-    return frozenset(found)
 
 
 def same_people(authors: Authors, people: Mapping[str, int]) -> frozenset[str]:

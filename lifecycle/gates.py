@@ -6,6 +6,7 @@ A gate that cannot be judged does not hold.
 from cadlib.findings import Severity
 from lifecycle import names
 from lifecycle.approvals import Standing, standing
+from lifecycle.facts.checks import CheckState
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
 from lifecycle.judgement import Gate, GateState, Judgement
@@ -257,10 +258,10 @@ def _others(proposal: Proposal) -> list[Gate]:
         return []
     return [
         Gate(name=f"check {check.name}", state=GateState.HOLDS, actual=texts.CHECK_PASSED)
-        if check.state == "success"
+        if check.state is CheckState.SUCCESS
         else Gate(
             name=f"check {check.name}",
-            state=GateState.BLOCKED if check.state == "failure" else GateState.WAITS,
+            state=GateState.BLOCKED if check.state is CheckState.FAILURE else GateState.WAITS,
             actual=texts.check_state(check.state),
             wanted=texts.CHECK_WANTED,
             who=texts.check_who(check.name),

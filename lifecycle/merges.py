@@ -39,6 +39,7 @@ class Move:
         at: When.
         forced: It did not only add commits: the branch was made, deleted, or pushed by force.
         account: The forge's number of whoever moved it; 0 when it does not know.
+        anybodys: That account pushes for whoever can write a workflow: who it was, nobody can tell.
     """
 
     before: Sha
@@ -47,6 +48,7 @@ class Move:
     at: datetime
     forced: bool = False
     account: int = 0
+    anybodys: bool = False
 
 
 @dataclass(frozen=True, slots=True)

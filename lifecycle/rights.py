@@ -78,14 +78,15 @@ def authorise(
     """Decide whether somebody may do something to one proposal, now.
 
     Args:
-        actor: The person, or the login alone where the forge tells no more.
+        actor: The person, or the login alone where no more is kept; the forge gives a machine no
+            role.
         right: What it takes.
         role: What the forge's permission API says about the actor, fresh.
         own: The actor wrote, pushed or asked for a part of the proposal; for lifting a hold, the
             actor set one.
         policy: The base branch's configuration.
     """
-    login, bot = (actor, _is_bot(actor)) if isinstance(actor, str) else (actor.login, actor.bot)
+    login, bot = (actor, False) if isinstance(actor, str) else (actor.login, actor.bot)
     reason = Reason.BOT if bot else _reason(login, right, role, own=own, policy=policy)
     if reason is None:
         return Allowed()
@@ -99,8 +100,3 @@ def _reason(login: str, right: Right, role: Role, *, own: bool, policy: Policy) 
     if not any(source.covers(login, role) for source in policy.approve.sources):
         return Reason.ROLE
     return Reason.AUTHOR if own and not policy.approve.self_allowed else None
-
-
-def _is_bot(login: str) -> bool:
-    # GitHub ends the logins of Apps so, and lets no person register one with brackets.
-    return login.endswith("[bot]")

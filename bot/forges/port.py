@@ -16,7 +16,7 @@ from bot.store.hints import Hint
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck
 from lifecycle.authors import MadeBy
-from lifecycle.facts.checks import CheckRun
+from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment, ReviewState, ReviewText
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
@@ -59,7 +59,7 @@ class PullRequest:
         title: As written.
         author: Who opened it.
         draft: In draft state.
-        state: "open" or "closed".
+        open: Neither merged nor closed.
         head: Commit of the head branch.
         head_ref: Name of the head branch.
         head_repository: Number of the head repository; None once the fork is gone.
@@ -74,7 +74,7 @@ class PullRequest:
     title: str
     author: Person
     draft: bool
-    state: str
+    open: bool
     head: Sha
     head_ref: str
     head_repository: int | None
@@ -268,14 +268,16 @@ class Forge(Protocol):
     async def checks(self, head: Sha) -> tuple[CheckRun, ...]:
         """The newest check run of each name and source at a commit."""
 
-    async def statuses(self, head: Sha) -> dict[str, str]:
-        """Commit statuses: context to "success", "pending" or "failure"."""
+    async def statuses(self, head: Sha) -> dict[str, CheckState]:
+        """Commit statuses: context to what it says; none is missing."""
 
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
         """What the branch's rules require before a merge."""
 
     async def role(self, login: str, account: int) -> Role:
-        """A person's role in the repository, now; none where the login is another account's.
+        """A person's role in the repository, now.
+
+        None for a machine, and where the login is another account's.
 
         Args:
             login: As the person is called.

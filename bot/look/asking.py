@@ -18,7 +18,7 @@ from bot.store.port import Store
 from bot.store.values import TAGS
 from lifecycle import records
 from lifecycle.commands import parse as commands
-from lifecycle.facts.checks import CheckRun, Merging
+from lifecycle.facts.checks import CheckRun, CheckState, Merging
 from lifecycle.facts.conversation import Comment
 from lifecycle.names import Sha
 
@@ -65,7 +65,7 @@ class Asker:
         with metrics.STEP_SECONDS.labels("ask").time():
             pulls = await self._pulls(head, numbers)
             relevant = await self._relevant(pulls, numbers)
-            open_head = next((p.head for p in relevant if p.state == "open"), None)
+            open_head = next((p.head for p in relevant if p.open), None)
             checks, statuses, states = await asyncio.gather(
                 self.checks(open_head),
                 self._statuses(open_head if publishing else None),
@@ -98,12 +98,12 @@ class Asker:
         """
         me, pull = self._repository.id, state.pull
         merging = Merging(queued=state.queued)
-        if pull.state == "open" and not pull.draft:
+        if pull.open and not pull.draft:
             merging = replace(merging, enforced=required.enforces(state.required))
         if basis.merge is not None:
             tags = await self._store.proposals.refusal(me, pull.number, basis.merge, TAGS)
             return replace(merging, refusal=tags.reason if tags else ""), None
-        if pull.state != "open":
+        if not pull.open:
             return merging, None
         others = required.of_others(state.required)
         refusal = await self._store.proposals.refusal(me, pull.number, pull.head, basis.base or "")
@@ -154,23 +154,23 @@ class Asker:
         self, pulls: Iterable[PullRequest], numbers: frozenset[int]
     ) -> tuple[PullRequest, ...]:
         """Open ones, and closed ones that may still want something."""
-        closed = [p for p in pulls if p.state != "open"]
+        closed = [p for p in pulls if not p.open]
         settled = await self._store.proposals.settled(
             self._repository.id, {p.number: p.merged for p in closed if p.number not in numbers}
         )
         return tuple(
             sorted(
-                (p for p in pulls if p.state == "open" or p.number not in settled),
+                (p for p in pulls if p.open or p.number not in settled),
                 key=lambda p: p.number,
             )
         )
 
-    async def _statuses(self, head: Sha | None) -> Mapping[str, str] | None:
+    async def _statuses(self, head: Sha | None) -> Mapping[str, CheckState] | None:
         return await self._forge.statuses(head) if head else None
 
     async def _required(self, pull: PullRequest) -> tuple[RequiredCheck, ...]:
         """Checks that the base branch requires; only asked once it is proposed."""
-        if pull.draft or pull.state != "open":
+        if pull.draft or not pull.open:
             return ()
         return await self._forge.required_checks(pull.base_ref)
 

@@ -389,7 +389,7 @@ def _place(pull: PullRequest, basis: Basis) -> ProposalPlace:
         title=pull.title,
         draft=pull.draft,
         merged=pull.merged,
-        closed=pull.state != "open",
+        closed=not pull.open,
         head=pull.head,
         base_ref=pull.base_ref,
         base=basis.base or Sha(""),

@@ -5,11 +5,20 @@ import json
 from collections.abc import Iterable, Mapping
 
 from bot.forges.port import RequiredCheck
-from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckRun, Conclusion, Required, Status
+from lifecycle.facts.checks import (
+    PUBLISH,
+    RENDER,
+    VALIDATE,
+    CheckRun,
+    CheckState,
+    Conclusion,
+    Required,
+    Status,
+)
 
 OURS = frozenset({RENDER, VALIDATE, PUBLISH})
 
-_WORST = ("failure", "pending", "success")
+_WORST = (CheckState.FAILURE, CheckState.PENDING, CheckState.SUCCESS)
 
 
 def of_others(required: Iterable[RequiredCheck]) -> tuple[RequiredCheck, ...]:
@@ -29,7 +38,7 @@ def needs_statuses(required: Iterable[RequiredCheck], runs: Iterable[CheckRun]) 
 
 
 def check_states(
-    required: Iterable[RequiredCheck], runs: Iterable[CheckRun], statuses: Mapping[str, str]
+    required: Iterable[RequiredCheck], runs: Iterable[CheckRun], statuses: Mapping[str, CheckState]
 ) -> tuple[Required, ...]:
     """How each required check stands; of several runs of one name the worst counts, as on GitHub.
 
@@ -44,24 +53,26 @@ def check_states(
         ]
         if check.source is None and check.name in statuses:
             states.append(statuses[check.name])
-        state = next((s for s in _WORST if s in states), "missing")
+        state = next((s for s in _WORST if s in states), CheckState.MISSING)
         found.append(Required(check.name, state))
     return tuple(found)
 
 
-def ended(runs: Iterable[CheckRun], statuses: Mapping[str, str]) -> str:
+def ended(runs: Iterable[CheckRun], statuses: Mapping[str, CheckState]) -> str:
     """Digest of what others have reported to the end at a commit.
 
     A merge that the forge refused is tried again when it changes: a rule that we may not see may
     have waited for one of them.
     """
     done = sorted([r.name, r.id, r.conclusion] for r in runs if not r.ours and r.conclusion)
-    said = sorted([name, state] for name, state in statuses.items() if state != "pending")
+    said = sorted(
+        [name, state] for name, state in statuses.items() if state is not CheckState.PENDING
+    )
     return hashlib.sha256(json.dumps([done, said]).encode()).hexdigest()
 
 
-def _state(run: CheckRun) -> str:
+def _state(run: CheckRun) -> CheckState:
     """How a check run of others counts."""
     if run.status is not Status.COMPLETED:
-        return "pending"
-    return "success" if run.conclusion is Conclusion.SUCCESS else "failure"
+        return CheckState.PENDING
+    return CheckState.SUCCESS if run.conclusion is Conclusion.SUCCESS else CheckState.FAILURE

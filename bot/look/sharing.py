@@ -57,7 +57,7 @@ class Overlaps:
         there are too many: what one look takes must not grow with what strangers open (ADR 21).
         """
         me, commit = self._repository_id, state.open_head
-        mine = [each.pull.number for each in state.relevant if each.pull.state == "open"]
+        mine = [each.pull.number for each in state.relevant if each.pull.open]
         sharing = await self._proposals.keep_open(
             me, head.repository or 0, head.ref, mine, commit or ""
         )
@@ -73,7 +73,7 @@ class Overlaps:
         others = []
         for number in sorted(numbers):
             pull = await self._forge.proposal(number)
-            if pull.state != "open" or pull.head != commit:
+            if not pull.open or pull.head != commit:
                 await self._proposals.drop_open(me, number)
                 continue
             if number not in sharing.now:

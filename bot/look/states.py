@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.forges.port import Conversation, PullRequest, RequiredCheck
 from lifecycle.events import Log
-from lifecycle.facts.checks import CheckRun
+from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment, Discussion, Review, Written
 from lifecycle.names import Sha
 
@@ -56,7 +56,7 @@ class PullState:
     def not_shown(self) -> list[str]:
         """What the forge should show: comments of ours, and the same head wherever it is asked."""
         missed = [f"comment {number}" for number in self.missing]
-        if self.pull.state == "open" and self.conversation.head != self.pull.head:
+        if self.pull.open and self.conversation.head != self.pull.head:
             missed.append(f"head {self.pull.head}")
         return missed
 
@@ -99,14 +99,14 @@ class HeadState:
     relevant: tuple[PullState, ...]
     open_head: Sha | None
     checks: tuple[CheckRun, ...]
-    statuses: Mapping[str, str] | None
+    statuses: Mapping[str, CheckState] | None
     rerun: bool
 
     @property
     def abandoned(self) -> bool:
         """The newest pull request of the branch was closed without being merged."""
         newest = max(self.pulls, key=lambda p: p.number, default=None)
-        return newest is not None and newest.state != "open" and not newest.merged
+        return newest is not None and not newest.open and not newest.merged
 
 
 def of_head(pulls: Iterable[PullRequest], head: HeadBranch) -> tuple[PullRequest, ...]:

@@ -48,17 +48,26 @@ class CheckRun:
     source: int = 0
 
 
+class CheckState(StrEnum):
+    """How a required check stands, or what a commit status says."""
+
+    SUCCESS = "success"
+    PENDING = "pending"
+    FAILURE = "failure"
+    MISSING = "missing"
+
+
 @dataclass(frozen=True, slots=True)
 class Required:
     """A check that the base branch requires and that is not ours.
 
     Attributes:
         name: Its context.
-        state: "success", "pending", "failure" or "missing".
+        state: How it stands.
     """
 
     name: str
-    state: str
+    state: CheckState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lifecycle import names as names_
 from lifecycle.approvals import Fallen, Standing
+from lifecycle.facts.checks import CheckState
 from lifecycle.facts.head import MOST_SHARED, PushRefusal
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.verdicts import Verdict
@@ -227,9 +228,10 @@ def not_fresh(tampered: Sequence["Tampered"]) -> str:
     return " and ".join(done) + " by somebody else"
 
 
-def check_state(state: str) -> str:
+def check_state(state: CheckState) -> str:
     """How a required check stands."""
-    return {"missing": "not reported yet", "pending": "still running"}.get(state, state)
+    said = {CheckState.MISSING: "not reported yet", CheckState.PENDING: "still running"}
+    return said.get(state, str(state))
 
 
 def check_who(check: str) -> str:

@@ -225,7 +225,7 @@ async def test_proposals_are_found_by_branch_commit_and_number(place: Place) -> 
 
     one = await place.forge.proposal(number)
     assert (one.number, one.title) == (number, "Propose drafts/a/w")
-    assert (one.draft, one.state, one.merged) == (True, "open", False)
+    assert (one.draft, one.open, one.merged) == (True, True, False)
     assert (one.head, one.head_ref, one.base_ref) == (head, "drafts/a/w", "main")
     assert (one.author.login, one.author.bot) == ("author", False)
     assert one.head_repository == place.repository.id.number

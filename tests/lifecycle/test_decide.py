@@ -18,7 +18,7 @@ from lifecycle import memory
 from lifecycle.access import Person, Role
 from lifecycle.decide import decide
 from lifecycle.events import Approval, content
-from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, Required
+from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckState, Required
 from lifecycle.facts.conversation import Comment, Review, ReviewState
 from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.proposal import Proposal
@@ -230,7 +230,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [],
     ),
     "a required check of others that did not pass blocks": (
-        settled(facts(changed(APPROVED, required=(Required("scan", "pending"),)))),
+        settled(facts(changed(APPROVED, required=(Required("scan", CheckState.PENDING),)))),
         True,
         [],
     ),
@@ -725,7 +725,7 @@ def situations(draw: st.DrawFn) -> Facts:
         policy=draw(st.sampled_from(POLICIES)),
         authors_known=draw(st.booleans()),
         head_at=draw(st.sampled_from([None, NOW - timedelta(hours=1), NOW + timedelta(hours=9)])),
-        required=draw(st.sampled_from([(), (Required("scan", "missing"),)])),
+        required=draw(st.sampled_from([(), (Required("scan", CheckState.MISSING),)])),
         refusal=draw(st.sampled_from(["", "Merge commits are not allowed"])),
         effect=draw(st.sampled_from([Effect(), Effect(conflicts=("a",)), Effect(files=("b",))])),
         doubt=draw(st.sampled_from([None, *UnknownRules])) if merged else None,

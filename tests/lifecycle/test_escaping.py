@@ -11,7 +11,7 @@ from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
 from lifecycle import actions as a
 from lifecycle.decide import decide
-from lifecycle.facts.checks import Required
+from lifecycle.facts.checks import CheckState, Required
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.facts.verdicts import Verdict
@@ -48,7 +48,7 @@ def everything(text: str) -> Iterator[Facts]:
         title=text,
         touched=(touched,),
         verdicts=(Verdict(package=text, findings=(finding,)),),
-        required=(Required(text, "failure"),),
+        required=(Required(text, CheckState.FAILURE),),
         refusal=text,
     )
     unrendered = replace(

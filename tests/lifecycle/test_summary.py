@@ -12,7 +12,7 @@ from lifecycle.access import Person, Role, RoleSource
 from lifecycle.actions import Reply, Say, SetCheck, Tag
 from lifecycle.commands.table import TABLE
 from lifecycle.decide import decide
-from lifecycle.facts.checks import PUBLISH, Required
+from lifecycle.facts.checks import PUBLISH, CheckState, Required
 from lifecycle.facts.packages import Unpublished
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
@@ -88,7 +88,7 @@ def test_a_base_that_does_not_require_the_check_is_told_once_with_the_setting() 
 
 
 def test_nothing_people_read_on_a_phone_is_a_table() -> None:
-    everything = changed(BAD, required=(Required("ci|x", "missing"),))
+    everything = changed(BAD, required=(Required("ci|x", CheckState.MISSING),))
     texts = [_said(everything), *(_answer(everything, APPROVER, w) for w in ("/why", "/help"))]
 
     assert not [text for text in texts if re.search(r"^\|", text, re.MULTILINE)]
@@ -101,7 +101,7 @@ BLOCKED = {
         "Approved. Still blocked: 3 errors; approved by 1 of 2 (`approver`).",
     ),
     "a check of others": (
-        changed(PROPOSAL, required=(Required("scan", "pending"),)),
+        changed(PROPOSAL, required=(Required("scan", CheckState.PENDING),)),
         "Approved. Still blocked: check scan: still running.",
     ),
     "nothing": (PROPOSAL, "Approved.\n"),

@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure
+from bot.forges.github.people import ANYBODYS
 from bot.forges.port import (
     AnnotatedTag,
     ForgeBusyError,
@@ -35,7 +36,7 @@ class Branches(Calls):
         query = {"ref": ref, "per_page": 100}
         answer = await call(self._pool, "read who pushed", "GET", path, query=query)
         # The filter is not relied on (trap 2): others' moves would tell of other commits.
-        return tuple(_move(data) for data in answer.data if data["ref"] == ref)
+        return tuple(move_of(data) for data in answer.data if data["ref"] == ref)
 
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
         """What moved a base branch, newest first; only a cursor leads on."""
@@ -52,7 +53,7 @@ class Branches(Calls):
                 query=query | ({"after": after} if after else {}),
             )
             for data in answer.data:
-                move = _move(data)
+                move = move_of(data)
                 if data["ref"] == ref:  # the filter is not relied on (trap 2)
                     found.append(move)
                 if move.at < since:
@@ -142,14 +143,17 @@ def _make_ref(pool: Clients, path: str, body: JSONObject) -> Tagged:
     raise failure("make a tag", answer)
 
 
-def _move(data: JSONObject) -> Move:
+def move_of(data: JSONObject) -> Move:
+    """Read one entry of a repository's activity."""
+    actor = str((data["actor"] or {}).get("login", ""))
     return Move(
         before=Sha(data["before"]),
         after=Sha(data["after"]),
-        actor=str((data["actor"] or {}).get("login", "")),
+        actor=actor,
         account=int((data["actor"] or {}).get("id") or 0),
         at=time(data["timestamp"]),
         forced=str(data["activity_type"]) in _FORCED,
+        anybodys=actor in ANYBODYS,
     )
 
 

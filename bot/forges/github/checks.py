@@ -9,7 +9,7 @@ from bot.forges.github.fields import time
 from bot.forges.github.http import JSONObject, pages
 from bot.forges.port import ForgeMissingError, RequiredCheck
 from lifecycle.actions import SetCheck
-from lifecycle.facts.checks import CheckRun, Conclusion, Status
+from lifecycle.facts.checks import CheckRun, CheckState, Conclusion, Status
 from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import CUT
 from lifecycle.names import Sha
@@ -44,12 +44,12 @@ class CheckRuns(Calls):
         listed = pages(self._pool, "read the check runs", path, key="check_runs", filter="latest")
         return tuple([_check(data, app_id) async for data in listed])
 
-    async def statuses(self, head: Sha) -> dict[str, str]:
+    async def statuses(self, head: Sha) -> dict[str, CheckState]:
         """Commit statuses by context."""
         path = f"{self._path}/commits/{head}/status"
         listed = pages(self._pool, "read the commit statuses", path, key="statuses")
         return {
-            str(s["context"]): "failure" if s["state"] == "error" else str(s["state"])
+            str(s["context"]): CheckState("failure" if s["state"] == "error" else str(s["state"]))
             async for s in listed
         }
 

@@ -1,14 +1,35 @@
 """Who made commits, read from GitHub's answers."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lifecycle.access import Role
-from lifecycle.authors import MadeBy, coauthors
+from lifecycle.authors import MadeBy
 from lifecycle.names import Sha
 
 _FORGE = "web-flow"
 """The account that stands for GitHub's own pages as a committer."""
+
+ANYBODYS = frozenset({"github-actions[bot]"})
+"""Accounts that push for whoever can write a workflow: who that was, nobody can tell."""
+
+_PERMISSIONS: Mapping[str, Role] = {str(role): role for role in Role}
+_REFINED: Mapping[tuple[Role, str], Role] = {
+    (Role.READ, "triage"): Role.TRIAGE,
+    (Role.WRITE, "maintain"): Role.MAINTAIN,
+}
+"""Triage is told as read, and maintain as write; the name beside it tells them apart."""
+
+_COAUTHOR = re.compile(
+    r"^[ \t]*co-authored-by[ \t]*:[^<\n]*<([^<>\n]+)>[ \t\r]*$", re.IGNORECASE | re.MULTILINE
+)
+_NOREPLY = re.compile(
+    r"(?:([0-9]{1,18})\+)?([A-Za-z0-9][A-Za-z0-9_.-]*(?:\[bot\])?)@users\.noreply\..+"
+)
+
+MOST_COAUTHORS = 100
+"""Trailers of one commit that are read; a message can hold thousands."""
 
 
 def made_by(listed: Sequence[Mapping[str, Any]]) -> tuple[MadeBy, ...]:
@@ -36,8 +57,28 @@ def _made_by(data: Mapping[str, Any], accounts: Mapping[str, tuple[str, int]]) -
     )
 
 
+def coauthors(message: str, accounts: Mapping[str, tuple[str, int]]) -> frozenset[tuple[str, int]]:
+    """Read the co-authors of a commit that have an account: logins, and GitHub's numbers.
+
+    Args:
+        message: The commit's.
+        accounts: Address in lower case to login and number, as far as GitHub told.
+    """
+    found: set[tuple[str, int]] = set()
+    for match in list(_COAUTHOR.finditer(message))[:MOST_COAUTHORS]:
+        address = match[1].strip()
+        private = _NOREPLY.fullmatch(address)
+        if address.lower() in accounts:
+            found.add(accounts[address.lower()])
+        elif private:
+            found.add((private[2], int(private[1] or 0)))
+    return frozenset(found)
+
+
 def role_of(data: Mapping[str, Any], account: int) -> Role:
-    """The role that an answer about a login tells; none when that is another account by now.
+    """The role that an answer about a login tells.
+
+    None when that is another account by now, and none for a machine, which approves nothing.
 
     Args:
         data: GitHub's answer.
@@ -45,7 +86,12 @@ def role_of(data: Mapping[str, Any], account: int) -> Role:
     """
     if account and _number(data.get("user")) not in (0, account):
         return Role.NONE
-    return Role.read(str(data["permission"]), str(data.get("role_name") or ""))
+    if (data.get("user") or {}).get("type") == "Bot":
+        return Role.NONE
+    base = _PERMISSIONS.get(str(data["permission"]).lower(), Role.NONE)
+    # The exact role where its name refines the permission: an organisation's own may be called
+    # anything.
+    return _REFINED.get((base, str(data.get("role_name") or "").lower()), base)
 
 
 def _number(account: Mapping[str, Any] | None) -> int:

@@ -51,7 +51,7 @@ class PullRequests(Calls):
         path = f"{self._path}/commits/{head}/pulls"
         listed = pages(self._pool, "list the pull requests of a commit", path)
         found = [self._pull(data) async for data in listed]
-        return tuple(p for p in found if p.state == "open" and p.head == head)
+        return tuple(p for p in found if p.open and p.head == head)
 
     async def proposal(self, number: int) -> PullRequest:
         """One pull request."""
@@ -150,7 +150,7 @@ def _pull(data: JSONObject) -> PullRequest:
         title=str(data["title"]),
         author=person(data["user"]),
         draft=bool(data["draft"]),
-        state=str(data["state"]),
+        open=data["state"] == "open",
         head=Sha(data["head"]["sha"]),
         head_ref=str(data["head"]["ref"]),
         head_repository=int(data["head"]["repo"]["id"]) if data["head"]["repo"] else None,

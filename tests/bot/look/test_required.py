@@ -4,7 +4,7 @@ import pytest
 
 from bot.forges.port import RequiredCheck
 from bot.look import required
-from lifecycle.facts.checks import CheckRun, Conclusion, Required, Status
+from lifecycle.facts.checks import CheckRun, CheckState, Conclusion, Required, Status
 
 US, CI = 1, 2
 
@@ -24,32 +24,37 @@ def run(name: str, conclusion: str = "", *, app: int = CI, number: int = 1) -> C
     )
 
 
-STANDS: dict[str, tuple[int | None, list[CheckRun], dict[str, str], str]] = {
-    "nobody reported": (None, [], {}, "missing"),
-    "a run of anybody's": (None, [run("scan", "success")], {}, "success"),
-    "a run that is not done": (None, [run("scan")], {}, "pending"),
-    "a status of anybody's": (None, [], {"scan": "success"}, "success"),
+STANDS: dict[str, tuple[int | None, list[CheckRun], dict[str, CheckState], CheckState]] = {
+    "nobody reported": (None, [], {}, CheckState.MISSING),
+    "a run of anybody's": (None, [run("scan", "success")], {}, CheckState.SUCCESS),
+    "a run that is not done": (None, [run("scan")], {}, CheckState.PENDING),
+    "a status of anybody's": (None, [], {"scan": CheckState.SUCCESS}, CheckState.SUCCESS),
     "another App's run than the pinned": (
         CI,
         [run("scan", "success", app=3)],
         {},
-        "missing",
+        CheckState.MISSING,
     ),
-    "a status where an App is pinned": (CI, [], {"scan": "success"}, "missing"),
-    "the pinned App's run": (CI, [run("scan", "success")], {}, "success"),
+    "a status where an App is pinned": (CI, [], {"scan": CheckState.SUCCESS}, CheckState.MISSING),
+    "the pinned App's run": (CI, [run("scan", "success")], {}, CheckState.SUCCESS),
     "the worst of several Apps": (
         None,
         [run("scan", "success"), run("scan", "failure", app=3)],
         {},
-        "failure",
+        CheckState.FAILURE,
     ),
-    "a status beside a run": (None, [run("scan", "success")], {"scan": "pending"}, "pending"),
+    "a status beside a run": (
+        None,
+        [run("scan", "success")],
+        {"scan": CheckState.PENDING},
+        CheckState.PENDING,
+    ),
 }
 
 
 @pytest.mark.parametrize(("app", "runs", "statuses", "state"), STANDS.values(), ids=STANDS)
 def test_how_a_required_check_stands(
-    app: int | None, runs: list[CheckRun], statuses: dict[str, str], state: str
+    app: int | None, runs: list[CheckRun], statuses: dict[str, CheckState], state: CheckState
 ) -> None:
     """Fails when names alone are matched: anybody could then report another App's check."""
     assert required.check_states([required_of("scan", app)], runs, statuses) == (
@@ -88,12 +93,12 @@ def test_statuses_are_asked_for_only_where_they_could_answer() -> None:
 
 def test_only_what_ended_is_news() -> None:
     """Fails when everything shown is: a bot that reports progress would bring a merge each time."""
-    before = required.ended([run("scan")], {"lint": "pending"})
+    before = required.ended([run("scan")], {"lint": CheckState.PENDING})
 
     assert before == required.ended([], {})
     assert before == required.ended([run("porchbot/publish", "success", app=US)], {})
     assert before != required.ended([run("scan", "failure")], {})
-    assert before != required.ended([], {"lint": "failure"})
+    assert before != required.ended([], {"lint": CheckState.FAILURE})
     assert required.ended([run("scan", "failure")], {}) != required.ended(
         [run("scan", "failure", number=2)], {}
     )

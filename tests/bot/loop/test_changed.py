@@ -25,7 +25,7 @@ PULL = PullRequest(
     title="t",
     author=Person(1, "a", bot=False),
     draft=False,
-    state="open",
+    open=True,
     head=Sha("a" * 40),
     head_ref="change",
     head_repository=1,
