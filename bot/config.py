@@ -13,7 +13,7 @@ The classes are the format. `python -m bot.config` writes its JSON schema, which
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -25,6 +25,7 @@ from cadlib.images import is_image
 from cadlib.yaml import FieldPath
 from lifecycle import names
 from lifecycle.access import Role, RoleSource, Source, UserSource
+from lifecycle.messages.checks import large_file
 from lifecycle.policy import (
     ApproveRule,
     BrokenPolicy,
@@ -334,6 +335,10 @@ def read_ledger(
     }
 
 
+MOST_BYTES = 1024**2
+"""Bytes of a file with rules: each look reads it, and a hundredth of that is a long one."""
+
+
 def irregular(path: str) -> BrokenPolicy:
     """Something stands where a file with rules belongs: broken, and not absent."""
     problem = "it is no regular file (a link, a folder or a submodule stands there)"
@@ -342,7 +347,19 @@ def irregular(path: str) -> BrokenPolicy:
     )
 
 
+Blob = Callable[[str, str, int], bytes | None]
+"""Gives the first bytes of a regular file by commit and path; None where there is none."""
+
+
+def fetch(blob: Blob, commit: str, path: str) -> bytes | None:
+    """Take a file with rules out of git; of one that is too large enough that `read` sees it."""
+    return blob(commit, path, MOST_BYTES + 1)
+
+
 def _read(form: type[Form], data: bytes | None, path: str) -> Form | BrokenPolicy:
+    if len(data or b"") > MOST_BYTES:
+        problem, fix = large_file(MOST_BYTES)
+        return BrokenPolicy((ConfigurationProblem(Place(path), problem, fix),))
     planned = _LATER if form is Configuration else {}
     try:
         return forms.read(form, data or b"", path, planned)

@@ -262,8 +262,8 @@ class History(Protocol):
     def entry(self, commit: str, path: str) -> str:
         """Mode and id of what stands at a path of a commit; "" for nothing."""
 
-    def blob(self, commit: str, path: str) -> bytes | None:
-        """A file at a commit; None when there is none, or it is no regular file."""
+    def blob(self, commit: str, path: str, most: int) -> bytes | None:
+        """The first bytes of a file at a commit; None for none, or where it is no regular file."""
 
     def files(self, tree: str, limits: PackageLimits) -> Files:
         """Every file under a tree, by path relative to it; sizes are looked at before data.

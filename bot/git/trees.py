@@ -41,6 +41,10 @@ class TreeReader(ABC):
     def contents(self, blobs: Sequence[str], allow: Allow | None = None) -> Mapping[str, bytes]:
         """The data of blobs, by id; `allow` is called for each before it is read."""
 
+    @abstractmethod
+    def beginning(self, blob: str, most: int) -> bytes:
+        """The first bytes of a blob; no more of it is kept in memory meanwhile."""
+
     def tree(self, commit: str, path: str) -> str:
         """Id of the tree at a path of a commit; "" when there is no folder."""
         found = self.root(commit)
@@ -59,12 +63,10 @@ class TreeReader(ABC):
         sha, mode = self._at(commit, path)
         return f"{mode:o} {sha}" if sha else ""
 
-    def blob(self, commit: str, path: str) -> bytes | None:
-        """A file at a commit; None when there is none, or it is no regular file."""
+    def blob(self, commit: str, path: str, most: int) -> bytes | None:
+        """The first bytes of a file at a commit; None for none, or where it is no regular file."""
         sha, mode = self._at(commit, path)
-        if mode & 0o170000 != 0o100000:
-            return None
-        return self.contents([sha])[sha]
+        return self.beginning(sha, most) if mode & 0o170000 == 0o100000 else None
 
     def _at(self, commit: str, path: str) -> tuple[str, int]:
         folder, _, wanted = path.rpartition("/")
@@ -195,6 +197,18 @@ class StoredTrees(TreeReader):
         except (GitEndedError, OSError) as error:
             raise self.unreadable(missing[0], error) from error
         return found
+
+    def beginning(self, blob: str, most: int) -> bytes:
+        """The first bytes of a blob; no more of it is kept in memory meanwhile."""
+        known = BLOBS.get(blob)
+        if known is not None:
+            return known[:most]
+        found = self.read(blob, most)
+        if found is None:
+            raise self.unreadable(blob, None)
+        if found.size <= most:
+            BLOBS.keep(blob, found.data)
+        return found.data
 
     def read(self, sha: str, most: int) -> GitObject | None:
         """An object by its id, or its first bytes; None for what is missing, or is no id."""

@@ -153,7 +153,7 @@ class MirrorReader:
                 return None
             if not found.startswith(kind):
                 return config.irregular(each)
-        return self.git.blob(at, path)
+        return config.fetch(self.git.blob, at, path)
 
     def units(
         self, policy: Policy | BrokenPolicy, base_ref: str, differs: Difference

@@ -31,7 +31,7 @@ def published_from(mirror: Mirror, default: str) -> set[str]:
     """The branches that packages are published from, as the default branch configures them."""
     with mirror.open() as git:
         tip = git.ref(f"refs/heads/{default}")
-        policy = config.read(git.blob(tip, config.CONFIG)) if tip else None
+        policy = config.read(config.fetch(git.blob, tip, config.CONFIG)) if tip else None
     return {default, *(policy.branches if isinstance(policy, Policy) else ())}
 
 

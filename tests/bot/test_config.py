@@ -335,6 +335,28 @@ def test_a_file_that_cannot_be_read_breaks_the_policy(data: bytes, place: str) -
     assert [str(p).startswith(place) for p in found.problems] == [True]
 
 
+def test_a_file_that_is_too_large_is_refused_and_not_read_whole() -> None:
+    """The short-cut reads a file of any size: a hundred megabytes, at each look."""
+    asked = []
+
+    def blob(commit: str, path: str, most: int) -> bytes:
+        asked.append((commit, path, most))
+        return b"#" * min(most, 2 * config.MOST_BYTES)
+
+    large = config.fetch(blob, "aaa", config.CONFIG)
+
+    assert asked == [("aaa", config.CONFIG, config.MOST_BYTES + 1)]
+    for found, path in (
+        (config.read(large), config.CONFIG),
+        (config.read_ledger(large), config.LEDGER),
+    ):
+        assert isinstance(found, BrokenPolicy)
+        ((place, problem, fix),) = ((str(p.place), p.problem, p.fix) for p in found.problems)
+        assert (place, fix) == (path, "Leave out what no rule needs")
+        assert problem == "it has more than 1048576 bytes, which is more than is read"
+    assert config.read(b"#" * config.MOST_BYTES) == config.read(None)
+
+
 LEDGER = """\
 version: 1
 revisions:

@@ -347,8 +347,10 @@ def test_trees(forge: Forge) -> None:
         assert git.package("", "net/core") == ""
         assert git.entry(head, "net/core") == f"40000 {tree}"
         assert (git.entry(head, "README.md")[:7], git.entry(head, "no")) == ("100644 ", "")
-        assert git.blob(head, "net/core/a.yaml") == LINES
-        assert [git.blob(head, p) for p in ("net/core", "no")] == [None, None]
+        assert git.blob(head, "net/core/a.yaml", 3) == LINES[:3]
+        assert git.blob(head, "net/core/a.yaml", 999) == LINES
+        assert git.blob(head, "net/core/a.yaml", 3) == LINES[:3]
+        assert [git.blob(head, p, 9) for p in ("net/core", "no")] == [None, None]
         assert {p: e.data for p, e in git.files(tree, DEFAULT).items()} == {
             p.removeprefix("net/core/"): d for p, d in FILES.items() if p.startswith("net/core/")
         }

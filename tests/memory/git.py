@@ -325,6 +325,10 @@ class MemoryHistory(CommitReader):
             raise ObjectTooLargeError(large_folder(tree, MOST_ENTRIES))
         return entries
 
+    def beginning(self, blob: str, most: int) -> bytes:
+        """The first bytes of a blob."""
+        return self.object(blob, most).data
+
     def contents(self, blobs: Sequence[str], allow: Allow | None = None) -> Mapping[str, bytes]:
         """The data of blobs, by id."""
         found = {}

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from bot import config
 from bot.cli.disk.git_objects import RepositoryTrees
 from bot.cli.dropin import CommandFailure
 from bot.git.port import Difference
@@ -175,8 +176,8 @@ class WorkingTree:
         return self._objects.files(tree, DEFAULT)
 
     def blob(self, commit: str, path: str) -> bytes | None:
-        """Return a regular file of a commit or tree; None where there is none."""
-        return self._objects.blob(commit, path)
+        """Return a file with rules of a commit or tree; None where there is no regular one."""
+        return config.fetch(self._objects.blob, commit, path)
 
     def _default(self) -> str:
         """The full name of the branch that proposals go to; "" where nothing tells."""

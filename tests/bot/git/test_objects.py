@@ -226,8 +226,8 @@ def test_what_a_commit_holds(remote: Remote, mirror: DiskMirror) -> None:
 
     with mirror.open() as git:
         assert set(git.difference("", head).packages) == {"net/core", "net/core/sub"}
-        assert git.blob(head, "net/core/a.yaml") == b"a: 1\n"
-        assert [git.blob(head, p) for p in ("net/core", "missing", "net/core/a.yaml/x")] == [
+        assert git.blob(head, "net/core/a.yaml", 99) == b"a: 1\n"
+        assert [git.blob(head, p, 99) for p in ("net/core", "missing", "net/core/a.yaml/x")] == [
             None
         ] * 3
         assert git.tree(head, "net/core") == _object(remote, head, "net/core")
@@ -256,7 +256,9 @@ def test_what_a_commit_says_is_read_to_a_limit(remote: Remote, mirror: DiskMirro
         assert not git.commit(head).cut
         assert git.cut_within(base, head)
         assert not git.cut_within(long, head)
-        assert git.blob(head, "net/core/a.yaml") == b"a: 1\n"  # the rest was not left in the pipe
+        assert (
+            git.blob(head, "net/core/a.yaml", 99) == b"a: 1\n"
+        )  # the rest was not left in the pipe
 
 
 def test_a_folder_with_too_many_entries_is_not_read(remote: Remote, mirror: DiskMirror) -> None:
@@ -364,7 +366,7 @@ def test_links_and_submodules_are_what_git_says(remote: Remote, mirror: DiskMirr
         found = git.files(git.commit(head).tree, DEFAULT)
         assert (found["link"].data, found["link"].mode) == (b"../../etc/passwd", "120000")
         assert (found["sub"].mode, found["run"].mode) == ("160000", "100755")
-        assert git.blob(head, "link") is None
+        assert git.blob(head, "link", 99) is None
         # A file keeps its mode; a link that is written to becomes a file.
         new = git.write_commit(head, {"run": b"x", "link": b"y"}, WHO, WHEN, lambda _: "m")
         after = git.files(git.commit(new).tree, DEFAULT)
@@ -396,7 +398,7 @@ def test_looks_in_threads_read_the_right_bytes(remote: Remote, mirror: DiskMirro
 
         def read() -> None:
             for name, data in many.items():
-                if git.blob(head, name) != data:
+                if git.blob(head, name, 1 << 30) != data:
                     wrong.append(name)
 
         threads = [threading.Thread(target=read) for _ in range(4)]

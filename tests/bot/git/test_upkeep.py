@@ -61,7 +61,7 @@ def test_a_mirror_is_repacked_when_it_has_to_be_and_loses_nothing(
         [packed] = packs.glob("*.pack")
         assert not list((mirror.folder / "objects").glob("17/*"))
         assert not (packs / "tmp_pack_left").exists()
-        assert git.blob(new, "b") == b"not in any ref"  # who had it open reads on
+        assert git.blob(new, "b", 99) == b"not in any ref"  # who had it open reads on
     with mirror.open() as git:
         assert (git.ref("refs/heads/main"), git.commit(new).parents) == (head, (head,))
 
