@@ -136,15 +136,15 @@ class Fetcher:
         They are none of the package, so that no fetch shows them; and where a package has a tag,
         git holds none of them.
         """
-        folders = {folder for p in packages for folder in folders(p)} - self._free
-        if not folders:
+        unknown = {folder for p in packages for folder in folders(p)} - self._free
+        if not unknown:
             return set()
-        asked = sorted(folders)
+        asked = sorted(unknown)
         there = await asyncio.gather(*map(self._forge.has_tag, asked))
         found = {folder for folder, is_tag in zip(asked, there, strict=True) if is_tag}
         if len(self._free) > MOST_ASKED:
             self._free.clear()
-        self._free |= folders - found
+        self._free |= unknown - found
         return {f"refs/tags/{folder}" for folder in found}
 
 
