@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
+from bot import config
 from bot.forges.port import PullRequest
 from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
@@ -86,7 +88,8 @@ class Surroundings:
         """Whether changes of a branch are published without anybody's approval."""
         default = None if branch == self.default else self._tip(self.default)
         try:
-            found = rules.of_base(self.git.blob, self._tip(branch), branch, default)
+            files = partial(config.fetch, self.git.blob)
+            found = rules.of_base(files, self._tip(branch), branch, default)
         except (MissingObjectError, ObjectTooLargeError):
             return False  # nothing is published by rules that cannot be read
         return isinstance(found.policy, Policy) and found.policy.approve.require == 0
