@@ -51,7 +51,7 @@ class _Git:
 
     entry = tree
 
-    def blob(self, commit: str, path: str) -> bytes | None:
+    def blob(self, commit: str, path: str, most: int) -> bytes | None:
         found = self.tree(commit, path)
         return found.encode() if found.startswith("version:") else None
 
