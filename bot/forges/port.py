@@ -51,7 +51,7 @@ class ForgeMissingError(ForgeRefusedError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PullRequest:
+class ListedProposal:
     """One pull request as a list of them shows it.
 
     Attributes:
@@ -232,13 +232,13 @@ class Forge(Protocol):
     async def token(self) -> str:
         """A token for git over HTTP; short-lived, never to be stored."""
 
-    async def open_proposals_of(self, head_ref: str) -> tuple[PullRequest, ...]:
+    async def open_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
         """Every open pull request of one branch of this repository, newest first.
 
         Others may be among them, where the forge ignores what it was asked for.
         """
 
-    async def closed_proposals_of(self, head_ref: str) -> tuple[PullRequest, ...]:
+    async def closed_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
         """Closed pull requests of one branch of this repository, newest first, at most 30.
 
         Others may be among them, likewise.
@@ -247,19 +247,19 @@ class Forge(Protocol):
     def proposal_ref(self, number: int) -> Ref:
         """The ref by which this repository holds a proposal's head, also of a fork or gone."""
 
-    async def open_proposals_at(self, head: Sha) -> tuple[PullRequest, ...]:
+    async def open_proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
         """Every open pull request whose head is this commit, of whatever branch or fork."""
 
-    async def proposal(self, number: int) -> PullRequest:
+    async def proposal(self, number: int) -> ListedProposal:
         """One pull request."""
 
-    async def open_proposals(self) -> tuple[PullRequest, ...]:
+    async def open_proposals(self) -> tuple[ListedProposal, ...]:
         """Every open pull request of the repository."""
 
     async def highest_number(self) -> int:
         """Number of the newest pull request, open or closed; 0 when there is none."""
 
-    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[PullRequest, ...]:
+    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[ListedProposal, ...]:
         """Merged pull requests of a base branch that changed since then, last changed first."""
 
     async def conversation(self, number: int) -> Conversation:

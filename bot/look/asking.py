@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bot import metrics
 from bot.clock import Offload
-from bot.forges.port import Conversation, Forge, PullRequest, Repository, RequiredCheck
+from bot.forges.port import Conversation, Forge, ListedProposal, Repository, RequiredCheck
 from bot.look import required
 from bot.look.reader import Basis
 from bot.look.states import HeadBranch, HeadState, PullState, of_head
@@ -119,7 +119,7 @@ class Asker:
         stands = refusal is not None and refusal.ended == ended
         return replace(merging, refusal=refusal.reason if refusal and stands else ""), ended
 
-    async def _pull_state(self, pull: PullRequest) -> PullState:
+    async def _pull_state(self, pull: ListedProposal) -> PullState:
         """The conversation about one pull request, and what its base asks for."""
         said, checks, queued, (kept, written) = await asyncio.gather(
             self._forge.conversation(pull.number),
@@ -137,7 +137,7 @@ class Asker:
             written=written,
         )
 
-    async def _pulls(self, head: HeadBranch, numbers: frozenset[int]) -> tuple[PullRequest, ...]:
+    async def _pulls(self, head: HeadBranch, numbers: frozenset[int]) -> tuple[ListedProposal, ...]:
         """Pull requests of the branch; what comes back is checked (trap 2)."""
         if head.repository == self._repository.id.number:
             # Apart, so that no number of closed ones hides an open one; and only without an open
@@ -151,8 +151,8 @@ class Asker:
         return of_head((*found, *more), head)
 
     async def _relevant(
-        self, pulls: Iterable[PullRequest], numbers: frozenset[int]
-    ) -> tuple[PullRequest, ...]:
+        self, pulls: Iterable[ListedProposal], numbers: frozenset[int]
+    ) -> tuple[ListedProposal, ...]:
         """Open ones, and closed ones that may still want something."""
         closed = [p for p in pulls if not p.open]
         settled = await self._store.proposals.settled(
@@ -168,7 +168,7 @@ class Asker:
     async def _statuses(self, head: Sha | None) -> Mapping[str, CheckState] | None:
         return await self._forge.statuses(head) if head else None
 
-    async def _required(self, pull: PullRequest) -> tuple[RequiredCheck, ...]:
+    async def _required(self, pull: ListedProposal) -> tuple[RequiredCheck, ...]:
         """Checks that the base branch requires; only asked once it is proposed."""
         if pull.draft or not pull.open:
             return ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.port import Forge, PullRequest, Repository
+from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import Mirror, Scope
 from bot.keys import ProposalKey
 from bot.look import content, rendering
@@ -368,7 +368,7 @@ class Looker:
     async def _rules(
         self,
         reader: MirrorReader,
-        pull: PullRequest,
+        pull: ListedProposal,
         basis: Basis,
         p: Proposal,
         verdicts: Sequence[Verdict],
@@ -383,7 +383,7 @@ class Looker:
         return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)
 
 
-def _place(pull: PullRequest, basis: Basis) -> ProposalPlace:
+def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:
     return ProposalPlace(
         number=pull.number,
         title=pull.title,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.port import Forge, ForgeMissingError, PullRequest
+from bot.forges.port import Forge, ForgeMissingError, ListedProposal
 from bot.look.reader import Basis, MirrorReader
 from bot.store.port import Revisions
 from lifecycle import merges
@@ -74,7 +74,7 @@ class Bases:
         self._asked: dict[Sha, float] = {}
         self._rules: dict[tuple[str, Sha, datetime], RulesSince] = {}
 
-    async def find(self, git: MirrorReader, pull: PullRequest) -> Basis | NotLogged | None:
+    async def find(self, git: MirrorReader, pull: ListedProposal) -> Basis | NotLogged | None:
         """Find a pull request's basis; None when git has no such base, or not yet the merge."""
         tip = git.git.ref(f"refs/heads/{pull.base_ref}")
         if tip is None:
@@ -101,7 +101,7 @@ class Bases:
         return Basis(rules=arrival.before, base=arrival.parent, merge=merge)
 
     async def rules_since(
-        self, git: MirrorReader, pull: PullRequest, basis: Basis, since: datetime
+        self, git: MirrorReader, pull: ListedProposal, basis: Basis, since: datetime
     ) -> RulesSince:
         """Since when the rules that judge a proposal are what they are.
 
@@ -147,7 +147,7 @@ class Bases:
         self._rules[key] = found
         return found
 
-    async def _arrival(self, git: MirrorReader, pull: PullRequest, merge: Sha) -> Arrival | None:
+    async def _arrival(self, git: MirrorReader, pull: ListedProposal, merge: Sha) -> Arrival | None:
         """What the forge's log tells; None when it does not, or not yet."""
         if pull.merged_at is None:
             return None
@@ -165,7 +165,9 @@ class Bases:
             others = {p.merge_commit for p in merged if p.merge_commit and p.number != pull.number}
         return merges.arrival(found, merge, parents, others)
 
-    async def _recorded(self, git: MirrorReader, pull: PullRequest, merge: Sha) -> Arrival | None:
+    async def _recorded(
+        self, git: MirrorReader, pull: ListedProposal, merge: Sha
+    ) -> Arrival | None:
         """The newest tip that we saw before the merge, if the merge was made right on top of it."""
         parents = git.git.commit(merge).parents
         for tip in await self._revisions.tips(self._repository_id, pull.base_ref):

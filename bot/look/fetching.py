@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 from bot import metrics
 from bot.clock import Offload, in_thread
-from bot.forges.port import Forge, PullRequest, Repository
+from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import History, Mirror, Scope
 from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
@@ -93,7 +93,7 @@ class Fetcher:
             token = await self._forge.token()
             await self._offload(self._mirror.fetch, token, since, scope)
 
-    async def fetch_head(self, git: History, pull: PullRequest) -> None:
+    async def fetch_head(self, git: History, pull: ListedProposal) -> None:
         """Fetch a pull request's head by its number: of a fork, or of a branch that is gone."""
         if not await self._offload(git.has, pull.head):
             token = await self._forge.token()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.clock import Offload, in_thread
-from bot.forges.port import Forge, ForgeRefusedError, HeadChange, PullRequest
+from bot.forges.port import Forge, ForgeRefusedError, HeadChange, ListedProposal
 from bot.look.reader import MirrorReader
 from lifecycle import memory
 from lifecycle.approvals import latest_reviews
@@ -53,7 +53,7 @@ class People:
         self._pushers: dict[tuple[int, Sha], str] = {}
 
     async def add(
-        self, git: MirrorReader, pull: PullRequest, p: Proposal, changes: Sequence[HeadChange]
+        self, git: MirrorReader, pull: ListedProposal, p: Proposal, changes: Sequence[HeadChange]
     ) -> Proposal:
         """Who wrote it, and the roles of everybody whose word matters; only when it does.
 
@@ -101,7 +101,7 @@ class People:
         )
 
     async def _who_wrote(
-        self, git: MirrorReader, pull: PullRequest, mark: str, people: Sequence[str]
+        self, git: MirrorReader, pull: ListedProposal, mark: str, people: Sequence[str]
     ) -> _Wrote:
         """Everybody who made or pushed a commit of one head, until the branch leaves it.
 
@@ -137,7 +137,7 @@ class People:
             self._authors[key] = found
         return found
 
-    async def pusher_of(self, pull: PullRequest) -> str:
+    async def pusher_of(self, pull: ListedProposal) -> str:
         """Login of the person who pushed a head last; asked once for each head."""
         key = (pull.number, pull.head)
         if key not in self._pushers:
@@ -153,7 +153,7 @@ class People:
         people = (m.actor for m in moves if m.actor != self._login and m.after.strip("0"))
         return next((actor for actor in people if actor), "")
 
-    async def _pushes(self, pull: PullRequest) -> tuple[Move, ...]:
+    async def _pushes(self, pull: ListedProposal) -> tuple[Move, ...]:
         return await self._pushed(pull.head_ref, pull.head_repository)
 
     async def _pushed(self, head_ref: str, repository: int | None) -> tuple[Move, ...]:

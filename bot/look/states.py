@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bot.forges.port import Conversation, PullRequest, RequiredCheck
+from bot.forges.port import Conversation, ListedProposal, RequiredCheck
 from lifecycle.events import Log
 from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment, Discussion, Review, Written
@@ -39,7 +39,7 @@ class PullState:
         written: Comments that we wrote, as the database knows them, by their numbers.
     """
 
-    pull: PullRequest
+    pull: ListedProposal
     conversation: Conversation
     comments: tuple[Comment, ...]
     required: tuple[RequiredCheck, ...]
@@ -95,7 +95,7 @@ class HeadState:
         rerun: Somebody pressed Re-run.
     """
 
-    pulls: tuple[PullRequest, ...]
+    pulls: tuple[ListedProposal, ...]
     relevant: tuple[PullState, ...]
     open_head: Sha | None
     checks: tuple[CheckRun, ...]
@@ -109,7 +109,7 @@ class HeadState:
         return newest is not None and not newest.open and not newest.merged
 
 
-def of_head(pulls: Iterable[PullRequest], head: HeadBranch) -> tuple[PullRequest, ...]:
+def of_head(pulls: Iterable[ListedProposal], head: HeadBranch) -> tuple[ListedProposal, ...]:
     """Pull requests of one head branch: forges ignore filters, and forks share names."""
     return tuple(
         p for p in pulls if p.head_ref == head.ref and p.head_repository == head.repository

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from bot import config
-from bot.forges.port import PullRequest
+from bot.forges.port import ListedProposal
 from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
 from bot.look import rules
@@ -65,7 +65,7 @@ class Surroundings:
     packages: Mapping[int, frozenset[str]]
     tags: Mapping[str, str]
 
-    def of(self, pull: PullRequest) -> list[object]:
+    def of(self, pull: ListedProposal) -> list[object]:
         """What a look at a pull request may find changed, beside itself."""
         tip = self._tip(pull.base_ref)
         packages = sorted(self.packages.get(pull.number, ()))
@@ -100,7 +100,7 @@ class Surroundings:
 
 def see(
     repository: RepositoryId,
-    pulls: Iterable[PullRequest],
+    pulls: Iterable[ListedProposal],
     drafts: Mapping[str, str],
     around: Surroundings,
 ) -> dict[ProposalKey, BranchState]:

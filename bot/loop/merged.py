@@ -7,7 +7,7 @@ need not be asked for again; without that moment they are asked for back to the 
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from bot.forges.port import Forge, PullRequest
+from bot.forges.port import Forge, ListedProposal
 from bot.store.port import Proposals
 from lifecycle.identity import RepositoryId
 
@@ -37,7 +37,7 @@ class MergedList:
         self._forge = forge
         self._proposals = proposals
 
-    async def waiting(self, base: str, asked: Collection[int]) -> list[PullRequest]:
+    async def waiting(self, base: str, asked: Collection[int]) -> list[ListedProposal]:
         """Merged proposals that are not settled, and those that are in line.
 
         Args:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 import structlog
 
 from bot import keys
-from bot.forges.port import ForgeBusyError, ForgeMissingError, PullRequest
+from bot.forges.port import ForgeBusyError, ForgeMissingError, ListedProposal
 from bot.git.port import Scope
 from bot.look.assemble import Looked
 from bot.loop import branches
@@ -80,7 +80,7 @@ class Publishing:
         branch: str,
         since: float,
         failed: dict[int, Exception],
-    ) -> list[PullRequest]:
+    ) -> list[ListedProposal]:
         """Proposals to merge or tag, in order; those that cannot be read are added to `failed`."""
         asked = await self._store.revisions.asked_publish(served.id, branch)
         waiting, named, _ = await asyncio.gather(
@@ -99,7 +99,7 @@ class Publishing:
 
     async def _asked(
         self, served: ServedRepository, branch: str, number: int, failed: dict[int, Exception]
-    ) -> PullRequest | None:
+    ) -> ListedProposal | None:
         """A proposal in line; None, and out of the line, when the forge has it no more."""
         with _by_itself(number, failed):
             try:
@@ -124,7 +124,7 @@ class PublishingReconciler:
     looks = OF_BASE
 
     def __init__(
-        self, served: ServedRepository, store: Store, base: str, pull: PullRequest, hint: Hint
+        self, served: ServedRepository, store: Store, base: str, pull: ListedProposal, hint: Hint
     ) -> None:
         self._served = served
         self._store = store

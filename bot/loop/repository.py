@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from bot import keys
 from bot.clock import Clock, Offload
-from bot.forges.port import Forge, PullRequest, Repository
+from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import Mirror
 from bot.look.assemble import Looker
 from bot.look.states import HeadBranch, of_head
@@ -89,7 +89,7 @@ class ServedRepository:
             self._put_off = 0
         return self._put_off > 0
 
-    async def open_of(self, head: HeadBranch) -> tuple[PullRequest, ...]:
+    async def open_of(self, head: HeadBranch) -> tuple[ListedProposal, ...]:
         """The open pull requests of a head branch."""
         if head.repository == self.id.number:
             return of_head(await self.forge.open_proposals_of(head.ref), head)
@@ -103,7 +103,7 @@ class ServedRepository:
             self._branches.put(number, key)
         return key
 
-    def key_of(self, pull: PullRequest) -> keys.ProposalKey:
+    def key_of(self, pull: ListedProposal) -> keys.ProposalKey:
         """The key of a pull request's head branch; a fork that is gone has number 0."""
         return keys.ProposalKey(self.id, pull.head_repository or 0, pull.head_ref)
 

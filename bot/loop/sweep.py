@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import structlog
 
 from bot import keys
-from bot.forges.port import PullRequest
+from bot.forges.port import ListedProposal
 from bot.git.port import BRANCHES
 from bot.loop import branches, changed
 from bot.loop.repository import PUBLISHING_WAIT, ServedRepository
@@ -90,7 +90,7 @@ async def sweep(served: ServedRepository, store: Store, *, everything: bool = Fa
 
 def _see(
     served: ServedRepository,
-    pulls: Sequence[PullRequest],
+    pulls: Sequence[ListedProposal],
     packages: Mapping[int, frozenset[str]],
     tags: Mapping[str, Sha],
 ) -> tuple[dict[keys.ProposalKey, changed.BranchState], set[str]]:

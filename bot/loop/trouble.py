@@ -7,7 +7,7 @@ import structlog
 
 from bot import keys
 from bot.clock import SYSTEM, Clock
-from bot.forges.port import ForgeBusyError, PullRequest
+from bot.forges.port import ForgeBusyError, ListedProposal
 from bot.git.port import GitBusyError, MissingObjectError, ObjectTooLargeError
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
@@ -78,7 +78,7 @@ class Trouble:
 
     async def _pulls(
         self, served: ServedRepository, key: keys.InRepository, error: Exception
-    ) -> Sequence[PullRequest]:
+    ) -> Sequence[ListedProposal]:
         """The proposals that a key is about; none for one that the operator is told of."""
         forge = served.forge
         match key:

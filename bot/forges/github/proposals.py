@@ -8,7 +8,7 @@ from bot.forges.github.app import AppClients
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import person, time
 from bot.forges.github.http import Clients, JSONObject, graphql, pages
-from bot.forges.port import ForgeRefusedError, PullRequest, Repository
+from bot.forges.port import ForgeRefusedError, ListedProposal, Repository
 from lifecycle.actions import OpenProposal
 from lifecycle.authors import MadeBy
 from lifecycle.names import Ref, Sha
@@ -24,7 +24,7 @@ class PullRequests(Calls):
         super().__init__(app, repository, pool)
         self._nodes: dict[int, str] = {}
 
-    async def open_proposals_of(self, head_ref: str) -> tuple[PullRequest, ...]:
+    async def open_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
         """Every open pull request of one head branch, newest first.
 
         A bare branch name is ignored by GitHub and returns every pull request (trap 2);
@@ -35,7 +35,7 @@ class PullRequests(Calls):
         listed = pages(self._pool, wanted, path, head=head, state="open")
         return tuple([self._pull(data) async for data in listed])
 
-    async def closed_proposals_of(self, head_ref: str) -> tuple[PullRequest, ...]:
+    async def closed_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
         """Closed pull requests of one head branch, newest first."""
         found = await self._get(
             "list the closed pull requests of a branch",
@@ -46,18 +46,18 @@ class PullRequests(Calls):
         )
         return tuple(self._pull(data) for data in found)
 
-    async def open_proposals_at(self, head: Sha) -> tuple[PullRequest, ...]:
+    async def open_proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
         """Every open pull request whose head is this commit."""
         path = f"{self._path}/commits/{head}/pulls"
         listed = pages(self._pool, "list the pull requests of a commit", path)
         found = [self._pull(data) async for data in listed]
         return tuple(p for p in found if p.open and p.head == head)
 
-    async def proposal(self, number: int) -> PullRequest:
+    async def proposal(self, number: int) -> ListedProposal:
         """One pull request."""
         return self._pull(await self._get("read a pull request", f"/pulls/{number}"))
 
-    async def open_proposals(self) -> tuple[PullRequest, ...]:
+    async def open_proposals(self) -> tuple[ListedProposal, ...]:
         """Every open pull request."""
         path = f"{self._path}/pulls"
         listed = pages(self._pool, "list open pull requests", path, state="open")
@@ -69,9 +69,9 @@ class PullRequests(Calls):
         found = await self._get(wanted, "/pulls", state="all", per_page=1, **newest)
         return max((int(data["number"]) for data in found), default=0)
 
-    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[PullRequest, ...]:
+    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[ListedProposal, ...]:
         """Merged pull requests of a base branch, last changed first, page by page."""
-        found: list[PullRequest] = []
+        found: list[ListedProposal] = []
         order = {"base": base_ref, "state": "closed", "sort": "updated", "direction": "desc"}
         wanted, path = "list merged pull requests", f"{self._path}/pulls"
         async for data in pages(self._pool, wanted, path, **order):
@@ -127,7 +127,7 @@ class PullRequests(Calls):
         """The ref that GitHub keeps of each pull request's head."""
         return Ref(f"refs/pull/{number}/head")
 
-    def _pull(self, data: JSONObject) -> PullRequest:
+    def _pull(self, data: JSONObject) -> ListedProposal:
         """A pull request as REST shows it; its id for GraphQL, which never changes, is kept."""
         number = int(data["number"])
         self._nodes.pop(number, None)
@@ -143,9 +143,9 @@ class PullRequests(Calls):
         return self._nodes[number]
 
 
-def _pull(data: JSONObject) -> PullRequest:
+def _pull(data: JSONObject) -> ListedProposal:
     merged_at = data["merged_at"]
-    return PullRequest(
+    return ListedProposal(
         number=int(data["number"]),
         title=str(data["title"]),
         author=person(data["user"]),

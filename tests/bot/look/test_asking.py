@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import cast
 
 from bot.clock import in_thread
-from bot.forges.port import Conversation, Forge, PullRequest, Repository, RequiredCheck
+from bot.forges.port import Conversation, Forge, ListedProposal, Repository, RequiredCheck
 from bot.look.asking import Asker
 from bot.look.states import HeadBranch
 from lifecycle import records
@@ -30,7 +30,7 @@ class _Talk:
 
     body: str
 
-    async def open_proposals_of(self, _: str) -> tuple[PullRequest, ...]:
+    async def open_proposals_of(self, _: str) -> tuple[ListedProposal, ...]:
         return (replace(OURS, number=7, head_repository=HERE.number),)
 
     async def conversation(self, _: int) -> Conversation:

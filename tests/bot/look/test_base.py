@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from bot.forges.port import Forge, ForgeMissingError, PullRequest
+from bot.forges.port import Forge, ForgeMissingError, ListedProposal
 from bot.git.mirror import DiskMirror
 from bot.look.base import Bases, NotLogged, RulesSince
 from bot.look.reader import Basis, MirrorReader
@@ -30,7 +30,7 @@ class Told:
 
     moves: list[Move] | None = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
-    merged: list[PullRequest] = field(default_factory=list)
+    merged: list[ListedProposal] = field(default_factory=list)
     asked: int = 0
 
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
@@ -42,15 +42,15 @@ class Told:
             raise ForgeMissingError("read what moved the base branch", "404")
         return tuple(self.moves)
 
-    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[PullRequest, ...]:
+    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[ListedProposal, ...]:
         return tuple(self.merged)
 
     async def tips(self, repository_id: int, base: str) -> tuple[Sha, ...]:
         return tuple(map(Sha, self.seen))
 
 
-def pull(head: str, merge: str | None, number: int = 7) -> PullRequest:
-    return PullRequest(
+def pull(head: str, merge: str | None, number: int = 7) -> ListedProposal:
+    return ListedProposal(
         number=number,
         title="t",
         author=Person(1, "ann", False),
@@ -76,7 +76,7 @@ def remote(tmp_path: Path) -> Remote:
 
 
 async def basis(
-    remote: Remote, told: Told, asked: PullRequest, late: float = 0
+    remote: Remote, told: Told, asked: ListedProposal, late: float = 0
 ) -> Basis | NotLogged | None:
     bases = Bases(on_github(1), cast(Forge, told), cast(Revisions, told), late)
     with DiskMirror(remote.folder, "").open() as git:
@@ -193,7 +193,7 @@ def at(minutes: int, before: str, after: str) -> Move:
     return replace(move(before, after), at=NOW + timedelta(minutes=minutes))
 
 
-async def rules(remote: Remote, told: Told, asked: PullRequest) -> RulesSince:
+async def rules(remote: Remote, told: Told, asked: ListedProposal) -> RulesSince:
     """What is told about what was said at NOW; asked again, nobody is asked where it is told."""
     bases = Bases(on_github(1), cast(Forge, told), cast(Revisions, told), 0)
     with DiskMirror(remote.folder, "").open() as git:

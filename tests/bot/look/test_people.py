@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from bot.forges.port import Forge, HeadChange, PullRequest
+from bot.forges.port import Forge, HeadChange, ListedProposal
 from bot.look.people import People, came_to
 from bot.look.reader import MirrorReader
 from lifecycle.access import Person, Role
@@ -134,7 +134,7 @@ async def test_commits_with_too_much_text_are_not_asked_for() -> None:
     assert not found.people.authors_known
 
 
-PULL = PullRequest(
+PULL = ListedProposal(
     number=PROPOSAL.place.number,
     title="t",
     author=Person(1, "porchbot[bot]", True),

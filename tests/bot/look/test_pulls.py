@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.forges.port import PullRequest
+from bot.forges.port import ListedProposal
 from bot.look.states import HeadBranch, of_head
 from lifecycle.access import Person
 from lifecycle.names import Sha
 
-OURS = PullRequest(
+OURS = ListedProposal(
     number=7,
     title="t",
     author=Person(1, "ann", False),

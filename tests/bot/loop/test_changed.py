@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from bot.forges.port import PullRequest
+from bot.forges.port import ListedProposal
 from bot.git.port import History, MissingObjectError, ObjectTooLargeError
 from bot.keys import ProposalKey
 from bot.loop.changed import DAY, LATE, BranchState, Surroundings, see, tags_of, to_look_at
@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=30)
 KEY = ProposalKey(FIRST, 1, "change")
 DRAFT = ProposalKey(FIRST, 1, "drafts/net/core/v1")
-PULL = PullRequest(
+PULL = ListedProposal(
     number=7,
     title="t",
     author=Person(1, "a", bot=False),
@@ -75,7 +75,7 @@ def _around(
     )
 
 
-def _state(pull: PullRequest = PULL, around: Surroundings | None = None) -> str:
+def _state(pull: ListedProposal = PULL, around: Surroundings | None = None) -> str:
     return see(FIRST, [pull], {}, around or _around())[KEY].state
 
 

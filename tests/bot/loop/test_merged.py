@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
-from bot.forges.port import Forge, PullRequest
+from bot.forges.port import Forge, ListedProposal
 from bot.loop.merged import OVERLAP, MergedList
 from bot.store.port import Proposals
 from lifecycle.access import Person
@@ -14,7 +14,7 @@ from tests.ids import on_github
 
 INSTALLED = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-MERGED = PullRequest(
+MERGED = ListedProposal(
     number=0,
     title="t",
     author=Person(1, "ann", False),
@@ -34,12 +34,12 @@ MERGED = PullRequest(
 class Ends:
     """A forge's list and the database, in memory."""
 
-    pulls: list[PullRequest]
+    pulls: list[ListedProposal]
     done: set[int] = field(default_factory=set)
     until: datetime | None = None
     listed: list[int] = field(default_factory=list)
 
-    async def merged_proposals(self, base: str, since: datetime) -> tuple[PullRequest, ...]:
+    async def merged_proposals(self, base: str, since: datetime) -> tuple[ListedProposal, ...]:
         found = tuple(p for p in reversed(self.pulls) if p.updated_at >= since)
         self.listed = [p.number for p in found]
         return found
@@ -54,7 +54,7 @@ class Ends:
         self.until = max(until, self.until or until)
 
 
-def merged_at(hour: int) -> PullRequest:
+def merged_at(hour: int) -> ListedProposal:
     at = INSTALLED + hour * HOUR
     return replace(MERGED, number=hour, merged_at=at, updated_at=at)
 
