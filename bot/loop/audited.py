@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from bot.outcomes import Report
-from bot.store.hints import Hint
+from bot.store.hints import Hint, Rerun
 from lifecycle.access import Person
 from lifecycle.actions import Action, Merge, PushRender, React, Reply, Tag
 from lifecycle.facts.head import Facts
@@ -38,10 +38,12 @@ def entries(
     """
     seen = digest(_untimed(facts))
     made = []
+    published = [each for each in actions if isinstance(each, Merge | Tag)]
+    approvers = tuple(dict.fromkeys(login for each in published for login in each.approvers))
     for action in actions:
         came = report.of(action)
         told: dict[str, Any] = {
-            "asked": asked(action, facts, hint),
+            "asked": asked(action, facts, hint, approvers),
             "facts": seen,
             "values": values(action),
             "outcome": came.outcome.name,
@@ -50,29 +52,40 @@ def entries(
     return made
 
 
-def asked(action: Action, facts: Facts, hint: Hint) -> list[dict[str, Any]]:
+def asked(
+    action: Action, facts: Facts, hint: Hint, approvers: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """Who asked for an action, as far as that is known.
 
-    Those who approved what is published; whoever wrote the comment that it answers; else those
-    whose comments or reviews woke the key; else what did: one of our own looks, somebody who
-    pressed Re-run, or an event of the forge.
+    Those who approved what is published, also for what is done beside that; whoever wrote the
+    comment that it answers; else those whose comments or reviews woke the key, and who pressed
+    Re-run; else what woke it: one of our own looks, or an event of the forge.
     """
-    said = _said(facts)
-    if isinstance(action, Merge | Tag) and action.approvers:
+    said, forge = _said(facts), facts.repository_id.forge
+    if approvers:
         ids = {person.login: person.id for person in said.values()}
-        return [{"by": "person", "id": ids.get(a), "login": a} for a in action.approvers]
+        return [_person(forge, ids.get(login), login) for login in approvers]
     answered = {(_COMMENT, _answered(action))} & said.keys()
     named = [
-        {"by": "person", "id": said[kind, number].id, "login": said[kind, number].login}
-        | {kind: number}
+        _person(forge, said[kind, number].id, said[kind, number].login) | {kind: number}
         for kind, number in sorted(answered or _heard(hint) & said.keys())
     ]
+    if not answered:
+        named += [
+            _person(forge, each.person, each.login) | {"rerun": each.delivery}
+            for each in sorted(map(Rerun.of, hint.rerun))
+            if each.login
+        ]
     if named:
         return named
     return [{"by": by} for by in (sorted(hint.by) or ["rerun" if hint.rerun else "webhook"])]
 
 
 _COMMENT, _REVIEW = "comment", "review"
+
+
+def _person(forge: str, number: int | None, login: str) -> dict[str, Any]:
+    return {"by": "person", "forge": forge, "id": number, "login": login}
 
 
 def _heard(hint: Hint) -> set[tuple[str, int]]:

@@ -118,7 +118,8 @@ class ProposalReconciler:
         self, actions: Sequence[Action], looked: Looked, report: Report
     ) -> ActionOutcome | Rest:
         """Carry out actions; once publishing is asked for, the base's look takes over."""
-        who = Hint(comments=self.hint.comments, reviews=self.hint.reviews, by=self.hint.by)
+        # Not whose comments woke this key: a key that waits keeps them, also those done with since.
+        who = Hint(by=self.hint.by)
         outcome = await self._served.performer.perform(actions, looked, report, who)
         if outcome is ActionOutcome.DONE and any(isinstance(a, AskPublish) for a in actions):
             return await self._hint_shown(looked)  # the base's look wakes this key when it is done

@@ -12,6 +12,33 @@ HintJSON = Mapping[str, Sequence[Any]]
 """A hint in JSON: a name, such as "comment", to values, such as comment numbers."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Rerun:
+    """Somebody pressed Re-run. One text, so that it is taken out of a row as a whole.
+
+    Attributes:
+        delivery: The delivery that told it.
+        person: Number of who did.
+        login: Theirs; "" where the delivery does not say.
+    """
+
+    delivery: str
+    person: int = 0
+    login: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.delivery} {self.person} {self.login}" if self.login else self.delivery
+
+    @classmethod
+    def of(cls, text: str) -> "Rerun":
+        """Read it back; a text from before has the delivery only."""
+        match text.split(" "):
+            case [delivery, person, login] if person.isdecimal():
+                return cls(delivery, int(person), login)
+            case _:
+                return cls(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Hint:
     """What the events that woke a key said exists.
@@ -24,7 +51,7 @@ class Hint:
         comments: Comment numbers.
         reviews: Review numbers.
         numbers: Proposals to look at even if they are closed.
-        rerun: Deliveries in which somebody pressed Re-run.
+        rerun: Deliveries in which somebody pressed Re-run, and who did, as `Rerun` writes them.
         everything: Deliveries whose change concerns all of a repository, and no list tells it.
         installations: Where discovery found a repository.
         by: Which of our own looks woke it: `SWEEP`, `PUBLISHING`, `RUNNER` or `NEIGHBOUR`; none

@@ -74,7 +74,7 @@ def test_from_a_pushed_draft_to_v2(play: World) -> None:
         " WHERE action IN ('Merge', 'Tag') ORDER BY id"
     )  # though the base branch's look did it, which only our own look woke
     approver_id = author.repository.get_issue(pull.number).get_comment(said).user.id
-    who = [{"by": "person", "id": approver_id, "login": "approver"}]
+    who = [{"by": "person", "forge": "github", "id": approver_id, "login": "approver"}]
     assert entries == [("Merge", "DONE", who), ("Tag", "DONE", who)]
 
     second = play.proposes("drafts/net/core/second", resized("net/core", 2))

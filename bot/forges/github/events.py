@@ -40,7 +40,7 @@ from bot.keys import (
     RepositoryKey,
     parse,
 )
-from bot.store.hints import NOTHING, Hint
+from bot.store.hints import NOTHING, Hint, Rerun
 from lifecycle.identity import GITHUB, RepositoryId
 
 JSONObject = Mapping[str, Any]
@@ -333,7 +333,9 @@ def _check(event: str, guid: str, payload: JSONObject) -> Wakes:
     """A check of others ended, or somebody pressed Re-run on one of ours."""
     if payload["action"] not in {*RERUN, "completed"}:
         return []
-    hint = Hint(rerun=frozenset({guid} if payload["action"] in RERUN else ()))
+    who = payload.get("sender") or {}
+    pressed = Rerun(guid, who["id"], who["login"]) if who.get("id") else Rerun(guid)
+    hint = Hint(rerun=frozenset({str(pressed)} if payload["action"] in RERUN else ()))
     check, repository = payload[event], _id(payload)
     pulls: list[tuple[Key, Hint]] = [
         (ProposalKey(repository, pull["head"]["repo"]["id"], pull["head"]["ref"]), hint)

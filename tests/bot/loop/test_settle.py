@@ -13,7 +13,7 @@ from bot.loop.proposal import ProposalReconciler
 from bot.loop.publishing import PublishingReconciler
 from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Rest, Settling
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
-from bot.store.hints import Hint
+from bot.store.hints import Hint, Rerun
 from lifecycle.actions import Action, AskPublish, Keep, Merge, React, Reaction, Reply
 from lifecycle.facts.head import Facts
 from lifecycle.kinds import OF_BASE, OF_PROPOSAL, Look
@@ -215,8 +215,9 @@ async def test_the_audit_trail_says_what_came_of_each_action(
     assert "hunter2" not in str(kept)
 
 
-ANN = {"by": "person", "id": APPROVER.id, "login": APPROVER.login, "comment": 100}
-APPROVED = {"by": "person", "id": APPROVER.id, "login": APPROVER.login}
+APPROVED = {"by": "person", "forge": "github", "id": APPROVER.id, "login": APPROVER.login}
+ANN = APPROVED | {"comment": 100}
+BOB = {"by": "person", "forge": "github", "id": 12, "login": "bob", "rerun": "a-delivery"}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,9 @@ APPROVED = {"by": "person", "id": APPROVER.id, "login": APPROVER.login}
         (MERGE, Hint(comments=frozenset({100})), [ANN]),
         (MERGE, Hint(comments=frozenset({999})), [{"by": "webhook"}]),  # of another proposal
         (MERGE, Hint(by=frozenset({"sweep"})), [{"by": "sweep"}]),
-        (MERGE, Hint(rerun=frozenset({"a delivery"})), [{"by": "rerun"}]),
+        (MERGE, Hint(rerun=frozenset({"a-delivery"})), [{"by": "rerun"}]),
+        (KEEP, Hint(rerun=frozenset({str(Rerun("a-delivery", 12, "bob"))})), [BOB]),
+        (REPLY, Hint(rerun=frozenset({str(Rerun("a-delivery", 12, "bob"))})), [ANN]),
         (replace(MERGE, approvers=(APPROVER.login,)), Hint(by=frozenset({"sweep"})), [APPROVED]),
         (OTHER, Hint(), [{"by": "webhook"}]),
     ],

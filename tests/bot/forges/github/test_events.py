@@ -194,6 +194,11 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
         {"action": "rerequested", "check_run": RUN},
         {DRAFT: Hint(rerun=frozenset({GUID}))},
     ),
+    "Re-run, and who pressed it": (
+        "check_run",
+        {"action": "rerequested", "check_run": RUN, "sender": {"id": 12, "login": "bob"}},
+        {DRAFT: Hint(rerun=frozenset({f"{GUID} 12 bob"}))},
+    ),
     "Re-run on all checks": (
         "check_suite",
         {"action": "rerequested", "check_suite": {**SUITE, "pull_requests": [PULL]}},
