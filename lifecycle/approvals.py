@@ -55,7 +55,7 @@ _FOR_GOOD: Mapping[Fall, Fallen] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Approvals:
     """The approvals of one proposal: those that count, those that fell, how many are needed.
 
     Attributes:
@@ -79,7 +79,7 @@ class Standing:
         return max(0, self.needed - len(self.counted))
 
 
-def standing(proposal: Proposal, policy: Policy, remembered: Memory) -> Standing:
+def approvals_of(proposal: Proposal, policy: Policy, remembered: Memory) -> Approvals:
     """Return which approvals count and how many are needed.
 
     A commit whose author or pusher is unknown makes self-approval undecidable; then one more
@@ -108,7 +108,7 @@ def standing(proposal: Proposal, policy: Policy, remembered: Memory) -> Standing
             fallen[review.author.login] = why or Fallen.UNSEEN
     uncertain = not proposal.people.authors_known and not policy.approve.self_allowed
     least = max(policy.approve.require, int(proposal.content.surprising))
-    return Standing(
+    return Approvals(
         counted=tuple(counted[who] for who in sorted(counted)),
         fallen=fallen,
         needed=least + uncertain,

@@ -292,8 +292,8 @@ def _tag(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
 
 
 def _approvers(one: Assessed) -> tuple[str, ...]:
-    standing = one.judgement.standing
-    return tuple(a.person for a in standing.counted) if standing else ()
+    approvals = one.judgement.approvals
+    return tuple(a.person for a in approvals.counted) if approvals else ()
 
 
 def _versions(verdicts: Iterable[Verdict], package: str) -> Mapping[str, FunctionVersion]:

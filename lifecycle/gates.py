@@ -5,7 +5,7 @@ A gate that cannot be judged does not hold.
 
 from cadlib.findings import Severity
 from lifecycle import names
-from lifecycle.approvals import Standing, standing
+from lifecycle.approvals import Approvals, approvals_of
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.proposal import Proposal
@@ -45,7 +45,7 @@ def judge(
     if proposal.once_published:
         return Judgement(tuple(_taggable(proposal)), None)  # it was judged then
     policy = proposal.rules.policy
-    approvals = standing(proposal, policy, remembered)
+    approvals = approvals_of(proposal, policy, remembered)
     pushes = draft_branch and policy.render is RenderMode.COMMIT
     rendered = _rendered(proposal, bot_pushes=pushes, push_refused=push_refused)
     gates = [rendered, _validated(proposal)]
@@ -66,7 +66,7 @@ def judge(
 
 def _rules_changed(proposal: Proposal, remembered: Memory) -> Judgement:
     """A proposal that changes rules and no package: people merge it, once it is approved."""
-    approvals = standing(proposal, configuring(proposal.rules.policy), remembered)
+    approvals = approvals_of(proposal, configuring(proposal.rules.policy), remembered)
     return Judgement(
         (
             _proposed(proposal),
@@ -86,7 +86,7 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
     if not proposal.content.configures or proposal.place.merged:
         return []
     rules = configuring(proposal.rules.policy)
-    approvals = standing(proposal, rules, remembered)
+    approvals = approvals_of(proposal, rules, remembered)
     actual = texts.approvals(approvals)
     if not approvals.missing:
         return [Gate(name="rules approved", state=GateState.HOLDS, actual=actual)]
@@ -198,7 +198,7 @@ def _merges_as_shown(proposal: Proposal) -> list[Gate]:
     ]
 
 
-def _approved(proposal: Proposal, approvals: Standing, policy: Policy) -> Gate:
+def _approved(proposal: Proposal, approvals: Approvals, policy: Policy) -> Gate:
     actual = texts.approvals(approvals)
     if approvals.missing:
         return Gate(
@@ -213,7 +213,7 @@ def _approved(proposal: Proposal, approvals: Standing, policy: Policy) -> Gate:
     return Gate(name="approved", state=GateState.HOLDS, actual=actual)
 
 
-def _fresh(approvals: Standing, remembered: Memory) -> list[Gate]:
+def _fresh(approvals: Approvals, remembered: Memory) -> list[Gate]:
     """Shown only where somebody touched our comments, or we came after the proposal."""
     if approvals.fresh:
         return []
@@ -228,7 +228,7 @@ def _fresh(approvals: Standing, remembered: Memory) -> list[Gate]:
     ]
 
 
-def _unopposed(approvals: Standing) -> Gate:
+def _unopposed(approvals: Approvals) -> Gate:
     if approvals.objections:
         return Gate(
             name="no objection",

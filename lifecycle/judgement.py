@@ -7,7 +7,7 @@ disagree (docs/design.md, "Checks"; trap 7).
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lifecycle.approvals import Standing
+from lifecycle.approvals import Approvals
 
 
 class GateState(StrEnum):
@@ -43,11 +43,11 @@ class Judgement:
 
     Attributes:
         gates: Every gate, those that hold too.
-        standing: The approvals; None where the configuration cannot be read.
+        approvals: The approvals; None where the configuration cannot be read.
     """
 
     gates: tuple[Gate, ...]
-    standing: Standing | None
+    approvals: Approvals | None
 
     @property
     def holds(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from lifecycle import memory
 from lifecycle.actions import Reply
-from lifecycle.approvals import UNPUBLISHED, standing
+from lifecycle.approvals import UNPUBLISHED, approvals_of
 from lifecycle.authors import owners
 from lifecycle.commands.parse import parse
 from lifecycle.commands.table import TABLE
@@ -65,7 +65,7 @@ def _occasions(facts: Facts, proposal: Proposal, remembered: Memory) -> Iterator
     if proposal.content.unpublished and proposal.stage in {Stage.PROPOSED, Stage.MERGED}:
         yield f"{UNPUBLISHED} {proposal.content.unpublished}", summary.unpublished(proposal)
     if proposal.place.merged and proposal.content.configures:
-        approvals = standing(proposal, configuring(proposal.rules.policy), remembered)
+        approvals = approvals_of(proposal, configuring(proposal.rules.policy), remembered)
         if approvals.missing:
             occasion = f"rules {proposal.place.merge_commit}"
             yield occasion, texts.rules_merged(approvals, proposal.place.base_ref)

@@ -15,9 +15,9 @@ from gitdb import IStream
 
 from bot.git import merge as git_merge
 from bot.git import refs as git_refs
+from bot.git.caches import MirrorCaches
 from bot.git.commit import CommitReader
 from bot.git.difference import differ
-from bot.git.memory import MirrorCaches
 from bot.git.objects import GitObject, Objects
 from bot.git.port import (
     HEADS,

@@ -24,8 +24,8 @@ import structlog
 from bot.clock import SYSTEM, Clock
 from bot.git import refs as git_refs
 from bot.git import upkeep
+from bot.git.caches import MirrorCaches
 from bot.git.history import DiskHistory
-from bot.git.memory import MirrorCaches
 from bot.git.port import (
     EVERYTHING,
     HEADS,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 
 from bot.git import alike
+from bot.git.caches import BLOBS, ENTRIES
 from bot.git.difference import TREE, differ, is_package
-from bot.git.memory import BLOBS, ENTRIES
 from bot.git.objects import Allow, Entries, GitEndedError, GitObject, Objects, parse_tree
 from bot.git.port import MOST_DEEP, MOST_ENTRIES, MOST_TREE, Difference
 from cadlib.errors import PackageError, Place

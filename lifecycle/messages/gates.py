@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lifecycle import names as names_
-from lifecycle.approvals import Fallen, Standing
+from lifecycle.approvals import Approvals, Fallen
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.head import MOST_SHARED, PushRefusal
 from lifecycle.facts.packages import Touched
@@ -165,7 +165,7 @@ def is_up_to_date(base_ref: str) -> str:
     return f"{code(base_ref)} has no newer change of these packages"
 
 
-def approvals(standing: Standing) -> str:
+def approvals(standing: Approvals) -> str:
     """How many approvals count, and whose do not."""
     text = f"{len(standing.counted)} of {standing.needed}"
     if standing.counted:
@@ -174,7 +174,7 @@ def approvals(standing: Standing) -> str:
     return text + ("; not counted: " + ", ".join(fallen) if fallen else "")
 
 
-def approvals_wanted(standing: Standing, *, merged: bool, authors_known: bool) -> str:
+def approvals_wanted(standing: Approvals, *, merged: bool, authors_known: bool) -> str:
     """What is missing."""
     of = " of the merge result" if merged else " of this content"
     text = f"{number(standing.missing, 'more approval')}{of}: `/approve`"
@@ -183,7 +183,7 @@ def approvals_wanted(standing: Standing, *, merged: bool, authors_known: bool) -
     return text
 
 
-def rules_wanted(standing: Standing, *, authors_known: bool) -> str:
+def rules_wanted(standing: Approvals, *, authors_known: bool) -> str:
     """What is missing for a change of the rules, and the way out where nobody else is there."""
     text = f"{number(standing.missing, 'more approval')} of the changed rules: `/approve`"
     if not authors_known:

@@ -17,7 +17,7 @@ from lifecycle.messages.markdown import (
 )
 
 if TYPE_CHECKING:
-    from lifecycle.approvals import Standing
+    from lifecycle.approvals import Approvals
     from lifecycle.judgement import Judgement
 
 _UNKNOWN_RULES: Mapping[UnknownRules, str] = {
@@ -39,11 +39,11 @@ def went_out_of_date(touched: Sequence[Touched], base_ref: str) -> str:
     )
 
 
-def rules_merged(standing: "Standing", base_ref: str) -> str:
+def rules_merged(approvals: "Approvals", base_ref: str) -> str:
     """Rules were merged past their approvals; they judge what comes now."""
     return (
         f"the rules of {code(base_ref)} were changed by this merge without the approvals that a"
-        f" change of the rules needs: {gates.approvals(standing)}. They are in force now. To take"
+        f" change of the rules needs: {gates.approvals(approvals)}. They are in force now. To take"
         " them back, revert this pull request; to keep such merges out, require `porchbot/publish`"
         f" for {code(base_ref)}."
     )

@@ -9,7 +9,7 @@ import pytest
 from lifecycle import memory
 from lifecycle.access import Person, Role
 from lifecycle.actions import Say
-from lifecycle.approvals import Fallen, Standing, standing
+from lifecycle.approvals import Approvals, Fallen, approvals_of
 from lifecycle.decide import decide
 from lifecycle.events import Approval, Fell, TakenBack, content
 from lifecycle.facts.checks import VALIDATE
@@ -48,11 +48,11 @@ SECOND = timedelta(seconds=1)
 OTHER_HEAD = Sha("f" * 40)
 
 
-def given(start: Facts) -> Standing:
+def given(start: Facts) -> Approvals:
     """The approvals of the one proposal, at rest."""
     rested = settled(start).proposals[0]
     assert isinstance(rested.rules.policy, Policy)
-    return standing(rested, rested.rules.policy, memory.read(rested))
+    return approvals_of(rested, rested.rules.policy, memory.read(rested))
 
 
 def why(start: Facts) -> Fallen | str:
@@ -674,13 +674,13 @@ def test_an_approval_is_bound_to_the_rules_that_held_when_it_was_given(
 
     after = settled(facts(asked)).proposals[0]
 
-    found = standing(after, Policy(), memory.read(after))
+    found = approvals_of(after, Policy(), memory.read(after))
     assert [x.person for x in found.counted] == (["approver"] if counts else [])
     if native and not counts:
         assert found.fallen == {"approver": Fallen.CONFIGURATION}
     if counts:  # bound once, its digest tells from then on
         later = changed(after, changed_at=NOW + timedelta(days=1))
-        assert standing(later, Policy(), memory.read(later)).counted
+        assert approvals_of(later, Policy(), memory.read(later)).counted
 
 
 def test_our_answer_shows_the_rules_where_the_forge_has_no_log() -> None:
@@ -693,7 +693,7 @@ def test_our_answer_shows_the_rules_where_the_forge_has_no_log() -> None:
 
     def counted(p: Proposal) -> int:
         after = settled(facts(p)).proposals[0]
-        return len(standing(after, Policy(), memory.read(after)).counted)
+        return len(approvals_of(after, Policy(), memory.read(after)).counted)
 
     assert counted(first) == 0
     assert counted(second) == 1

@@ -249,12 +249,12 @@ def judged(start: Facts) -> tuple[object, ...]:
     rested = settled(start).proposals[0]
     remembered = memory.read(rested)
     judgement = judge(rested, remembered, draft_branch=True)
-    assert judgement.standing is not None
+    assert judgement.approvals is not None
     return (
         remembered.words,
         remembered.holds,
         remembered.answered,
-        [approval.person for approval in judgement.standing.counted],
+        [approval.person for approval in judgement.approvals.counted],
     )
 
 
@@ -350,8 +350,8 @@ def test_an_edited_comment_is_written_anew_and_asks_for_a_fresh_approval(summary
     judgement = judge(after, remembered, draft_branch=True)
     assert [g.name for g in judgement.open] == ["fresh approval", "no hold"]
     assert judgement.open[0].actual == "1 comment of the bot was edited by somebody else"
-    assert judgement.standing is not None
-    assert [x.person for x in judgement.standing.counted] == ["approver"]
+    assert judgement.approvals is not None
+    assert [x.person for x in judgement.approvals.counted] == ["approver"]
 
     newer = changed(
         after, comments=(*after.talk.comments, said(APPROVER, "/approve", 5000, minutes=60))

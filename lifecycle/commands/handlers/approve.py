@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from lifecycle import events, memory
 from lifecycle.approvals import (
     Fallen,
+    approvals_of,
     judged_before,
     rules_moved,
     shown_unpublished,
-    standing,
     too_early,
 )
 from lifecycle.commands.spec import CommandRequest, CommandResponse
@@ -121,7 +121,7 @@ def approves(request: CommandRequest, response: CommandResponse) -> bool:
     p, policy = response.proposal, response.proposal.rules.policy
     if not isinstance(policy, Policy):
         return True
-    given = standing(p, policy, response.memory)
+    given = approvals_of(p, policy, response.memory)
     return request.comment.author.login in {a.person for a in given.counted}
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from bot.git import process as git_process
+from bot.git.caches import MirrorCaches
 from bot.git.difference import differ
 from bot.git.history import DiskHistory
-from bot.git.memory import MirrorCaches
 from bot.git.mirror import DiskMirror
 from bot.git.objects import Entries
 from bot.git.port import Difference, MissingObjectError

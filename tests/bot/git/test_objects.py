@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pytest
 
-from bot.git.memory import ObjectCache
+from bot.git.caches import ObjectCache
 from bot.git.mirror import DiskMirror, DiskMirrors
 from bot.git.port import (
     GitBusyError,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.git.caches import MirrorCaches
 from bot.git.history import DiskHistory
-from bot.git.memory import MirrorCaches
 from bot.git.mirror import DiskMirror
 from bot.git.port import Signature
 from bot.look import content

@@ -28,7 +28,7 @@ from fnrunner.builtin.confined.rego.syntax import (
     Ref,
     RegoError,
     Rule,
-    Scalar,
+    ScalarTerm,
     Some,
     SomeIn,
     Term,
@@ -185,9 +185,9 @@ class ModuleNames:
                 return Call(at, self._ours(at, "keyed_member"), (first, left, right))
             case Infix(at=at, operator="/" | "%" as operator, left=left, right=right):
                 # Called where it stands, so that a division by zero is named with its place.
-                worker = Scalar(at, f'"{functions.OPERATIONS[operator]}"')
+                worker = ScalarTerm(at, f'"{functions.OPERATIONS[operator]}"')
                 call = Call(at, Ref(at, Var(at, "ours"), (worker,)), (left, right))
-                return Ref(at, call, (Scalar(at, "0"),))
+                return Ref(at, call, (ScalarTerm(at, "0"),))
             case Infix(at=at, operator=operator, left=left, right=right):
                 name = functions.OPERATIONS.get(operator)
                 return term if name is None else Call(at, self._ours(at, name), (left, right))
@@ -246,7 +246,7 @@ class ModuleNames:
 
 def _standing_in(at: Place, name: str) -> Ref:
     parts = (functions.PACKAGE, functions.stand_in(name))
-    return Ref(at, Var(at, "data"), tuple(Scalar(at, f'"{each}"') for each in parts))
+    return Ref(at, Var(at, "data"), tuple(ScalarTerm(at, f'"{each}"') for each in parts))
 
 
 def _prefix(name: Var | Ref) -> tuple[str, ...]:
@@ -268,7 +268,7 @@ def _constant(head: Head) -> bool:
 
 def _conditional(rule: Rule) -> bool:
     value = rule.head.value
-    return rule.body is not None or not (value is None or isinstance(value, Scalar))
+    return rule.body is not None or not (value is None or isinstance(value, ScalarTerm))
 
 
 def _keys(path: Sequence[Term]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from fnrunner.builtin.confined.rego.syntax import (
     Literal,
     Object,
     Ref,
-    Scalar,
+    ScalarTerm,
     Set,
     Some,
     Term,
@@ -100,7 +100,7 @@ def pairs(left: Term, right: Term, known: frozenset[str]) -> list[tuple[Term, Te
 
 
 def _keys_of(term: Object) -> Ref:
-    return Ref(term.at, Var(term.at, "object"), (Scalar(term.at, '"keys"'),))
+    return Ref(term.at, Var(term.at, "object"), (ScalarTerm(term.at, '"keys"'),))
 
 
 def declared(names: frozenset[str], at: tuple[int, int]) -> list[Literal]:

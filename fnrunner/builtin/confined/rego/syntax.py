@@ -30,7 +30,7 @@ class RegoError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarTerm:
     """A number, `true`, `false` or `null` as it is written, or a string as JSON writes it."""
 
     at: Place = field(compare=False)
@@ -114,7 +114,7 @@ class Comprehension:
     key: "Term | None" = None
 
 
-Term = Scalar | Var | Ref | Call | Infix | Array | Set | Object | Comprehension
+Term = ScalarTerm | Var | Ref | Call | Infix | Array | Set | Object | Comprehension
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ def dotted(term: Term) -> str:
 
 def key(term: Term) -> str | None:
     """Return the key that a plain string is; None for any other term."""
-    if isinstance(term, Scalar) and term.text[:1] == '"':
+    if isinstance(term, ScalarTerm) and term.text[:1] == '"':
         return str(json.loads(term.text))
     return None
 

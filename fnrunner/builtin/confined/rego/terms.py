@@ -30,7 +30,7 @@ from fnrunner.builtin.confined.rego.syntax import (
     Place,
     Ref,
     RegoError,
-    Scalar,
+    ScalarTerm,
     Set,
     Some,
     SomeIn,
@@ -249,7 +249,7 @@ class TermReader:
             return self._negative()
         if token.kind in ("string", "raw"):
             self.take()
-            found: Term = Scalar(token.at, _text(token))
+            found: Term = ScalarTerm(token.at, _text(token))
         elif token.kind == "number":
             self.take()
             found = _number(token)
@@ -270,15 +270,15 @@ class TermReader:
         at = self.take().at
         if self.token.kind == "number":
             found = _number(self.take())
-            return self._continued(Scalar(at, f"-{found.text}"))
+            return self._continued(ScalarTerm(at, f"-{found.text}"))
         if self.token.kind != "word":
             raise self.error(f"a number is missing before {self._seen()}")
-        return Infix(at, "-", Scalar(at, "0"), self._simple())
+        return Infix(at, "-", ScalarTerm(at, "0"), self._simple())
 
     def _word(self) -> Term:
         token = self.take()
         if token.text in _CONSTANTS:
-            return Scalar(token.at, token.text)
+            return ScalarTerm(token.at, token.text)
         if token.text in self.keywords and token.text != "contains":
             raise RegoError(token.at, f"`{token.text}` is a keyword and cannot be used as a name")
         if token.text in NEW_KEYWORDS and not self.sees_call(token.text):
@@ -298,7 +298,7 @@ class TermReader:
         path: list[Term] = []
         while not self.token.spaced and self.sees("[", ".", "("):
             at = self.token.at
-            if isinstance(head, Scalar | Infix):
+            if isinstance(head, ScalarTerm | Infix):
                 raise self.error(f"{self._seen()} cannot follow what stands before it")
             if self.took("["):
                 path.append(self.term())
@@ -313,7 +313,7 @@ class TermReader:
         token = self.take()
         if token.kind != "word" or token.spaced:
             raise RegoError(token.at, "a name is missing behind the dot")
-        return Scalar(token.at, json.dumps(token.text))
+        return ScalarTerm(token.at, json.dumps(token.text))
 
     def _call(self, function: Term, at: Place) -> Term:
         self.want("(")
@@ -391,8 +391,8 @@ def _ref(head: Term, path: list[Term]) -> Term:
     return Ref(head.at, head, tuple(path))
 
 
-def _number(token: Token) -> Scalar:
-    return Scalar(token.at, f"0{token.text}" if token.text[0] == "." else token.text)
+def _number(token: Token) -> ScalarTerm:
+    return ScalarTerm(token.at, f"0{token.text}" if token.text[0] == "." else token.text)
 
 
 def _text(token: Token) -> str:

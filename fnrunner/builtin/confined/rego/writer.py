@@ -27,7 +27,7 @@ from fnrunner.builtin.confined.rego.syntax import (
     Place,
     Ref,
     Rule,
-    Scalar,
+    ScalarTerm,
     Set,
     Some,
     SomeIn,
@@ -182,7 +182,7 @@ class Writer:
 
     def _term(self, term: Term) -> None:
         match term:
-            case Scalar(at=at, text=text):
+            case ScalarTerm(at=at, text=text):
                 self._put(text, at)
             case Var(at=at, name=name):
                 self._put(name, at)
