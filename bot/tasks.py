@@ -24,6 +24,7 @@ async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
 
     Once is not enough: `asyncio.wait_for` before Python 3.12 loses a cancellation that arrives
     together with what it waited for (python/cpython#86296), and libraries use it in their loops.
+    The wait is in real seconds: a clock of somebody's that stands still would keep us here.
     """
     waiting = {task for task in tasks if not task.done()}
     while waiting:

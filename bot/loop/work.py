@@ -234,6 +234,7 @@ class Worker:
         """Take no more; wait a little for looks to end, then give their keys back."""
         looks = list(self._looks.values())
         if looks:
+            # In real seconds, not the clock's: so does whoever stops us count before killing.
             await asyncio.wait(looks, timeout=self._grace)
         await end([renewing, *looks])
 
