@@ -169,17 +169,16 @@ class Settling:
             except StoreError as error:  # what broke the look is what has to be told
                 log.warning("actions not written down", key=reconciler.key, error=str(error))
             raise
-        if came is ActionOutcome.DONE or isinstance(came, Rest):
-            reconciler.echoes.did(actions)
         await self._write_down(reconciler, actions, looked, report)
         return came
 
     async def _write_down(
         self, reconciler: Reconciler[L], actions: Sequence[Action], looked: L, report: Report
     ) -> None:
-        for action in actions:
-            if report.of(action).outcome is ActionOutcome.DONE:
-                metrics.ACTIONS.labels(action.KIND.name).inc()
+        done = [a for a in actions if report.of(a).outcome is ActionOutcome.DONE]
+        reconciler.echoes.did(done)  # also beside one that broke: it may not show yet either
+        for action in done:
+            metrics.ACTIONS.labels(action.KIND.name).inc()
         entries = await self._offload(
             audited.entries, actions, looked.facts, report, reconciler.hint
         )

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -158,6 +159,23 @@ async def test_what_was_not_done_is_no_echo() -> None:
 
     assert await settled(script) is None
     assert script.performed == [[REPLY], [REPLY]]
+
+
+@pytest.mark.parametrize("goes", [REFUSED, ActionOutcome.LOOK_AGAIN])
+async def test_what_was_done_beside_one_that_was_not_is_not_done_again(
+    goes: ActionOutcome | BaseException,
+) -> None:
+    """Fails when a batch is remembered as a whole: an old answer makes the bot reply twice."""
+    script = Script([[REPLY, OTHER]], goes=goes)
+    with suppress(ForgeRefusedError):
+        await settled(script)
+    script.decides, script.goes = [[REPLY, OTHER]], ActionOutcome.DONE
+    assert await settled(script) == 1.0
+    assert script.performed == [[REPLY, OTHER]]
+
+    script.decides = [[OTHER], []]
+    assert await settled(script) is None
+    assert script.performed == [[REPLY, OTHER], [OTHER]]
 
 
 async def test_git_is_fetched_again_after_a_merge_a_loss_or_some_seconds() -> None:
