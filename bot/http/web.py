@@ -2,7 +2,6 @@
 
 import asyncio
 import hmac
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from bot import logs, metrics
+from bot.clock import SYSTEM, Clock
 from bot.forges.github.events import Delivery, read_headers, read_verified
 from bot.forges.github.signature import WebhookError, WebhookSignature
 from bot.forges.port import BotIdentity, ForgeBusyError, ForgeRefusedError
@@ -70,6 +70,7 @@ class Endpoints:
         readiness: What the bot needs, and what of it is missing.
         identity: Asks the forge for our own login.
         limits: For bodies.
+        clock: For what is measured, and for lingering.
     """
 
     def __init__(
@@ -79,6 +80,8 @@ class Endpoints:
         readiness: Readiness,
         identity: Callable[[], Awaitable[BotIdentity]],
         limits: BodyLimits = DEFAULT,
+        *,
+        clock: Clock = SYSTEM,
     ) -> None:
         self._secrets = settings.webhook_secrets
         self._status_token = settings.status_token
@@ -86,12 +89,13 @@ class Endpoints:
         self._readiness = readiness
         self._identity = identity
         self._bodies = Bodies(limits)
+        self._clock = clock
         self._login = ""
         self._learning: asyncio.Task[None] | None = None
 
     async def webhook(self, request: Request) -> Response:
         """Verify, store and wake in one transaction, answer; the work is done elsewhere."""
-        began = time.perf_counter()
+        began = self._clock.monotonic()
         try:
             signature = read_headers(request.headers, self._secrets)
             async with self._bodies.received(request, signature) as body:
@@ -100,17 +104,17 @@ class Endpoints:
         except WebhookError as error:
             log.warning("webhook refused", status=error.status, reason=str(error))
             metrics.DELIVERIES.labels("refused").inc()
-            return _Refusal(request, error.status, str(error))
+            return _Refusal(request, error.status, str(error), self._clock)
         except StoreError as error:
             # A failed delivery is one that the forge's log offers again.
             log.error("webhook not stored", reason=str(error))
             metrics.DELIVERIES.labels("failed").inc()
-            return _Refusal(request, 503, "The bot has no database now.")
+            return _Refusal(request, 503, "The bot has no database now.", self._clock)
         except ClientDisconnect:
             return Response(status_code=400)
         self._learn_login()
         metrics.DELIVERIES.labels("accepted").inc()
-        metrics.ACCEPT_SECONDS.observe(time.perf_counter() - began)
+        metrics.ACCEPT_SECONDS.observe(self._clock.monotonic() - began)
         return Response(status_code=202)
 
     async def healthz(self, request: Request) -> Response:  # noqa: ARG002 (starlette's shape)
@@ -167,10 +171,11 @@ class _Refusal(JSONResponse):
     then many senders never see the answer.
     """
 
-    def __init__(self, request: Request, status: int, message: str) -> None:
+    def __init__(self, request: Request, status: int, message: str, clock: Clock) -> None:
         later = {"retry-after": "10"} if status == 503 else {}
         super().__init__({"message": message}, status, {"connection": "close", **later})
         size = _declared(request)
+        self._clock = clock
         self._linger = LINGER if size is None or size > BUFFERED else 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (starlette's shape)
@@ -178,7 +183,7 @@ class _Refusal(JSONResponse):
         headers = {"type": "http.response.start", "status": self.status_code}
         await send({**headers, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
-        await asyncio.sleep(self._linger)
+        await self._clock.sleep(self._linger)
         await send({"type": "http.response.body", "body": b""})
 
 
@@ -282,9 +287,11 @@ def app(
     readiness: Readiness,
     identity: Callable[[], Awaitable[BotIdentity]],
     limits: BodyLimits = DEFAULT,
+    *,
+    clock: Clock = SYSTEM,
 ) -> Starlette:
     """The ASGI application."""
-    door = Endpoints(settings, store, readiness, identity, limits)
+    door = Endpoints(settings, store, readiness, identity, limits, clock=clock)
     return Starlette(
         routes=[
             Route("/webhooks/github", door.webhook, methods=["POST"]),
