@@ -1,5 +1,7 @@
 """GitHub's webhooks: bytes in, one verified value out: which keys to look at again. Pure.
 
+Longer than 400 lines: the table of events, and for each the few lines that read it, are one.
+
 The signature is checked on the raw body before anything in it is parsed, and only fields in use are
 read. What an event says is used for two things: which keys it wakes, and what it says exists (the
 hint), so that a look that sees less is known to be too early: `head` (commit), `comment`, `review`,
