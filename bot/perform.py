@@ -6,6 +6,7 @@ halfway.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
 from itertools import groupby
 from typing import assert_never
@@ -14,7 +15,14 @@ import structlog
 
 from bot import keys, metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.forges.port import AnnotatedTag, Forge, MergeOutcome, TagOutcome
+from bot.forges.port import (
+    AnnotatedTag,
+    Forge,
+    ForgeBusyError,
+    ForgeRefusedError,
+    MergeOutcome,
+    TagOutcome,
+)
 from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Signature
 from bot.look.assemble import Looked
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
@@ -33,6 +41,7 @@ from lifecycle.actions import (
     OpenProposal,
     PushRender,
     React,
+    RemoveDouble,
     Reply,
     Restore,
     Say,
@@ -43,7 +52,7 @@ from lifecycle.actions import (
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
-from lifecycle.kinds import ActionOrder
+from lifecycle.kinds import ActionOrder, Write
 from lifecycle.names import Ref, Sha
 
 log = structlog.get_logger()
@@ -114,9 +123,8 @@ class Performer:
             batch = list(group)
             if order is ActionOrder.TOGETHER:
                 with metrics.STEP_SECONDS.labels("report").time():
-                    await self._together(batch, looked, report, hint)
-                continue
-            if order is ActionOrder.ONE_WRITE:
+                    outcome = await self._together(batch, looked, report, hint)
+            elif order is ActionOrder.ONE_WRITE:
                 outcome = await self._tags([a for a in batch if isinstance(a, Tag)], report)
             else:
                 outcome = await self._steps(batch, looked, report, hint)
@@ -126,13 +134,16 @@ class Performer:
 
     async def _together(
         self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
-    ) -> None:
+    ) -> ActionOutcome:
         """All at once; where one breaks the others are waited for, so that it is known how."""
         steps = (self._steps([action], looked, report, hint) for action in actions)
         came = await asyncio.gather(*steps, return_exceptions=True)
+        outcome = ActionOutcome.DONE
         for each in came:
             if isinstance(each, BaseException):
                 raise each
+            outcome = each if outcome is ActionOutcome.DONE else outcome
+        return outcome
 
     async def _steps(
         self, actions: Sequence[Action], looked: Looked, report: Report, hint: Hint
@@ -152,14 +163,29 @@ class Performer:
         report.note_rest(tags, came)
         return came.outcome
 
-    async def _one(
-        self, action: Action, looked: Looked, report: Report, hint: Hint
-    ) -> ActionResult:
+    async def _one(self, action: Action, looked: Looked, report: Report, hint: Hint) -> ActionResult:
+        if not action.writes.makes:
+            return await self._act(action, looked, report, hint)
+        place = claimed(action.writes)
+        if not await self._store.claims.take(self._repository_id, place):
+            return ActionResult(ActionOutcome.WAIT, "another look has just done it, or is about to")
+        try:
+            return await self._act(action, looked, report, hint)
+        except (ForgeRefusedError, ForgeBusyError) as error:
+            if isinstance(error, ForgeRefusedError) or error.after:
+                await self._store.claims.give_back(self._repository_id, place)
+            raise  # of an answer that was lost nobody knows whether it was done
+
+    async def _act(self, action: Action, looked: Looked, report: Report, hint: Hint) -> ActionResult:
         match action:
             case SetCheck():
                 await self._forge.set_check(action)
             case Say() | Reply() | Restore():
                 await self._write(action)
+            case RemoveDouble(number, comment):
+                # First the database: what it knows of and the forge does not show, people deleted.
+                await self._store.proposals.keep(self._repository_id, number, gone=(comment,))
+                await self._forge.delete_comment(comment)
             case Keep(number, log, written, gone):
                 await self._store.proposals.keep(self._repository_id, number, log, written, gone)
             case React(comment, reaction):
@@ -364,6 +390,11 @@ class Performer:
                 return ActionResult(ActionOutcome.LOOK_AGAIN, said)
             case _:
                 assert_never(merged.outcome)
+
+
+def claimed(write: Write) -> str:
+    """The name of a claim: of fixed length, whatever is written."""
+    return hashlib.sha256(repr(write.place).encode()).hexdigest()
 
 
 def _update(tag: AnnotatedTag) -> RefUpdate:

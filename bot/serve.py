@@ -205,6 +205,7 @@ async def _sweep(
             await store.queue.wake(keys.InstallationsKey())
             await store.deliveries.forget()
             await store.audit.forget()
+            await store.claims.forget()
             await offload(mirrors.trim)
         except StoreError as error:
             log.warning("sweep put off", error=str(error))

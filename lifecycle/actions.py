@@ -115,6 +115,7 @@ class SetCheck:
         annotations: Findings with file and line.
         digest: Digest of all that is shown; equal means that nothing need be sent.
         run: The run to update; None to make a new one (a completed run cannot go back).
+        after: The newest run of the name that is shown; 0 when there is none.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -130,10 +131,13 @@ class SetCheck:
     annotations: tuple[Finding, ...]
     digest: str
     run: int | None
+    after: int = 0
 
     @property
     def writes(self) -> Write:
         """See `Described`."""
+        if self.run is None:
+            return Write(("run", self.head, self.name, self.after), (self.digest,), makes=True)
         return Write(("check", self.head, self.name), (self.digest,))
 
 
@@ -153,6 +157,8 @@ class Say:
     @property
     def writes(self) -> Write:
         """See `Described`."""
+        if self.comment is None:
+            return Write(("summary of", self.number), makes=True)
         return Write(("summary", self.number), (self.body, repr(self.record)))
 
 
@@ -175,6 +181,23 @@ class Restore:
     def writes(self) -> Write:
         """See `Described`."""
         return Write(("comment", self.comment), (self.body, repr(self.record)))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveDouble:
+    """Delete a comment of ours that says what an older one says."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="RemoveDouble", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=Order.ONE_BY_ONE
+    )
+
+    number: int
+    comment: int
+
+    @property
+    def writes(self) -> Write:
+        """See `Described`."""
+        return Write(("comment", self.comment))
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +241,7 @@ class Reply:
     @property
     def writes(self) -> Write:
         """See `Described`."""
-        return Write(("reply", self.number, repr(self.record)))
+        return Write(("reply", self.number, repr(self.record)), makes=True)
 
 
 class Reaction(StrEnum):
@@ -378,6 +401,7 @@ Action = (
     | SetCheck
     | Say
     | Restore
+    | RemoveDouble
     | Keep
     | Reply
     | React

@@ -96,7 +96,7 @@ def ready(facts: Facts, proposal: Proposal) -> list[SetCheck]:
     return [check] if check else []
 
 
-def published(proposal: Proposal, run: int) -> SetCheck:
+def published(proposal: Proposal, run: CheckRun) -> SetCheck:
     """Return the completed `porchbot/publish` of a published head."""
     shown = _passed(texts.published(proposal), texts.PUBLISHING_SUMMARY)
     return _action(str(proposal.place.head), PUBLISH, shown, run, shown.digest)
@@ -125,7 +125,7 @@ def trouble(
         title=texts.NOT_LOOKED_AT,
         summary=texts.not_looked_at(incident, since, said),
     )
-    return _action(str(head), PUBLISH, shown, None if run is None else _again(run), external)
+    return _action(str(head), PUBLISH, shown, run, external)
 
 
 def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> list[SetCheck]:
@@ -134,7 +134,7 @@ def not_published(facts: Facts, proposal: Proposal, judgement: Judgement) -> lis
     if run is None or not run.digest.startswith(_TROUBLE) or facts.open or facts.others:
         return []
     shown = _failed(texts.MERGED_NOT_PUBLISHED, summary.gate_list(judgement))
-    return [_action(str(proposal.place.head), PUBLISH, shown, _again(run), shown.digest)]
+    return [_action(str(proposal.place.head), PUBLISH, shown, run, shown.digest)]
 
 
 def _shown(facts: Facts, proposal: Proposal, judgement: Judgement) -> dict[str, CheckContent]:
@@ -310,15 +310,14 @@ def _send(facts: Facts, name: str, shown: CheckContent, *, force: bool) -> SetCh
     same = run.digest == external and run.status == shown.status
     if same and not force:
         return None
-    return _action(str(facts.head), name, shown, _again(run), external)
+    return _action(str(facts.head), name, shown, run, external)
 
 
-def _again(run: CheckRun) -> int | None:
-    """The run to update: a completed one cannot go back, and the newest of a name counts."""
-    return run.id if run.status != Status.COMPLETED else None
-
-
-def _action(head: str, name: str, shown: CheckContent, run: int | None, external: str) -> SetCheck:
+def _action(
+    head: str, name: str, shown: CheckContent, run: CheckRun | None, external: str
+) -> SetCheck:
+    # A completed run cannot go back, and the newest of a name counts.
+    updated = run is not None and run.status != Status.COMPLETED
     return SetCheck(
         head=Sha(head),
         name=name,
@@ -328,5 +327,6 @@ def _action(head: str, name: str, shown: CheckContent, run: int | None, external
         summary=shown.summary[:MOST_TEXT],
         annotations=shown.annotations,
         digest=external,
-        run=run,
+        run=run.id if run is not None and updated else None,
+        after=run.id if run is not None else 0,
     )

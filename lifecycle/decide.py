@@ -73,6 +73,7 @@ def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
     actions += _show_checks(facts, shared)
     for one in judged:
         actions += _advance(facts, one, publishing=publishing)
+        actions += upkeep.remove_doubles(one.proposal)
     return actions
 
 
@@ -321,7 +322,7 @@ def _finish_check(facts: Facts, proposal: Proposal) -> list[Action]:
         or any(t.tagging.within is not None for t in proposal.content.touched)
     ):
         return []
-    return [checks.published(proposal, run.id)]
+    return [checks.published(proposal, run)]
 
 
 def _delete_branch(facts: Facts, proposal: Proposal) -> list[Action]:

@@ -73,10 +73,13 @@ class Write:
         place: Names one thing at the forge, in git or in the database, inside one repository.
         value: What is written there, as far as two writes to one place can differ; the same again
             is a repetition.
+        makes: The forge makes a new one each time, on no condition: whoever asks for it claims its
+            place first, so that there is one (ADR 24).
     """
 
     place: tuple[str | int, ...]
     value: tuple[str | int, ...] = ()
+    makes: bool = False
 
 
 class Described(Protocol):

@@ -9,10 +9,10 @@ crashed in between, the next look finds the comment still missing, or still edit
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lifecycle import memory, records
-from lifecycle.actions import Action, Keep, Reply, Restore
+from lifecycle.actions import Action, Keep, RemoveDouble, Reply, Restore
 from lifecycle.events import CommentLoss, Event, Tampered
 from lifecycle.facts.conversation import Comment, Written
 from lifecycle.facts.proposal import Proposal
@@ -20,6 +20,9 @@ from lifecycle.identity import RepositoryId
 from lifecycle.memory import Memory
 from lifecycle.messages.answers import ALTERED_ANSWER
 from lifecycle.records import JSON
+
+TOLD_WITHIN = timedelta(minutes=1)
+"""How long after a comment the database may still be told of it, by whoever wrote it."""
 
 MOST_COMMENT = 65_000
 """Characters of a comment with its record, below the 65,536 that GitHub takes
@@ -73,14 +76,53 @@ def mend(
 def keep(proposal: Proposal, remembered: Memory) -> list[Action]:
     """Return the action that writes what the database lacks."""
     lacking = remembered.log - proposal.talk.kept
+    doubles = {c.id for c in _doubles(proposal)}
     written = {
         c.id: Written() if c.summary else Written(c.body, c.records[-1])
         for c in proposal.talk.answers
-        if c.id not in proposal.talk.written and not c.altered and (c.records or c.summary)
+        if c.id not in proposal.talk.written
+        and c.id not in doubles  # else one that was removed would be missed
+        and not c.altered
+        and (c.records or c.summary)
     }
     if not lacking and not written:
         return []
     return [Keep(proposal.place.number, log=lacking, written=written)]
+
+
+def remove_doubles(proposal: Proposal) -> list[Action]:
+    """Return the actions that delete comments which say what an older one of ours says.
+
+    They come from answers of the forge that were lost. Whoever wrote one tells the database after
+    that: until then, or for a while, it stays, so that none is told of that is gone already.
+    """
+    now = proposal.times.looked_at
+    return [
+        RemoveDouble(proposal.place.number, c.id)
+        for c in _doubles(proposal)
+        if c.id in proposal.talk.written or (now is not None and now - c.at > TOLD_WITHIN)
+    ]
+
+
+def _doubles(proposal: Proposal) -> list[Comment]:
+    """Comments of ours that say what an older one says: a second summary, an answer said twice.
+
+    Of summaries the younger one goes when the oldest one has its whole memory.
+    """
+    summary = memory.summary_of(proposal)
+    said: list[tuple[Mapping[str, JSON], ...]] = []
+    found = []
+    for comment in proposal.talk.answers:
+        if comment.altered:
+            continue
+        if comment.summary:
+            if summary is not None and comment.id != summary.id and not summary.altered:
+                found.append(comment)
+        elif comment.records:
+            if comment.records in said and not comment.edited:
+                found.append(comment)
+            said.append(comment.records)
+    return found
 
 
 def fits(remembered: Memory, proposal: Proposal, repository_id: RepositoryId) -> bool:

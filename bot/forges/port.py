@@ -320,6 +320,9 @@ class Forge(Protocol):
     async def edit_comment(self, comment: int, body: str) -> None:
         """Replace one of our comments."""
 
+    async def delete_comment(self, comment: int) -> None:
+        """Delete one of our comments; one that is gone already counts as success."""
+
     async def react(self, comment: int, reaction: Reaction) -> None:
         """React to a comment; a reaction that is there already counts as success."""
 

@@ -295,6 +295,16 @@ CREATE TRIGGER audit_recent BEFORE DELETE ON audit
   EXECUTE FUNCTION audit_is_append_only();
 """
 
+CLAIMS = """
+-- What a look is about to make at the forge, where nothing else prevents that another makes it too.
+CREATE TABLE claim (
+  repository bigint NOT NULL,
+  place      text NOT NULL,
+  at         timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (repository, place)
+);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -312,6 +322,7 @@ STEPS: tuple[str, ...] = (
     IDENTITY,
     SWEPT,
     AUDIT_PRUNED,
+    CLAIMS,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 from bot.keys import Key
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
+    CLAIM,
+    CLAIMS_KEPT,
     KEPT_DAYS,
     LEASE,
     Adopted,
@@ -374,6 +376,28 @@ class Sweeps(Protocol):
         """Those of some proposals that anybody ever approved."""
 
 
+class Claims(Protocol):
+    """Who may make what the forge would make twice: a comment, a check run (ADR 24)."""
+
+    async def take(self, repository_id: RepositoryId, place: str, seconds: float = CLAIM) -> bool:
+        """Take a claim, before the forge is asked to make something.
+
+        Args:
+            repository_id: Where it is made.
+            place: What is made, so that another of it would be one too many.
+            seconds: For how long nobody else may; what was made shows until then.
+
+        Returns:
+            Whether it is ours; otherwise another look has it, in this process or another.
+        """
+
+    async def give_back(self, repository_id: RepositoryId, place: str) -> None:
+        """Nothing was made, and that is certain: the next look need not wait."""
+
+    async def forget(self, seconds: float = CLAIMS_KEPT) -> None:
+        """Forget claims that are older than so many seconds."""
+
+
 class Audit(Protocol):
     """What happened: entries are added, never changed, and deleted only when they are old."""
 
@@ -403,6 +427,7 @@ class Store(Protocol):
         revisions: The index: revisions.
         proposals: The index: proposals.
         sweeps: What sweeps have had looked at.
+        claims: Who may make what.
         audit: What happened.
     """
 
@@ -412,4 +437,5 @@ class Store(Protocol):
     revisions: Revisions
     proposals: Proposals
     sweeps: Sweeps
+    claims: Claims
     audit: Audit

@@ -7,10 +7,20 @@ and the forge, git and our signed records say everything again.
 from types import TracebackType
 
 from bot.store.audit import PostgresAudit
+from bot.store.claims import PostgresClaims
 from bot.store.database import CONNECTIONS, PATIENCE, Database
 from bot.store.deliveries import PostgresDeliveries
 from bot.store.notify import Notifications
-from bot.store.port import Audit, Deliveries, Proposals, Queue, Repositories, Revisions, Sweeps
+from bot.store.port import (
+    Audit,
+    Claims,
+    Deliveries,
+    Proposals,
+    Queue,
+    Repositories,
+    Revisions,
+    Sweeps,
+)
 from bot.store.proposals import PostgresProposals
 from bot.store.queue import PostgresQueue
 from bot.store.repositories import PostgresRepositories
@@ -43,6 +53,7 @@ class PostgresStore:
         self.revisions: Revisions = PostgresRevisions(self._database)
         self.proposals: Proposals = PostgresProposals(self._database)
         self.sweeps: Sweeps = PostgresSweeps(self._database)
+        self.claims: Claims = PostgresClaims(self._database)
         self.audit: Audit = PostgresAudit(self._database)
 
     async def __aenter__(self) -> "PostgresStore":

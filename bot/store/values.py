@@ -18,6 +18,12 @@ itself refuses to delete a younger one, whoever asks (`AUDIT_PRUNED` in bot/stor
 LEASE = 10.0
 """Seconds that a worker has a key without renewing (docs/design.md, "Work")."""
 
+CLAIM = 15.0
+"""Seconds for which a claim stands: as long as forges may show late what was written."""
+
+CLAIMS_KEPT = 3600.0
+"""Seconds after which a claim is forgotten: it has been over for long."""
+
 TAGS = "tags"
 """Stands for the base where the forge refused the tags of a merge result, and no merge."""
 

@@ -163,6 +163,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "set_check": lambda f: f.set_check(CHECK),
     "comment": lambda f: f.comment(1, "text"),
     "edit_comment": lambda f: f.edit_comment(1, "text"),
+    "delete_comment": lambda f: f.delete_comment(1),
     "react": lambda f: f.react(1, Reaction.DONE),
     "merge": lambda f: f.merge(1, HEAD, MergeMethod.MERGE, "T", "M"),
 }
@@ -327,6 +328,17 @@ async def test_a_conversation_is_read_as_one(place: Place) -> None:
     assert talk.reviews[0].head in (head, "")
     assert [(t.id, t.body) for t in talk.review_texts] == [(comment, "Looks fine.")]
     assert place.bodies(number) == ["/check", "Done."]
+
+
+async def test_a_comment_of_ours_is_deleted_once(place: Place) -> None:
+    """The short-cut asks that it is there: of two bots the second would fail for ever."""
+    place.commit("a")
+    number = place.propose("a")
+    kept, double = await place.forge.comment(number, "One."), await place.forge.comment(number, "1.")
+    for _ in range(2):
+        await place.forge.delete_comment(double)
+
+    assert [c.id for c in (await place.forge.conversation(number)).comments] == [kept]
 
 
 async def test_a_comment_is_acknowledged_once(place: Place) -> None:

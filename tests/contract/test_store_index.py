@@ -1,5 +1,6 @@
 """What any store promises of its index and its audit trail (`bot/store/port.py`)."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -350,6 +351,34 @@ async def test_sweeps_know_what_proposals_change_and_who_was_approved(stored: St
     assert await sweeps.heads_touching(on_github(2), ["b"]) == frozenset()
     assert await sweeps.approved(FIRST, [1, 2, 3]) == {2}
     assert await sweeps.approved(FIRST, [1]) == frozenset()
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+async def test_what_one_look_claims_no_other_makes_meanwhile(stored: Stored) -> None:
+    """The short-cut remembers in the process: the other replica says it as well."""
+    claims, other = stored.store.claims, on_github(2)
+    assert await claims.take(FIRST, "reply to 5")
+    assert not await claims.take(FIRST, "reply to 5")
+    assert await claims.take(FIRST, "reply to 6")
+    assert await claims.take(other, "reply to 5")
+
+    await claims.give_back(FIRST, "reply to 5")
+    await claims.give_back(FIRST, "never taken")
+    assert await claims.take(FIRST, "reply to 5")
+    assert not await claims.take(FIRST, "reply to 6")
+    assert await claims.take(FIRST, "reply to 6", seconds=0)
+
+    await claims.forget()
+    assert not await claims.take(FIRST, "reply to 6")
+    await claims.forget(seconds=0)
+    assert await claims.take(FIRST, "reply to 6")
+
+
+async def test_of_many_that_claim_at_once_one_has_it(stored: Stored) -> None:
+    took = await asyncio.gather(*(stored.store.claims.take(FIRST, "summary") for _ in range(8)))
+    assert sorted(took) == [False] * 7 + [True]
 
 
 # --- what all have in common ----------------------------------------------------------------------

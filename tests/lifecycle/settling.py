@@ -81,7 +81,7 @@ def _one(facts: Facts, action: a.Action) -> Facts:
                     p, ours(body, record, 1000 + len(p.talk.answers) + len(p.talk.written))
                 ),
             )
-        case a.Restore() | a.Keep():
+        case a.Restore() | a.Keep() | a.RemoveDouble():
             return _upkeep(facts, action)
         case a.SetDraft(number, draft):
             return _each(facts, number, lambda p: changed(p, draft=draft))
@@ -153,12 +153,19 @@ def _free(proposal: Proposal) -> int:
     )
 
 
-def _upkeep(facts: Facts, action: a.Restore | a.Keep) -> Facts:
+def _upkeep(facts: Facts, action: a.Restore | a.Keep | a.RemoveDouble) -> Facts:
     match action:
         case a.Restore(comment, body, record):
             return _everywhere(facts, lambda p: _rewritten(p, comment, body, record))
         case a.Keep(number, log, written, gone):
             return _each(facts, number, lambda p: _kept(p, log, written, gone))
+        case a.RemoveDouble(number, comment):
+            return _each(facts, number, lambda p: _removed(p, comment))
+
+
+def _removed(proposal: Proposal, comment: int) -> Proposal:
+    left = tuple(c for c in proposal.talk.answers if c.id != comment)
+    return changed(_kept(proposal, frozenset(), {}, (comment,)), answers=left)
 
 
 def _everywhere(facts: Facts, change: Callable[[Proposal], Proposal]) -> Facts:

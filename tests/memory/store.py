@@ -1,7 +1,17 @@
 """The store in memory: the same answers as PostgreSQL's, by a clock that is given."""
 
 from bot.clock import SYSTEM, Clock
-from bot.store.port import Audit, Deliveries, Proposals, Queue, Repositories, Revisions, Sweeps
+from bot.store.port import (
+    Audit,
+    Claims,
+    Deliveries,
+    Proposals,
+    Queue,
+    Repositories,
+    Revisions,
+    Sweeps,
+)
+from tests.memory.claims import MemoryClaims
 from tests.memory.index import MemoryAudit, MemoryRepositories, MemoryRevisions
 from tests.memory.proposals import MemoryProposals
 from tests.memory.statements import Statements
@@ -33,4 +43,5 @@ class MemoryStore:
         proposals = MemoryProposals(self.statements)
         self.proposals: Proposals = proposals
         self.sweeps: Sweeps = MemorySweeps(self.statements, proposals)
+        self.claims: Claims = MemoryClaims(self.statements)
         self.audit: Audit = MemoryAudit(self.statements)

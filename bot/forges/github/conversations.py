@@ -1,8 +1,10 @@
 """Conversations about pull requests on GitHub: read as one, comments and reactions."""
 
+from contextlib import suppress
+
 from bot.forges.github import talk
 from bot.forges.github.proposals import PullRequests
-from bot.forges.port import Conversation
+from bot.forges.port import Conversation, ForgeMissingError
 from lifecycle.actions import Reaction
 
 _REACTIONS = {Reaction.DONE: "rocket", Reaction.REFUSED: "-1", Reaction.CONFUSED: "confused"}
@@ -25,6 +27,11 @@ class Conversations(PullRequests):
         """Replace one of our comments."""
         path = f"/issues/comments/{comment}"
         await self._send("edit its comment", "PATCH", path, {"body": body})
+
+    async def delete_comment(self, comment: int) -> None:
+        """Delete one of our comments."""
+        with suppress(ForgeMissingError):
+            await self._send("delete its comment", "DELETE", f"/issues/comments/{comment}", None)
 
     async def react(self, comment: int, reaction: Reaction) -> None:
         """React to a comment."""

@@ -1,0 +1,46 @@
+"""The table of claims: who may make what the forge would make twice."""
+
+from bot.store.database import Database
+from bot.store.values import CLAIM, CLAIMS_KEPT
+from lifecycle.identity import RepositoryId
+
+TAKE = """
+INSERT INTO claim (repository, place) VALUES (%(id)s, %(place)s)
+ON CONFLICT (repository, place) DO UPDATE SET at = now()
+  WHERE claim.at <= now() - make_interval(secs => %(seconds)s)
+RETURNING 1
+"""
+
+
+class PostgresClaims:
+    """`Claims` in PostgreSQL.
+
+    Args:
+        database: Where the table is.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def take(self, repository_id: RepositoryId, place: str, seconds: float = CLAIM) -> bool:
+        rows = await self._database.ask(
+            TAKE,
+            {
+                "id": await self._database.row(repository_id),
+                "place": place,
+                "seconds": seconds,
+            },
+        )
+        return bool(rows)
+
+    async def give_back(self, repository_id: RepositoryId, place: str) -> None:
+        await self._database.ask(
+            "DELETE FROM claim WHERE repository = %(id)s AND place = %(place)s",
+            {"id": await self._database.row(repository_id), "place": place},
+        )
+
+    async def forget(self, seconds: float = CLAIMS_KEPT) -> None:
+        await self._database.ask(
+            "DELETE FROM claim WHERE at <= now() - make_interval(secs => %(seconds)s)",
+            {"seconds": seconds},
+        )
