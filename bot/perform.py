@@ -6,7 +6,6 @@ halfway.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from itertools import groupby
 from typing import assert_never
@@ -52,7 +51,7 @@ from lifecycle.actions import (
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
-from lifecycle.kinds import ActionOrder, Write
+from lifecycle.kinds import ActionOrder
 from lifecycle.names import Ref, Sha
 
 log = structlog.get_logger()
@@ -163,10 +162,12 @@ class Performer:
         report.note_rest(tags, came)
         return came.outcome
 
-    async def _one(self, action: Action, looked: Looked, report: Report, hint: Hint) -> ActionResult:
+    async def _one(
+        self, action: Action, looked: Looked, report: Report, hint: Hint
+    ) -> ActionResult:
         if not action.writes.makes:
             return await self._act(action, looked, report, hint)
-        place = claimed(action.writes)
+        place = action.writes.claim
         if not await self._store.claims.take(self._repository_id, place):
             return ActionResult(ActionOutcome.WAIT, "another look has just done it, or is about to")
         try:
@@ -176,7 +177,9 @@ class Performer:
                 await self._store.claims.give_back(self._repository_id, place)
             raise  # of an answer that was lost nobody knows whether it was done
 
-    async def _act(self, action: Action, looked: Looked, report: Report, hint: Hint) -> ActionResult:
+    async def _act(
+        self, action: Action, looked: Looked, report: Report, hint: Hint
+    ) -> ActionResult:
         match action:
             case SetCheck():
                 await self._forge.set_check(action)
@@ -390,11 +393,6 @@ class Performer:
                 return ActionResult(ActionOutcome.LOOK_AGAIN, said)
             case _:
                 assert_never(merged.outcome)
-
-
-def claimed(write: Write) -> str:
-    """The name of a claim: of fixed length, whatever is written."""
-    return hashlib.sha256(repr(write.place).encode()).hexdigest()
 
 
 def _update(tag: AnnotatedTag) -> RefUpdate:

@@ -1,5 +1,7 @@
 """What the bot may do to forge and git: a closed union, one class per kind.
 
+Longer than 400 lines: a union is read as one, and what holds for each action stands beside it.
+
 An action names what it depends on (a head, a tree): who carries it out makes the forge or git
 refuse when that has moved. Every action is safe to repeat; what is to know of it beside its values
 stands in its `KIND` and in `writes`.
@@ -188,7 +190,10 @@ class RemoveDouble:
     """Delete a comment of ours that says what an older one says."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="RemoveDouble", repeat=Repeat.NOTICED, look=Look.PROPOSAL, order=Order.ONE_BY_ONE
+        name="RemoveDouble",
+        repeat=Repeat.NOTICED,
+        look=Look.PROPOSAL,
+        order=ActionOrder.ONE_BY_ONE,
     )
 
     number: int

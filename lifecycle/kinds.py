@@ -3,6 +3,7 @@
 mypy checks that each class of `Action` is `Described`: one that misses a part does not pass.
 """
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Protocol
@@ -80,6 +81,11 @@ class Write:
     place: tuple[str | int, ...]
     value: tuple[str | int, ...] = ()
     makes: bool = False
+
+    @property
+    def claim(self) -> str:
+        """Digest of the place, 64 hex digits: what is claimed before something new is made."""
+        return hashlib.sha256(repr(self.place).encode()).hexdigest()
 
 
 class Described(Protocol):

@@ -334,7 +334,10 @@ async def test_a_comment_of_ours_is_deleted_once(place: Place) -> None:
     """The short-cut asks that it is there: of two bots the second would fail for ever."""
     place.commit("a")
     number = place.propose("a")
-    kept, double = await place.forge.comment(number, "One."), await place.forge.comment(number, "1.")
+    kept, double = (
+        await place.forge.comment(number, "One."),
+        await place.forge.comment(number, "1."),
+    )
     for _ in range(2):
         await place.forge.delete_comment(double)
 

@@ -1,0 +1,142 @@
+"""Two bots on one database, and answers of the forge that get lost: nothing is said twice."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.stories.people import wait_for
+from tests.stories.world import World, _free_port, package
+
+ME = "porchbot[bot]"
+COMMENT = "POST */comments"
+RUN = "POST */check-runs"
+BRANCH = "drafts/net/core/v1"
+GIVEN_WAY = "SELECT 1 FROM audit WHERE detail ->> 'outcome' = 'WAIT'"
+KEY = "SELECT key FROM work WHERE key LIKE '%proposal%'"
+
+
+@pytest.fixture
+def twin(play: World) -> Iterator[World]:
+    """A second bot, on the database and the forge of the first."""
+    port = _free_port()
+    environment = {
+        **play.environment,
+        "PORCHBOT_LISTEN": f"127.0.0.1:{port}",
+        "PORCHBOT_STATE": f"{play.environment['PORCHBOT_STATE']}-twin",
+    }
+    other = replace(play, environment=environment, port=port, _loop=None, _stop=None, _thread=None)
+    yield other
+    other.stop_bot()
+
+
+def comments(play: World, number: int) -> list[str]:
+    """Each comment of the bot's."""
+    found = play.author.repository.get_issue(number).get_comments()
+    return [c.body for c in found if c.user.login == ME]
+
+
+def runs(play: World, number: int) -> Counter[str]:
+    """Names of all check runs at the head of a proposal, how often each is there."""
+    head = play.author.pull(number).head.sha
+    found = play.author.repository.get_commit(head).get_check_runs(filter="all")
+    return Counter(run.name for run in found)
+
+
+def while_one_writes(play: World, call: str, there: Callable[[], object]) -> list[str]:
+    """Let the second bot look at the same thing while the first one's request is under way.
+
+    Returns:
+        The keys that were taken over, once they were.
+    """
+    (key,) = play.database(KEY)[0]
+    taken: list[str] = []
+
+    def takes_over() -> None:
+        play.leases_end()
+        play.wake(key)
+        wait_for("the other bot", lambda: there() or play.database(GIVEN_WAY) or None)
+        taken.append(key)
+
+    play.forge.faults.before(call, takes_over, caller=ME)
+    return taken
+
+
+def test_two_bots_at_one_key_answer_once(play: World, twin: World) -> None:
+    """Fails when what was said last is known to the process alone: both answer the command."""
+    number = play.proposes(BRANCH, package("net/core"))
+    before = len(comments(play, number))
+    twin.start_bot()
+    taken = while_one_writes(play, COMMENT, lambda: len(comments(play, number)) > before)
+
+    play.approver.says(number, "/approve")
+    play.author.waits_for_tag("net/core/v1")
+    wait_for("the summary", lambda: "Published" in play.author.summary(number) or None)
+    play.rests()
+
+    said = comments(play, number)
+    assert taken
+    assert len(said) == before + 1
+    assert len(set(said)) == len(said)
+    assert set(runs(play, number).values()) == {1}
+
+
+def test_two_bots_at_one_head_make_each_check_once(play: World, twin: World) -> None:
+    """The same for check runs: the forge makes a second one of the same name."""
+    twin.start_bot()
+    number = play.proposes(BRANCH, package("net/core"))
+    taken = while_one_writes(play, RUN, lambda: max(runs(play, number).values(), default=0) > 1)
+
+    head = play.author.pushes(BRANCH, {"net/core/words.md": "More.\n"})
+    wait_for("the push", lambda: play.author.pull(number).head.sha == head or None)
+    play.author.waits_for_check(number, "porchbot/validate", "success")
+    play.rests()
+
+    assert taken
+    assert set(runs(play, number).values()) == {1}
+
+
+def lose_the_answer(play: World) -> None:
+    """The next comment is written; the bot is told otherwise, and does not see it for a while."""
+    faults = play.forge.faults
+    faults.before(COMMENT, lambda: faults.freeze("POST /graphql", caller=ME), caller=ME)
+    faults.fail(COMMENT, status=502, carried_out=True, caller=ME)
+
+
+def test_an_answer_that_got_lost_is_not_said_again(play: World) -> None:
+    """Fails when a look repeats what failed and does not show: the forge has done it."""
+    number = play.proposes(BRANCH, package("net/core"))
+    before = len(comments(play, number))
+    lose_the_answer(play)
+    play.approver.says(number, "/why")
+    wait_for(
+        "another look",
+        lambda: play.database(GIVEN_WAY) or len(comments(play, number)) > before + 1 or None,
+    )
+    play.forge.faults.fresh()
+    play.rests()
+
+    assert len(comments(play, number)) == before + 1
+
+
+def test_an_answer_that_is_there_twice_is_removed_once(play: World) -> None:
+    """Fails when doubles stay, or when the removed one counts as deleted by somebody."""
+    number = play.proposes(BRANCH, package("net/core"))
+    before = len(comments(play, number))
+    lose_the_answer(play)
+    play.approver.says(number, "/why")
+
+    def said_twice() -> bool | None:
+        play.database("DELETE FROM claim")  # as where the database was lost
+        return len(comments(play, number)) == before + 2 or None
+
+    wait_for("the double", said_twice)
+    play.forge.faults.fresh()
+    wait_for("its removal", lambda: len(comments(play, number)) == before + 1 or None)
+    play.rests()
+    play.sweep()
+    play.rests()
+
+    assert len(comments(play, number)) == before + 1
+    assert not any("deleted" in text for text in comments(play, number))
