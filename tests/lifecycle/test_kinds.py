@@ -101,6 +101,7 @@ def test_names_in_the_audit_trail_and_in_metrics_stay() -> None:
         "SetCheck",
         "Say",
         "Restore",
+        "RemoveDouble",
         "Keep",
         "Reply",
         "React",
