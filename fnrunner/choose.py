@@ -1,5 +1,7 @@
 """Composes the runners: their order, and the limits around them.
 
+Longer than 400 lines by a little: what surrounds what is read from one page.
+
 sizes, time, crowd -> answers kept -> images brought -> queue
 -> builtin, executable, image, pod: first that has it
 """

@@ -1,4 +1,6 @@
-"""What the bot remembers, as protocols in four parts: work, deliveries, an index, what happened.
+"""What the bot remembers, as protocols: work, deliveries, an index, sweeps, claims, what happened.
+
+Longer than 400 lines: one protocol for each part, and whoever writes another store reads them all.
 
 The store is never the truth about a proposal (docs/design.md, "Where the truth is"): lose it, and
 the forge, git and our signed records say everything again. The index is asked in three: what is
