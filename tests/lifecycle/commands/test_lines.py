@@ -1,5 +1,6 @@
 """Comments with HTML, odd characters and odd Markdown: obeyed, told about, or left alone."""
 
+import gc
 import sys
 from collections.abc import Callable
 from time import process_time
@@ -208,11 +209,13 @@ def _steps(work: Callable[[], object]) -> int:
         nonlocal steps
         steps += event in {"call", "c_call"}
 
+    gc.disable()  # what other tests left behind is cleared away by calls that are not counted here
     sys.setprofile(count)
     try:
         work()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return steps
 
 
