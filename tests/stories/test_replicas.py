@@ -83,7 +83,7 @@ def test_two_bots_at_one_key_answer_once(play: World, twin: World) -> None:
     play.rests()
 
     said = comments(play, number)
-    assert taken
+    wait_for("the other bot to have come", lambda: taken or None)
     assert written(play, mark) == 1
     assert len(said) == before + 1
     assert len(set(said)) == len(said)
@@ -101,7 +101,7 @@ def test_two_bots_at_one_head_make_each_check_once(play: World, twin: World) -> 
     play.author.waits_for_check(number, "porchbot/validate", "success")
     play.rests()
 
-    assert taken
+    wait_for("the other bot to have come", lambda: taken or None)
     assert set(runs(play, number).values()) == {1}
 
 
