@@ -43,7 +43,8 @@ def configure(secrets: Iterable[str] = (), form: Form = Form.TEXT) -> None:
         secrets: Texts that must never be written.
         form: How lines are written.
     """
-    redact = Redactor(secrets)
+    global _redactor
+    redact = _redactor = Redactor(secrets)
     render = _json if form is Form.JSON else _text
     handler = logging.StreamHandler(sys.stderr)
     # At the handler: a filter of the root logger does not see what other loggers pass up to it.
@@ -154,6 +155,15 @@ class Redactor:
                 return {self.text(name): self.clean(each) for name, each in named.items()}
             case other:
                 return other
+
+
+_redactor = Redactor()
+"""Of this process, as `configure` made it."""
+
+
+def redacted(value: object) -> Any:
+    """The value as JSON types, without secrets at any depth, for what is kept or shown."""
+    return _redactor.clean(value)
 
 
 class _Formatter(logging.Formatter):

@@ -50,7 +50,7 @@ class Settings:
     runner_cert: str = ""
     runner_key: str = ""
     runner_config: str = ""
-    state: Path = field(default_factory=lambda: _state({}))
+    state: Path = field(default_factory=lambda: state_folder({}))
     workers: int = 4
     sweep_interval: float = 900.0
     instance: str = "porchbot"
@@ -85,7 +85,7 @@ class Settings:
             runner_cert=environ.get("PORCHBOT_RUNNER_CERT", ""),
             runner_key=environ.get("PORCHBOT_RUNNER_KEY", ""),
             runner_config=environ.get("PORCHBOT_RUNNER_CONFIG", ""),
-            state=_state(environ),
+            state=state_folder(environ),
             workers=int(read.number("PORCHBOT_WORKERS", 4, least=1, most=64)),
             sweep_interval=read.number("PORCHBOT_SWEEP_SECONDS", 900, least=1, most=86_400),
             instance=environ.get("PORCHBOT_INSTANCE") or "porchbot",
@@ -97,8 +97,8 @@ class Settings:
         return settings
 
 
-def _state(environ: Mapping[str, str]) -> Path:
-    """Folder for what we keep between runs."""
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """The folder for what we keep between runs."""
     if given := environ.get("PORCHBOT_STATE"):
         return Path(given).absolute()
     base = environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"

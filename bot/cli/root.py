@@ -9,6 +9,7 @@ from bot.cli.dropin import DropInGroup, StrictCommand
 from bot.variables import help_text
 
 _COMMANDS = {
+    "audit": ("bot.cli.audit:audit", "Print what the bot did, who asked for it, and why."),
     "check": ("bot.cli.check:check", "Check a git working tree as the bot would."),
     "completion": ("bot.cli.about:completion", "Print a script that completes commands."),
     "fn": ("bot.cli.fn.group:fn", "Run functions on packages on disk."),

@@ -16,6 +16,7 @@ from bot.store.hints import Hint, Rerun
 from lifecycle.access import Person
 from lifecycle.actions import Action, Merge, PushRender, React, Reply, Tag
 from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
 
 NAMES = frozenset(
     {"number", "comment", "run", "asked", "asker", "assignee", "head", "head_ref", "base"}
@@ -36,7 +37,7 @@ def entries(
         report: What came of each.
         hint: What woke the key.
     """
-    seen = digest(_untimed(facts))
+    seen, stood = digest(_untimed(facts)), [_stood(proposal) for proposal in facts.proposals]
     made = []
     published = [each for each in actions if isinstance(each, Merge | Tag)]
     approvers = tuple(dict.fromkeys(login for each in published for login in each.approvers))
@@ -45,6 +46,7 @@ def entries(
         told: dict[str, Any] = {
             "asked": asked(action, facts, hint, approvers),
             "facts": seen,
+            "proposals": stood,
             "values": values(action),
             "outcome": came.outcome.name,
         }
@@ -114,6 +116,26 @@ def _said(facts: Facts) -> Mapping[tuple[str, int], Person]:
         said |= {(_REVIEW, each.id): each.author for each in proposal.talk.reviews}
         said |= {(_REVIEW, each.id): each.author for each in proposal.talk.review_texts}
     return said
+
+
+def _stood(proposal: Proposal) -> dict[str, Any]:
+    """Which state of a proposal was decided on: what can be found again in git and at the forge."""
+    touched = proposal.content.touched
+    told = {
+        "number": proposal.place.number,
+        "stage": proposal.stage.value,
+        "head": str(proposal.place.head),
+        "base_ref": proposal.place.base_ref,
+        "base": str(proposal.place.base),
+        "rules": proposal.rules.digest,
+        "packages": {each.package: each.tree for each in touched[:MOST_PACKAGES]},
+    }
+    merge = proposal.place.merge_commit
+    return told | ({"merge_commit": str(merge)} if merge else {})
+
+
+MOST_PACKAGES = 20
+"""Packages of a proposal whose trees an entry names; the commits name all of them."""
 
 
 def _untimed(facts: Facts) -> Facts:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from bot.logs import redacted
 from bot.sayable import as_json
 from bot.store.database import Database
 from bot.store.values import KEPT_AUDIT_DAYS
@@ -35,7 +36,7 @@ class PostgresAudit:
                 "key": key,
                 "actor": actor,
                 "actions": [name for name, _ in actions],
-                "details": [as_json(detail) for _, detail in actions],
+                "details": [as_json(redacted(detail)) for _, detail in actions],
             },
         )
 

@@ -87,7 +87,7 @@ class EmbeddedPostgres:
     @property
     def url(self) -> str:
         """Address of its database `postgres`, for libpq; valid while the context is open."""
-        return f"postgresql://postgres@/postgres?host={quote(str(self._sockets), safe='')}"
+        return _url(self._sockets)
 
     @property
     def pid(self) -> int:
@@ -253,3 +253,19 @@ def _dead(pid: int) -> bool:
     except PermissionError:
         return False
     return False
+
+
+def running_at(folder: Path) -> str | None:
+    """Address of a server that runs on the data of a folder, started by whomever; None for none."""
+    moved = folder / "moved"
+    home = Path(moved.read_text(encoding="utf-8").strip()) if moved.exists() else folder
+    try:
+        lines = (home / "data" / "postmaster.pid").read_text(encoding="utf-8").split("\n")
+        runs = len(lines) > 7 and lines[7].strip() == "ready" and not _dead(int(lines[0]))
+    except (FileNotFoundError, ValueError):
+        return None
+    return _url(lines[4]) if runs else None
+
+
+def _url(sockets: object) -> str:
+    return f"postgresql://postgres@/postgres?host={quote(str(sockets), safe='')}"

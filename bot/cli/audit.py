@@ -1,0 +1,208 @@
+"""`porchbot audit`: what the bot did, as a table or as lines of JSON."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from bot.cli.dropin import CommandFailure, StrictCommand
+
+SHOWN = 50
+"""Entries of a table, where --limit says nothing: what fits a screen or two."""
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGO = re.compile(r"(\d{1,6})([mhdw])", re.ASCII)
+
+
+class _Moment(click.ParamType[datetime]):
+    """A moment, or how long ago it was."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Read it; a time without a zone is UTC."""
+        if isinstance(value, datetime):
+            return value
+        ago = _AGO.fullmatch(value)
+        try:
+            if ago:
+                return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+            read = datetime.fromisoformat(value)
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{value!r} is no time. Write 2026-11-22, 2026-11-22T14:00Z, or 36h for 36 hours "
+                "ago (m, h, d, w).",
+                param,
+                ctx,
+            )
+        return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+@click.command(
+    cls=StrictCommand,
+    examples="""
+    # What happened to a proposal, and who asked for it.
+    $ porchbot audit --repository acme/blueprints --proposal 12
+
+    # What was merged and tagged since yesterday.
+    $ porchbot audit --action Merge --action Tag --since 1d
+
+    # Copy everything to a file.
+    $ porchbot audit --json > audit.jsonl
+    """,
+)
+@click.option("--repository", metavar="NAME", help="OWNER/NAME, or FORGE:NUMBER.")
+@click.option("--proposal", type=click.IntRange(min=1), help="Number of a pull request.")
+@click.option("--person", metavar="LOGIN", help="Who asked; also webhook, sweep, operator ...")
+@click.option("--action", "actions", multiple=True, metavar="NAME", help="Such as Merge; repeats.")
+@click.option("--since", type=_Moment(), help="From then on: 2026-11-22, or 36h (ago).")
+@click.option("--until", type=_Moment(), help="Before then.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help=f"Only the newest so many. Default: {SHOWN}; all with --json.",
+)
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each entry.")
+def audit(
+    repository: str | None,
+    proposal: int | None,
+    person: str | None,
+    actions: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Print what the bot did, who asked for it, and what it was decided on; oldest first.
+
+    It reads the database of DATABASE_URL, else the one in PORCHBOT_STATE, as `porchbot serve` does,
+    also while the bot runs.
+    """
+    # Heavy, and not needed for --help.
+    from bot.store.trail import TrailFilter, entries
+    from bot.store.values import StoreError
+
+    try:
+        with _database() as url:
+            wanted = TrailFilter(
+                repositories=_keys(url, repository),
+                proposal=proposal,
+                person=person or "",
+                actions=tuple(actions),
+                since=since,
+                until=until,
+            )
+            found = entries(url, wanted, limit if limit or as_json else SHOWN)
+            for line in map(_line, found) if as_json else _table(found):
+                click.echo(line)
+    except StoreError as error:
+        raise CommandFailure(str(error)) from error
+
+
+@contextmanager
+def _database() -> Iterator[str]:
+    """The address of the bot's database; its own server is started where none runs."""
+    from bot.settings import state_folder
+    from bot.store.embedded.place import PostgresError
+    from bot.store.embedded.server import EmbeddedPostgres, running_at
+
+    if url := os.environ.get("DATABASE_URL", ""):
+        yield url
+        return
+    folder = state_folder(os.environ) / "postgres"
+    if not folder.is_dir():
+        raise CommandFailure(
+            f"{folder} is not there: no bot keeps its database here. Name the bot's folder in "
+            "PORCHBOT_STATE, or its server in DATABASE_URL."
+        )
+    try:
+        if url := running_at(folder) or "":
+            yield url
+            return
+        with EmbeddedPostgres(folder) as server:
+            yield server.url
+    except (PostgresError, PermissionError) as error:
+        raise CommandFailure(str(error)) from error
+
+
+def _keys(url: str, repository: str | None) -> tuple[str, ...] | None:
+    """Beginnings of the keys of a repository; None for all of them."""
+    from bot.store.trail import keys_of
+
+    if repository is None:
+        return None
+    if re.fullmatch(r"[a-z]+:\d+", repository, re.ASCII):
+        return (f"{repository}:",)
+    found = keys_of(url, repository)
+    if not found:
+        raise CommandFailure(
+            f"The bot knows no repository {repository!r}. Write OWNER/NAME as the forge has it, or "
+            "FORGE:NUMBER, such as github:42."
+        )
+    return found
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    told = {
+        "id": entry["id"],
+        "at": entry["at"].astimezone(UTC).isoformat(),
+        "repository": entry["full_name"],
+        "key": entry["key"],
+        "actor": entry["actor"],
+        "action": entry["action"],
+    }
+    return json.dumps(told | entry["detail"], ensure_ascii=False)
+
+
+_WIDTHS = (20, 28, 9, 13, 11, 24)
+_HEADS = ("TIME", "REPOSITORY", "PROPOSAL", "ACTION", "OUTCOME", "ASKED BY", "DETAIL")
+
+
+def _table(found: Iterator[Mapping[str, Any]]) -> Iterator[str]:
+    """Lines of a table; its widths are fixed, since entries are printed as they come."""
+    yield _row(_HEADS)
+    none = True
+    for entry in found:
+        none = False
+        detail = entry["detail"]
+        numbers = [f"#{each['number']}" for each in detail.get("proposals", ())]
+        yield _row(
+            (
+                f"{entry['at'].astimezone(UTC):%Y-%m-%d %H:%M:%S}",
+                entry["full_name"] or ":".join(entry["key"].split(":")[:2]),
+                ",".join(numbers) or "-",
+                entry["action"],
+                detail.get("outcome", "-").replace("_", " ").lower(),
+                ",".join(_asker(each) for each in detail.get("asked", ())) or entry["actor"],
+                detail.get("why") or _about(detail.get("values", {})),
+            )
+        )
+    if none:
+        click.echo("No entries.", err=True)
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    cells = tuple(_UNSEEN.sub("?", each) for each in cells)
+    padded = [cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=False)]
+    return "  ".join([*padded, *cells[len(_WIDTHS) :]]).rstrip()
+
+
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What would end a row, tell a terminal something, or stand there unseen."""
+
+
+def _asker(asked: Mapping[str, Any]) -> str:
+    return str(asked.get("login") or asked.get("by", "?"))
+
+
+def _about(values: Mapping[str, Any]) -> str:
+    """What an action named, in one word or two."""
+    named = [values.get(name) for name in ("ref", "name", "conclusion", "reaction", "method")]
+    return " ".join(str(each) for each in named if each)
