@@ -104,8 +104,8 @@ def _source(text: str) -> str:
         return text
     if text in _ROLES:
         raise wrong(f"{text!r} names nobody", f"Write role:{text}")
-    if kind == "user" and rest.endswith("[bot]"):  # so GitHub spells machines; nobody else does
-        raise wrong(f"{text!r} is not a person", "Name people; machines do not approve")
+    if kind == "user" and rest:
+        raise wrong(f"{text!r} is not a person", "Write a login; machines do not approve")
     raise wrong(
         f"{text!r} names nobody",
         f"Write role:<role>, the role being one of {', '.join(_ROLES)}, or user:<login>",

@@ -96,7 +96,7 @@ class RepositoryKey:
 class InstallationsKey:
     """Everything the App can see: which installations there are."""
 
-    forge: str = "github"
+    forge: str
 
     def __str__(self) -> str:
         return f"{self.forge}:app:installations"
@@ -107,7 +107,7 @@ class InstallationKey:
     """One installation of the App: which repositories it has."""
 
     number: int
-    forge: str = "github"
+    forge: str
 
     def __str__(self) -> str:
         return f"{self.forge}:app:installation:{self.number}"

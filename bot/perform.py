@@ -363,9 +363,9 @@ class Performer:
         )
 
     async def _push(self, updates: Sequence[RefUpdate]) -> ActionResult:
-        token = await self._forge.token()
+        credentials = await self._forge.git_credentials()
         with metrics.STEP_SECONDS.labels("push").time():
-            pushed = await self._offload(self._mirror.push, token, updates)
+            pushed = await self._offload(self._mirror.push, credentials, updates)
         return DONE if pushed is Pushed.DONE else ActionResult(ActionOutcome.LOOK_AGAIN, pushed)
 
     async def _merge(self, action: Merge, ended: str) -> ActionResult:

@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from bot import keys, logs, tasks
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.github.app import AppClients
+from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.github.forges import GitHubForges
 from bot.git.mirror import DiskMirrors
 from bot.git.port import Mirrors
@@ -21,6 +22,7 @@ from bot.git.process import check_version
 from bot.http import web
 from bot.http.ready import Readiness, ReadinessCheck
 from bot.http.server import listening
+from bot.http.webhooks import WebhookSource
 from bot.loop.controller import Controller
 from bot.loop.work import Worker
 from bot.own_runner import own_runner
@@ -37,6 +39,7 @@ from fnrunner.contract.errors import CertificateError
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
 from lifecycle import records
+from lifecycle.identity import GITHUB
 
 log = structlog.get_logger()
 
@@ -170,7 +173,8 @@ async def running(settings: Settings) -> AsyncIterator[str]:
                 "runner": ReadinessCheck(runner.check, 1),
             }
         )
-        application = web.app(settings, store, readiness, forges.identity)
+        hooks = WebhookSource(GitHubWebhooks(settings.webhook_secrets), forges.identity)
+        application = web.app(settings, store, readiness, [hooks])
         try:
             async with listening(application, settings.host, settings.port) as listens:
                 yield listens
@@ -202,7 +206,7 @@ async def _sweep(
             if not started:  # nobody knows what happened while no bot ran, or what a new one sees
                 await store.sweeps.forget()
             started = True
-            await store.queue.wake(keys.InstallationsKey())
+            await store.queue.wake(keys.InstallationsKey(GITHUB))
             await store.deliveries.forget()
             await store.audit.forget()
             await store.claims.forget()

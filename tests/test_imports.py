@@ -32,6 +32,10 @@ VIOLATIONS = {
         "import lifecycle.messages.summary",
     ),
     "The folder bot/forges": ("bot/forges/port.py", "import bot.forges.github.http"),
+    "Only who builds the bot knows which forge it serves": (
+        "bot/http/web.py",
+        "import bot.forges.github.deliveries",
+    ),
     "The folder bot/forges/github": ("bot/forges/github/http.py", "import bot.forges.github.talk"),
     "The folder bot/git": ("bot/git/process.py", "import bot.git.objects"),
     "The folder bot/http": ("bot/http/ready.py", "import bot.http.web"),

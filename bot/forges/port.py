@@ -229,8 +229,11 @@ class Forge(Protocol):
     operator must change a setting first.
     """
 
-    async def token(self) -> str:
-        """A token for git over HTTP; short-lived, never to be stored."""
+    async def git_credentials(self) -> str:
+        """User and password for git over HTTP, with a colon between, as the forge wants them.
+
+        Short-lived, never to be stored.
+        """
 
     async def open_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
         """Every open pull request of one branch of this repository, newest first.
@@ -368,7 +371,7 @@ class Repository:
         id: Forge and number, which stay through renames.
         full_name: Such as "acme/blueprints".
         default_branch: Such as "main".
-        clone_url: For git over HTTP, without a token.
+        clone_url: For git over HTTP, without credentials.
         installation: Number of the installation that it belongs to.
         installed_at: When the bot was let in.
     """

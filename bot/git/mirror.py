@@ -76,7 +76,7 @@ class DiskMirror:
 
     Args:
         folder: Where it stands; made when missing.
-        url: For git over HTTP, without a token.
+        url: For git over HTTP, without credentials.
         clock: For when a fetch began.
     """
 
@@ -91,14 +91,16 @@ class DiskMirror:
         self._rebuilt = -REBUILD
         self._kept = MirrorCaches()
 
-    def fetch(self, token: str, since: float | None = None, scope: Scope = EVERYTHING) -> None:
+    def fetch(
+        self, credentials: str, since: float | None = None, scope: Scope = EVERYTHING
+    ) -> None:
         """Bring refs up to date.
 
         A fetch that began after this one was asked for serves it too. A mirror that git calls
         broken is deleted and fetched anew.
 
         Args:
-            token: For the forge.
+            credentials: As `Forge.git_credentials` gives them; "" for none.
             since: Time of the clock after which a fetch that began serves too; now when None.
             scope: Which refs.
 
@@ -106,10 +108,10 @@ class DiskMirror:
             GitBusyError: The forge could not be reached.
         """
         self._bring(
-            token, git_refs.places(scope), self._clock.monotonic() if since is None else since
+            credentials, git_refs.places(scope), self._clock.monotonic() if since is None else since
         )
 
-    def _bring(self, token: str, asked: Sequence[str], since: float) -> None:
+    def _bring(self, credentials: str, asked: Sequence[str], since: float) -> None:
         if self._has_all(asked, since):
             return
         self._wanted |= set(asked)
@@ -124,26 +126,26 @@ class DiskMirror:
                 self._rebuilt = begun
                 self._remove()
             try:
-                self._fetch_refs(token, places)
+                self._fetch_refs(credentials, places)
             except GitBusyError:
                 if self._healthy():
                     raise
                 self._remove()
-                self._fetch_refs(token, places)
+                self._fetch_refs(credentials, places)
             refs = git_refs.listed(self.folder, places)
             self._keep({p: _Fetched(begun, git_refs.at(refs, [p])) for p in places})
             os.utime(self.folder)  # last used now, for `DiskMirrors.trim`
 
-    def fetch_proposal(self, token: str, ref: Ref) -> None:
+    def fetch_proposal(self, credentials: str, ref: Ref) -> None:
         """Fetch the head of a proposal from a fork, or of a branch that is gone.
 
         Raises:
             GitBusyError: The forge could not be reached, or has no such ref.
         """
         with self._locked():
-            self._fetch(token, ["--", self.url, f"+{ref}:{ref}"])
+            self._fetch(credentials, ["--", self.url, f"+{ref}:{ref}"])
 
-    def tags(self, token: str) -> dict[str, Sha]:
+    def tags(self, credentials: str) -> dict[str, Sha]:
         """Ask the forge for all its tags, full name to object; nothing of them is fetched.
 
         For a sweep: it takes the longer the more there are.
@@ -156,7 +158,7 @@ class DiskMirror:
             done = run(
                 self.folder,
                 ["ls-remote", "--quiet", "--tags", "--refs", "--", self.url],
-                env=authorised(self.url, token),
+                env=authorised(self.url, credentials),
                 timeout=NETWORK_TIMEOUT,
             )
             if done.returncode:
@@ -165,11 +167,11 @@ class DiskMirror:
                 self._drop_tags()
         return {ref: Sha(sha) for sha, ref in git_refs.advertised(done.stdout)}
 
-    def open(self, token: str = "", since: float | None = None) -> DiskHistory:
+    def open(self, credentials: str = "", since: float | None = None) -> DiskHistory:
         """Open the mirror for reading; close it after use.
 
         Args:
-            token: For the forge.
+            credentials: As `Forge.git_credentials` gives them; "" for none.
             since: Time of the clock; refs that nobody fetched after that are fetched when they are
                 asked for, so that nothing is taken for absent that was only not looked at. None:
                 they are told as they are here.
@@ -177,7 +179,7 @@ class DiskMirror:
 
         def fresh(place: str) -> Refs | None:
             if since is not None:
-                self._bring(token, [place], since)
+                self._bring(credentials, [place], since)
             return self._known(place)
 
         return DiskHistory(self.folder, self._kept, self._found_broken, fresh)
@@ -188,7 +190,7 @@ class DiskMirror:
         newest = max(found, key=lambda f: f.begun, default=None)
         return git_refs.at(newest.refs, [place]) if newest else None
 
-    def push(self, token: str, updates: Sequence[RefUpdate]) -> Pushed:
+    def push(self, credentials: str, updates: Sequence[RefUpdate]) -> Pushed:
         """Move all these refs, or none.
 
         Raises:
@@ -200,7 +202,7 @@ class DiskMirror:
         done = run(
             self.folder,
             ["push", "--atomic", "--porcelain", "--no-verify", *leases, "--", self.url, *moves],
-            env=authorised(self.url, token),
+            env=authorised(self.url, credentials),
             timeout=NETWORK_TIMEOUT,
         )
         if done.returncode == 0:
@@ -258,7 +260,7 @@ class DiskMirror:
         shutil.rmtree(self.folder, ignore_errors=True)
         self._broken, self._kept, self._fetched = False, MirrorCaches(), {}
 
-    def _fetch_refs(self, token: str, places: Sequence[str]) -> None:
+    def _fetch_refs(self, credentials: str, places: Sequence[str]) -> None:
         """Fetch places, without what is there no more; all branches where names are in the way.
 
         A name cannot stand where a folder of names does. One of the two is old, and may lie where
@@ -266,13 +268,13 @@ class DiskMirror:
         """
         prune = ["--prune", "--", self.url]
         try:
-            self._fetch(token, [*prune, *map(git_refs.refspec, places)])
+            self._fetch(credentials, [*prune, *map(git_refs.refspec, places)])
         except GitBusyError as error:
             if "cannot lock ref" not in str(error):
                 raise
             self._drop_tags()
             wide = {HEADS, *(p for p in places if git_refs.inside(p, TAGS))}
-            self._fetch(token, [*prune, *map(git_refs.refspec, sorted(wide))])
+            self._fetch(credentials, [*prune, *map(git_refs.refspec, sorted(wide))])
 
     def _drop_tags(self) -> None:
         """Forget the tags on disk; their objects stay, and what looks have seen of them."""
@@ -287,12 +289,12 @@ class DiskMirror:
             if made.returncode:
                 raise GitBusyError(f"cannot make a mirror in {self.folder}: {made.stderr.strip()}")
 
-    def _fetch(self, token: str, arguments: Sequence[str]) -> None:
+    def _fetch(self, credentials: str, arguments: Sequence[str]) -> None:
         self._make()
         done = run(
             self.folder,
             ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--force", *arguments],
-            env=authorised(self.url, token),
+            env=authorised(self.url, credentials),
             timeout=NETWORK_TIMEOUT,
         )
         if done.returncode:

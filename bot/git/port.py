@@ -322,11 +322,13 @@ class Mirror(Protocol):
     Tokens are the forge's, for one call each. Times are the clock's `monotonic`.
     """
 
-    def fetch(self, token: str, since: float | None = None, scope: Scope = EVERYTHING) -> None:
+    def fetch(
+        self, credentials: str, since: float | None = None, scope: Scope = EVERYTHING
+    ) -> None:
         """Bring refs up to date, without what is there no more.
 
         Args:
-            token: For the forge.
+            credentials: As `Forge.git_credentials` gives them; "" for none.
             since: A fetch that began after this serves too; only one from now on when None.
             scope: Which refs.
 
@@ -334,18 +336,18 @@ class Mirror(Protocol):
             GitBusyError: The forge could not be reached.
         """
 
-    def fetch_proposal(self, token: str, ref: Ref) -> None:
+    def fetch_proposal(self, credentials: str, ref: Ref) -> None:
         """Fetch the head of a proposal from a fork, or of a branch that is gone.
 
         Args:
-            token: For the forge.
+            credentials: As `Forge.git_credentials` gives them; "" for none.
             ref: Where the forge keeps it; a fetch of branches and tags does not touch it.
 
         Raises:
             GitBusyError: The forge could not be reached, or has no such ref.
         """
 
-    def tags(self, token: str) -> Mapping[str, Sha]:
+    def tags(self, credentials: str) -> Mapping[str, Sha]:
         """Ask the forge for all its tags, full name to object; nothing of them is fetched.
 
         For a sweep: it takes the longer the more there are.
@@ -354,17 +356,17 @@ class Mirror(Protocol):
             GitBusyError: The forge could not be reached.
         """
 
-    def open(self, token: str = "", since: float | None = None) -> History:
+    def open(self, credentials: str = "", since: float | None = None) -> History:
         """Open it for reading.
 
         Args:
-            token: For the forge.
+            credentials: As `Forge.git_credentials` gives them; "" for none.
             since: Refs that nobody fetched after this are fetched when they are asked for, so that
                 nothing is taken for absent that was only not looked at. None: they are told as they
                 were fetched last.
         """
 
-    def push(self, token: str, updates: Sequence[RefUpdate]) -> Pushed:
+    def push(self, credentials: str, updates: Sequence[RefUpdate]) -> Pushed:
         """Move all these refs, or none; what was pushed needs no fetch.
 
         Raises:
@@ -387,7 +389,7 @@ class Mirrors(Protocol):
 
         Args:
             repository_id: Which.
-            url: Where git reaches it now, without a token.
+            url: Where git reaches it now, without credentials.
         """
 
     def trim(self) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """Running git: a clean environment, safe configuration, an end in time.
 
-Tokens reach git through its environment alone: never an argument, never a URL. Nothing of what a
-repository brings is run: no hook, no filter, no merge driver, no attribute of its own.
+Credentials reach git through its environment alone: never an argument, never a URL. Nothing of what
+a repository brings is run: no hook, no filter, no merge driver, no attribute of its own.
 """
 
 import base64
@@ -95,11 +95,19 @@ def version_problem(said: str) -> str:
     return ""
 
 
-def authorised(url: str, token: str) -> dict[str, str]:
-    """The token as a header for this address alone, by the environment."""
-    if not token:
+def authorised(url: str, credentials: str) -> dict[str, str]:
+    """Return the configuration that sends credentials to this address alone.
+
+    Args:
+        url: The address.
+        credentials: User and password, with a colon between; "" for none.
+
+    Source:
+        https://www.rfc-editor.org/rfc/rfc7617 (Basic authentication)
+    """
+    if not credentials:
         return {}
-    secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    secret = base64.b64encode(credentials.encode()).decode()
     return {f"http.{url}.extraHeader": f"Authorization: Basic {secret}"}
 
 
@@ -269,7 +277,7 @@ def refusal(text: str) -> str:
 
 
 def reason(text: str) -> str:
-    """The line of git's output that says why; it never holds a token, since no URL does."""
+    """The line of git's output that says why; it never holds credentials, since no URL does."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     telling = [
         line

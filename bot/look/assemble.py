@@ -156,8 +156,8 @@ class Looker:
         )
         bases = {each.pull.base_ref for each in state.relevant}
         await self.fetcher.fetch(Scope(frozenset(bases)), began)
-        token = await self.forge.token()
-        with await self._offload(self.mirror.open, token, began) as git:
+        credentials = await self.forge.git_credentials()
+        with await self._offload(self.mirror.open, credentials, began) as git:
             tags = Tags(git, self.repository.id, self._keys, {}, adoption.tags)
             reader = MirrorReader(
                 git=git,

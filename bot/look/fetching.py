@@ -90,15 +90,15 @@ class Fetcher:
     async def fetch(self, scope: Scope, since: float) -> None:
         """Fetch what was not fetched since then."""
         with metrics.STEP_SECONDS.labels("fetch").time():
-            token = await self._forge.token()
-            await self._offload(self._mirror.fetch, token, since, scope)
+            credentials = await self._forge.git_credentials()
+            await self._offload(self._mirror.fetch, credentials, since, scope)
 
     async def fetch_head(self, git: History, pull: ListedProposal) -> None:
         """Fetch a pull request's head by its number: of a fork, or of a branch that is gone."""
         if not await self._offload(git.has, pull.head):
-            token = await self._forge.token()
+            credentials = await self._forge.git_credentials()
             ref = self._forge.proposal_ref(pull.number)
-            await self._offload(self._mirror.fetch_proposal, token, ref)
+            await self._offload(self._mirror.fetch_proposal, credentials, ref)
 
     async def fetch_related(
         self, reader: MirrorReader, head: Sha, base_ref: str, basis: Basis, since: float

@@ -41,7 +41,7 @@ class Discovery:
         for name in await self._store.repositories.only_installations(self._forges.name, working):
             log.warning("not served any more: no installation that works", repository=name)
         await self._store.queue.wake_all(
-            {keys.InstallationKey(number): NOTHING for number in working}
+            {keys.InstallationKey(number, self._forges.name): NOTHING for number in working}
         )
 
     async def repositories(self, installation: int) -> None:

@@ -111,7 +111,7 @@ class Serving:
             with suppress(ForgeMissingError):
                 return await self._enter(await self._forges.repository_by_id(repository_id, number))
         self._served.drop(repository_id)
-        await self._store.queue.wake(keys.InstallationsKey())
+        await self._store.queue.wake(keys.InstallationsKey(self._forges.name))
         raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
 
     async def _hear(self, repository: Repository) -> None:
@@ -181,10 +181,10 @@ class Serving:
         # as part of it, and never as both or neither.
         highest = await forge.highest_number()
         open_numbers = sorted(p.number for p in await forge.open_proposals())
-        token = await forge.token()
-        await self._offload(mirror.fetch, token, None, BRANCHES)
+        credentials = await forge.git_credentials()
+        await self._offload(mirror.fetch, credentials, None, BRANCHES)
         drafts = await self._offload(branches.drafts, mirror)
-        there = await self._offload(mirror.tags, token)
+        there = await self._offload(mirror.tags, credentials)
         tags = [ref for ref in there if names.parse_tag(ref)]
         adoption = await self._store.repositories.adopt(
             repository,

@@ -66,7 +66,7 @@ async def sweep(served: ServedRepository, store: Store, *, everything: bool = Fa
         served.forge.open_proposals(),
         served.looker.fetcher.fetch(BRANCHES, served.clock.monotonic()),
     )
-    tags = await served.offload(served.mirror.tags, await served.forge.token())
+    tags = await served.offload(served.mirror.tags, await served.forge.git_credentials())
     await store.proposals.forget_touching(me, [p.number for p in pulls])
     packages, known, approved = await asyncio.gather(
         store.sweeps.packages(me),
@@ -126,7 +126,7 @@ async def _look_at_lost_tags(
     me = served.id
     odd = [each async for each in store.revisions.all_revisions(me) if _is_news(there, *each)]
     if odd:  # some may have been made since the tags were listed
-        there = await served.offload(served.mirror.tags, await served.forge.token())
+        there = await served.offload(served.mirror.tags, await served.forge.git_credentials())
     for package, number, revision in odd:
         shown = _shown(there, package, number, revision)
         if shown == revision.shown:

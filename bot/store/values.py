@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.store.hints import Hint, HintJSON
-from lifecycle.identity import RepositoryId
+from lifecycle.identity import GITHUB, RepositoryId
 
 KEPT_DAYS = 7
 """Days that a delivery's body is kept, for finding out what happened; GitHub keeps three."""
@@ -52,7 +52,7 @@ class Delivered:
     headers: Mapping[str, str]
     body: bytes
     repository: RepositoryId | None = None
-    forge: str = "github"
+    forge: str = GITHUB
 
 
 class Adopted(Protocol):

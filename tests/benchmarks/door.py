@@ -42,9 +42,11 @@ async def _identity() -> BotIdentity:
 
 async def _serve() -> None:
     """The door and its database, until standard input closes."""
+    from bot.forges.github.deliveries import GitHubWebhooks
     from bot.http import server as http_server
     from bot.http import web
     from bot.http.ready import Readiness
+    from bot.http.webhooks import WebhookSource
     from bot.settings import Settings
     from bot.store.embedded.server import EmbeddedPostgres
     from bot.store.postgres import PostgresStore
@@ -53,7 +55,8 @@ async def _serve() -> None:
     with EmbeddedPostgres() as server:
         async with PostgresStore(server.url) as store:
             await store.repositories.adopt(_Repository(), datetime.now(UTC), {})
-            application = web.app(settings, store, Readiness({}), _identity)
+            hooks = WebhookSource(GitHubWebhooks(settings.webhook_secrets), _identity)
+            application = web.app(settings, store, Readiness({}), [hooks])
             async with http_server.listening(application, "127.0.0.1", 0) as address:
                 print(address.rpartition(":")[2], flush=True)
                 await asyncio.to_thread(sys.stdin.read)

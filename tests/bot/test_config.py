@@ -235,7 +235,7 @@ BROKEN: dict[str, tuple[str, list[str]]] = {
     "a machine": (
         "access: {approve: {from: ['user:renovate[bot]']}}\n",
         [".porchbot.yaml:1, access.approve.from[0]: 'user:renovate[bot]' is not a person."
-         " Name people; machines do not approve."],
+         " Write a login; machines do not approve."],
     ),
     "nobody": (
         "access: {approve: {from: []}}\n",

@@ -17,20 +17,21 @@ from bot.keys import (
     RepositoryKey,
     parse,
 )
-from lifecycle.identity import RepositoryId
+from lifecycle.identity import GITHUB, RepositoryId
 from tests.ids import on_github
 
 NUMBERS = st.integers(min_value=0, max_value=2**63 - 1)
 BRANCHES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1)
-REPOSITORIES = st.builds(RepositoryId, st.sampled_from(["github", "gitlab"]), NUMBERS)
+FORGES = st.sampled_from(["github", "gitlab"])
+REPOSITORIES = st.builds(RepositoryId, FORGES, NUMBERS)
 KEYS: st.SearchStrategy[Key] = st.one_of(
     st.builds(ProposalKey, REPOSITORIES, NUMBERS, BRANCHES),
     st.builds(PullKey, REPOSITORIES, NUMBERS),
     st.builds(CommitKey, REPOSITORIES, st.text("0123456789abcdef", min_size=40, max_size=40)),
     st.builds(BaseKey, REPOSITORIES, BRANCHES),
     st.builds(RepositoryKey, REPOSITORIES),
-    st.just(InstallationsKey()),
-    st.builds(InstallationKey, NUMBERS),
+    st.builds(InstallationsKey, FORGES),
+    st.builds(InstallationKey, NUMBERS, FORGES),
 )
 
 SPELLINGS: dict[str, Key] = {
@@ -42,8 +43,8 @@ SPELLINGS: dict[str, Key] = {
     "github:42:base:release/1:2": BaseKey(on_github(42), "release/1:2"),
     "github:42:repository": RepositoryKey(on_github(42)),
     "gitlab:42:pull:7": PullKey(RepositoryId("gitlab", 42), 7),
-    "github:app:installations": InstallationsKey(),
-    "github:app:installation:5": InstallationKey(5),
+    "github:app:installations": InstallationsKey(GITHUB),
+    "github:app:installation:5": InstallationKey(5, GITHUB),
 }
 
 

@@ -33,7 +33,7 @@ class Ends:
     kept: dict[str, Revision] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 
-    async def token(self) -> str:
+    async def git_credentials(self) -> str:
         return TOKEN
 
     async def make_tag(self, tag: AnnotatedTag) -> Tagged:

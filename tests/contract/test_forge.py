@@ -91,7 +91,7 @@ async def test_what_the_bot_was_let_into(place: Place) -> None:
         await place.forges.repository_by_id(unknown, number)
     with pytest.raises(ForgeMissingError):
         await place.forges.repositories_of(number + 1)
-    assert await place.forges.of(found[0]).token()
+    assert ":" in await place.forges.of(found[0]).git_credentials()
 
 
 async def test_an_installation_that_rests_is_told_and_refuses(place: Place) -> None:
@@ -140,7 +140,7 @@ CHECK = SetCheck(
     run=None,
 )
 CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
-    "token": lambda f: f.token(),
+    "git_credentials": lambda f: f.git_credentials(),
     "open_proposals_of": lambda f: f.open_proposals_of("a"),
     "closed_proposals_of": lambda f: f.closed_proposals_of("a"),
     "open_proposals_at": lambda f: f.open_proposals_at(HEAD),
@@ -190,9 +190,9 @@ async def test_who_must_act_is_told_by_the_kind_of_error(place: Place) -> None:
 
 async def test_a_forge_that_is_away_is_busy(place: Place) -> None:
     """The short-cut gives up where the forge only restarts: an operator is called at night."""
-    await place.forge.token()
+    await place.forge.git_credentials()
     place.fails("busy")
-    calls = {name: call for name, call in CALLS.items() if name != "token"}
+    calls = {name: call for name, call in CALLS.items() if name != "git_credentials"}
 
     for call in calls.values():
         with pytest.raises(ForgeBusyError):

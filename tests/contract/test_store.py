@@ -15,7 +15,7 @@ from bot.keys import BaseKey, InstallationsKey, Key, ProposalKey, PullKey, Repos
 from bot.store import port
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import Delivered, Failing
-from lifecycle.identity import RepositoryId
+from lifecycle.identity import GITHUB, RepositoryId
 from tests.contract.stores import Repository, Stored
 from tests.ids import FIRST, on_github
 
@@ -223,11 +223,13 @@ async def test_how_much_work_there_is_and_what_keeps_failing(stored: Stored) -> 
     """The short-cut counts rows: those at rest, and those that wait, would be work to do."""
     queue = stored.store.queue
     await stored.store.repositories.adopt(Repository(), LONG_AGO, {})
-    await queue.wake_all({KEY: NOTHING, OTHER: NOTHING, BASE: NOTHING, InstallationsKey(): NOTHING})
+    await queue.wake_all(
+        {KEY: NOTHING, OTHER: NOTHING, BASE: NOTHING, InstallationsKey(GITHUB): NOTHING}
+    )
     taken = {each.key: each for each in await stored.take_all(lease=4000)}
     await queue.done(taken[str(KEY)])
     await queue.failed(taken[str(OTHER)], "x" * 3000, 7200)
-    await queue.failed(taken[str(InstallationsKey())], "no answer", 0)
+    await queue.failed(taken[str(InstallationsKey(GITHUB))], "no answer", 0)
 
     backlog = await queue.backlog()
     assert (backlog.waiting, backlog.due, backlog.taken, backlog.failing) == (3, 1, 1, 2)
@@ -238,7 +240,7 @@ async def test_how_much_work_there_is_and_what_keeps_failing(stored: Stored) -> 
     longest, shorter = sorted(await queue.failing(), key=lambda each: -len(each.error))
     assert replace(longest, again=0) == Failing(str(OTHER), "acme/blueprints", 1, "x" * 2000, 0)
     assert 3500 < longest.again <= 3600
-    assert shorter == Failing(str(InstallationsKey()), "", 1, "no answer", 0)
+    assert shorter == Failing(str(InstallationsKey(GITHUB)), "", 1, "no answer", 0)
     again = await queue.take("again")
     assert again is not None
     await queue.failed(again, "no answer", 0)

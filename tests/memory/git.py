@@ -98,23 +98,23 @@ class MemoryRemote:
     Attributes:
         objects: All that was ever pushed.
         refs: Full name to the object it names.
-        token: What it lets in.
+        credentials: What it lets in.
         failing: It answers nothing.
         rule: Why it refuses pushes; "" while it takes them.
         fetches: The places that were asked for, each time.
     """
 
-    def __init__(self, token: str = "") -> None:
+    def __init__(self, credentials: str = "") -> None:
         self.objects = MemoryObjects()
         self.refs: dict[str, str] = {}
-        self.token = token
+        self.credentials = credentials
         self.failing = False
         self.rule = ""
         self.fetches: list[tuple[str, ...]] = []
 
-    def answer(self, token: str) -> None:
+    def answer(self, credentials: str) -> None:
         """Answer a request, or not."""
-        if self.failing or token != self.token:
+        if self.failing or credentials != self.credentials:
             raise GitBusyError("the fetch failed: fatal: the forge does not answer")
 
     def move(self, updates: Sequence[RefUpdate]) -> bool:
@@ -187,18 +187,20 @@ class MemoryMirror:
             raise GitBusyError(f"the fetch failed: fatal: there is no {self.url}")
         return self._remotes[self.url]
 
-    def fetch(self, token: str, since: float | None = None, scope: Scope = EVERYTHING) -> None:
+    def fetch(
+        self, credentials: str, since: float | None = None, scope: Scope = EVERYTHING
+    ) -> None:
         """As `Mirror` has it."""
         since = self._clock.monotonic() if since is None else since
-        self.bring(token, git_refs.places(scope), since)
+        self.bring(credentials, git_refs.places(scope), since)
 
-    def bring(self, token: str, places: Sequence[str], since: float) -> None:
+    def bring(self, credentials: str, places: Sequence[str], since: float) -> None:
         """Fetch places, unless that was done since a time."""
         fresh = [place for place, begun in self._begun.items() if begun >= since]
         if all(any(git_refs.inside(p, known) for known in fresh) for p in places):
             return
         remote = self._remote
-        remote.answer(token)
+        remote.answer(credentials)
         remote.fetches.append(tuple(places))
         there = {r: sha for r, sha in remote.refs.items() if any(_at(r, p) for p in places)}
         for sha in there.values():
@@ -208,34 +210,34 @@ class MemoryMirror:
         self.used = self._clock.monotonic()
         self._begun |= dict.fromkeys(places, self.used)
 
-    def fetch_proposal(self, token: str, ref: Ref) -> None:
+    def fetch_proposal(self, credentials: str, ref: Ref) -> None:
         """As `Mirror` has it."""
         remote = self._remote
-        remote.answer(token)
+        remote.answer(credentials)
         if ref not in remote.refs:
             raise GitBusyError(f"the fetch failed: fatal: couldn't find remote ref {ref}")
         self.objects.take(remote.objects, remote.refs[ref])
 
-    def tags(self, token: str) -> Mapping[str, Sha]:
+    def tags(self, credentials: str) -> Mapping[str, Sha]:
         """As `Mirror` has it."""
         remote = self._remote
-        remote.answer(token)
+        remote.answer(credentials)
         return {ref: Sha(sha) for ref, sha in remote.refs.items() if _at(ref, TAGS)}
 
-    def open(self, token: str = "", since: float | None = None) -> History:
+    def open(self, credentials: str = "", since: float | None = None) -> History:
         """As `Mirror` has it."""
 
         def at(place: str) -> dict[str, str]:
             if since is not None:
-                self.bring(token, [place], since)
+                self.bring(credentials, [place], since)
             return {ref: sha for ref, sha in self._refs.items() if _at(ref, place)}
 
         return MemoryHistory(self.objects, at)
 
-    def push(self, token: str, updates: Sequence[RefUpdate]) -> Pushed:
+    def push(self, credentials: str, updates: Sequence[RefUpdate]) -> Pushed:
         """As `Mirror` has it."""
         remote = self._remote
-        remote.answer(token)
+        remote.answer(credentials)
         if any(u.wanted and u.wanted not in self.objects.known for u in updates):
             raise GitBusyError("the push failed: error: src refspec does not match any")
         if remote.rule:

@@ -9,7 +9,7 @@ from collections import Counter
 import httpx
 import pytest
 
-from bot.http.web import DEFAULT
+from bot.http.webhooks import DEFAULT
 from bot.settings import Settings, SettingsError
 from lifecycle import records
 from tests.stories.people import wait_for

@@ -1,14 +1,9 @@
-"""GitHub's webhooks: bytes in, one verified value out: which keys to look at again. Pure.
+"""What GitHub's events wake: for each kind the few lines that read it. Pure.
 
-Longer than 400 lines: the table of events, and for each the few lines that read it, are one.
-
-The signature is checked on the raw body before anything in it is parsed, and only fields in use are
-read. What an event says is used for two things: which keys it wakes, and what it says exists (the
-hint), so that a look that sees less is known to be too early: `head` (commit), `comment`, `review`,
+What an event says is used for two things: which keys it wakes, and what it says exists (the hint),
+so that a look that sees less is known to be too early: `head` (commit), `comment`, `review`,
 `number` (a pull request that matters even if it is closed), `rerun` (the delivery in which Re-run
-was pressed). Nothing is decided here. What we caused
-ourselves wakes nothing, a merge excepted: looking again after our own actions is the loop's business
-(docs/design.md, "Work").
+was pressed). Nothing is decided here.
 
 | Event | wakes |
 | --- | --- |
@@ -24,14 +19,11 @@ ourselves wakes nothing, a merge excepted: looking again after our own actions i
 Source: https://docs.github.com/webhooks/webhook-events-and-payloads
 """  # noqa: E501 (a table)
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qs
 
-from bot.forges.github.signature import WebhookError, WebhookSignature
 from bot.keys import (
     BaseKey,
     CommitKey,
@@ -40,28 +32,11 @@ from bot.keys import (
     ProposalKey,
     PullKey,
     RepositoryKey,
-    parse,
 )
 from bot.store.hints import NOTHING, Hint, Rerun
 from lifecycle.identity import GITHUB, RepositoryId
 
 JSONObject = Mapping[str, Any]
-
-KEPT_HEADERS = frozenset(
-    {
-        "content-type",
-        "user-agent",
-        "x-github-delivery",
-        "x-github-enterprise-host",
-        "x-github-enterprise-version",
-        "x-github-event",
-        "x-github-hook-id",
-        "x-github-hook-installation-target-id",
-        "x-github-hook-installation-target-type",
-    }
-)
-"""Headers that are stored: an allow-list, since a forge once put secrets into a header
-(trap 16)."""
 
 UNHEARD = frozenset(
     {
@@ -84,182 +59,23 @@ RERUN = frozenset({"rerequested", "requested_action"})
 """What a press on a button of a check is called."""
 
 
-MOST_TEXT = 1_000
-"""Bytes of a text that is a part of a key: a ref on GitHub has at most 255."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """One verified delivery.
-
-    Attributes:
-        id: GitHub's GUID; a redelivery has the same.
-        event: Such as "pull_request".
-        action: Such as "opened"; "" for events without one.
-        repository_id: Which repository; None for events of the App itself.
-        repository: Its full name; "" likewise.
-        installation_id: Number of the App's installation; None when it does not say.
-        sender: Login of who caused it; "" when it does not say.
-        headers: Those on the allow-list.
-        wakes: Key to what the event said exists; empty for what concerns nobody.
-    """
-
-    id: str
-    event: str
-    action: str
-    repository_id: RepositoryId | None
-    repository: str
-    installation_id: int | None
-    sender: str
-    headers: Mapping[str, str]
-    wakes: Mapping[Key, Hint]
-
-
-def read_headers(headers: Mapping[str, str], secrets: Sequence[bytes]) -> WebhookSignature:
-    """Refuse what is no delivery before anything of its body is read.
-
-    Args:
-        headers: Request headers, names in lower case.
-        secrets: See `WebhookSignature`.
-
-    Raises:
-        WebhookError: It is not signed (401), or no delivery (400, 415).
-    """
-    signature = WebhookSignature(headers.get("x-hub-signature-256", ""), secrets)
-    _header(headers, "x-github-delivery")
-    _header(headers, "x-github-event")
-    kind = _content_type(headers)
-    if kind not in _CONTENT_TYPES:
-        raise WebhookError(415, f"The content type is {kind[:100]}. Choose application/json.")
-    return signature
-
-
-def read_verified(headers: Mapping[str, str], body: bytes, app_login: str = "") -> Delivery:
-    """Say what to look at again, of a delivery whose signature was verified.
-
-    Args:
-        headers: Request headers, names in lower case; see `read_headers`.
-        body: Request body, byte for byte as received.
-        app_login: Our own login, such as "porchbot[bot]"; "" while it is not known.
-
-    Raises:
-        WebhookError: It is no delivery (400, 415).
-    """
-    guid = _header(headers, "x-github-delivery")
-    event = _header(headers, "x-github-event")
-    payload = _parse(_content_type(headers), body)
-    try:
-        delivery = _delivery(guid, event, payload, headers, app_login)
-        _check_storable(delivery)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        # GitHub marks it as failed, and it can be redelivered once we read it.
-        what = str(error).encode("ascii", "backslashreplace").decode()[:200]
-        raise WebhookError(
-            400,
-            f"A {event} delivery lacks a field that is needed, or has another kind there: {what}."
-            " Report this to the makers of the bot.",
-        ) from error
-    return delivery
-
-
-def _check_storable(delivery: Delivery) -> None:
-    """Refuse what no forge sends and no database takes: it would fail at every look.
-
-    Raises:
-        TypeError, ValueError: Something is no text, or no number, of a kind that is stored.
-    """
-    repository = delivery.repository_id
-    for number in (repository and repository.number, delivery.installation_id):
-        if number is not None:
-            _check_value(number)
-    _check_value(delivery.action)
-    for key, hint in delivery.wakes.items():
-        _check_value(str(key))
-        if parse(str(key)) != key:
-            raise ValueError("a key that cannot be read back")
-        row = hint.to_json()
-        for value in (value for values in row.values() for value in values):
-            _check_value(value)
-        if Hint.from_json(row) != hint:
-            raise TypeError("a number or a text of another kind")
-
-
-def _check_value(value: object) -> None:
-    match value:
-        case bool():
-            raise TypeError("a truth value")
-        case int() if not 0 <= value < 2**63:
-            raise ValueError("a number out of bounds")
-        case str() if "\0" in value or len(value.encode()) > MOST_TEXT:  # encode: no surrogates
-            raise ValueError("a text that cannot be stored")
-        case int() | str():
-            return
-        case _:
-            raise TypeError(f"a {type(value).__name__}")
-
-
-def _header(headers: Mapping[str, str], name: str) -> str:
-    value = headers.get(name, "")
-    if not 0 < len(value) <= 100 or not value.isascii() or not value.isprintable():
-        raise WebhookError(400, f"{name} is missing or no short text: not GitHub's.")
-    return value
-
-
-_FORM = "application/x-www-form-urlencoded"
-_CONTENT_TYPES = frozenset({_FORM, "application/json", ""})
-
-
-def _content_type(headers: Mapping[str, str]) -> str:
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _parse(kind: str, body: bytes) -> JSONObject:
-    try:
-        if kind == _FORM:
-            payload = json.loads(parse_qs(body.decode())["payload"][0])
-        else:
-            payload = json.loads(body)
-    except (ValueError, KeyError, RecursionError) as error:
-        raise WebhookError(400, "The body is no JSON. It was signed, so report this.") from error
-    if not isinstance(payload, dict):
-        raise WebhookError(400, "The body is no JSON object. It was signed, so report this.")
-    return payload
-
-
-def _delivery(
-    guid: str, event: str, payload: JSONObject, headers: Mapping[str, str], app_login: str
-) -> Delivery:
-    sender = payload.get("sender") or {}
-    login = sender.get("login", "")
-    repository = payload.get("repository") or {}
-    # A login alone could be a person's who took the name; the type could not.
-    ours = bool(app_login) and sender.get("type") == "Bot" and login == app_login
-    silent = ours and not (event == "pull_request" and _merged(payload))
-    return Delivery(
-        id=guid,
-        event=event,
-        action=payload.get("action") or "",
-        repository_id=_id(payload) if repository.get("id") is not None else None,
-        repository=repository.get("full_name", ""),
-        installation_id=(payload.get("installation") or {}).get("id"),
-        sender=login,
-        headers={name: value for name, value in headers.items() if name in KEPT_HEADERS},
-        wakes={} if silent else dict(_wakes(guid, event, payload)),
-    )
-
-
 Wakes = Iterable[tuple[Key, Hint]]
 
 
-def _wakes(guid: str, event: str, payload: JSONObject) -> Wakes:
-    """Which keys a delivery wakes; an event that is not in the table wakes none."""
+def wakes(guid: str, event: str, payload: JSONObject) -> Wakes:
+    """Return which keys a delivery wakes; an event that is not in the table wakes none."""
     if event in _COUNTED:
         return _COUNTED[event](guid, payload)
     reader = _READERS.get(event)
     return reader(payload) if reader else ()
 
 
-def _id(payload: JSONObject) -> RepositoryId:
+def repository_id(payload: JSONObject) -> RepositoryId:
+    """Return the repository that an event is about.
+
+    Raises:
+        KeyError, TypeError: It names none, or not by a number.
+    """
     number = payload["repository"]["id"]
     if not isinstance(number, int):
         raise TypeError("repository.id is no number")
@@ -282,7 +98,7 @@ def _ref(payload: JSONObject) -> Wakes:
 
 
 def _branch(payload: JSONObject, branch: str, hint: Hint) -> Wakes:
-    repository = _id(payload)
+    repository = repository_id(payload)
     yield ProposalKey(repository, repository.number, branch), hint
     if not branch.startswith("drafts/"):
         yield BaseKey(repository, branch), NOTHING
@@ -296,13 +112,14 @@ def _pull_request(payload: JSONObject) -> Wakes:
     pull = payload["pull_request"]
     heads = {pull["head"]["sha"]} if payload["action"] in NEW_HEAD else ()
     yield _head(payload, Hint(heads=frozenset(heads)))
-    if _merged(payload):
-        yield BaseKey(_id(payload), pull["base"]["ref"]), NOTHING
+    if is_merge(payload):
+        yield BaseKey(repository_id(payload), pull["base"]["ref"]), NOTHING
         # Others may be outdated by it; and the push of our own merge wakes nothing.
-        yield RepositoryKey(_id(payload)), NOTHING
+        yield RepositoryKey(repository_id(payload)), NOTHING
 
 
-def _merged(payload: JSONObject) -> bool:
+def is_merge(payload: JSONObject) -> bool:
+    """Tell whether an event of a pull request is its merge."""
     return payload.get("action") == "closed" and payload["pull_request"].get("merged") is True
 
 
@@ -319,8 +136,8 @@ def _head(payload: JSONObject, hint: Hint) -> tuple[Key, Hint]:
     pull = payload["pull_request"]
     head, numbered = pull["head"], replace(hint, numbers=frozenset({pull["number"]}))
     if head.get("repo") is None:
-        return PullKey(_id(payload), pull["number"]), numbered
-    return ProposalKey(_id(payload), head["repo"]["id"], head["ref"]), numbered
+        return PullKey(repository_id(payload), pull["number"]), numbered
+    return ProposalKey(repository_id(payload), head["repo"]["id"], head["ref"]), numbered
 
 
 def _comment(payload: JSONObject) -> Wakes:
@@ -328,7 +145,7 @@ def _comment(payload: JSONObject) -> Wakes:
     if issue.get("pull_request") is None:
         return
     there = {payload["comment"]["id"]} if payload["action"] != "deleted" else ()
-    yield PullKey(_id(payload), issue["number"]), Hint(comments=frozenset(there))
+    yield PullKey(repository_id(payload), issue["number"]), Hint(comments=frozenset(there))
 
 
 def _check(event: str, guid: str, payload: JSONObject) -> Wakes:
@@ -338,7 +155,7 @@ def _check(event: str, guid: str, payload: JSONObject) -> Wakes:
     who = payload.get("sender") or {}
     pressed = Rerun(guid, who["id"], who["login"]) if who.get("id") else Rerun(guid)
     hint = Hint(rerun=frozenset({str(pressed)} if payload["action"] in RERUN else ()))
-    check, repository = payload[event], _id(payload)
+    check, repository = payload[event], repository_id(payload)
     pulls: list[tuple[Key, Hint]] = [
         (ProposalKey(repository, pull["head"]["repo"]["id"], pull["head"]["ref"]), hint)
         for pull in check.get("pull_requests") or []
@@ -354,7 +171,7 @@ def _check(event: str, guid: str, payload: JSONObject) -> Wakes:
 
 
 def _status(payload: JSONObject) -> Wakes:
-    repository, sha = _id(payload), payload["sha"]
+    repository, sha = repository_id(payload), payload["sha"]
     # `branches` holds every branch that contains the commit; those that end in it are meant.
     ending = [b["name"] for b in payload.get("branches") or [] if b["commit"]["sha"] == sha]
     if not ending:
@@ -364,18 +181,18 @@ def _status(payload: JSONObject) -> Wakes:
 
 def _merge_group(payload: JSONObject) -> Wakes:
     branch = payload["merge_group"]["base_ref"].removeprefix("refs/heads/")
-    return [(BaseKey(_id(payload), branch), NOTHING)]
+    return [(BaseKey(repository_id(payload), branch), NOTHING)]
 
 
 def _repository(guid: str, payload: JSONObject) -> Wakes:
-    yield InstallationsKey(), NOTHING
+    yield InstallationsKey(GITHUB), NOTHING
     if payload["action"] != "deleted":
-        yield RepositoryKey(_id(payload)), Hint(everything=frozenset({guid}))
+        yield RepositoryKey(repository_id(payload)), Hint(everything=frozenset({guid}))
 
 
 def _whole(payload: JSONObject) -> Wakes:
     """Everything in a repository; nothing for what an organization has."""
-    return [(RepositoryKey(_id(payload)), NOTHING)] if payload.get("repository") else []
+    return [(RepositoryKey(repository_id(payload)), NOTHING)] if payload.get("repository") else []
 
 
 def _rights(guid: str, payload: JSONObject) -> Wakes:
@@ -384,7 +201,7 @@ def _rights(guid: str, payload: JSONObject) -> Wakes:
 
 
 def _installations(_: JSONObject) -> Wakes:
-    return [(InstallationsKey(), NOTHING)]
+    return [(InstallationsKey(GITHUB), NOTHING)]
 
 
 _READERS: Mapping[str, Callable[[JSONObject], Wakes]] = {

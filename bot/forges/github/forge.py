@@ -17,9 +17,13 @@ from lifecycle.access import Role
 class GitHub(Conversations, CheckRuns, Branches):
     """One repository on GitHub; implements `bot.forges.port.Forge`."""
 
-    async def token(self) -> str:
-        """A token for git over HTTP."""
-        return await self._pool.offload(self._app.installation_token, self._repository.installation)
+    async def git_credentials(self) -> str:
+        """The installation's token, as the password of the user that GitHub has for Apps.
+
+        Source: https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/authenticating-as-a-github-app-installation
+        """
+        number = self._repository.installation
+        return f"x-access-token:{await self._pool.offload(self._app.installation_token, number)}"
 
     async def role(self, login: str, account: int) -> Role:
         """A person's role; nobody's when the forge knows no such collaborator."""

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from bot.forges.github.app import AppClients
-from bot.forges.github.events import read_verified
+from bot.forges.github.deliveries import read_verified
 from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import JSONObject, call, pages
-from bot.forges.github.signature import WebhookError
 from bot.forges.port import BotIdentity, ForgeMissingError, Installation, Repository
+from bot.forges.webhooks import WebhookError
 from bot.keys import Key
 from bot.store.hints import Hint
 from lifecycle.identity import GITHUB, RepositoryId

@@ -1,21 +1,11 @@
-"""The signature of GitHub's webhooks, checked on the raw body part by part; and what is refused."""
+"""The signature of GitHub's webhooks, checked on the raw body part by part."""
 
 import hashlib
 import hmac
 import re
 from collections.abc import Sequence
 
-
-class WebhookError(Exception):
-    """A delivery cannot be taken.
-
-    Attributes:
-        status: HTTP status for the answer.
-    """
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
+from bot.forges.webhooks import WebhookError
 
 
 class WebhookSignature:

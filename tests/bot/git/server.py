@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-TOKEN = "ghs_the_token"
+PASSWORD = "ghs_the_token"
+TOKEN = f"anybody:{PASSWORD}"
 
 
 class Remote:
@@ -124,7 +125,7 @@ def _told(body: bytes) -> list[str]:
 def serve(folder: Path) -> Iterator[Remote]:
     """A new, empty repository over HTTP."""
     remote = Remote(folder)
-    wanted = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
+    wanted = base64.b64encode(TOKEN.encode()).decode()
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:

@@ -31,7 +31,7 @@ from cadlib.errors import PackageError
 from cadlib.limits import DEFAULT
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref
-from tests.bot.git.server import TOKEN, Remote, serve
+from tests.bot.git.server import PASSWORD, TOKEN, Remote, serve
 from tests.ids import on_github
 
 MAIN, DRAFT = Ref("refs/heads/main"), Ref("refs/heads/drafts/net/core/v1")
@@ -173,7 +173,7 @@ def test_a_forge_that_is_away_is_a_reason_to_try_again(
     with pytest.raises(GitBusyError, match="the fetch failed: fatal: ") as caught:
         mirror.fetch(TOKEN)
 
-    assert TOKEN not in str(caught.value)
+    assert PASSWORD not in str(caught.value)
     assert _mirrored(mirror) == before
 
 
@@ -522,7 +522,7 @@ def test_a_rule_of_the_forge_is_for_an_operator(remote: Remote, mirror: DiskMirr
     with pytest.raises(GitRefusedError, match="Repository rule violations found") as caught:
         mirror.push(TOKEN, [RefUpdate(MAIN, head, new)])
 
-    assert TOKEN not in str(caught.value)
+    assert PASSWORD not in str(caught.value)
     assert remote.refs() == {MAIN: head}
 
 
@@ -622,7 +622,7 @@ def test_the_token_is_in_no_argument_and_no_file(
     )
     assert "fetch" in seen.read_text()
     assert not (tmp_path / "trace").exists()
-    assert TOKEN not in seen.read_text() + written
+    assert PASSWORD not in seen.read_text() + written
     assert "extraHeader" not in seen.read_text() + written
 
 

@@ -9,17 +9,18 @@ from typing import Any, cast
 
 import pytest
 
-from bot.forges.github.events import read_verified
-from bot.forges.github.signature import WebhookError
+from bot.forges.github.deliveries import read_verified
+from bot.forges.webhooks import WebhookError
 from bot.http import server as http_server
 from bot.http import web
+from bot.http.webhooks import DEFAULT, BodyLimits
 from bot.keys import InstallationsKey, Key, RepositoryKey
 from bot.store.hints import NOTHING, Hint
 from bot.store.port import Deliveries
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
-from lifecycle.identity import RepositoryId
-from tests.bot.http.test_web import SETTINGS, Served, _comment, _Forge, _headers, ready
+from lifecycle.identity import GITHUB, RepositoryId
+from tests.bot.http.test_web import SETTINGS, Served, _comment, _Forge, _headers, ready, source
 from tests.ids import on_github
 
 
@@ -44,10 +45,10 @@ async def port() -> AsyncIterator[int]:
 @asynccontextmanager
 async def _door(
     store: PostgresStore,
-    bodies: web.BodyLimits = web.DEFAULT,
+    bodies: BodyLimits = DEFAULT,
     connections: http_server.ConnectionLimits = http_server.DEFAULT,
 ) -> AsyncIterator[int]:
-    application = web.app(SETTINGS, store, ready(store), _Forge().identity, bodies)
+    application = web.app(SETTINGS, store, ready(store), [source(SETTINGS, _Forge())], bodies)
     async with http_server.listening(application, "127.0.0.1", 0, connections) as address:
         yield int(address.rpartition(":")[2])
 
@@ -93,7 +94,7 @@ async def test_what_is_no_delivery_is_answered_before_its_body(
 
 async def test_a_body_that_declares_too_much_is_not_read(port: int) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(_request(b"", web.DEFAULT.body_bytes + 1))
+    writer.write(_request(b"", DEFAULT.body_bytes + 1))
 
     assert (await _answer(reader)).split()[1] == b"413"
     writer.close()
@@ -142,7 +143,7 @@ async def test_of_many_silent_connections_the_oldest_go() -> None:
 
 
 async def test_a_body_that_does_not_come_is_given_up() -> None:
-    async with _door(_Kept(), web.BodyLimits(seconds=0.2)) as port:
+    async with _door(_Kept(), BodyLimits(seconds=0.2)) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(_request(b"", 1000) + b"{")
 
@@ -153,7 +154,7 @@ async def test_a_body_that_does_not_come_is_given_up() -> None:
 async def test_large_bodies_take_turns_and_small_ones_pass() -> None:
     """Short-cut refused: every body is kept until it is complete, however many come."""
     store = _Kept()
-    async with _door(store, web.BodyLimits(turn_seconds=0.2)) as port:
+    async with _door(store, BodyLimits(turn_seconds=0.2)) as port:
         stalled = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
         for _, writer in stalled:
             writer.write(_request(b"", 24_000_000))
@@ -177,7 +178,7 @@ async def test_large_bodies_take_turns_and_small_ones_pass() -> None:
 
 async def test_all_bodies_together_are_bounded() -> None:
     """Short-cut refused: a limit for each body, and none for all."""
-    async with _door(_Kept(), web.BodyLimits(all_bytes=100_000)) as port:
+    async with _door(_Kept(), BodyLimits(all_bytes=100_000)) as port:
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         for _, writer in held:
             writer.write(_request(b"", 200_000) + b" " * 40_000)
@@ -258,7 +259,10 @@ def test_wrong_bytes_are_the_senders_fault(event: str, payload: bytes | dict[str
 async def test_a_repository_that_is_not_served_wakes_nothing(database_url: str) -> None:
     """Short-cut refused: wake it, and ask the forge for every repository that there is."""
 
-    wakes: dict[Key, Hint] = {RepositoryKey(on_github(7)): NOTHING, InstallationsKey(): NOTHING}
+    wakes: dict[Key, Hint] = {
+        RepositoryKey(on_github(7)): NOTHING,
+        InstallationsKey(GITHUB): NOTHING,
+    }
 
     def delivery(guid: str, repository: RepositoryId | None) -> Delivered:
         return Delivered(
@@ -274,10 +278,10 @@ async def test_a_repository_that_is_not_served_wakes_nothing(database_url: str) 
         assert await store.deliveries.add(delivery("1", on_github(7)), wakes)
         assert await store.queue.take("test") is None
 
-        assert await store.deliveries.add(delivery("2", None), {InstallationsKey(): NOTHING})
+        assert await store.deliveries.add(delivery("2", None), {InstallationsKey(GITHUB): NOTHING})
         taken = await store.queue.take("test")
         assert taken is not None
-        assert taken.key == str(InstallationsKey())
+        assert taken.key == str(InstallationsKey(GITHUB))
         await store.queue.done(taken)
 
         await store.repositories.adopt(Served(id=on_github(7)), Served().installed_at, {})

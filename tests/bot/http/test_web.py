@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,13 +15,16 @@ import httpx
 import psycopg
 import pytest
 
+from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.port import BotIdentity, ForgeBusyError
+from bot.forges.webhooks import Delivery, WebhookError
 from bot.http import web
 from bot.http.ready import MissingError, Readiness, ReadinessCheck
-from bot.keys import PullKey
+from bot.http.webhooks import DEFAULT, WebhookSource
+from bot.keys import BaseKey, PullKey
 from bot.settings import Settings
 from bot.store.embedded.server import EmbeddedPostgres
-from bot.store.hints import Hint
+from bot.store.hints import NOTHING, Hint
 from bot.store.postgres import PostgresStore
 from lifecycle.identity import RepositoryId
 from tests.ids import FIRST, on_github
@@ -83,6 +86,11 @@ class _Forge:
         return BotIdentity("porchbot[bot]", "")
 
 
+def source(settings: Settings, forge: _Forge) -> WebhookSource:
+    """GitHub's webhooks, as `bot.serve` takes them."""
+    return WebhookSource(GitHubWebhooks(settings.webhook_secrets), forge.identity)
+
+
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[PostgresStore]:
     async with PostgresStore(database_url) as opened:
@@ -99,7 +107,7 @@ async def client(
     settings: Settings = SETTINGS,
 ) -> AsyncIterator[httpx.AsyncClient]:
     application = web.app(
-        settings, store, ready(store, missing=missing), (forge or _Forge()).identity
+        settings, store, ready(store, missing=missing), [source(settings, forge or _Forge())]
     )
     transport = httpx.ASGITransport(app=application)
     async with httpx.AsyncClient(transport=transport, base_url="http://bot") as opened:
@@ -208,7 +216,7 @@ async def test_what_is_too_large_is_refused_before_it_is_all_there(
 
     async def endless() -> AsyncIterator[bytes]:
         nonlocal sent
-        while sent < 10 * web.DEFAULT.body_bytes:
+        while sent < 10 * DEFAULT.body_bytes:
             sent += 1 << 20
             yield b" " * (1 << 20)
 
@@ -367,3 +375,60 @@ async def test_what_fails_is_told_to_whoever_has_the_token(store: PostgresStore)
         "tries": 1,
         "error": "403: the IP allow list",
     }
+
+
+class _Elsewhere:
+    """The webhooks of another forge: a password in a header, a branch as the body."""
+
+    forge = "gitlab"
+
+    def read_headers(self, headers: Mapping[str, str]) -> "_Elsewhere":
+        if headers.get("x-password") != "open":
+            raise WebhookError(401, "The password is wrong.")
+        return self
+
+    def update(self, part: bytes) -> None:
+        """Nothing: the body is not signed."""
+
+    def verify(self) -> None:
+        """Nothing, likewise."""
+
+    def read_verified(
+        self, headers: Mapping[str, str], body: bytes, bot_login: str = ""
+    ) -> Delivery:
+        key = BaseKey(RepositoryId("gitlab", 42), body.decode())
+        return Delivery(
+            id=headers["x-id"],
+            event="pushed",
+            action="",
+            repository_id=key.repository,
+            repository="acme/blueprints",
+            installation_id=None,
+            sender=bot_login,
+            headers={},
+            wakes={key: NOTHING},
+        )
+
+
+async def test_another_forge_is_read_by_its_own_reader(
+    store: PostgresStore, database_url: str
+) -> None:
+    """The short-cut reads GitHub's headers whoever sends: the second forge is always refused."""
+    other = WebhookSource(_Elsewhere(), _Forge().identity)
+    application = web.app(SETTINGS, store, ready(store), [source(SETTINGS, _Forge()), other])
+    transport = httpx.ASGITransport(app=application)
+    body = _comment()
+    async with httpx.AsyncClient(transport=transport, base_url="http://bot") as bot:
+        shut = await bot.post("/webhooks/gitlab", content=b"main", headers={"x-password": "no"})
+        one = await bot.post(
+            "/webhooks/gitlab", content=b"main", headers={"x-password": "open", "x-id": "1"}
+        )
+        mixed = await bot.post("/webhooks/gitlab", content=body, headers=_headers(body))
+        github = await bot.post(PATH, content=body, headers=_headers(body))
+
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        rows = await connection.execute("SELECT forge, event FROM delivery ORDER BY received")
+        stored = await rows.fetchall()
+    answers = [each.status_code for each in (shut, one, mixed, github)]
+    assert answers == [401, 202, 401, 202]
+    assert stored == [("gitlab", "pushed"), ("github", "issue_comment")]

@@ -40,7 +40,7 @@ class Ends:
     asked: list[str] = field(default_factory=list)
     packages: list[list[str]] = field(default_factory=list)
 
-    async def token(self) -> str:
+    async def git_credentials(self) -> str:
         return TOKEN
 
     async def has_tag(self, name: str) -> bool:

@@ -97,15 +97,15 @@ async def _serve(store: PostgresStore, *served: tuple[int, int]) -> None:
 async def _round(controller: Controller, store: PostgresStore) -> dict[str, Any]:
     """Work off all that is due about installations; what is left waits with its hint."""
     left: dict[str, Any] = {}
-    await store.queue.wake(InstallationsKey())
+    await store.queue.wake(InstallationsKey(GITHUB))
     while (taken := await store.queue.take(f"test/{len(left)}")) is not None:
         if ":app:" not in taken.key:
             left[taken.key] = taken.hint
             continue
         key: Key = (
-            InstallationsKey()
+            InstallationsKey(GITHUB)
             if taken.key.endswith("installations")
-            else InstallationKey(int(taken.key.rpartition(":")[2]))
+            else InstallationKey(int(taken.key.rpartition(":")[2]), GITHUB)
         )
         result = await controller.work(WorkItem(key, taken.hint, taken.tries))
         if isinstance(result, Failed):
@@ -130,7 +130,7 @@ async def test_an_installation_that_refuses_keeps_no_other_from_being_found(
         for n in (20, 21, 30)
     }
     (failing,) = await store.queue.failing()
-    assert failing.key == str(InstallationKey(1))
+    assert failing.key == str(InstallationKey(1, GITHUB))
     assert ALLOW_LIST in failing.error
     adoption = await store.repositories.adoption(on_github(10))
     assert adoption is not None
@@ -218,7 +218,7 @@ async def test_a_repository_that_is_missing_ends_after_some_tries(
     assert left == [1] * GONE_TRIES + [0] * 2
     taken = await store.queue.take("test")
     assert taken is not None
-    assert taken.key == str(InstallationsKey())  # it may be elsewhere by now
+    assert taken.key == str(InstallationsKey(GITHUB))  # it may be elsewhere by now
 
 
 async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Pa
     async with PostgresStore(database_url) as store:
         controller = _controller(_App({1: [10]}), store, tmp_path)
 
-    result = await controller.work(WorkItem(InstallationsKey(), NOTHING, 5))
+    result = await controller.work(WorkItem(InstallationsKey(GITHUB), NOTHING, 5))
 
     assert isinstance(result, Failed)
     assert result.reason.startswith("The database cannot be reached: ")

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.forges.github.events import Delivery, read_headers, read_verified
-from bot.forges.github.signature import WebhookError
+from bot.forges.github.deliveries import GitHubWebhooks
+from bot.forges.webhooks import Delivery, WebhookError
 from bot.keys import (
     BaseKey,
     CommitKey,
@@ -25,6 +25,7 @@ from bot.keys import (
     RepositoryKey,
 )
 from bot.store.hints import NOTHING, Hint
+from lifecycle.identity import GITHUB
 from tests.ids import on_github
 
 SECRET = b"a secret"
@@ -68,10 +69,11 @@ def read_delivery(
     given: Mapping[str, str], body: bytes, secrets: Sequence[bytes], app_login: str = ""
 ) -> Delivery:
     """Read a delivery step by step, as the door does while its body comes in."""
-    signature = read_headers(given, secrets)
+    reader = GitHubWebhooks(secrets)
+    signature = reader.read_headers(given)
     signature.update(body)
     signature.verify()
-    return read_verified(given, body, app_login)
+    return reader.read_verified(given, body, app_login)
 
 
 def read(event: str, payload: Payload, *, sender: Payload | None = None) -> Delivery:
@@ -252,12 +254,12 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a renamed repository": (
         "repository",
         {"action": "renamed"},
-        {InstallationsKey(): NOTHING, **ALL},
+        {InstallationsKey(GITHUB): NOTHING, **ALL},
     ),
     "a deleted repository is looked for, not at": (
         "repository",
         {"action": "deleted"},
-        {InstallationsKey(): NOTHING},
+        {InstallationsKey(GITHUB): NOTHING},
     ),
     "another role, which no list of proposals tells": ("member", {"action": "edited"}, ALL),
     "another rule of a branch": ("branch_protection_rule", {"action": "edited"}, ALL),
@@ -270,12 +272,12 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "an installation": (
         "installation",
         {"action": "created", "repository": None},
-        {InstallationsKey(): NOTHING},
+        {InstallationsKey(GITHUB): NOTHING},
     ),
     "repositories added to it": (
         "installation_repositories",
         {"action": "added", "repository": None},
-        {InstallationsKey(): NOTHING},
+        {InstallationsKey(GITHUB): NOTHING},
     ),
     "a ping": ("ping", {"zen": "Keep it logically awesome.", "hook_id": 1}, {}),
     "an event that we do not know": ("sponsorship", {"action": "created"}, {}),

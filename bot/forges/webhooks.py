@@ -1,0 +1,137 @@
+"""Webhooks as the bot needs them read: a forge's reader turns bytes into keys to look at again.
+
+Nothing of what a delivery says is believed: it wakes keys, and says what exists (the hint), so that
+a look that sees less is known to be too early (docs/design.md, "Work").
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.keys import Key, parse
+from bot.store.hints import Hint
+from lifecycle.identity import RepositoryId
+
+MOST_TEXT = 1_000
+"""Bytes of a text that is a part of a key: a ref on GitHub has at most 255."""
+
+
+class WebhookError(Exception):
+    """A delivery cannot be taken.
+
+    Attributes:
+        status: HTTP status for the answer.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One verified delivery.
+
+    Attributes:
+        id: The forge's id for it; a redelivery has the same.
+        event: Its kind, in the forge's words, such as "pull_request".
+        action: Such as "opened"; "" for events without one.
+        repository_id: Which repository; None for what is about none.
+        repository: Its full name; "" likewise.
+        installation_id: Number of the installation; None when it does not say.
+        sender: Login of who caused it; "" when it does not say.
+        headers: Those on the forge's allow-list, which may be stored.
+        wakes: Key to what the event said exists; empty for what concerns nobody.
+    """
+
+    id: str
+    event: str
+    action: str
+    repository_id: RepositoryId | None
+    repository: str
+    installation_id: int | None
+    sender: str
+    headers: Mapping[str, str]
+    wakes: Mapping[Key, Hint]
+
+
+class Signature(Protocol):
+    """What a forge signed a delivery with, checked while its body comes in."""
+
+    def update(self, part: bytes) -> None:
+        """Take the next part of the body."""
+
+    def verify(self) -> None:
+        """Check the body as a whole.
+
+        Raises:
+            WebhookError: It does not match (401).
+        """
+
+
+class WebhookReader(Protocol):
+    """Reads the deliveries of one forge."""
+
+    @property
+    def forge(self) -> str:
+        """Which forge: the first part of each `RepositoryId`, and the last of the address."""
+
+    def read_headers(self, headers: Mapping[str, str]) -> Signature:
+        """Refuse what is no delivery before anything of its body is read.
+
+        Args:
+            headers: Request headers, names in lower case.
+
+        Raises:
+            WebhookError: It is not signed (401), or no delivery (400, 415).
+        """
+
+    def read_verified(
+        self, headers: Mapping[str, str], body: bytes, bot_login: str = ""
+    ) -> Delivery:
+        """Say what to look at again, of a delivery whose signature was verified.
+
+        Args:
+            headers: Request headers, names in lower case; see `read_headers`.
+            body: Request body, byte for byte as received.
+            bot_login: Our own login; "" while it is not known.
+
+        Raises:
+            WebhookError: It is no delivery (400, 415).
+        """
+
+
+def check_storable(delivery: Delivery) -> None:
+    """Refuse what no forge sends and no database takes: it would fail at every look.
+
+    Raises:
+        TypeError, ValueError: Something is no text, or no number, of a kind that is stored.
+    """
+    repository = delivery.repository_id
+    for number in (repository and repository.number, delivery.installation_id):
+        if number is not None:
+            _check_value(number)
+    _check_value(delivery.action)
+    for key, hint in delivery.wakes.items():
+        _check_value(str(key))
+        if parse(str(key)) != key:
+            raise ValueError("a key that cannot be read back")
+        row = hint.to_json()
+        for value in (value for values in row.values() for value in values):
+            _check_value(value)
+        if Hint.from_json(row) != hint:
+            raise TypeError("a number or a text of another kind")
+
+
+def _check_value(value: object) -> None:
+    match value:
+        case bool():
+            raise TypeError("a truth value")
+        case int() if not 0 <= value < 2**63:
+            raise ValueError("a number out of bounds")
+        case str() if "\0" in value or len(value.encode()) > MOST_TEXT:  # encode: no surrogates
+            raise ValueError("a text that cannot be stored")
+        case int() | str():
+            return
+        case _:
+            raise TypeError(f"a {type(value).__name__}")

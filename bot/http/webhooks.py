@@ -1,0 +1,244 @@
+"""The endpoint of a forge's webhooks: a delivery is verified, stored, and wakes its keys."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
+from typing import IO
+
+import structlog
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from bot import metrics
+from bot.clock import SYSTEM, Clock
+from bot.forges.port import BotIdentity, ForgeBusyError, ForgeRefusedError
+from bot.forges.webhooks import Delivery, Signature, WebhookError, WebhookReader
+from bot.store.port import Store
+from bot.store.values import Delivered, StoreError
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyLimits:
+    """What bodies on their way in may cost, until their signature is verified.
+
+    Attributes:
+        body_bytes: Of one; GitHub sends nothing larger (docs/design.md, "GitHub: webhooks").
+        seconds: For the whole of one; GitHub gives up after ten.
+        large_bytes: From here on a body waits for its turn.
+        large_at_once: How many have a turn.
+        turn_seconds: To wait for a turn before the forge is told to send it again.
+        memory_bytes: Of one that stay in memory; the rest goes to a file.
+        all_bytes: Of all of them, in memory and files.
+    """
+
+    body_bytes: int = 25 * 1024 * 1024
+    seconds: float = 10.0
+    large_bytes: int = 256 * 1024
+    large_at_once: int = 2
+    turn_seconds: float = 6.0
+    memory_bytes: int = 32 * 1024
+    all_bytes: int = 96 * 1024 * 1024
+
+
+DEFAULT = BodyLimits()
+
+LINGER = 0.3
+"""Seconds between an answer and the end of a connection on which a body is still coming."""
+
+BUFFERED = 64 * 1024
+"""Bytes that the server reads in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSource:
+    """A forge whose webhooks are taken, at `/webhooks/` and its name.
+
+    Attributes:
+        reader: Reads its deliveries.
+        identity: Asks it for our own login.
+    """
+
+    reader: WebhookReader
+    identity: Callable[[], Awaitable[BotIdentity]]
+
+
+class WebhookEndpoint:
+    """Takes the deliveries of one forge.
+
+    Args:
+        source: The forge.
+        store: Where deliveries and wakes go.
+        bodies: Bodies on their way in, of all forges.
+        clock: For what is measured, and for lingering.
+    """
+
+    def __init__(
+        self, source: WebhookSource, store: Store, bodies: "Bodies", *, clock: Clock = SYSTEM
+    ) -> None:
+        self._reader = source.reader
+        self._identity = source.identity
+        self._store = store
+        self._bodies = bodies
+        self._clock = clock
+        self._login = ""
+        self._learning: asyncio.Task[None] | None = None
+
+    async def take(self, request: Request) -> Response:
+        """Verify, store and wake in one transaction, answer; the work is done elsewhere."""
+        began = self._clock.monotonic()
+        try:
+            signature = self._reader.read_headers(request.headers)
+            async with self._bodies.received(request, signature) as body:
+                delivery = self._reader.read_verified(request.headers, body, self._login)
+                await self._store.deliveries.add(self._delivered(delivery, body), delivery.wakes)
+        except WebhookError as error:
+            log.warning("webhook refused", status=error.status, reason=str(error))
+            metrics.DELIVERIES.labels("refused").inc()
+            return _Refusal(request, error.status, str(error), self._clock)
+        except StoreError as error:
+            # A failed delivery is one that the forge's log offers again.
+            log.error("webhook not stored", reason=str(error))
+            metrics.DELIVERIES.labels("failed").inc()
+            return _Refusal(request, 503, "The bot has no database now.", self._clock)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        self._learn_login()
+        metrics.DELIVERIES.labels("accepted").inc()
+        metrics.ACCEPT_SECONDS.observe(self._clock.monotonic() - began)
+        return Response(status_code=202)
+
+    def _delivered(self, delivery: Delivery, body: bytes) -> Delivered:
+        return Delivered(
+            guid=delivery.id,
+            event=delivery.event,
+            action=delivery.action,
+            headers=delivery.headers,
+            body=body,
+            repository=delivery.repository_id,
+            forge=self._reader.forge,
+        )
+
+    def _learn_login(self) -> None:
+        """Ask who we are, beside the answer and only once somebody has shown the secret.
+
+        Until it is known our own events wake us too, which costs a look and harms nothing.
+        """
+        if not self._login and (self._learning is None or self._learning.done()):
+            self._learning = asyncio.create_task(self._ask_login())
+
+    async def _ask_login(self) -> None:
+        try:
+            self._login = (await self._identity()).login
+        except (ForgeBusyError, ForgeRefusedError) as error:
+            log.warning("own login not known", reason=str(error))
+
+
+class _Refusal(JSONResponse):
+    """An answer that ends the connection: nobody wants the rest of that body.
+
+    It is held open for a moment without reading: what is closed with unread bytes is reset, and
+    then many senders never see the answer.
+    """
+
+    def __init__(self, request: Request, status: int, message: str, clock: Clock) -> None:
+        later = {"retry-after": "10"} if status == 503 else {}
+        super().__init__({"message": message}, status, {"connection": "close", **later})
+        size = _declared(request)
+        self._clock = clock
+        self._linger = LINGER if size is None or size > BUFFERED else 0.0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (starlette's shape)
+        """Send it."""
+        headers = {"type": "http.response.start", "status": self.status_code}
+        await send({**headers, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        await self._clock.sleep(self._linger)
+        await send({"type": "http.response.body", "body": b""})
+
+
+def _declared(request: Request) -> int | None:
+    """Bytes that a body is said to have; None when nothing is said."""
+    said = request.headers.get("content-length", "")
+    return int(said) if said.isascii() and said.isdigit() else None
+
+
+class Bodies:
+    """Bodies on their way in: bounded one by one, all together, and in time.
+
+    What is large goes to a file until its signature is verified, few at a time: whoever has no
+    secret can make the bot hash, and no more.
+    """
+
+    def __init__(self, limits: BodyLimits) -> None:
+        self._limits = limits
+        self._turns = asyncio.Semaphore(limits.large_at_once)
+        self._bytes = 0
+
+    @asynccontextmanager
+    async def received(self, request: Request, signature: Signature) -> AsyncIterator[bytes]:
+        """Read and verify a body, and count it until the block ends.
+
+        Raises:
+            WebhookError: It is too large (413), too slow (408), one too many (503), or wrongly
+                signed (401).
+        """
+        size = _declared(request)
+        if size is not None and size > self._limits.body_bytes:
+            raise self._too_large()
+        async with AsyncExitStack() as stack:
+            if size is None or size > self._limits.large_bytes:
+                await stack.enter_async_context(self._turn())
+            with SpooledTemporaryFile(max_size=self._limits.memory_bytes) as kept:
+                stack.callback(self._count, -await self._read(request, signature, kept))
+                signature.verify()
+                kept.seek(0)
+                body = kept.read()
+            yield body
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        try:
+            await asyncio.wait_for(self._turns.acquire(), self._limits.turn_seconds)
+        except TimeoutError as error:
+            raise _busy() from error
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    async def _read(self, request: Request, signature: Signature, kept: IO[bytes]) -> int:
+        """Read a body into a file; returns its size, which stays counted."""
+        size = 0
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                async for part in request.stream():
+                    size += len(part)
+                    self._count(len(part))
+                    if size > self._limits.body_bytes:
+                        raise self._too_large()
+                    if self._bytes > self._limits.all_bytes:
+                        raise _busy()
+                    signature.update(part)
+                    kept.write(part)
+        except TimeoutError as error:
+            self._count(-size)
+            raise WebhookError(408, f"The body took over {self._limits.seconds:g} s.") from error
+        except BaseException:
+            self._count(-size)
+            raise
+        return size
+
+    def _too_large(self) -> WebhookError:
+        return WebhookError(413, f"The body has more than {self._limits.body_bytes} bytes.")
+
+    def _count(self, size: int) -> None:
+        self._bytes += size
+
+
+def _busy() -> WebhookError:
+    return WebhookError(503, "Too many deliveries at once. Send it again later.")
