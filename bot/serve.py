@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 import structlog
 from psycopg.conninfo import conninfo_to_dict
@@ -16,7 +17,8 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import GitHubWebhooks
 from bot.forges.github.forges import GitHubForges
-from bot.git.mirror import DiskMirrors
+from bot.forges.port import Forges
+from bot.git.mirror import DiskMirrors, own_folder
 from bot.git.port import Mirrors
 from bot.git.process import check_version
 from bot.http import web
@@ -25,7 +27,7 @@ from bot.http.server import listening
 from bot.http.webhooks import WebhookSource
 from bot.loop.controller import Controller
 from bot.loop.work import Worker
-from bot.own_runner import own_runner
+from bot.own_runner import OwnRunner, own_runner
 from bot.render.renderer import PipelineRenderer
 from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
@@ -36,6 +38,7 @@ from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
 from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.errors import CertificateError
+from fnrunner.contract.run import Runner
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
 from lifecycle import records
@@ -47,27 +50,62 @@ log = structlog.get_logger()
 _CATALOG_ONLY = tuple(word for each in PREFIXES for word in ("--allow", f"{each}*"))
 
 
+_NO_DATABASE = (
+    "DATABASE_URL is not set. Set it to a PostgreSQL server: the processes that take webhooks and"
+    " those that work share one database"
+)
+
+DRAIN = 3.0
+"""Seconds to take requests after SIGTERM: load balancers stop to send them after one or two."""
+
 SWEEP_AGAIN = 5.0
 """Seconds until a sweep that had no database is tried again: webhooks were refused meanwhile."""
 
 
-def run(*, until_stdin_closes: bool) -> int:
-    """Run the bot until a signal ends it.
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What of the bot a process runs; any number of processes share one database.
+
+    Attributes:
+        web: Webhooks are taken.
+        work: Keys are looked at, and sweeps made.
+        listen: It answers HTTP at all: health, metrics, and webhooks where they are taken.
+    """
+
+    web: bool = True
+    work: bool = True
+    listen: bool = True
+
+
+ALL = Parts()
+
+
+def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
+    """Run the bot, or a part of it, until a signal ends it.
+
+    Args:
+        parts: Which.
+        until_stdin_closes: End then, too.
+        listen: Address in place of the setting's, host:port.
 
     Returns:
         0 after a signal, 1 when it could not be started.
     """
+    name = "serve" if parts.web else "worker"
+    environ = {**os.environ, "PORCHBOT_LISTEN": listen} if listen else os.environ
     try:
-        settings = Settings.from_env(os.environ)
+        settings = Settings.from_env(environ)
+        if parts != ALL and not settings.database_url:
+            raise SettingsError([_NO_DATABASE])
     except SettingsError as error:
-        print(f"porchbot serve: {error}", file=sys.stderr)  # noqa: T201 (a command line)
+        print(f"porchbot {name}: {error}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
     logs.configure(_secrets(settings), settings.log_form)
     try:
         with asyncio.Runner(loop_factory=_loop()) as runner:
-            runner.run(_until_told(settings, until_stdin_closes=until_stdin_closes))
+            runner.run(_until_told(settings, parts, until_stdin_closes=until_stdin_closes))
     except (StoreError, PostgresError, CertificateError, OSError) as error:
-        print(f"porchbot serve: {error}", file=sys.stderr)  # noqa: T201 (a command line)
+        print(f"porchbot {name}: {error}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
     except ExceptionGroup as died:
         log.exception("the bot ends: a loop of its own died", reason=str(died))
@@ -96,15 +134,21 @@ def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _until_told(settings: Settings, *, until_stdin_closes: bool) -> None:
+async def _until_told(settings: Settings, parts: Parts, *, until_stdin_closes: bool) -> None:
+    told: set[signal.Signals] = set()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end(number: signal.Signals) -> None:
+        told.add(number)
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, end, number)
     if until_stdin_closes:
         loop.add_reader(sys.stdin.fileno(), lambda: _closed(loop, stop))
-    async with running(settings) as address:
-        log.info("bot listens", address=address)
+    # Whoever sends SIGTERM replaces us by another: requests come until its balancer has noticed.
+    async with running(settings, parts, drain=lambda: DRAIN if signal.SIGTERM in told else 0):
         await stop.wait()
         log.info("bot ends")
 
@@ -116,70 +160,103 @@ def _closed(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[str]:
-    """The whole bot inside the block; gives the address it listens on.
+async def running(
+    settings: Settings, parts: Parts = ALL, *, drain: Callable[[], float] = lambda: 0
+) -> AsyncIterator[None]:
+    """The bot, or a part of it, inside the block.
 
-    Everything it starts ends with the block: the runner, the embedded database, all tasks.
+    Everything it starts ends with the block: the runner, the embedded database, all tasks. First it
+    calls itself not ready, then looks end or are given back, and only then it stops to listen.
+
+    Args:
+        settings: The operator's.
+        parts: What of the bot.
+        drain: Asked at the end for how many seconds to listen on, at least.
     """
     clock, offload = SYSTEM, in_thread
-    await offload(check_version)
+    if parts.work:
+        await offload(check_version)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-        url, postgres = settings.database_url, None
+        # One that dies takes the bot with it: a bot that only looks alive helps nobody.
+        loops: list[asyncio.Task[None]] = []
+        url = settings.database_url
         if not url:
             postgres = await stack.enter_async_context(
                 EmbeddedPostgres(settings.state / "postgres")
             )
+            loops.append(group.create_task(postgres.watch()))
             url = postgres.url
         store = await stack.enter_async_context(PostgresStore(url))
-        address, own = settings.runner_address, None
-        if not address:
-            how = ("--config", settings.runner_config) if settings.runner_config else _CATALOG_ONLY
-            own = await stack.enter_async_context(own_runner(how, settings.state))
-            address = own.address
-        tls = ClientTls.of(settings.runner_ca, settings.runner_cert, settings.runner_key)
-        client = await stack.enter_async_context(
-            Client(address, tls=tls if settings.runner_address else None)
-        )
-        runner = WatchedRunner(client)
         app = AppClients(settings.github_api_url, settings.github_app_id, settings.private_key)
-        forges = GitHubForges(app)
         stack.callback(app.close)
-        mirrors = DiskMirrors(settings.state / "mirrors")
-        controller = Controller(
-            forges,
-            mirrors,
-            PipelineRenderer(runner),
-            store,
-            [records.derive_key(key.encode()) for key in settings.private_keys],
-            settings.instance,
-            clock=clock,
-            offload=offload,
-        )
-        worker = Worker(
-            store, controller.work, f"{os.getpid()}-{secrets.token_hex(4)}", clock=clock
-        )
-        # One that dies takes the bot with it: a bot that only looks alive helps nobody.
-        loops = [
-            group.create_task(worker.run(settings.workers)),
-            group.create_task(_sweep(store, mirrors, settings.sweep_interval, clock, offload)),
-            group.create_task(runner.watch(_back(controller), own)),
-        ]
-        if postgres is not None:
-            loops.append(group.create_task(postgres.watch()))
-        readiness = Readiness(
-            {
-                "forge": ReadinessCheck(forges.check, 30),
-                "database": ReadinessCheck(store.check, 1),
-                "runner": ReadinessCheck(runner.check, 1),
-            }
-        )
+        forges = GitHubForges(app)
+        checks = {"database": ReadinessCheck(store.check, 1)}
+        if parts.work:
+            checks["forge"] = ReadinessCheck(forges.check, 30)
+            runner, own = await _runner(stack, settings)
+            checks["runner"] = ReadinessCheck(runner.check, 1)
+            mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
+            controller = _controller(settings, forges, mirrors, runner, store, clock, offload)
+            worker = Worker(
+                store, controller.work, f"{os.getpid()}-{secrets.token_hex(4)}", clock=clock
+            )
+            loops += [
+                group.create_task(worker.run(settings.workers)),
+                group.create_task(_sweep(store, mirrors, settings.sweep_interval, clock, offload)),
+                group.create_task(runner.watch(_back(controller), own)),
+            ]
+        readiness = Readiness(checks)
         hooks = WebhookSource(GitHubWebhooks(settings.webhook_secrets), forges.identity)
-        application = web.app(settings, store, readiness, [hooks])
+        application = web.app(settings, store, readiness, [hooks] if parts.web else [])
         try:
-            async with listening(application, settings.host, settings.port) as listens:
-                yield listens
+            async with AsyncExitStack() as listens:
+                if parts.listen:
+                    address = await listens.enter_async_context(
+                        listening(application, settings.host, settings.port)
+                    )
+                    log.info("bot listens", address=address)
+                try:
+                    yield
+                finally:
+                    readiness.end()
+                    await asyncio.gather(clock.sleep(drain() if parts.web else 0), tasks.end(loops))
         finally:
             await tasks.end(loops)
+
+
+async def _runner(
+    stack: AsyncExitStack, settings: Settings
+) -> tuple[WatchedRunner, OwnRunner | None]:
+    """A client of the function runner; the runner's process, too, where it is our own."""
+    address, own, tls = settings.runner_address, None, None
+    if address:
+        tls = ClientTls.of(settings.runner_ca, settings.runner_cert, settings.runner_key)
+    else:
+        how = ("--config", settings.runner_config) if settings.runner_config else _CATALOG_ONLY
+        own = await stack.enter_async_context(own_runner(how, settings.state))
+        address = own.address
+    return WatchedRunner(await stack.enter_async_context(Client(address, tls=tls))), own
+
+
+def _controller(
+    settings: Settings,
+    forges: Forges,
+    mirrors: Mirrors,
+    runner: Runner,
+    store: Store,
+    clock: Clock,
+    offload: Offload,
+) -> Controller:
+    return Controller(
+        forges,
+        mirrors,
+        PipelineRenderer(runner),
+        store,
+        [records.derive_key(key.encode()) for key in settings.private_keys],
+        settings.instance,
+        clock=clock,
+        offload=offload,
+    )
 
 
 def _back(controller: Controller) -> Callable[[], Awaitable[bool]]:

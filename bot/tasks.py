@@ -1,7 +1,8 @@
 """Cancels asyncio tasks and waits until they have ended."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
 from typing import Any
 
 from bot.clock import Clock
@@ -17,6 +18,18 @@ async def wait_for(event: asyncio.Event, seconds: float, clock: Clock) -> None:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await end(waits)
+
+
+async def to_the_end(work: Coroutine[Any, Any, object]) -> None:
+    """Wait for work that has to be done while we are ended: whoever cancels us again waits too.
+
+    It must end by itself; what it raises is raised.
+    """
+    task = asyncio.create_task(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    task.result()
 
 
 async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:

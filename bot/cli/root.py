@@ -40,6 +40,13 @@ main = DropInGroup(
 click.version_option(package_name="porchbot")(main)
 
 
+_UNTIL_STDIN_CLOSES = click.option(
+    "--until-stdin-closes",
+    is_flag=True,
+    help="End when standard input closes, so that it does not outlive what started it.",
+)
+
+
 @main.command(
     cls=StrictCommand,
     epilog=help_text(),
@@ -48,16 +55,31 @@ click.version_option(package_name="porchbot")(main)
     $ env $(cat porchbot.env) porchbot serve
     """,
 )
-@click.option(
-    "--until-stdin-closes",
-    is_flag=True,
-    help="End when standard input closes, so that it does not outlive what started it.",
-)
-def serve(until_stdin_closes: bool) -> None:
+@click.option("--no-worker", is_flag=True, help="Webhooks, pages and health only.")
+@_UNTIL_STDIN_CLOSES
+def serve(no_worker: bool, until_stdin_closes: bool) -> None:
     """Run the bot: webhooks, workers, sweeps. Settings come from the environment."""
-    from bot.serve import run  # heavy, and not needed for --help
+    from bot.serve import Parts, run  # heavy, and not needed for --help
 
-    sys.exit(run(until_stdin_closes=until_stdin_closes))
+    sys.exit(run(Parts(work=not no_worker), until_stdin_closes=until_stdin_closes))
+
+
+@main.command(
+    cls=StrictCommand,
+    epilog=help_text(),
+    examples="""
+    # Work on what `porchbot serve --no-worker` takes in, and show health and metrics.
+    $ env $(cat porchbot.env) porchbot worker --listen 127.0.0.1:8081
+    """,
+)
+@click.option("--listen", default="", metavar="HOST:PORT", help="Health and metrics there.")
+@_UNTIL_STDIN_CLOSES
+def worker(listen: str, until_stdin_closes: bool) -> None:
+    """Run the bot's workers and sweeps, without webhooks. Settings come from the environment."""
+    from bot.serve import Parts, run
+
+    parts = Parts(web=False, listen=bool(listen))
+    sys.exit(run(parts, until_stdin_closes=until_stdin_closes, listen=listen))
 
 
 _REPO = click.option(

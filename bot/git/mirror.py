@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import structlog
@@ -326,6 +327,25 @@ _MOVED = (
     "incorrect old value",
 )
 """What git and its remote end say when a ref is not where the lease says."""
+
+
+@contextmanager
+def own_folder(wanted: Path) -> Iterator[Path]:
+    """A folder for mirrors that no other process uses: `wanted`, or `wanted-2`, `wanted-3` ….
+
+    What a mirror remembers of its refs is right only while nobody else fetches into it. The lock
+    goes with the process, however that ends; the next one takes over folder and mirrors.
+    """
+    wanted.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number in count(1):
+        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        with folder.with_suffix(".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield folder
+            return
 
 
 class DiskMirrors:

@@ -66,8 +66,15 @@ class Readiness:
 
     def __init__(self, checks: Mapping[str, ReadinessCheck]) -> None:
         self._checks = checks
+        self._ending = False
+
+    def end(self) -> None:
+        """From now on the bot is not ready: it ends, and takes what comes only while it does."""
+        self._ending = True
 
     async def read(self) -> Mapping[str, str]:
         """Each name with `OK`, or with what is wrong."""
+        if self._ending:
+            return {"bot": "it is ending"}
         said = await asyncio.gather(*(check.read() for check in self._checks.values()))
         return dict(zip(self._checks, said, strict=True))

@@ -83,7 +83,7 @@ def app(
         settings: For the token of `/status`.
         store: Where deliveries and wakes go.
         readiness: What the bot needs, and what of it is missing.
-        sources: The forges whose webhooks are taken.
+        sources: The forges whose webhooks are taken; a worker takes none.
         limits: For bodies, of all forges together.
         clock: For what is measured, and for lingering.
     """

@@ -19,7 +19,7 @@ from bot.keys import Key, parse
 from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import LEASE, StoreError, Taken
-from bot.tasks import end, wait_for
+from bot.tasks import end, to_the_end, wait_for
 
 log = structlog.get_logger()
 
@@ -135,7 +135,7 @@ class Worker:
                     await room.acquire()
                     await self._start(room, woken)
         finally:
-            await self._stop(renewing)
+            await to_the_end(self._stop(renewing))
 
     @property
     def busy(self) -> int:
@@ -179,7 +179,7 @@ class Worker:
             result = await self._handle(taken)
         except asyncio.CancelledError:
             with suppress(StoreError):
-                await self._store.queue.give_back(taken)
+                await to_the_end(self._store.queue.give_back(taken))
             raise
         try:
             kept = await self._finish(taken, result)

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.sandbox.serve import SandboxForge
-from bot.serve import running
+from bot.serve import ALL, Parts, running
 from bot.settings import Settings
 from cadlib import yaml
 from tests.stories.people import PATIENCE, Person, wait_for
@@ -111,6 +111,8 @@ class World:
     port: int
     patience: float = PATIENCE
     """Seconds that the bot may take to come to rest."""
+    parts: Parts = ALL
+    """What of the bot runs in a thread of this process."""
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None
     _thread: threading.Thread | None = None
@@ -146,7 +148,7 @@ class World:
 
         async def live() -> None:
             self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-            async with running(settings):
+            async with running(settings, self.parts):
                 ready.set()
                 await self._stop.wait()
 

@@ -19,7 +19,7 @@ from bot.loop.work import Failed, Handler, LookAgain, Result, Settled, Worker, W
 from bot.store.hints import NOTHING, Hint
 from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
-from bot.tasks import end
+from bot.tasks import AGAIN, end
 from tests.ids import on_github
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -354,11 +354,12 @@ async def test_five_hundred_deliveries_then_a_kill_and_all_are_done(
 
 
 async def test_stopping_lets_looks_end_and_takes_no_more(store: PostgresStore) -> None:
+    """Fails when whoever ends the worker, and cancels it again meanwhile, cuts the wait short."""
     looks = Looks(held=True)
     async with working(store, looks, grace=60):
         await store.queue.wake_all({PullKey(on_github(1), number): NOTHING for number in range(10)})
         await until(lambda: len(looks.seen) == 4)
-        asyncio.get_running_loop().call_later(0.3, looks.let_go.set)
+        asyncio.get_running_loop().call_later(2 * AGAIN, looks.let_go.set)
 
     assert (looks.ended, len(looks.seen)) == (4, 4)
     assert (await store.queue.backlog()).due == 6

@@ -1,0 +1,58 @@
+"""Parts of the bot as processes of their own: what they need, and what they leave to others."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.git.mirror import own_folder
+from bot.http.ready import OK, Readiness, ReadinessCheck
+from bot.serve import Parts, run
+from tests.stories.world import SECRET, keys
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Settings that are enough for `porchbot serve`."""
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("PORCHBOT_GITHUB_APP_ID", "1")
+    monkeypatch.setenv("PORCHBOT_GITHUB_PRIVATE_KEY", keys()[0])
+    monkeypatch.setenv("PORCHBOT_WEBHOOK_SECRETS", SECRET)
+    # Below a file: what is started all the same ends at once.
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PORCHBOT_STATE", str(tmp_path / "file" / "state"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "name"), [(Parts(work=False), "serve"), (Parts(web=False), "worker")]
+)
+def test_a_part_of_the_bot_needs_a_database_to_share(
+    environment: None, parts: Parts, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The short-cut starts a database of its own, and webhooks wait there for nobody."""
+    assert run(parts, until_stdin_closes=False) == 1
+    assert capsys.readouterr().err == (
+        f"porchbot {name}: DATABASE_URL is not set. Set it to a PostgreSQL server: the processes"
+        " that take webhooks and those that work share one database\n"
+    )
+
+
+def test_replicas_with_one_state_folder_have_mirrors_of_their_own(tmp_path: Path) -> None:
+    """The short-cut shares the folder: what a mirror remembers of its refs is another's by then."""
+    wanted = tmp_path / "state" / "mirrors"
+    with own_folder(wanted) as one:
+        with own_folder(wanted) as two:
+            assert (one.name, two.name) == ("mirrors", "mirrors-2")
+        with own_folder(wanted) as next_one:
+            assert next_one.name == "mirrors-2"
+    with own_folder(wanted) as again:
+        assert again == one
+
+
+async def test_who_ends_is_not_ready_though_all_is_well() -> None:
+    async def well() -> None:
+        return None
+
+    readiness = Readiness({"database": ReadinessCheck(well, 1)})
+    assert await readiness.read() == {"database": OK}
+    readiness.end()
+    assert await readiness.read() == {"bot": "it is ending"}
