@@ -165,7 +165,7 @@ class Performer:
     async def _one(
         self, action: Action, looked: Looked, report: Report, hint: Hint
     ) -> ActionResult:
-        if not action.writes.makes:
+        if action.writes.makes_after is None:
             return await self._act(action, looked, report, hint)
         place = action.writes.claim
         if not await self._store.claims.take(self._repository_id, place):

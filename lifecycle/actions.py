@@ -138,9 +138,8 @@ class SetCheck:
     @property
     def writes(self) -> Write:
         """See `Described`."""
-        if self.run is None:
-            return Write(("run", self.head, self.name, self.after), (self.digest,), makes=True)
-        return Write(("check", self.head, self.name), (self.digest,))
+        after = self.after if self.run is None else None
+        return Write(("check", self.head, self.name), (self.digest,), makes_after=after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ class Say:
     def writes(self) -> Write:
         """See `Described`."""
         if self.comment is None:
-            return Write(("summary of", self.number), makes=True)
+            return Write(("summary of", self.number), makes_after=0)
         return Write(("summary", self.number), (self.body, repr(self.record)))
 
 
@@ -246,7 +245,7 @@ class Reply:
     @property
     def writes(self) -> Write:
         """See `Described`."""
-        return Write(("reply", self.number, repr(self.record)), makes=True)
+        return Write(("reply", self.number, repr(self.record)), makes_after=0)
 
 
 class Reaction(StrEnum):

@@ -74,18 +74,19 @@ class Write:
         place: Names one thing at the forge, in git or in the database, inside one repository.
         value: What is written there, as far as two writes to one place can differ; the same again
             is a repetition.
-        makes: The forge makes a new one each time, on no condition: whoever asks for it claims its
-            place first, so that there is one (ADR 24).
+        makes_after: Set where the forge makes a new one each time, on no condition: the newest that
+            is there, 0 for none. Whoever asks for it claims that first, so that there is one
+            (ADR 24).
     """
 
     place: tuple[str | int, ...]
     value: tuple[str | int, ...] = ()
-    makes: bool = False
+    makes_after: int | None = None
 
     @property
     def claim(self) -> str:
-        """Digest of the place, 64 hex digits: what is claimed before something new is made."""
-        return hashlib.sha256(repr(self.place).encode()).hexdigest()
+        """What is claimed before something new is made: a digest of 64 hex digits."""
+        return hashlib.sha256(repr((self.place, self.makes_after)).encode()).hexdigest()
 
 
 class Described(Protocol):

@@ -1,0 +1,41 @@
+"""What was done last and may not show yet, told from what is wanted anew."""
+
+from dataclasses import replace
+
+from bot.loop.echoes import Echoes
+from lifecycle.actions import SetCheck
+from lifecycle.facts.checks import Conclusion, Status
+from lifecycle.names import Sha
+
+MERGING = SetCheck(
+    head=Sha("a" * 40),
+    name="porchbot/publish",
+    status=Status.COMPLETED,
+    conclusion=Conclusion.SUCCESS,
+    title="Approved",
+    summary="",
+    annotations=(),
+    digest="merging",
+    run=1,
+)
+REFUSED = replace(
+    MERGING, status=Status.IN_PROGRESS, conclusion=None, digest="refused", run=None, after=1
+)
+
+
+def test_a_check_made_anew_is_newer_than_what_was_written_to_the_old_run() -> None:
+    """The short-cut has a place for each run: the merge after a refused one waited for 15 s."""
+    echoes = Echoes()
+    echoes.did([MERGING])
+    assert echoes.is_stale([MERGING])
+
+    echoes.did([REFUSED])
+
+    assert echoes.is_stale([REFUSED])
+    assert not echoes.is_stale([replace(MERGING, run=2)])
+
+
+def test_what_was_made_after_another_is_claimed_by_itself() -> None:
+    """The short-cut claims the check: after the first new run no other could be made."""
+    assert REFUSED.writes.claim != replace(REFUSED, after=2).writes.claim
+    assert REFUSED.writes.claim == replace(REFUSED, digest="x").writes.claim
