@@ -5,6 +5,7 @@ A key names a thing at the forge by numeric ids, never by a name that can change
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 from lifecycle.identity import FORGES, GITHUB, MOST, RepositoryId
@@ -113,10 +114,30 @@ class InstallationKey:
         return f"{self.forge}:app:installation:{self.number}"
 
 
+class Sweep(StrEnum):
+    """What is gone through at start-up and at intervals, for the App as a whole."""
+
+    DELIVERIES = "deliveries"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepKey:
+    """A sweep of the App as a whole; its row holds when it is due, for all replicas together."""
+
+    sweep: Sweep
+    forge: str
+
+    def __str__(self) -> str:
+        return f"{self.forge}:app:sweep:{self.sweep}"
+
+
 InRepository = ProposalKey | PullKey | CommitKey | BaseKey | RepositoryKey
 """Keys of one repository."""
 
-Key = InRepository | InstallationsKey | InstallationKey
+OfApp = InstallationsKey | InstallationKey | SweepKey
+"""Keys of the App as a whole."""
+
+Key = InRepository | OfApp
 
 
 def parse(text: str) -> Key:
@@ -133,6 +154,8 @@ def parse(text: str) -> Key:
             return InstallationsKey(forge)
         case [forge, "app", "installation", number] if forge in FORGES:
             return InstallationKey(_number(text, number), forge)
+        case [forge, "app", "sweep", sweep] if forge in FORGES and sweep in set(Sweep):
+            return SweepKey(Sweep(sweep), forge)
         case [forge, repository, "proposal", head, branch] if forge in FORGES and branch:
             here = RepositoryId(forge, _number(text, repository))
             return ProposalKey(here, _number(text, head), branch)

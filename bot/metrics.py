@@ -24,6 +24,12 @@ STEP_SECONDS = Histogram(
 )
 ACTIONS = Counter("porchbot_actions", "Actions carried out, by kind.", ["kind"])
 
+REPAIRS = Counter(
+    "porchbot_sweep_repairs",
+    "What a sweep found to do that no event had told, by sweep.",
+    ["sweep"],
+)
+
 FAILURES = Counter("porchbot_look_failures", "Looks that failed, by key and why.", ["kind", "why"])
 
 _QUEUE = Gauge("porchbot_work", "Keys by state.", ["state"])

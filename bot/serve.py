@@ -26,6 +26,7 @@ from bot.http.ready import Readiness, ReadinessCheck
 from bot.http.server import listening
 from bot.http.webhooks import WebhookSource
 from bot.loop.controller import Controller
+from bot.loop.intervals import Intervals
 from bot.loop.work import Worker
 from bot.own_runner import OwnRunner, own_runner
 from bot.render.renderer import PipelineRenderer
@@ -33,6 +34,7 @@ from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
+from bot.store.hints import NOTHING
 from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
@@ -254,6 +256,7 @@ def _controller(
         store,
         [records.derive_key(key.encode()) for key in settings.private_keys],
         settings.instance,
+        intervals=Intervals(settings.sweep_interval),
         clock=clock,
         offload=offload,
     )
@@ -282,6 +285,9 @@ async def _sweep(
         try:
             if not started:  # nobody knows what happened while no bot ran, or what a new one sees
                 await store.sweeps.forget()
+                await store.queue.wake_all(
+                    {keys.SweepKey(each, GITHUB): NOTHING for each in keys.Sweep}
+                )
             started = True
             await store.queue.wake(keys.InstallationsKey(GITHUB))
             await store.deliveries.forget()

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from bot.keys import Key
 from bot.store.hints import Hint
+from bot.store.values import Delivered
 from lifecycle.access import Person, Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck
 from lifecycle.authors import MadeBy
@@ -389,6 +390,49 @@ class Repository:
         return self.full_name.rpartition("/")[0]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedDelivery:
+    """A try to deliver something to the bot that was not accepted, as the forge's log lists it.
+
+    Attributes:
+        number: Of the try; a later one has a higher number.
+        guid: Of the delivery: each try has the same.
+        at: When it was tried.
+        heard: It is of a kind that wakes something.
+    """
+
+    number: int
+    guid: str
+    at: datetime
+    heard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FailedDeliveries:
+    """A page of the forge's log of them.
+
+    Attributes:
+        tries: Newest first.
+        older: Names the page after this one; "" where there is none.
+    """
+
+    tries: tuple[FailedDelivery, ...]
+    older: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedDelivery:
+    """A delivery out of the forge's log, read as one that came in by itself.
+
+    Attributes:
+        delivered: To be stored.
+        wakes: Key to what it says exists; what the bot caused itself wakes nothing.
+    """
+
+    delivered: Delivered
+    wakes: Mapping[Key, Hint]
+
+
 class Forges(Protocol):
     """One instance of a forge: who the bot is there, and all that it was let into.
 
@@ -436,4 +480,18 @@ class Forges(Protocol):
         """What a delivery asks to look at again that was verified when it was stored.
 
         Empty for one that cannot be read any more.
+        """
+
+    async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
+        """What the bot did not accept of late, newest first; empty where the forge keeps no log.
+
+        Args:
+            page: As `FailedDeliveries.older` names it; "" for the first.
+        """
+
+    async def logged_delivery(self, number: int) -> LoggedDelivery | None:
+        """One try out of the log; None for what cannot be read.
+
+        Raises:
+            ForgeMissingError: The log does not hold it any more.
         """

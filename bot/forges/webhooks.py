@@ -10,6 +10,7 @@ from typing import Protocol
 
 from bot.keys import Key, parse
 from bot.store.hints import Hint
+from bot.store.values import Delivered
 from lifecycle.identity import RepositoryId
 
 MOST_TEXT = 1_000
@@ -53,6 +54,18 @@ class Delivery:
     sender: str
     headers: Mapping[str, str]
     wakes: Mapping[Key, Hint]
+
+    def stored(self, forge: str, body: bytes) -> Delivered:
+        """It as it is stored, with the body that it was read from."""
+        return Delivered(
+            guid=self.id,
+            event=self.event,
+            action=self.action,
+            headers=self.headers,
+            body=body,
+            repository=self.repository_id,
+            forge=forge,
+        )
 
 
 class Signature(Protocol):

@@ -15,9 +15,9 @@ from starlette.types import Receive, Scope, Send
 from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.forges.port import BotIdentity, ForgeBusyError, ForgeRefusedError
-from bot.forges.webhooks import Delivery, Signature, WebhookError, WebhookReader
+from bot.forges.webhooks import Signature, WebhookError, WebhookReader
 from bot.store.port import Store
-from bot.store.values import Delivered, StoreError
+from bot.store.values import StoreError
 
 log = structlog.get_logger()
 
@@ -95,7 +95,9 @@ class WebhookEndpoint:
             signature = self._reader.read_headers(request.headers)
             async with self._bodies.received(request, signature) as body:
                 delivery = self._reader.read_verified(request.headers, body, self._login)
-                await self._store.deliveries.add(self._delivered(delivery, body), delivery.wakes)
+                await self._store.deliveries.add(
+                    delivery.stored(self._reader.forge, body), delivery.wakes
+                )
         except WebhookError as error:
             log.warning("webhook refused", status=error.status, reason=str(error))
             metrics.DELIVERIES.labels("refused").inc()
@@ -111,17 +113,6 @@ class WebhookEndpoint:
         metrics.DELIVERIES.labels("accepted").inc()
         metrics.ACCEPT_SECONDS.observe(self._clock.monotonic() - began)
         return Response(status_code=202)
-
-    def _delivered(self, delivery: Delivery, body: bytes) -> Delivered:
-        return Delivered(
-            guid=delivery.id,
-            event=delivery.event,
-            action=delivery.action,
-            headers=delivery.headers,
-            body=body,
-            repository=delivery.repository_id,
-            forge=self._reader.forge,
-        )
 
     def _learn_login(self) -> None:
         """Ask who we are, beside the answer and only once somebody has shown the secret.

@@ -19,7 +19,9 @@ from bot.git.port import (
     MissingObjectError,
     ObjectTooLargeError,
 )
+from bot.loop.deliveries import DeliverySweep
 from bot.loop.discovery import Discovery
+from bot.loop.intervals import DEFAULT, Intervals
 from bot.loop.named import Named
 from bot.loop.proposal import ProposalHandler
 from bot.loop.publishing import Publishing
@@ -50,6 +52,7 @@ class Controller:
         store: The database.
         record_keys: For hidden records, newest first.
         instance: Name of this bot in its markers.
+        intervals: When sweeps come again.
         clock: For all that is done.
         offload: Where git is read and written.
     """
@@ -63,10 +66,13 @@ class Controller:
         record_keys: Sequence[bytes],
         instance: str,
         *,
+        intervals: Intervals = DEFAULT,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
     ) -> None:
         self._store = store
+        self._intervals = intervals
+        self._clock = clock
         self._unjudged = Unjudged(store)
         self._serving = Serving(
             forges, mirrors, renderer, store, record_keys, instance, clock=clock, offload=offload
@@ -75,6 +81,7 @@ class Controller:
         self._trouble = Trouble(self._serving, store, clock=clock)
         # A line for each kind of key; its module handles it.
         self._discovery = Discovery(forges, store)
+        self._deliveries = DeliverySweep(forges, store, clock=clock)
         self._sweeps = SweepHandler(self._serving, store)
         self._named = Named(self._serving, store)
         self._proposals = ProposalHandler(self._serving, settling, store, self._unjudged)
@@ -113,6 +120,8 @@ class Controller:
         except Exception as error:  # whatever breaks, other keys go on, and people are told
             metrics.failed(work.key, "broke")
             return await self._broke("look broke", work, error)
+        if isinstance(after, Settled):
+            return after
         return Settled() if after is None else LookAgain(after)
 
     async def _broke(self, what: str, work: WorkItem, error: Exception) -> Failed:
@@ -137,7 +146,7 @@ class Controller:
         """
         if work.tries < GONE_TRIES:
             return False
-        if isinstance(work.key, keys.InstallationsKey):
+        if isinstance(work.key, keys.InstallationsKey | keys.SweepKey):
             return False
         if not isinstance(work.key, keys.InstallationKey):
             try:
@@ -157,10 +166,10 @@ class Controller:
 
     def _forget(self, key: keys.Key) -> None:
         """Ask anew where a repository is, before the next look at anything in it."""
-        if not isinstance(key, keys.InstallationsKey | keys.InstallationKey):
+        if not isinstance(key, keys.OfApp):
             self._serving.forget(key.repository)
 
-    async def handle(self, key: keys.Key, hint: Hint) -> float | None:
+    async def handle(self, key: keys.Key, hint: Hint) -> float | Settled | None:
         """Bring one key to rest.
 
         Returns:
@@ -171,6 +180,8 @@ class Controller:
                 await self._discovery.installations()
             case keys.InstallationKey():
                 await self._discovery.repositories(key.number)
+            case keys.SweepKey():
+                return await self._sweep(key)
             case keys.RepositoryKey():
                 return await self._sweeps.handle(key, hint)
             case keys.PullKey():
@@ -184,6 +195,15 @@ class Controller:
             case _:
                 assert_never(key)  # mypy asks here for the handler of a new kind
         return None
+
+    async def _sweep(self, key: keys.SweepKey) -> Settled:
+        """Go through something of the App as a whole; its row says when to do so again."""
+        match key.sweep:
+            case keys.Sweep.DELIVERIES:
+                ended = await self._deliveries.run()
+            case _:
+                assert_never(key.sweep)
+        return Settled(self._intervals.next(key.sweep, self._clock.random(), ended=ended))
 
     async def runner_is_back(self) -> None:
         """Look at once at what a function could not be run on."""

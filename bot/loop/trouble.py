@@ -60,7 +60,7 @@ class Trouble:
 
         Said once at each head; the next look that succeeds replaces it.
         """
-        if isinstance(key, keys.InstallationsKey | keys.InstallationKey):
+        if isinstance(key, keys.OfApp):
             return
         served = await self._serving.of(key.repository)
         forge = served.forge

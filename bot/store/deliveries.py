@@ -1,7 +1,7 @@
 """The table of deliveries: each is stored, and wakes its keys, in one transaction."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 
@@ -66,6 +66,13 @@ class PostgresDeliveries:
             {"id": await self._database.row(repository_id), "since": since, "most": most},
         )
         return tuple((headers, bytes(body)) for headers, body in rows)
+
+    async def known(self, forge: str, guids: Collection[str]) -> frozenset[str]:
+        rows = await self._database.ask(
+            "SELECT guid FROM delivery WHERE forge = %(forge)s AND guid = ANY (%(guids)s)",
+            {"forge": forge, "guids": sorted(guids)},
+        )
+        return frozenset(guid for (guid,) in rows)
 
     async def forget(self, days: float = KEPT_DAYS) -> int:
         gone = await self._database.ask(

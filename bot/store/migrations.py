@@ -305,6 +305,16 @@ CREATE TABLE claim (
 );
 """
 
+SWEEP_MARKS = """
+-- From where a sweep of the App as a whole goes on; lost, it begins anew.
+CREATE TABLE sweep_mark (
+  forge text NOT NULL,
+  sweep text NOT NULL,
+  mark  jsonb NOT NULL,
+  PRIMARY KEY (forge, sweep)
+);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -323,6 +333,7 @@ STEPS: tuple[str, ...] = (
     SWEPT,
     AUDIT_PRUNED,
     CLAIMS,
+    SWEEP_MARKS,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -136,6 +136,9 @@ class Deliveries(Protocol):
     ) -> tuple[tuple[Mapping[str, str], bytes], ...]:
         """Headers and bodies of what was told about a repository since then, newest first."""
 
+    async def known(self, forge: str, guids: Collection[str]) -> frozenset[str]:
+        """Those of some deliveries of a forge that came in, told or read from its log."""
+
     async def forget(self, days: float = KEPT_DAYS) -> int:
         """Delete deliveries received longer ago; returns how many."""
 
@@ -376,6 +379,12 @@ class Sweeps(Protocol):
         self, repository_id: RepositoryId, numbers: Collection[int]
     ) -> frozenset[int]:
         """Those of some proposals that anybody ever approved."""
+
+    async def mark(self, forge: str, sweep: str) -> Mapping[str, Any]:
+        """From where a sweep of all of a forge goes on; empty where nobody knows."""
+
+    async def keep_mark(self, forge: str, sweep: str, mark: Mapping[str, Any]) -> None:
+        """Remember from where a sweep goes on, for whichever replica does it next."""
 
 
 class Claims(Protocol):

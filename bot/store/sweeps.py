@@ -1,8 +1,10 @@
 """The table of what sweeps have had looked at, and what else they ask the index for."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from bot.keys import Key
+from bot.sayable import as_json
 from bot.store.database import Database
 from bot.store.values import Swept
 from lifecycle.identity import RepositoryId
@@ -84,3 +86,17 @@ class PostgresSweeps:
             {"id": await self._database.row(repository_id), "numbers": sorted(numbers)},
         )
         return frozenset(number for (number,) in rows)
+
+    async def mark(self, forge: str, sweep: str) -> Mapping[str, Any]:
+        rows = await self._database.ask(
+            "SELECT mark FROM sweep_mark WHERE forge = %(forge)s AND sweep = %(sweep)s",
+            {"forge": forge, "sweep": sweep},
+        )
+        return dict(rows[0][0]) if rows else {}
+
+    async def keep_mark(self, forge: str, sweep: str, mark: Mapping[str, Any]) -> None:
+        await self._database.ask(
+            "INSERT INTO sweep_mark VALUES (%(forge)s, %(sweep)s, %(mark)s::jsonb)"
+            " ON CONFLICT (forge, sweep) DO UPDATE SET mark = EXCLUDED.mark",
+            {"forge": forge, "sweep": sweep, "mark": as_json(mark)},
+        )

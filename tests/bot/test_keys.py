@@ -15,6 +15,8 @@ from bot.keys import (
     ProposalKey,
     PullKey,
     RepositoryKey,
+    Sweep,
+    SweepKey,
     parse,
 )
 from lifecycle.identity import GITHUB, RepositoryId
@@ -32,6 +34,7 @@ KEYS: st.SearchStrategy[Key] = st.one_of(
     st.builds(RepositoryKey, REPOSITORIES),
     st.builds(InstallationsKey, FORGES),
     st.builds(InstallationKey, NUMBERS, FORGES),
+    st.builds(SweepKey, st.sampled_from(Sweep), FORGES),
 )
 
 SPELLINGS: dict[str, Key] = {
@@ -45,6 +48,7 @@ SPELLINGS: dict[str, Key] = {
     "gitlab:42:pull:7": PullKey(RepositoryId("gitlab", 42), 7),
     "github:app:installations": InstallationsKey(GITHUB),
     "github:app:installation:5": InstallationKey(5, GITHUB),
+    "github:app:sweep:deliveries": SweepKey(Sweep.DELIVERIES, GITHUB),
 }
 
 

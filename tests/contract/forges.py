@@ -86,6 +86,9 @@ class Place(Protocol):
     def delivery(self, branch: str) -> tuple[Mapping[str, str], bytes]:
         """What the forge sends when a branch was pushed: headers and body."""
 
+    def not_delivered(self, branches: int) -> None:
+        """So many branches are pushed, and nobody takes what is told of them: it is in the log."""
+
     def suspend(self) -> None:
         """Put the installation to rest."""
 
@@ -211,6 +214,14 @@ class SandboxGitHub:
         body = {"ref": f"refs/heads/{branch}", "after": "a" * 40, "repository": about}
         headers = {"x-github-delivery": "1", "x-github-event": "push"}
         return headers | {"content-type": "application/json"}, json.dumps(body).encode()
+
+    def not_delivered(self, branches: int) -> None:
+        state = self.sandbox.state
+        installed = state.data.installations[self.repository.installation]
+        installed.app.webhook_url = "http://127.0.0.1:9/webhooks"
+        for number in range(branches):
+            self.commit(f"lost-{number}")
+        assert self.sandbox.hooks.idle()
 
     def suspend(self) -> None:
         state = self.sandbox.state

@@ -113,6 +113,31 @@ async def test_a_stored_delivery_is_read_again(place: Place) -> None:
     assert place.forges.wakes_of(headers, b"no more") == {}
 
 
+async def test_what_could_not_be_delivered_is_read_from_the_log(place: Place) -> None:
+    """The short-cut lists what was accepted as well, or the oldest first: the log has no end."""
+    assert (await place.forges.failed_deliveries()).tries == ()
+    place.not_delivered(40)
+
+    first = await place.forges.failed_deliveries()
+    second = await place.forges.failed_deliveries(first.older)
+
+    tries = [*first.tries, *second.tries]
+    numbers = [each.number for each in tries]
+    assert second.older == ""
+    assert len({each.guid for each in tries if each.heard}) >= 40
+    assert numbers == sorted(numbers, reverse=True)
+    here, woken = place.repository.id, set()
+    for each in tries[:3]:
+        read = await place.forges.logged_delivery(each.number)
+        assert read is not None
+        assert (read.delivered.guid, read.delivered.repository) == (each.guid, here)
+        assert place.forges.wakes_of(read.delivered.headers, read.delivered.body) == read.wakes
+        woken |= set(read.wakes)
+    assert ProposalKey(here, here.number, "lost-39") in woken
+    with pytest.raises(ForgeMissingError):
+        await place.forges.logged_delivery(numbers[0] + 100_000)
+
+
 async def test_the_check_asks_each_time(place: Place) -> None:
     """The short-cut answers from memory: a forge that is away would count as there."""
     await place.forges.check()

@@ -357,6 +357,16 @@ async def test_what_was_told_of_a_repository_is_read_again_newest_first(stored: 
     assert await deliveries.since(on_github(2), later) == ()
 
 
+async def test_what_came_in_is_known(stored: Stored) -> None:
+    """The short-cut asks by the id alone: another forge's delivery would never be taken in."""
+    deliveries = stored.store.deliveries
+    await deliveries.add(DELIVERY, {KEY: NOTHING})
+
+    assert await deliveries.known("github", [DELIVERY.guid, "other"]) == {DELIVERY.guid}
+    assert await deliveries.known("gitlab", [DELIVERY.guid]) == frozenset()
+    assert await deliveries.known("github", []) == frozenset()
+
+
 async def test_old_deliveries_are_forgotten(stored: Stored) -> None:
     deliveries = stored.store.deliveries
     await deliveries.add(replace(DELIVERY, repository=FIRST), {})

@@ -356,6 +356,18 @@ async def test_sweeps_know_what_proposals_change_and_who_was_approved(stored: St
 # --- claims ---------------------------------------------------------------------------------------
 
 
+async def test_a_sweep_goes_on_from_where_the_last_one_was(stored: Stored) -> None:
+    """The short-cut keeps one mark for all: two sweeps, or two forges, overwrite each other's."""
+    sweeps = stored.store.sweeps
+    assert await sweeps.mark("github", "deliveries") == {}
+    await sweeps.keep_mark("github", "deliveries", {"seen": 2**60, "page": "x"})
+    await sweeps.keep_mark("github", "deliveries", {"seen": 2**61})
+
+    assert await sweeps.mark("github", "deliveries") == {"seen": 2**61}
+    assert await sweeps.mark("github", "health") == {}
+    assert await sweeps.mark("gitlab", "deliveries") == {}
+
+
 async def test_what_one_look_claims_no_other_makes_meanwhile(stored: Stored) -> None:
     """The short-cut remembers in the process: the other replica says it as well."""
     claims, other = stored.store.claims, on_github(2)

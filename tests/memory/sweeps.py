@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from bot.keys import Key
 from bot.store.values import Swept
 from lifecycle.identity import RepositoryId
 from tests.memory.proposals import MemoryProposals
-from tests.memory.statements import Statements
+from tests.memory.statements import Statements, kept
 
 
 @dataclass
@@ -23,6 +24,7 @@ class MemorySweeps:
     proposals: MemoryProposals
     # Repository to key to state, and when.
     _swept: dict[RepositoryId, dict[str, tuple[str, float]]] = field(default_factory=dict)
+    _marks: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
 
     async def known(self, repository_id: RepositoryId) -> dict[str, Swept]:
         await self.statements.begin()
@@ -43,9 +45,9 @@ class MemorySweeps:
 
     async def forget(self, key: Key | None = None) -> None:
         await self.statements.begin()
-        for kept in self._swept.values():
-            for each in [one for one in kept if key is None or one == str(key)]:
-                del kept[each]
+        for known in self._swept.values():
+            for each in [one for one in known if key is None or one == str(key)]:
+                del known[each]
 
     async def packages(self, repository_id: RepositoryId) -> dict[int, frozenset[str]]:
         await self.statements.begin()
@@ -65,3 +67,11 @@ class MemorySweeps:
     ) -> frozenset[int]:
         await self.statements.begin()
         return frozenset(n for n in numbers if self.proposals.is_approved(repository_id, n))
+
+    async def mark(self, forge: str, sweep: str) -> Mapping[str, Any]:
+        await self.statements.begin()
+        return kept(dict(self._marks.get((forge, sweep), {})))  # type: ignore[no-any-return] # a copy of it
+
+    async def keep_mark(self, forge: str, sweep: str, mark: Mapping[str, Any]) -> None:
+        await self.statements.begin()
+        self._marks[forge, sweep] = kept(dict(mark))

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -271,6 +271,10 @@ class MemoryDeliveries:
         ]
         told.sort(key=lambda each: each.place, reverse=True)
         return tuple((kept(dict(t.delivery.headers)), t.delivery.body) for t in told[:most])
+
+    async def known(self, forge: str, guids: Collection[str]) -> frozenset[str]:
+        await self.statements.begin()
+        return frozenset(guid for guid in guids if (forge, guid) in self._stored)
 
     async def forget(self, days: float = KEPT_DAYS) -> int:
         await self.statements.begin()

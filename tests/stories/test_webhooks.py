@@ -502,3 +502,30 @@ def test_a_comment_from_before_is_no_command_after_a_restart_with_an_empty_datab
     assert play.author.answers(number) == before
     play.approver.says(number, "/approve")
     assert play.author.waits_for_tag("net/core/v1")
+
+
+def test_what_could_not_be_delivered_is_taken_from_the_forges_log(play: World) -> None:
+    """Fails when a delivery that was refused is left to the sweep of all that is open.
+
+    The comment is on a proposal that is published, and so on no list of what is open.
+    """
+    number = play.proposes(BRANCH, package("net/core"))
+    play.approver.says(number, "/approve")
+    play.author.waits_for_tag("net/core/v1")
+    play.rests()
+    address, play.app.webhook_url = play.app.webhook_url, "http://127.0.0.1:9/webhooks"
+    said = play.outsider.says(number, "/why")
+    play.rests()
+    play.app.webhook_url = address
+    assert play.outsider.reactions(number, said) == set()
+
+    play.sweep("deliveries")
+
+    wait_for("an answer", lambda: play.outsider.reactions(number, said) or None)
+    play.rests()
+    told = play.author.answers(number)
+    play.sweep("deliveries")
+    play.rests()
+    assert play.author.answers(number) == told
+    stored = play.database("SELECT times FROM delivery WHERE event = 'issue_comment'")
+    assert set(stored) == {(1,)}

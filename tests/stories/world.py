@@ -237,14 +237,16 @@ class World:
             for _ in range(2):
                 wait_for("the bot to rest", quiet, self.patience)
 
-    def sweep(self) -> None:
-        """Wake everything, as the timer does."""
+    def sweep(self, which: str = "") -> None:
+        """Wake everything, or the sweep that is named, as its timer does."""
         import psycopg
 
+        key = f"github:app:sweep:{which}" if which else "github:app:installations"
         with psycopg.connect(self.environment["DATABASE_URL"], autocommit=True) as db:
             db.execute(
-                "INSERT INTO work (key) VALUES ('github:app:installations')"
-                " ON CONFLICT (key) DO UPDATE SET wanted = work.wanted + 1, due = now()"
+                "INSERT INTO work (key) VALUES (%s)"
+                " ON CONFLICT (key) DO UPDATE SET wanted = work.wanted + 1, due = now()",
+                [key],
             )
             db.execute("NOTIFY porchbot_work")
 

@@ -229,3 +229,8 @@ _COUNTED: Mapping[str, Callable[[str, JSONObject], Wakes]] = {
 }
 """What counts each time that it comes, even while a look deals with the last: the delivery tells
 one from the next, and is the same when redelivered."""
+
+
+def is_heard(event: str) -> bool:
+    """Tell whether events of a kind wake anything."""
+    return event in _READERS or event in _COUNTED

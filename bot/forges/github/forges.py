@@ -10,7 +10,15 @@ from bot.forges.github.deliveries import read_verified
 from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import JSONObject, call, pages
-from bot.forges.port import BotIdentity, ForgeMissingError, Installation, Repository
+from bot.forges.github.log import DeliveryLog
+from bot.forges.port import (
+    BotIdentity,
+    FailedDeliveries,
+    ForgeMissingError,
+    Installation,
+    LoggedDelivery,
+    Repository,
+)
 from bot.forges.webhooks import WebhookError
 from bot.keys import Key
 from bot.store.hints import Hint
@@ -28,6 +36,7 @@ class GitHubForges:
 
     def __init__(self, app: AppClients) -> None:
         self._app = app
+        self._log = DeliveryLog(app)
 
     async def identity(self) -> BotIdentity:
         """The login that the App's comments carry, and the address of its commits."""
@@ -84,6 +93,14 @@ class GitHubForges:
         with suppress(WebhookError):
             return read_verified(headers, body).wakes
         return {}
+
+    async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
+        """A page of the App's log of deliveries that were not accepted, newest first."""
+        return await self._log.failed(page)
+
+    async def logged_delivery(self, number: int) -> LoggedDelivery | None:
+        """One try out of the App's log; None for what cannot be read."""
+        return await self._log.read(number)
 
     async def _about(self, installation: int) -> Any:
         path = f"/app/installations/{installation}"

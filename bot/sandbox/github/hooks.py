@@ -195,7 +195,13 @@ def _hook(request: ApiRequest, hook: RepoHook) -> Json:
 
 
 def _list(request: ApiRequest, hook_id: int) -> ApiResponse:
-    found = [s for s in reversed(request.hooks.sent()) if s.delivery.hook_id == hook_id]
+    wanted = request.query.get("status")
+    found = [
+        sent
+        for sent in reversed(request.hooks.sent())
+        if sent.delivery.hook_id == hook_id
+        and wanted in (None, "success" if 200 <= sent.status < 400 else "failure")
+    ]
     listed = pages_of(request, found, lambda sent: sent.id, "cursor")
     return ApiResponse(body=[_short(sent) for sent in listed.body], headers=listed.headers)
 
