@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from bot.sandbox.errors import GitError
-from bot.sandbox.records.refs import RefChange
+from bot.sandbox.records.refs import PushVerdict, RefChange
 
 _SCRIPT = """\
 #!/bin/sh
@@ -29,19 +29,6 @@ printf '%s\\t%s\\t%s\\t%s\\n' "$1" "$2" "$3" "$GIT_OBJECT_DIRECTORY" > "$SANDBOX
 [ "$verdict" = ok ]
 """
 _DECLINED = b"hook declined"
-
-
-class PushVerdict:
-    """Whether a pushed ref is refused: the lines that people see, and git's short reason."""
-
-    def __init__(self, lines: list[str] | None = None, reason: str = "") -> None:
-        self.lines = lines or []
-        self.reason = reason
-
-    @property
-    def refused(self) -> bool:
-        """Whether the ref does not move."""
-        return bool(self.reason)
 
 
 class Received:

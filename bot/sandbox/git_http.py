@@ -19,13 +19,10 @@ from bot.sandbox.asgi import Message, Receive, Scope, Send, headers_of, raw_path
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.faults.calls import Faults, LoggedCall, Plan
 from bot.sandbox.git.bare import BareStore
-from bot.sandbox.records.accounts import Role
-from bot.sandbox.records.refs import RefChange
+from bot.sandbox.records.refs import PushVerdict, RefChange
 from bot.sandbox.records.repository import Repository
-from bot.sandbox.rules import refs, workflows
+from bot.sandbox.rules import pushing
 from bot.sandbox.rules.accounts import Accounts, Caller
-from bot.sandbox.rules.permissions import granted
-from bot.sandbox.rules.protection import Incoming, push_refusal
 from bot.sandbox.rules.state import ForgeState
 
 _PATH = re.compile(
@@ -132,7 +129,8 @@ class GitHttp:
                     owner, name = unquote(match["owner"]), match["repo"]
                     former = self._state.moved(owner, name)
                     repo = former or self._state.repository(owner, name)
-                    self._allow(caller, repo, service)
+                    writes = service == "git-receive-pack"
+                    pushing.allow(self._state, caller, repo, writes=writes)
                     if former is not None:
                         query = scope.get("query_string", b"").decode("latin-1")
                         moved = f"{self._web}/{former.full_name}.git/{rest}?{query}".rstrip("?")
@@ -149,24 +147,6 @@ class GitHttp:
             moved=moved,
         )
         return asked, refused
-
-    def _allow(self, caller: Caller, repo: Repository, service: str) -> None:
-        writes = service == "git-receive-pack"
-        if writes and repo.archived:
-            raise RefusedError(403, "This repository was archived so it is read-only.")
-        if caller.token is not None:
-            ids = caller.token.repository_ids
-            covered = repo in caller.token.installation.repositories
-            if not covered or (ids is not None and repo.id not in ids):
-                raise RefusedError(404 if repo.private else 403, "Repository not found.")
-            if not granted(caller.token.permissions, f"contents={'write' if writes else 'read'}"):
-                raise RefusedError(403, "Write access to repository not granted.")
-            return
-        role = self._state.role(repo, caller.user)
-        if role < Role.READ:
-            raise RefusedError(404, "Repository not found.")
-        if writes and role < Role.WRITE:
-            raise RefusedError(403, f"Permission to {repo.full_name}.git denied to {caller.name}.")
 
     async def _push(
         self,
@@ -250,7 +230,7 @@ class GitHttp:
 
 
 class PushCheck:
-    """Checks whether a pushed ref may move: workflows first, then the rules of the ref."""
+    """Checks whether a pushed ref may move, with what git has received."""
 
     def __init__(
         self, state: ForgeState, store: BareStore, repo: Repository, caller: Caller, web: str
@@ -261,32 +241,14 @@ class PushCheck:
         self._caller = caller
         self._web = web
 
-    def __call__(self, change: RefChange, objects: str) -> git_hook.PushVerdict:
+    def __call__(self, change: RefChange, objects: str) -> PushVerdict:
         """Judge one ref with the objects that git has received."""
-        refused = refs.refused_name(change.ref) if change.creates else ""
-        if refused:
-            name = change.ref.split("/", 2)[2]
-            lines = [
-                f"error: GH002: Sorry, {refused}",
-                f'error: Invalid branch or tag name "{name}"',
-            ]
-            return git_hook.PushVerdict(lines, "pre-receive hook declined")
         path = self._store.path(self._repo.id)
         received = git_hook.Received(path, objects, self._store.environment)
         with self._state.lock:
-            if not change.deletes and not workflows.free(self._caller):
-                start = workflows.start_of(self._repo, change)
-                for file in received.changed(start, change.after, workflows.FOLDER):
-                    return git_hook.PushVerdict([], workflows.refusal(file))
-            user = refs.acting(self._caller)
-            incoming = Incoming(
-                lambda: received.forced(change.before, change.after),
-                lambda: received.unsigned(change.after),
+            return pushing.judge(
+                self._state, self._repo, change, received, caller=self._caller, web=self._web
             )
-            found = self._state.rules.refusals(self._repo, change, user, incoming)
-            if not found:
-                return git_hook.PushVerdict()
-            return git_hook.PushVerdict(*push_refusal(self._repo, self._web, change.ref, found))
 
 
 class _Counted:

@@ -86,7 +86,7 @@ class SandboxForge:
         self,
     ) -> list[Callable[[str, Mapping[str, str], Mapping[str, Any]], None]]:
         """Called with event, headers and payload of every webhook made."""
-        return self.hooks.observers
+        return self.hooks.made.observers
 
     def clone_url(self, owner: str, name: str, login: str = "", token: str = "") -> str:
         """Where git finds a repository, with credentials where a login is given."""

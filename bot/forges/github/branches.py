@@ -111,14 +111,11 @@ def _merge(pool: Clients, path: str, body: JSONObject) -> MergeResult:
         return MergeResult(MergeOutcome.MERGED)
     if answer.ok:
         raise ForgeBusyError("merge", f"{answer.status} that does not say it was merged")
-    refused = _merge_failure(answer)
-    if refused is None:
-        raise failure("merge", answer)
-    return refused
+    return merge_failure(answer)
 
 
-def _merge_failure(answer: GitHubAnswer) -> MergeResult | None:
-    """Sort a refused merge by who must act; None for what is no answer to it."""
+def merge_failure(answer: GitHubAnswer) -> MergeResult:
+    """Sort a refused merge by who must act; raises what `failure` makes of any other answer."""
     reason = answer.reason
     if answer.status == 409:
         return MergeResult(MergeOutcome.HEAD_MOVED, reason)
@@ -126,13 +123,16 @@ def _merge_failure(answer: GitHubAnswer) -> MergeResult | None:
         return MergeResult(MergeOutcome.BUSY, reason)
     if answer.status in {405, 422}:
         return MergeResult(MergeOutcome.REFUSED, reason)
-    return None
+    raise failure("merge", answer)
 
 
 def _make_ref(pool: Clients, path: str, body: JSONObject) -> Tagged:
     answer = ask(pool, "make a tag", "POST", path, body=body)
-    if answer.ok:
-        return Tagged(TagOutcome.MADE)
+    return Tagged(TagOutcome.MADE) if answer.ok else tag_failure(answer)
+
+
+def tag_failure(answer: GitHubAnswer) -> Tagged:
+    """Sort a refusal to make a tag's ref; raises what `failure` makes of any other answer."""
     said = answer.reason.lower()
     if answer.status == 422 and "object does not exist" in said:
         raise ForgeBusyError("make a tag", "it does not show the tag's object yet")

@@ -55,18 +55,7 @@ class CheckRuns(Calls):
 
     async def set_check(self, check: SetCheck) -> None:
         """Make or update a check run; annotations beyond 50 follow in requests of their own."""
-        batches = [
-            [_annotation(f) for f in check.annotations[at : at + ANNOTATIONS]]
-            for at in range(0, max(1, len(check.annotations)), ANNOTATIONS)
-        ]
-        body: JSONObject = {
-            "name": check.name,
-            "status": _SPELLED[check.status],
-            "external_id": check.digest,
-            "output": _output(check, batches[0]),
-        }
-        if check.status is Status.COMPLETED and check.conclusion:
-            body["conclusion"] = _SPELLED[check.conclusion]
+        body, *rest = bodies(check)
         if check.run is None:
             body["head_sha"] = check.head
             made = await self._send("make a check run", "POST", "/check-runs", body)
@@ -74,8 +63,7 @@ class CheckRuns(Calls):
         else:
             run = check.run
             await self._send("update a check run", "PATCH", f"/check-runs/{run}", body)
-        for batch in batches[1:]:
-            more = {"output": _output(check, batch)}
+        for more in rest:
             await self._send("add annotations", "PATCH", f"/check-runs/{run}", more)
 
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
@@ -135,6 +123,23 @@ def _check(data: JSONObject, app_id: int) -> CheckRun:
         ours=made_by == app_id,
         source=made_by,
     )
+
+
+def bodies(check: SetCheck) -> list[JSONObject]:
+    """What a check is made or updated with, and then what adds its further annotations."""
+    batches = [
+        [_annotation(f) for f in check.annotations[at : at + ANNOTATIONS]]
+        for at in range(0, max(1, len(check.annotations)), ANNOTATIONS)
+    ]
+    body: JSONObject = {
+        "name": check.name,
+        "status": _SPELLED[check.status],
+        "external_id": check.digest,
+        "output": _output(check, batches[0]),
+    }
+    if check.status is Status.COMPLETED and check.conclusion:
+        body["conclusion"] = _SPELLED[check.conclusion]
+    return [body, *({"output": _output(check, batch)} for batch in batches[1:])]
 
 
 def _output(check: SetCheck, annotations: list[JSONObject]) -> JSONObject:

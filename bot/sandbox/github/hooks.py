@@ -85,7 +85,7 @@ def create_hook(request: ApiRequest) -> ApiResponse:
         updated_at=request.state.now(),
     )
     repo.hooks[made.id] = made
-    request.hooks.ping(made, _hook(request, made), request.user)
+    request.hooks.made.ping(made, _hook(request, made), request.user)
     body = _hook(request, made)
     return ApiResponse(status=201, body=body, headers={"Location": body["url"]})
 
@@ -125,7 +125,7 @@ def delete_hook(request: ApiRequest) -> ApiResponse:
 def ping_hook(request: ApiRequest) -> ApiResponse:
     """Send a ping."""
     hook = _found(request)
-    request.hooks.ping(hook, _hook(request, hook), request.user)
+    request.hooks.made.ping(hook, _hook(request, hook), request.user)
     return ApiResponse(status=204)
 
 

@@ -36,6 +36,19 @@ class RefChange:
         return self.after == ZERO
 
 
+class PushVerdict:
+    """Whether a pushed ref is refused: the lines that people see, and git's short reason."""
+
+    def __init__(self, lines: list[str] | None = None, reason: str = "") -> None:
+        self.lines = lines or []
+        self.reason = reason
+
+    @property
+    def refused(self) -> bool:
+        """Whether the ref does not move."""
+        return bool(self.reason)
+
+
 class ActivityKind(StrEnum):
     """How a ref came to change, in GitHub's words."""
 
