@@ -1,12 +1,14 @@
-"""The forges that the contract is held to: GitHub's adapter, over HTTP, on the sandbox forge.
+"""The forges that the contract is held to: GitHub's adapter, over HTTP, on the sandbox forge; and
+the forge of the simulation, in process, on the same rules.
 
 What happens at a forge without the bot is spelled in our words, so that the tests know no dialect.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,13 +24,18 @@ from bot.sandbox.records import accounts
 from bot.sandbox.records import repository as records
 from bot.sandbox.rules.checks import Wish
 from bot.sandbox.rules.context import FileChange
+from bot.sandbox.rules.state import ForgeState
 from bot.sandbox.serve import SandboxForge
 from lifecycle.actions import Reaction
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from tests.contract.watch import watched
+from tests.memory.clock import ManualClock
+from tests.simulation.forge import SimulatedForge
+from tests.simulation.forge_calls import Fault, none
 
-KINDS = ("github",)
+ROLES = {"author": "write", "approver": "maintain"}
+FIRST = {"net/values.yaml": b"a: 1\n"}
 
 FROZEN = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -99,14 +106,10 @@ class Place(Protocol):
         """No call fails any more."""
 
 
-_FAULTS: dict[str, tuple[int, object, dict[str, str]]] = {
-    "busy": (502, None, {}),
-    "limited": (
-        403,
-        {"message": "You have exceeded a secondary rate limit."},
-        {"Retry-After": "7"},
-    ),
-    "refused": (403, {"message": "Resource not accessible by integration"}, {}),
+_FAULTS: dict[str, tuple[int, str, dict[str, str]]] = {
+    "busy": (502, "Server Error", {}),
+    "limited": (403, "You have exceeded a secondary rate limit.", {"Retry-After": "7"}),
+    "refused": (403, "Resource not accessible by integration", {}),
 }
 
 _REACTIONS = {"rocket": Reaction.DONE, "-1": Reaction.REFUSED, "confused": Reaction.CONFUSED}
@@ -114,9 +117,17 @@ _REACTIONS = {"rocket": Reaction.DONE, "-1": Reaction.REFUSED, "confused": React
 
 @dataclass
 class SandboxGitHub:
-    """A repository on the sandbox forge; implements `Place`."""
+    """A repository at the sandbox forge's rules, however they are reached; implements `Place`.
 
-    sandbox: SandboxForge
+    Attributes:
+        state: The rules.
+        changing: Around each change of them.
+        failing: Lets all calls fail from now on: status, message, headers; None for no more.
+    """
+
+    state: ForgeState
+    changing: Callable[[], AbstractContextManager[object]]
+    failing: Callable[[tuple[int, str, dict[str, str]] | None], None]
     repo: records.Repository
     forges: Forges
     forge: Forge
@@ -124,8 +135,8 @@ class SandboxGitHub:
     others: list[RepositoryId]
 
     def commit(self, branch: str, name: str = "a.yaml", by: str = "author") -> Sha:
-        state = self.sandbox.state
-        with state.lock:
+        state = self.state
+        with self.changing():
             changes = [FileChange(path=name, content=f"{branch}\n".encode())]
             made = state.commit_files(self.repo, branch, changes, "Change", actor=state.user(by))
             return Sha(made.sha)
@@ -134,51 +145,51 @@ class SandboxGitHub:
         return Sha(self.repo.refs[f"refs/heads/{branch}"])
 
     def propose(self, branch: str, *, by: str = "author", draft: bool = False) -> int:
-        state = self.sandbox.state
-        with state.lock:
+        state = self.state
+        with self.changing():
             title = f"Propose {branch}"
             return state.pulls.open(
                 self.repo, state.user(by), title=title, head=branch, base="main", draft=draft
             ).number
 
     def close(self, number: int) -> None:
-        state = self.sandbox.state
-        with state.lock:
+        state = self.state
+        with self.changing():
             state.pulls.close(self._pull(number), state.user("author"))
 
     def merge(self, number: int) -> Sha:
-        state = self.sandbox.state
-        with state.lock:
+        state = self.state
+        with self.changing():
             return Sha(state.pulls.merge(self._pull(number), state.user("owner")))
 
     def say(self, number: int, text: str, by: str = "author") -> int:
-        state = self.sandbox.state
-        with state.lock:
+        state = self.state
+        with self.changing():
             return state.talk.comment(self._pull(number), state.user(by), text).id
 
     def review(self, number: int, text: str, *, approves: bool) -> int:
-        state, event = self.sandbox.state, "APPROVE" if approves else "COMMENT"
-        with state.lock:
+        state, event = self.state, "APPROVE" if approves else "COMMENT"
+        with self.changing():
             pull, approver = self._pull(number), state.user("approver")
             return state.reviews.submit(pull, approver, event, text).id
 
     def report(self, head: Sha, context: str, *, passed: bool | None) -> None:
-        state = self.sandbox.state
+        state = self.state
         word = "pending" if passed is None else "success" if passed else "error"
-        with state.lock:
+        with self.changing():
             owner = state.user("owner")
             more = {"description": None, "target_url": None}
             state.checks.add_status(self.repo, head, owner, state=word, context=context, **more)
 
     def check_of_others(self, head: Sha, name: str) -> None:
-        state = self.sandbox.state
-        with state.lock:
+        state = self.state
+        with self.changing():
             state.checks.create(
                 self.repo, self._another(), head, Wish(name=name, conclusion="neutral")
             )
 
     def require(self, name: str, of: str) -> None:
-        state = self.sandbox.state
+        state = self.state
         us = next(i.app.id for i in state.data.installations.values() if i.app.slug == "porchbot")
         app = {"us": us, "another": self._another().id, "anybody": None}[of]
         known = self.repo.protections.get("main")
@@ -193,13 +204,13 @@ class SandboxGitHub:
         return [_REACTIONS[r.content] for comment in comments for r in comment.reactions]
 
     def findings(self, head: Sha, name: str) -> list[int]:
-        state = self.sandbox.state
+        state = self.state
         runs = state.checks.runs_on(self.repo, head, latest=False)
         return [len(run.annotations) for run in runs if run.name == name]
 
     def fork(self, branch: str) -> int:
-        state = self.sandbox.state
-        with state.lock:
+        state = self.state
+        with self.changing():
             fork = state.fork(self.repo, "author")
             changes = [FileChange(path="fork.yaml", content=b"a: 1\n")]
             state.commit_files(fork, branch, changes, "Change", actor=state.user("author"))
@@ -224,21 +235,20 @@ class SandboxGitHub:
         assert self.sandbox.hooks.idle()
 
     def suspend(self) -> None:
-        state = self.sandbox.state
+        state = self.state
         state.suspend(state.data.installations[self.repository.installation])
 
     def fails(self, how: str) -> None:
-        status, body, headers = _FAULTS[how]
-        self.sandbox.faults.fail("*", status, body, headers=headers, times=None)
+        self.failing(_FAULTS[how])
 
     def works_again(self) -> None:
-        self.sandbox.faults.clear()
+        self.failing(None)
 
     def _pull(self, number: int) -> records.Pull:
-        return self.sandbox.state.pulls.find(self.repo, number)
+        return self.state.pulls.find(self.repo, number)
 
     def _another(self) -> accounts.App:
-        state = self.sandbox.state
+        state = self.state
         apps = state.data.apps.values()
         found = next((app for app in apps if app.slug == "another"), None)
         if found is None:
@@ -250,7 +260,13 @@ class SandboxGitHub:
 @contextmanager
 def opened(kind: str, folder: Path) -> Iterator[Place]:
     """One of `KINDS`, with a repository of its own and one more beside it."""
-    assert kind == "github"
+    with _OPENED[kind](folder) as place:
+        yield place
+
+
+@contextmanager
+def _over_http(folder: Path) -> Iterator[SandboxGitHub]:
+    """GitHub's adapter on the sandbox forge."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     private = key.private_bytes(
         serialization.Encoding.PEM,
@@ -261,30 +277,84 @@ def opened(kind: str, folder: Path) -> Iterator[Place]:
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     with SandboxForge(folder / "forge") as sandbox, watched(sandbox):
-        state = sandbox.state
-        for login in ("owner", "author", "approver"):
-            state.add_user(login)
+        state, faults = sandbox.state, sandbox.faults
+        _people(state)
         repos = [state.add_repository("owner", name) for name in ("catalog", "other")]
-        state.add_member(repos[0], "author", "write")
-        state.add_member(repos[0], "approver", "maintain")
+        for login, role in ROLES.items():
+            state.add_member(repos[0], login, role)
         with state.lock:
-            first = [FileChange(path="net/values.yaml", content=b"a: 1\n")]
+            first = [FileChange(path=path, content=content) for path, content in FIRST.items()]
             state.commit_files(repos[0], "main", first, "Begin", actor=state.user("owner"))
         app = state.register_app("porchbot", public.decode(), owner="owner")
         installation = state.install(app, *repos)
+
+        def fail(how: tuple[int, str, dict[str, str]] | None) -> None:
+            faults.clear()
+            if how is not None:
+                status, message, headers = how
+                faults.fail("*", status, {"message": message}, headers=headers, times=None)
+
         ours = AppClients(sandbox.api_url, str(app.id), private)
-        forges = GitHubForges(ours)
-        repository = Repository(
-            id=RepositoryId(forges.name, repos[0].id),
-            full_name="owner/catalog",
-            default_branch="main",
-            clone_url=f"{sandbox.web_url}/owner/catalog.git",
-            installation=installation.id,
-            installed_at=FROZEN,
-        )
-        others = [RepositoryId(forges.name, repos[1].id)]
-        yield SandboxGitHub(sandbox, repos[0], forges, forges.of(repository), repository, others)
+        url = f"{sandbox.web_url}/owner/catalog.git"
+        lock = state.lock
+        yield _place(state, lambda: lock, fail, GitHubForges(ours), repos, url, installation.id)
         ours.close()
+
+
+@contextmanager
+def _in_process(_: Path) -> Iterator[SandboxGitHub]:
+    """The forge of the simulation."""
+    forge = SimulatedForge(ManualClock(), random.Random(0))
+    _people(forge.state)
+    repos = [forge.add_repository("owner", "catalog", FIRST, ROLES)]
+    repos.append(forge.add_repository("owner", "other", FIRST, {}))
+    forge.add_app("owner")
+    installation = forge.install(*repos)
+
+    def fail(how: tuple[int, str, dict[str, str]] | None) -> None:
+        forge.faults = none
+        if how is not None:
+            status, message, headers = how
+            lower = {name.lower(): value for name, value in headers.items()}
+            fault = Fault(status=status, message=message, headers=lower)
+            forge.faults = lambda _: fault
+
+    url = forge.url(repos[0])
+    yield _place(forge.state, forge.change, fail, forge.forges(), repos, url, installation.id)
+
+
+def _people(state: ForgeState) -> None:
+    for login in ("owner", *ROLES):
+        state.add_user(login)
+
+
+def _place(
+    state: ForgeState,
+    changing: Callable[[], AbstractContextManager[object]],
+    failing: Callable[[tuple[int, str, dict[str, str]] | None], None],
+    forges: Forges,
+    repos: list[records.Repository],
+    url: str,
+    installation: int,
+) -> SandboxGitHub:
+    repository = Repository(
+        id=RepositoryId(forges.name, repos[0].id),
+        full_name="owner/catalog",
+        default_branch="main",
+        clone_url=url,
+        installation=installation,
+        installed_at=FROZEN,
+    )
+    others = [RepositoryId(forges.name, repos[1].id)]
+    forge = forges.of(repository)
+    return SandboxGitHub(state, changing, failing, repos[0], forges, forge, repository, others)
+
+
+_OPENED: Mapping[str, Callable[[Path], AbstractContextManager[SandboxGitHub]]] = {
+    "github": _over_http,
+    "simulated": _in_process,
+}
+KINDS = tuple(_OPENED)
 
 
 def tag(name: str, target: Sha) -> AnnotatedTag:

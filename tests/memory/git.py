@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import pairwise
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from bot.clock import SYSTEM, Clock
 from bot.git import refs as git_refs
@@ -92,6 +92,22 @@ class MemoryObjects:
             left += _named(kind, data)
 
 
+class Remote(Protocol):
+    """A repository of the forge, as mirrors in memory fetch from it and push to it."""
+
+    @property
+    def objects(self) -> MemoryObjects:
+        """All that was ever pushed."""
+
+    def shown(self, credentials: str, places: Sequence[str] = ()) -> Mapping[str, str]:
+        """Answer with all refs, full name to object; see `MemoryRemote`."""
+
+    def receive(
+        self, credentials: str, objects: MemoryObjects, updates: Sequence[RefUpdate]
+    ) -> Pushed:
+        """Take a push; see `MemoryRemote`."""
+
+
 class MemoryRemote:
     """A repository of the forge; all mirrors of its address share it.
 
@@ -112,10 +128,38 @@ class MemoryRemote:
         self.rule = ""
         self.fetches: list[tuple[str, ...]] = []
 
-    def answer(self, credentials: str) -> None:
-        """Answer a request, or not."""
+    def shown(self, credentials: str, places: Sequence[str] = ()) -> Mapping[str, str]:
+        """Answer with all refs, or not at all.
+
+        Args:
+            credentials: For the forge.
+            places: Those that are fetched; none where refs are only listed.
+
+        Raises:
+            GitBusyError: It answers nothing.
+        """
         if self.failing or credentials != self.credentials:
             raise GitBusyError("the fetch failed: fatal: the forge does not answer")
+        if places:
+            self.fetches.append(tuple(places))
+        return self.refs
+
+    def receive(
+        self, credentials: str, objects: "MemoryObjects", updates: Sequence[RefUpdate]
+    ) -> Pushed:
+        """Take a push of some of these objects: all the refs move, or none.
+
+        Raises:
+            GitBusyError: It answers nothing.
+            GitRefusedError: Its rule forbids it.
+        """
+        self.shown(credentials)
+        if self.rule:
+            raise GitRefusedError(self.rule)
+        for update in updates:
+            if update.wanted:
+                self.objects.take(objects, update.wanted)
+        return Pushed.DONE if self.move(updates) else Pushed.MOVED
 
     def move(self, updates: Sequence[RefUpdate]) -> bool:
         """Move all these refs from where they are expected, or none."""
@@ -123,8 +167,11 @@ class MemoryRemote:
             return False
         after = {**self.refs, **{str(u.ref): u.wanted for u in updates}}
         after = {ref: sha for ref, sha in after.items() if sha}
-        folders = {ref[:at] for ref in after for at in range(len(ref)) if ref[at] == "/"}
+        made = [str(u.ref) for u in updates if u.wanted and not u.expected]
+        folders = {ref[:at] for ref in made for at in range(len(ref)) if ref[at] == "/"}
         if folders & after.keys():
+            return False
+        if any(ref.startswith(f"{each}/") for each in made for ref in after):
             return False
         self.refs = after
         return True
@@ -140,7 +187,7 @@ class MemoryMirrors:
     """
 
     def __init__(
-        self, remotes: Mapping[str, MemoryRemote], clock: Clock = SYSTEM, most: int = 1_000
+        self, remotes: Mapping[str, Remote], clock: Clock = SYSTEM, most: int = 1_000
     ) -> None:
         self._remotes = remotes
         self._clock = clock
@@ -168,7 +215,7 @@ class MemoryMirrors:
 class MemoryMirror:
     """Implements `Mirror`."""
 
-    def __init__(self, remotes: Mapping[str, MemoryRemote], url: str, clock: Clock) -> None:
+    def __init__(self, remotes: Mapping[str, Remote], url: str, clock: Clock) -> None:
         self.url = url
         self._remotes = remotes
         self._clock = clock
@@ -182,7 +229,7 @@ class MemoryMirror:
         self._begun: dict[str, float] = {}
 
     @property
-    def _remote(self) -> MemoryRemote:
+    def _remote(self) -> Remote:
         if self.url not in self._remotes:
             raise GitBusyError(f"the fetch failed: fatal: there is no {self.url}")
         return self._remotes[self.url]
@@ -200,9 +247,8 @@ class MemoryMirror:
         if all(any(git_refs.inside(p, known) for known in fresh) for p in places):
             return
         remote = self._remote
-        remote.answer(credentials)
-        remote.fetches.append(tuple(places))
-        there = {r: sha for r, sha in remote.refs.items() if any(_at(r, p) for p in places)}
+        shown = remote.shown(credentials, places)
+        there = {r: sha for r, sha in shown.items() if any(_at(r, p) for p in places)}
         for sha in there.values():
             self.objects.take(remote.objects, sha)
         kept = {r: sha for r, sha in self._refs.items() if not any(_at(r, p) for p in places)}
@@ -213,16 +259,14 @@ class MemoryMirror:
     def fetch_proposal(self, credentials: str, ref: Ref) -> None:
         """As `Mirror` has it."""
         remote = self._remote
-        remote.answer(credentials)
-        if ref not in remote.refs:
+        shown = remote.shown(credentials)
+        if ref not in shown:
             raise GitBusyError(f"the fetch failed: fatal: couldn't find remote ref {ref}")
-        self.objects.take(remote.objects, remote.refs[ref])
+        self.objects.take(remote.objects, shown[ref])
 
     def tags(self, credentials: str) -> Mapping[str, Sha]:
         """As `Mirror` has it."""
-        remote = self._remote
-        remote.answer(credentials)
-        return {ref: Sha(sha) for ref, sha in remote.refs.items() if _at(ref, TAGS)}
+        return {r: Sha(sha) for r, sha in self._remote.shown(credentials).items() if _at(r, TAGS)}
 
     def open(self, credentials: str = "", since: float | None = None) -> History:
         """As `Mirror` has it."""
@@ -236,19 +280,12 @@ class MemoryMirror:
 
     def push(self, credentials: str, updates: Sequence[RefUpdate]) -> Pushed:
         """As `Mirror` has it."""
-        remote = self._remote
-        remote.answer(credentials)
         if any(u.wanted and u.wanted not in self.objects.known for u in updates):
             raise GitBusyError("the push failed: error: src refspec does not match any")
-        if remote.rule:
-            raise GitRefusedError(remote.rule)
-        for update in updates:
-            if update.wanted:
-                remote.objects.take(self.objects, update.wanted)
-        if not remote.move(updates):
-            return Pushed.MOVED
-        self.take_over(updates)
-        return Pushed.DONE
+        done = self._remote.receive(credentials, self.objects, updates)
+        if done is Pushed.DONE:
+            self.take_over(updates)
+        return done
 
     def take_over(self, updates: Sequence[RefUpdate]) -> None:
         """As `Mirror` has it."""

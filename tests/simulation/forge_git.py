@@ -6,14 +6,12 @@ Files that were renamed are not followed.
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from bot.git.port import GitBusyError, GitRefusedError, Pushed, RefUpdate
-from bot.git.process import refusal
-from bot.sandbox.errors import GitError, RefusedError
+from bot.git.port import RefUpdate
+from bot.sandbox.errors import GitError
 from bot.sandbox.git import history
 from bot.sandbox.git import objects as formats
 from bot.sandbox.git.diffs import FileDiff
@@ -91,7 +89,7 @@ class MemoryGit:
         )
 
     def point(self, ref: str, sha: str) -> None:
-        self.place.refs[ref] = sha
+        self.place.refs = {**self.place.refs, ref: sha}  # what was shown before must not change
 
     def kind(self, sha: str) -> str | None:
         found = self.objects.known.get(sha)
@@ -172,14 +170,14 @@ class MemoryGit:
                 continue
             folders = [e.sha if e is not None and e.kind == "tree" else "" for e in (was, now)]
             if any(folders):
-                yield from self._differing(*folders, f"{under}{name}/")
+                yield from self._differing(folders[0], folders[1], f"{under}{name}/")
             was, now = (None if e is None or e.kind == "tree" else e for e in (was, now))
             if was != now:
                 yield self._file(f"{under}{name}", was, now)
 
     def _file(self, path: str, was: TreeEntry | None, now: TreeEntry | None) -> FileDiff:
-        sides = [self._text(was), self._text(now)]
-        matcher = SequenceMatcher(None, *sides, autojunk=False)
+        old, new = self._text(was), self._text(now)
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
         same = sum(block.size for block in matcher.get_matching_blocks())
         there = now or was
         return FileDiff(
@@ -187,8 +185,8 @@ class MemoryGit:
             old_path=None,
             status="added" if was is None else "removed" if now is None else "modified",
             sha=there.sha if there else "",
-            additions=len(sides[1]) - same,
-            deletions=len(sides[0]) - same,
+            additions=len(new) - same,
+            deletions=len(old) - same,
             patch=None,
         )
 

@@ -7,7 +7,7 @@ from bot.forges.github.proposals import PullRequests
 from bot.forges.port import Conversation, ForgeMissingError
 from lifecycle.actions import Reaction
 
-_REACTIONS = {Reaction.DONE: "rocket", Reaction.REFUSED: "-1", Reaction.CONFUSED: "confused"}
+REACTIONS = {Reaction.DONE: "rocket", Reaction.REFUSED: "-1", Reaction.CONFUSED: "confused"}
 
 
 class Conversations(PullRequests):
@@ -36,4 +36,4 @@ class Conversations(PullRequests):
     async def react(self, comment: int, reaction: Reaction) -> None:
         """React to a comment."""
         path = f"/issues/comments/{comment}/reactions"
-        await self._send("react", "POST", path, {"content": _REACTIONS[reaction]})
+        await self._send("react", "POST", path, {"content": REACTIONS[reaction]})

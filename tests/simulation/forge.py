@@ -1,0 +1,264 @@
+"""A forge in process: the sandbox's rules over git in memory, for the bot and for people.
+
+`SimulatedForge` holds it together. The bot is given `forges(replica)` and `mirrors(replica)`;
+people act by `act(login)`; webhooks that the forge makes lie in `deliveries`, as they would be
+sent, until somebody takes them; `faults` is asked what befalls each request of a bot. Nothing here
+waits, but that each request lets other tasks run first.
+"""
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from bot.clock import Clock
+from bot.sandbox.faults.hooks import OutgoingHook
+from bot.sandbox.github.deliveries import Deliveries
+from bot.sandbox.github.json import Links
+from bot.sandbox.records.accounts import App, User
+from bot.sandbox.records.memory import Installation
+from bot.sandbox.records.refs import ActivityKind, RefChange
+from bot.sandbox.records.repository import Pull, Repository
+from bot.sandbox.rules.accounts import Accounts
+from bot.sandbox.rules.state import ForgeState
+from tests.memory.git import MemoryMirrors
+from tests.simulation import forge_calls
+from tests.simulation.forge_calls import Faults
+from tests.simulation.forge_door import Door
+from tests.simulation.forge_git import MemoryStore
+from tests.simulation.forge_past import Past
+from tests.simulation.forge_people import Actor
+from tests.simulation.forge_port import SimulatedForges
+from tests.simulation.forge_read import Reading
+from tests.simulation.forge_values import Talks, check, proposal
+
+WEB = "https://forge.example"
+LINKS = Links(api=f"{WEB}/api/v3", web=WEB)
+
+
+class TouchedState(ForgeState):
+    """The sandbox's rules, which tell what they have touched."""
+
+    def __init__(self, store: MemoryStore, clock: Callable[[], datetime]) -> None:
+        super().__init__(store, clock)
+        self.pulls_touched: dict[int, Pull] = {}
+        self.commits_touched: dict[tuple[int, str], Repository] = {}
+        self.refs_touched: dict[int, Repository] = {}
+        self.roles_touched: dict[int, Repository] = {}
+
+    def emit(
+        self, kind: str, action: str | None, repo: Repository | None, sender: User, **extra: Any
+    ) -> None:
+        for thread in (
+            extra.get("pull"),
+            extra["comment"].thread if "comment" in extra else None,
+            extra["review"].pull if "review" in extra else None,
+        ):
+            if isinstance(thread, Pull):
+                self.pulls_touched[thread.id] = thread
+        if "run" in extra:
+            self.touch_commit(extra["run"].suite.repo, extra["run"].head_sha)
+        if "status" in extra and repo is not None:
+            self.touch_commit(repo, extra["status"].sha)
+        super().emit(kind, action, repo, sender, **extra)
+
+    def note(self, pull: Pull, actor: User, kind: str, text: str, **detail: object) -> None:
+        self.pulls_touched[pull.id] = pull
+        super().note(pull, actor, kind, text, **detail)
+
+    def refs_changed(
+        self,
+        repo: Repository,
+        changes: Sequence[RefChange],
+        actor: User,
+        kind: ActivityKind | None = None,
+    ) -> None:
+        self.refs_touched[repo.id] = repo
+        super().refs_changed(repo, changes, actor, kind)
+
+    def touch_commit(self, repo: Repository, sha: str) -> None:
+        """Checks at a commit change."""
+        self.commits_touched[repo.id, sha] = repo
+
+
+class SimulatedForge:
+    """A forge with one App, and with the repositories and people that are set up.
+
+    Args:
+        clock: Time of the forge; its `sleep(0)` lets other tasks run.
+        drawn: Where ids of deliveries come from.
+        secret: What webhooks are signed with; "" for no signatures.
+        faults: Asked for each request of a bot what befalls it.
+
+    Attributes:
+        state: The sandbox's rules and memory; what is done to it outside of `act` and of the bot
+            belongs into a `with change():`.
+        past: What was shown before.
+        moment: The moment from which the read that is under way is answered; None for now.
+        deliveries: Webhooks that nobody has taken yet, oldest first.
+        read: What stands there now, for who judges.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        drawn: random.Random,
+        *,
+        secret: str = "",
+        faults: Faults = forge_calls.none,
+    ) -> None:
+        self.clock = clock
+        self.links = LINKS
+        self.faults = faults
+        self.past = Past()
+        self.moment: int | None = None
+        self.store = MemoryStore()
+        self.state = TouchedState(self.store, clock.now)
+        self.accounts = Accounts(self.state)
+        self.accounts.long_tokens = False
+        self.deliveries: deque[OutgoingHook] = deque()
+        self._hooks = Deliveries(
+            self.state, self.links, self.deliveries.append, lambda: f"{drawn.getrandbits(128):032x}"
+        )
+        self._secret = secret
+        self._app: App | None = None
+        self._talks: Talks | None = None
+        self.read = Reading(self)
+
+    # Setting it up.
+
+    def add_app(self, owner: str, *, slug: str = "porchbot", **more: Any) -> App:
+        """Register the App that the bot is; see `ForgeState.register_app`."""
+        self._app = self.state.register_app(
+            slug,
+            "",
+            owner=owner,
+            webhook_url=f"{WEB}/webhook",
+            webhook_secret=self._secret,
+            **more,
+        )
+        self._talks = Talks(self.us)
+        return self._app
+
+    def install(self, *repositories: Repository) -> Installation:
+        """Let the App into repositories of one owner."""
+        return self.state.install(self.app, *repositories)
+
+    def add_repository(
+        self,
+        owner: str,
+        name: str,
+        files: Mapping[str, bytes],
+        roles: Mapping[str, str],
+        *,
+        private: bool = False,
+    ) -> Repository:
+        """Make a repository whose main branch holds some files; roles by login."""
+        repo = self.state.add_repository(owner, name, private=private)
+        for login, role in roles.items():
+            self.state.add_member(repo, login, role)
+        self._keep_roles(repo)
+        self.act(owner).push("main", files, "Begin", repo=repo, base="")
+        return repo
+
+    @property
+    def app(self) -> App:
+        """The App that the bot is."""
+        if self._app is None:
+            raise ValueError("add_app was not called")
+        return self._app
+
+    @property
+    def us(self) -> User:
+        """The App's account."""
+        return self.state.app_user(self.app)
+
+    # Who uses it.
+
+    def forges(self, replica: str = "bot") -> SimulatedForges:
+        """The port, for one bot."""
+        return SimulatedForges(self, replica)
+
+    def mirrors(self, replica: str = "bot", clock: Clock | None = None) -> MemoryMirrors:
+        """Mirrors of one bot, which fetch from here; those of a bot begin empty.
+
+        Args:
+            replica: Whose calls these are.
+            clock: The bot's own, where it is wrong.
+        """
+        return MemoryMirrors(Doors(self, replica), clock or self.clock)
+
+    def act(self, login: str) -> Actor:
+        """What somebody does by the pages, the API, or git."""
+        return Actor(self, login)
+
+    def url(self, repo: Repository) -> str:
+        """Where git reaches a repository."""
+        return f"{self.links.web}/{repo.full_name}.git"
+
+    # What changes, and what was shown before.
+
+    @contextmanager
+    def change(self) -> Iterator[None]:
+        """Around all that changes the forge: afterwards every read shows it."""
+        try:
+            yield
+        finally:
+            self._remember()
+
+    def _remember(self) -> None:
+        state, past = self.state, self.past
+        past.now += 1
+        for pull in state.pulls_touched.values():
+            state.refs_touched[pull.repo.id] = pull.repo  # a head has a ref of its own
+        for repo in state.refs_touched.values():
+            past.keep(("refs", repo.id), self.store.open(repo.id).place.refs)
+            past.keep(("moves", repo.id), len(repo.activity))
+        for pull in state.pulls_touched.values():
+            key = (pull.repo.id, pull.number)
+            past.keep(("pull", *key), proposal(pull))
+            if self._talks is not None:
+                past.keep(("talk", *key), self._talks.conversation(pull))
+            past.keep(("pulls", pull.repo.id), tuple(pull.repo.pulls))
+        for (repo_id, sha), repo in state.commits_touched.items():
+            runs = state.checks.runs_on(repo, sha)
+            past.keep(("runs", repo_id, sha), tuple([check(run, self.app.id) for run in runs]))
+            statuses = state.checks.statuses_on(repo, sha, latest=True)
+            past.keep(("statuses", repo_id, sha), {s.context: s.state for s in statuses})
+        for repo in state.roles_touched.values():
+            self._keep_roles(repo)
+        state.roles_touched.clear()
+        state.refs_touched.clear()
+        state.pulls_touched.clear()
+        state.commits_touched.clear()
+
+    def _keep_roles(self, repo: Repository) -> None:
+        users = self.state.data.users.values()
+        roles = {user.id: self.state.role(repo, user) for user in users}
+        self.past.keep(("roles", repo.id), roles)
+
+
+class Doors(Mapping[str, Door]):
+    """The forge's repositories by their addresses, former ones too."""
+
+    def __init__(self, forge: SimulatedForge, replica: str) -> None:
+        self._forge = forge
+        self._replica = replica
+
+    def __getitem__(self, url: str) -> Door:
+        owner, _, name = url.removeprefix(f"{WEB}/").removesuffix(".git").partition("/")
+        data, former = self._forge.state.data, self._forge.state.moved(owner, name)
+        wanted = f"{owner}/{name}".lower()
+        found = (r for r in data.repositories.values() if r.full_name.lower() == wanted)
+        repo = former or next(found, None)
+        if repo is None:
+            raise KeyError(url)
+        return Door(self._forge, repo, self._replica)
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._forge.url(repo) for repo in self._forge.state.data.repositories.values())
+
+    def __len__(self) -> int:
+        return len(self._forge.state.data.repositories)
