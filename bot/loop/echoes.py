@@ -1,10 +1,11 @@
-"""What was done last and may not show yet: forges answer with old facts for seconds.
+"""What was done a moment ago and may not show yet: forges answer with old facts for seconds.
 
 A shortcut, lost with the process: what makes an action safe to repeat is what it depends on.
 """
 
 from collections.abc import Iterable
 
+from bot.clock import SYSTEM, Clock
 from bot.look.patience import WAITS
 from bot.loop.recent import Recent
 from lifecycle.actions import Action
@@ -20,21 +21,28 @@ MOST_WAITING = 2_000
 
 
 class Echoes:
-    """The last action in each place that actions write to, and how long each key has waited."""
+    """The last action in each place that actions write to, and how long each key has waited.
 
-    def __init__(self) -> None:
+    Args:
+        clock: How long ago an action was done. What follows on one of more than `sum(WAITS)`
+            seconds ago has another reason than an old answer: somebody took it back.
+    """
+
+    def __init__(self, clock: Clock = SYSTEM) -> None:
+        self._clock = clock
         # Wanted again at once, the forge's answer is old.
-        self._done: Recent[Place, Write] = Recent(MOST_DONE)
+        self._done: Recent[Place, tuple[Write, float]] = Recent(MOST_DONE)
         self._tries: Recent[str, int] = Recent(MOST_WAITING)
 
     def did(self, actions: Iterable[Action]) -> None:
         """Remember what was done."""
+        now = self._clock.monotonic()
         for action in actions:
-            self._done.put(action.writes.place, action.writes)
+            self._done.put(action.writes.place, (action.writes, now))
 
     def is_stale(self, actions: Iterable[Action]) -> bool:
-        """Tell whether a decision repeats what was done last: the forge shows an older state."""
-        return any(_is_echo_of(action, self._done) for action in actions)
+        """Tell whether a decision repeats what was just done: the forge shows an older state."""
+        return any(self._is_echo(action) for action in actions)
 
     def forget(self) -> None:
         """Forget what was done: somebody asks for it again."""
@@ -62,8 +70,9 @@ class Echoes:
         self._tries.put(key, tries + 1)
         return WAITS[min(tries, len(WAITS) - 1)]
 
-
-def _is_echo_of(action: Described, done: Recent[Place, Write]) -> bool:
-    """Tell whether an action writes again what was written last to its place."""
-    noticed = action.KIND.repeat is Repeat.NOTICED
-    return noticed and done.get(action.writes.place) == action.writes
+    def _is_echo(self, action: Described) -> bool:
+        """Tell whether an action writes again what was just written to its place."""
+        if action.KIND.repeat is not Repeat.NOTICED:
+            return False
+        done, at = self._done.get(action.writes.place) or (None, 0.0)
+        return done == action.writes and self._clock.monotonic() - at <= sum(WAITS)

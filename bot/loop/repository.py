@@ -55,7 +55,7 @@ class ServedRepository:
     merged: MergedList
     clock: Clock
     offload: Offload
-    echoes: Echoes = field(default_factory=Echoes)
+    echoes: Echoes = field(init=False)
     # Looks at one head take turns in this process: the second would only do what the first does.
     _locks: WeakValueDictionary[HeadBranch, asyncio.Lock] = field(
         default_factory=WeakValueDictionary
@@ -63,6 +63,9 @@ class ServedRepository:
     _publishing: set[str] = field(default_factory=set)
     _put_off: int = 0
     _branches: Recent[int, keys.ProposalKey] = field(default_factory=lambda: Recent(MOST_BRANCHES))
+
+    def __post_init__(self) -> None:
+        self.echoes = Echoes(self.clock)
 
     @property
     def id(self) -> RepositoryId:

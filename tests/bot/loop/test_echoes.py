@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+from bot.look.patience import WAITS
 from bot.loop.echoes import Echoes
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import Conclusion, Status
 from lifecycle.names import Sha
+from tests.memory.clock import ManualClock
 
 MERGING = SetCheck(
     head=Sha("a" * 40),
@@ -39,3 +41,16 @@ def test_what_was_made_after_another_is_claimed_by_itself() -> None:
     """The short-cut claims the check: after the first new run no other could be made."""
     assert REFUSED.writes.claim != replace(REFUSED, after=2).writes.claim
     assert REFUSED.writes.claim == replace(REFUSED, digest="x").writes.claim
+
+
+def test_what_was_done_long_ago_is_no_echo() -> None:
+    """The short-cut never forgets: a comment that somebody deleted a day later is put back late."""
+    clock = ManualClock()
+    echoes = Echoes(clock)
+    echoes.did([MERGING])
+    clock.seconds = sum(WAITS)
+    assert echoes.is_stale([MERGING])
+
+    clock.seconds += 1
+
+    assert not echoes.is_stale([MERGING])
