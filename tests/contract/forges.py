@@ -123,16 +123,20 @@ class SandboxGitHub:
         state: The rules.
         changing: Around each change of them.
         failing: Lets all calls fail from now on: status, message, headers; None for no more.
+        losing: Lets nothing that is told of the block be delivered; the log has all of it after.
+        sandbox: Where it is spoken to over HTTP.
     """
 
     state: ForgeState
     changing: Callable[[], AbstractContextManager[object]]
     failing: Callable[[tuple[int, str, dict[str, str]] | None], None]
+    losing: Callable[[], AbstractContextManager[None]]
     repo: records.Repository
     forges: Forges
     forge: Forge
     repository: Repository
     others: list[RepositoryId]
+    sandbox: SandboxForge | None = None
 
     def commit(self, branch: str, name: str = "a.yaml", by: str = "author") -> Sha:
         state = self.state
@@ -227,12 +231,9 @@ class SandboxGitHub:
         return headers | {"content-type": "application/json"}, json.dumps(body).encode()
 
     def not_delivered(self, branches: int) -> None:
-        state = self.sandbox.state
-        installed = state.data.installations[self.repository.installation]
-        installed.app.webhook_url = "http://127.0.0.1:9/webhooks"
-        for number in range(branches):
-            self.commit(f"lost-{number}")
-        assert self.sandbox.hooks.idle()
+        with self.losing():
+            for number in range(branches):
+                self.commit(f"lost-{number}")
 
     def suspend(self) -> None:
         state = self.state
@@ -294,10 +295,19 @@ def _over_http(folder: Path) -> Iterator[SandboxGitHub]:
                 status, message, headers = how
                 faults.fail("*", status, {"message": message}, headers=headers, times=None)
 
+        @contextmanager
+        def lose() -> Iterator[None]:
+            app.webhook_url = "http://127.0.0.1:9/webhooks"
+            yield
+            assert sandbox.hooks.idle()
+
         ours = AppClients(sandbox.api_url, str(app.id), private)
         url = f"{sandbox.web_url}/owner/catalog.git"
         lock = state.lock
-        yield _place(state, lambda: lock, fail, GitHubForges(ours), repos, url, installation.id)
+        ports = GitHubForges(ours)
+        place = _place(state, lambda: lock, fail, lose, ports, repos, url, installation.id)
+        place.sandbox = sandbox
+        yield place
         ours.close()
 
 
@@ -319,8 +329,15 @@ def _in_process(_: Path) -> Iterator[SandboxGitHub]:
             fault = Fault(status=status, message=message, headers=lower)
             forge.faults = lambda _: fault
 
-    url = forge.url(repos[0])
-    yield _place(forge.state, forge.change, fail, forge.forges(), repos, url, installation.id)
+    @contextmanager
+    def lose() -> Iterator[None]:
+        forge.deliveries.clear()
+        yield
+        while forge.deliveries:
+            forge.lose(forge.deliveries.popleft())
+
+    url, ports = forge.url(repos[0]), forge.forges()
+    yield _place(forge.state, forge.change, fail, lose, ports, repos, url, installation.id)
 
 
 def _people(state: ForgeState) -> None:
@@ -332,6 +349,7 @@ def _place(
     state: ForgeState,
     changing: Callable[[], AbstractContextManager[object]],
     failing: Callable[[tuple[int, str, dict[str, str]] | None], None],
+    losing: Callable[[], AbstractContextManager[None]],
     forges: Forges,
     repos: list[records.Repository],
     url: str,
@@ -347,7 +365,9 @@ def _place(
     )
     others = [RepositoryId(forges.name, repos[1].id)]
     forge = forges.of(repository)
-    return SandboxGitHub(state, changing, failing, repos[0], forges, forge, repository, others)
+    return SandboxGitHub(
+        state, changing, failing, losing, repos[0], forges, forge, repository, others
+    )
 
 
 _OPENED: Mapping[str, Callable[[Path], AbstractContextManager[SandboxGitHub]]] = {

@@ -98,6 +98,7 @@ class SimulatedForge:
         past: What was shown before.
         moment: The moment from which the read that is under way is answered; None for now.
         deliveries: Webhooks that nobody has taken yet, oldest first.
+        failed: Those that were not accepted, as the log has them, oldest first, and when.
         read: What stands there now, for who judges.
     """
 
@@ -119,6 +120,7 @@ class SimulatedForge:
         self.accounts = Accounts(self.state)
         self.accounts.long_tokens = False
         self.deliveries: deque[OutgoingHook] = deque()
+        self.failed: list[tuple[OutgoingHook, datetime]] = []
         self._hooks = Deliveries(
             self.state, self.links, self.deliveries.append, lambda: f"{drawn.getrandbits(128):032x}"
         )
@@ -193,6 +195,10 @@ class SimulatedForge:
     def act(self, login: str) -> Actor:
         """What somebody does by the pages, the API, or git."""
         return Actor(self, login)
+
+    def lose(self, hook: OutgoingHook) -> None:
+        """A webhook was not accepted: only the log tells of it."""
+        self.failed.append((hook, self.clock.now()))
 
     def url(self, repo: Repository) -> str:
         """Where git reaches a repository."""

@@ -15,15 +15,19 @@ from bot.forges.github.branches import MOST_MOVES, merge_failure, tag_failure
 from bot.forges.github.checks import bodies
 from bot.forges.github.conversations import REACTIONS
 from bot.forges.github.deliveries import read_verified
+from bot.forges.github.events import is_heard
 from bot.forges.github.http import GitHubAnswer, failure
 from bot.forges.port import (
     AnnotatedTag,
     BotIdentity,
     Conversation,
+    FailedDeliveries,
+    FailedDelivery,
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
     ListedProposal,
+    LoggedDelivery,
     MergeOutcome,
     MergeResult,
     RequiredCheck,
@@ -35,6 +39,7 @@ from bot.forges.port import Repository as Served
 from bot.forges.webhooks import WebhookError
 from bot.keys import Key
 from bot.sandbox.errors import RefusedError, not_found, plain
+from bot.sandbox.faults.hooks import OutgoingHook
 from bot.sandbox.git import history
 from bot.sandbox.git.objects import Ident, Tag
 from bot.sandbox.records.accounts import Role as Level
@@ -149,6 +154,35 @@ class SimulatedForges:
         with suppress(WebhookError):
             return read_verified(headers, body).wakes
         return {}
+
+    async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
+        def read() -> FailedDeliveries:
+            last = int(page or len(self.forge.failed))
+            first = max(0, last - 100)
+            listed = [self._failed(number) for number in range(last, first, -1)]
+            return FailedDeliveries(tuple(listed), str(first) if first else "")
+
+        wanted, operation = "list the failed deliveries", "GET /app/hook/deliveries"
+        return await self._by_app("failed_deliveries", wanted, operation, read)
+
+    def _failed(self, number: int) -> FailedDelivery:
+        hook, at = self.forge.failed[number - 1]
+        return FailedDelivery(number=number, guid=hook.guid, at=at, heard=is_heard(hook.event))
+
+    async def logged_delivery(self, number: int) -> LoggedDelivery | None:
+        def read() -> OutgoingHook:
+            if number > len(self.forge.failed):
+                raise not_found()
+            return self.forge.failed[number - 1][0]
+
+        operation = "GET /app/hook/deliveries/{delivery_id}"
+        hook = await self._by_app("logged_delivery", "read a delivery", operation, read, number)
+        headers = {name.lower(): value for name, value in hook.headers.items()}
+        try:
+            delivery = read_verified(headers, hook.body, self.forge.us.login)
+        except WebhookError:
+            return None
+        return LoggedDelivery(delivery.stored(GITHUB, hook.body), delivery.wakes)
 
     async def token(self, installation: int) -> str:
         """A token of an installation, minted again before it ends."""

@@ -36,9 +36,11 @@ async def test_what_is_read_from_the_log_is_as_if_it_had_come_in(tmp_path: Path)
     sent = {"Content-Type": "application/x-www-form-urlencoded", SECRET: "sha256=00"}
     with opened("github", tmp_path) as place:
         assert isinstance(place, SandboxGitHub)
+        sandbox = place.sandbox
+        assert sandbox is not None
 
         async def read(body: dict[str, Any]) -> Any:
-            place.sandbox.faults.fail("GET /app/hook/deliveries/{delivery_id}", 200, body)
+            sandbox.faults.fail("GET /app/hook/deliveries/{delivery_id}", 200, body)
             return await place.forges.logged_delivery(1)
 
         said = await read(_logged(_comment("ann", "User"), **sent))
@@ -59,13 +61,13 @@ async def test_a_cursor_is_sent_as_the_link_has_it(tmp_path: Path) -> None:
     asked: list[str] = []
     with opened("github", tmp_path) as place:
         assert isinstance(place, SandboxGitHub)
-        place.sandbox.observers.append(
-            lambda exchange: asked.append(exchange.query.get("cursor", ""))
-        )
+        sandbox = place.sandbox
+        assert sandbox is not None
+        sandbox.observers.append(lambda exchange: asked.append(exchange.query.get("cursor", "")))
         call = "GET /app/hook/deliveries"
-        place.sandbox.faults.fail(call, 200, [], headers={"Link": link})
+        sandbox.faults.fail(call, 200, [], headers={"Link": link})
         first = await place.forges.failed_deliveries()
-        place.sandbox.faults.fail(call, 200, [])
+        sandbox.faults.fail(call, 200, [])
         await place.forges.failed_deliveries(first.older)
 
     assert first.older == "v1_17="
