@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Brings the programs that tests of the function runner use: bwrap (the sandbox), busybox (what
-# function images are made of), docker-registry (where they are pulled from), node (another gRPC).
+# Brings the programs that tests use: bwrap (the sandbox), busybox (what
+# function images are made of), docker-registry (where they are pulled from), node (another gRPC);
+# and promtool (Prometheus' own reader of metrics and rules).
 # As root on Debian they are brought; elsewhere tests that lack one skip, saying so.
 set -euo pipefail
 venv=$(realpath "$1")
@@ -9,11 +10,12 @@ install=() # into the system
 command -v bwrap >/dev/null || install+=(bubblewrap)
 command -v node >/dev/null || install+=(nodejs)
 command -v npm >/dev/null || install+=(npm)
-# Unpacked into the virtual environment: installed, docker-registry would start a service, and
-# busybox-static would replace busybox.
+# Unpacked into the virtual environment: installed, docker-registry and prometheus would start
+# services, and busybox-static would replace busybox.
 unpack=()
 [ -x "$venv/bin/docker-registry" ] || unpack+=(docker-registry)
 [ -x "$venv/bin/busybox" ] || unpack+=(busybox-static)
+[ -x "$venv/bin/promtool" ] || command -v promtool >/dev/null || unpack+=(prometheus)
 [ $((${#install[@]} + ${#unpack[@]})) -gt 0 ] || exit 0
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
@@ -32,4 +34,4 @@ for package in "${unpack[@]}"; do
   apt-get download -q "$package" >/dev/null
   dpkg -x "$package"_*.deb .
 done
-find . -path '*/bin/*' -type f \( -name docker-registry -o -name busybox \) -exec cp -t "$venv/bin/" {} +
+find . -path '*/bin/*' -type f \( -name docker-registry -o -name busybox -o -name promtool \) -exec cp -t "$venv/bin/" {} +

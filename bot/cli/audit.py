@@ -19,30 +19,21 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGO = re.compile(r"(\d{1,6})([mhdw])", re.ASCII)
 
 
-class _Moment(click.ParamType[datetime]):
-    """A moment, or how long ago it was."""
-
-    name = "time"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """Read it; a time without a zone is UTC."""
-        if isinstance(value, datetime):
-            return value
-        ago = _AGO.fullmatch(value)
-        try:
-            if ago:
-                return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-            read = datetime.fromisoformat(value)
-        except (ValueError, OverflowError):
-            self.fail(
-                f"{value!r} is no time. Write 2026-11-22, 2026-11-22T14:00Z, or 36h for 36 hours "
-                "ago (m, h, d, w).",
-                param,
-                ctx,
-            )
-        return read if read.tzinfo else read.replace(tzinfo=UTC)
+def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime | None:
+    """Read a moment, or how long ago it was; a time without a zone is UTC."""
+    if text is None:
+        return None
+    ago = _AGO.fullmatch(text)
+    try:
+        if ago:
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        read = datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(
+            f"{text!r} is no time. Write 2026-11-22, 2026-11-22T14:00Z, or 36h for 36 hours ago "
+            "(m, h, d, w)."
+        ) from error
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
 @click.command(
@@ -62,8 +53,10 @@ class _Moment(click.ParamType[datetime]):
 @click.option("--proposal", type=click.IntRange(min=1), help="Number of a pull request.")
 @click.option("--person", metavar="LOGIN", help="Who asked; also webhook, sweep, operator ...")
 @click.option("--action", "actions", multiple=True, metavar="NAME", help="Such as Merge; repeats.")
-@click.option("--since", type=_Moment(), help="From then on: 2026-11-22, or 36h (ago).")
-@click.option("--until", type=_Moment(), help="Before then.")
+@click.option(
+    "--since", metavar="TIME", callback=_moment, help="From then on: 2026-11-22, or 36h (ago)."
+)
+@click.option("--until", metavar="TIME", callback=_moment, help="Before then.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),

@@ -48,8 +48,11 @@ class Endpoints:
         """For Prometheus."""
         try:
             metrics.show(await self._store.queue.backlog())
+            metrics.DATABASE_UP.set(1)
         except StoreError as error:
+            metrics.DATABASE_UP.set(0)
             log.warning("metrics without the queue", reason=str(error))
+        metrics.show_budgets()
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     async def status(self, request: Request) -> Response:

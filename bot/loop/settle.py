@@ -18,7 +18,7 @@ from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import Hint
 from bot.store.port import Audit
 from bot.store.values import StoreError
-from lifecycle.actions import Action, Merge
+from lifecycle.actions import Action, Merge, SetCheck
 from lifecycle.facts.head import Facts
 from lifecycle.kinds import Look
 
@@ -143,8 +143,10 @@ class Settling:
                 return looked.after
             actions = _allowed(reconciler.decide(looked), reconciler)
             if not actions:
+                metrics.DECISIONS.labels("settled").inc()
                 return (await reconciler.rest(looked)).after
             if echoes.is_stale(actions):
+                metrics.DECISIONS.labels("stale").inc()
                 return _when_stale(echoes, reconciler.waiting)
             echoes.news(reconciler.waiting)
             came = await self._perform(reconciler, actions, looked)
@@ -164,12 +166,15 @@ class Settling:
         try:
             came = await reconciler.perform(actions, looked, report)
         except BaseException:
+            metrics.DECISIONS.labels("broke").inc()
             try:
                 await self._write_down(reconciler, actions, looked, report)
             except StoreError as error:  # what broke the look is what has to be told
                 log.warning("actions not written down", key=reconciler.key, error=str(error))
             raise
         await self._write_down(reconciler, actions, looked, report)
+        outcome = ActionOutcome.DONE if isinstance(came, Rest) else came
+        metrics.DECISIONS.labels(outcome.name.lower()).inc()
         return came
 
     async def _write_down(
@@ -177,8 +182,11 @@ class Settling:
     ) -> None:
         done = [a for a in actions if report.of(a).outcome is ActionOutcome.DONE]
         reconciler.echoes.did(done)  # also beside one that broke: it may not show yet either
-        for action in done:
-            metrics.ACTIONS.labels(action.KIND.name).inc()
+        for action in actions:
+            outcome = report.of(action).outcome
+            metrics.ACTIONS.labels(action.KIND.name, outcome.name.lower()).inc()
+        if any(isinstance(action, SetCheck) for action in done):
+            metrics.check_written(self._clock.monotonic())
         entries = await self._offload(
             audited.entries, actions, looked.facts, report, reconciler.hint
         )

@@ -197,6 +197,7 @@ class Worker:
         )
 
     async def _handle(self, taken: Taken) -> Result:
+        metrics.look_began(taken.heard, self._clock.monotonic())
         try:
             return await self._handler(WorkItem(parse(taken.key), taken.hint, taken.tries))
         except Exception as error:  # the controller loop: whatever breaks, other keys go on
@@ -228,6 +229,7 @@ class Worker:
             for owner in looks.keys() - kept:
                 if not looks[owner].done():
                     log.warning("lease lost", owner=owner)
+                    metrics.LEASES_LOST.inc()
                     looks[owner].cancel()
 
     async def _stop(self, renewing: asyncio.Task[None]) -> None:

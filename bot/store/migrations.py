@@ -315,6 +315,11 @@ CREATE TABLE sweep_mark (
 );
 """
 
+HEARD = """
+-- When the first webhook came that the next look answers, and when a look last came to rest.
+ALTER TABLE work ADD COLUMN heard timestamptz, ADD COLUMN rested timestamptz;
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -334,6 +339,7 @@ STEPS: tuple[str, ...] = (
     AUDIT_PRUNED,
     CLAIMS,
     SWEEP_MARKS,
+    HEARD,
 )
 """Applied in order, each once; the database remembers how many."""
 

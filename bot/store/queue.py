@@ -50,7 +50,7 @@ class PostgresQueue:
 
     async def take(self, owner: str, lease: float = LEASE) -> Taken | None:
         rows = await self._database.ask(TAKE, {"owner": owner, "lease": lease})
-        for key, wanted, stored, tries in rows:
+        for key, wanted, stored, tries, heard in rows:
             return Taken(
                 key=key,
                 wanted=wanted,
@@ -58,6 +58,7 @@ class PostgresQueue:
                 tries=tries,
                 owner=owner,
                 stored=stored,
+                heard=heard,
             )
         return None
 
@@ -88,8 +89,8 @@ class PostgresQueue:
         return None if row[0] is None else max(0.0, float(row[0]))
 
     async def backlog(self) -> Backlog:
-        waiting, due, taken, failing, oldest = await self._database.one(QUEUE)
-        return Backlog(waiting, due, taken, failing, float(oldest))
+        rows = await self._database.ask(QUEUE)
+        return Backlog.of({kind: Backlog(*rest) for kind, *rest in rows})
 
     async def failing(self, most: int = 100) -> tuple[Failing, ...]:
         return tuple(Failing(*row) for row in await self._database.ask(FAILING, {"most": most}))

@@ -12,20 +12,24 @@ _SERVED = SQL("""WHERE %(repository)s::bigint IS NULL
   OR EXISTS (SELECT FROM adoption WHERE repository = %(repository)s AND gone IS NULL)""")
 
 
-def _wake(due: Composable, condition: Composable) -> Composable:
+def _wake(due: Composable, condition: Composable, heard: Composable) -> Composable:
     return SQL("""
-INSERT INTO work AS w (key, hint, priority, due)
-SELECT key, hint, priority, {due}
+INSERT INTO work AS w (key, hint, priority, due, heard)
+SELECT key, hint, priority, {due}, {heard}::timestamptz
 FROM unnest(%(keys)s::text[], %(hints)s::jsonb[], %(priorities)s::int[]) AS g(key, hint, priority)
 {condition}
 ON CONFLICT (key) DO UPDATE SET
   wanted = w.wanted + 1,
   due = LEAST(w.due, EXCLUDED.due),
+  heard = CASE WHEN w.wanted > w.seen THEN coalesce(w.heard, EXCLUDED.heard)
+    ELSE EXCLUDED.heard END,
   hint = hint_union(w.hint, EXCLUDED.hint)
-""").format(due=due, condition=condition)
+""").format(due=due, condition=condition, heard=heard)
 
 
-WAKE = _wake(SQL("now() + make_interval(secs => %(after)s)"), SQL("")).as_string()
+WAKE = _wake(
+    SQL("now() + make_interval(secs => %(after)s)"), SQL(""), heard=SQL("NULL")
+).as_string()
 
 STORE_DELIVERY = (
     SQL("""
@@ -40,7 +44,7 @@ WITH stored AS (
 )
 SELECT times, (SELECT count(*) FROM woken) FROM stored
 """)
-    .format(wake=_wake(SQL("now()"), _SERVED))
+    .format(wake=_wake(SQL("now()"), _SERVED, heard=SQL("now()")))
     .as_string()
 )
 
@@ -54,7 +58,7 @@ WHERE key = (
   ORDER BY priority DESC, due, key
   LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RETURNING key, wanted, hint, tries
+RETURNING key, wanted, hint, tries, extract(epoch FROM now() - heard)::float
 """
 
 _MINE = SQL("WHERE key = %(key)s AND owner = %(owner)s RETURNING due < 'infinity'")
@@ -71,6 +75,7 @@ UPDATE work SET
     WHEN %(after)s::float IS NULL THEN 'infinity'
     ELSE now() + make_interval(secs => %(after)s::float) END,
   hint = hint_minus(hint, %(hint)s::jsonb),
+  heard = CASE WHEN wanted > %(wanted)s THEN now() END, rested = now(),
   tries = 0, last_error = NULL, held = NULL, owner = NULL, lease = NULL
 {mine}
 """)
@@ -112,14 +117,16 @@ FROM work WHERE wanted > seen
 """
 
 QUEUE = """
-SELECT count(*),
+SELECT CASE WHEN split_part(key, ':', 1) IN ('github', 'gitlab') THEN split_part(key, ':', 3)
+    ELSE split_part(key, ':', 2) END,
+  count(*),
   count(*) FILTER (WHERE due <= now() AND (held IS NULL OR held <= now())
     AND (lease IS NULL OR lease <= now())),
   count(*) FILTER (WHERE lease > now()),
   count(*) FILTER (WHERE tries > 0),
   coalesce(extract(epoch FROM now() - min(due) FILTER (WHERE due <= now()
-    AND (lease IS NULL OR lease <= now()))), 0)
-FROM work WHERE wanted > seen
+    AND (lease IS NULL OR lease <= now()))), 0)::float
+FROM work WHERE wanted > seen GROUP BY 1
 """
 
 FAILING = """

@@ -191,6 +191,7 @@ class Taken:
         hint: What the events said exists.
         tries: Looks in a row that failed before this one.
         owner: Who has it: another take, even by the same worker, has another.
+        heard: Seconds since the first webhook that this look answers; None where none woke it.
         stored: The hint as the row has it, which is taken out again once it is dealt with: rows
             of other versions may spell the same in another way.
     """
@@ -201,6 +202,7 @@ class Taken:
     tries: int
     owner: str
     stored: HintJSON
+    heard: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,7 @@ class Backlog:
         taken: Those that a worker has.
         failing: Those whose last look failed.
         oldest: Seconds that the oldest due one has been due.
+        kinds: The same for each kind of key; empty in those themselves.
     """
 
     waiting: int
@@ -220,6 +223,20 @@ class Backlog:
     taken: int
     failing: int
     oldest: float
+    kinds: Mapping[str, "Backlog"] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, kinds: Mapping[str, "Backlog"]) -> "Backlog":
+        """All kinds together."""
+        each = kinds.values()
+        return cls(
+            waiting=sum(one.waiting for one in each),
+            due=sum(one.due for one in each),
+            taken=sum(one.taken for one in each),
+            failing=sum(one.failing for one in each),
+            oldest=max((one.oldest for one in each), default=0.0),
+            kinds=kinds,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,6 +219,28 @@ async def test_base_branches_go_first_then_who_waited_longest(stored: Stored) ->
     ]
 
 
+async def test_how_long_ago_a_webhook_came_is_known_to_the_look_that_answers_it(
+    stored: Stored,
+) -> None:
+    """Short-cuts refused: the last webhook's time, a sweep's, or one that was answered before."""
+    store = stored.store
+    await store.queue.wake(KEY)
+    await store.deliveries.add(DELIVERY, {KEY: NOTHING})
+    (first,) = await stored.take_all()
+    assert first.heard is not None
+    assert 0 <= first.heard < 60
+    await store.queue.again(first, 0)
+    (second,) = await stored.take_all()
+    assert second.heard is not None
+    assert first.heard <= second.heard < 60
+    await store.queue.done(second)
+
+    await store.queue.wake(KEY)
+    (by_itself,) = await stored.take_all()
+
+    assert by_itself.heard is None
+
+
 async def test_how_much_work_there_is_and_what_keeps_failing(stored: Stored) -> None:
     """The short-cut counts rows: those at rest, and those that wait, would be work to do."""
     queue = stored.store.queue
@@ -234,6 +256,11 @@ async def test_how_much_work_there_is_and_what_keeps_failing(stored: Stored) -> 
     backlog = await queue.backlog()
     assert (backlog.waiting, backlog.due, backlog.taken, backlog.failing) == (3, 1, 1, 2)
     assert 0 <= backlog.oldest < 60
+    assert {kind: (e.waiting, e.due, e.taken, e.failing) for kind, e in backlog.kinds.items()} == {
+        "base": (1, 0, 1, 0),
+        "pull": (1, 0, 0, 1),
+        "installations": (1, 1, 0, 1),
+    }
     await stored.an_hour_passes()
     assert 3600 <= (await queue.backlog()).oldest < 3660
 

@@ -192,8 +192,8 @@ def _told(value: Any) -> Any:
             return round(value / 600)  # seconds: the operations take far less
         case datetime():
             return value if value == AT or value.year != datetime.now(UTC).year else "a time"
-        case Taken(key=key, wanted=wanted, hint=hint, tries=tries):
-            return (key, wanted, hint, tries)
+        case Taken(key=key, wanted=wanted, hint=hint, tries=tries, heard=heard):
+            return (key, wanted, hint, tries, heard is None)
         case Failing() | Backlog():
             return tuple(_told(getattr(value, f.name)) for f in fields(value))
         case _ if is_dataclass(value):

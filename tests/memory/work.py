@@ -36,6 +36,7 @@ class Row:
     owner: str | None = None
     tries: int = 0
     error: str = ""
+    heard: float | None = None
 
     @property
     def is_wanted(self) -> bool:
@@ -79,14 +80,18 @@ class MemoryQueue:
             await self._statements.begin()
             self.woken(readable(wakes), after)
 
-    def woken(self, wakes: Mapping[Key, Hints], after: float = 0) -> None:
+    def woken(
+        self, wakes: Mapping[Key, Hints], after: float = 0, heard: float | None = None
+    ) -> None:
         """Within somebody's statement: ask for keys to be looked at, and tell whoever listens."""
         due = self._statements.seconds() + after
         for key, hint in wakes.items():
             row = self._rows.get(str(key))
             if row is None:
-                self._rows[str(key)] = Row(due, hint, int(isinstance(key, BaseKey)))
+                self._rows[str(key)] = Row(due, hint, int(isinstance(key, BaseKey)), heard=heard)
             else:
+                if row.heard is None or not row.is_wanted:
+                    row.heard = heard
                 row.wanted += 1
                 row.due = min(row.due, due)
                 row.hint = _union(row.hint, hint)
@@ -108,6 +113,7 @@ class MemoryQueue:
             tries=row.tries,
             owner=owner,
             stored=stored,
+            heard=None if row.heard is None else now - row.heard,
         )
 
     async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
@@ -124,6 +130,7 @@ class MemoryQueue:
         unmoved = row.wanted == taken.wanted
         row.seen = taken.wanted - 1 if unmoved and after is not None else taken.wanted
         row.hint = _minus(row.hint, taken.stored)
+        row.heard = None if row.wanted == taken.wanted else self._statements.seconds()
         row.rest(self._next(taken, row, after))
         self._tell_if_wanted(row)
         return True
@@ -162,15 +169,11 @@ class MemoryQueue:
     async def backlog(self) -> Backlog:
         await self._statements.begin()
         now = self._statements.seconds()
-        rows = [row for row in self._rows.values() if row.is_wanted]
-        begun = [row.due for row in rows if max(row.due, row.lease) <= now]
-        return Backlog(
-            waiting=len(rows),
-            due=sum(row.opens <= now for row in rows),
-            taken=sum(row.lease > now for row in rows),
-            failing=sum(row.tries > 0 for row in rows),
-            oldest=now - min(begun, default=now),
-        )
+        kinds: dict[str, list[Row]] = {}
+        for key, row in self._rows.items():
+            if row.is_wanted:
+                kinds.setdefault(key.split(":")[2], []).append(row)
+        return Backlog.of({kind: _backlog(rows, now) for kind, rows in kinds.items()})
 
     async def failing(self, most: int = 100) -> tuple[Failing, ...]:
         await self._statements.begin()
@@ -257,7 +260,7 @@ class MemoryDeliveries:
         else:
             known.times += 1
         if wakes_read and (delivery.repository is None or self.served(delivery.repository)):
-            self.queue.woken(wakes_read)
+            self.queue.woken(wakes_read, heard=self.statements.seconds())
         return known is None
 
     async def since(
@@ -295,6 +298,17 @@ def readable(wakes: Mapping[Key, Hint]) -> dict[Key, Hints]:
         key: json.loads(json.dumps(kept(hint.to_json()), allow_nan=False))
         for key, hint in wakes.items()
     }
+
+
+def _backlog(rows: Sequence[Row], now: float) -> Backlog:
+    begun = [row.due for row in rows if max(row.due, row.lease) <= now]
+    return Backlog(
+        waiting=len(rows),
+        due=sum(row.opens <= now for row in rows),
+        taken=sum(row.lease > now for row in rows),
+        failing=sum(row.tries > 0 for row in rows),
+        oldest=now - min(begun, default=now),
+    )
 
 
 def _union(one: Hints, other: Hints) -> Hints:

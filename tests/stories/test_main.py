@@ -1,6 +1,9 @@
 """The main job, end to end: from a pushed draft to tagged revisions."""
 
+import re
 import time
+
+import httpx
 
 from tests.stories.people import wait_for
 from tests.stories.world import World, package, resized
@@ -76,6 +79,15 @@ def test_from_a_pushed_draft_to_v2(play: World) -> None:
     approver_id = author.repository.get_issue(pull.number).get_comment(said).user.id
     who = [{"by": "person", "forge": "github", "id": approver_id, "login": "approver"}]
     assert entries == [("Merge", "DONE", who), ("Tag", "DONE", who)]
+
+    figures = httpx.get(f"http://127.0.0.1:{play.port}/metrics").text
+    for counted in (
+        "porchbot_first_check_seconds_count",
+        'porchbot_forge_requests_total{kind="read",status="200"}',
+        'porchbot_decisions_total{outcome="settled"}',
+        'porchbot_actions_total{kind="Tag",outcome="done"}',
+    ):
+        assert re.search(rf"(?m)^{re.escape(counted)} [1-9]", figures), counted
 
     second = play.proposes("drafts/net/core/second", resized("net/core", 2))
     approver.says(second, "/approve")

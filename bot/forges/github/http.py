@@ -19,6 +19,7 @@ import github
 import requests
 from github.Auth import Auth, Token
 
+from bot import metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
 from bot.sayable import sayable
@@ -148,11 +149,13 @@ def ask(
     Raises:
         ForgeBusyError: No answer came, or one that claims success and is no JSON.
     """
-    with _network(wanted), pool.client() as client:
-        parameters = dict(query) if query else None
+    kind = "read" if verb in {"GET", "HEAD"} else "write"
+    parameters = dict(query) if query else None
+    with _network(wanted), pool.client() as client, _counted(pool, kind) as counted:
         status, headers, text = client.requester.requestJson(
             verb, path, parameters=parameters, input=sayable(body)
         )
+        counted(status, headers)
     return _read(wanted, status, headers, text, pool.clock.now())
 
 
@@ -221,10 +224,11 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
         ForgeMissingError: What was named is not there.
         ForgeRefusedError: Any other error, also where a part of the data came with it.
     """
-    with _network(wanted), pool.client() as client:
+    with _network(wanted), pool.client() as client, _counted(pool, "graphql") as counted:
         status, headers, text = client.requester.requestJson(
             "POST", client.requester.graphql_url, input={"query": query, "variables": variables}
         )
+        counted(status, headers)
     answer = _read(wanted, status, headers, text, pool.clock.now())
     if not answer.ok:
         raise failure(wanted, answer)
@@ -235,6 +239,24 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
         raise ForgeBusyError(wanted, "the answer of GraphQL holds no data")
     found: JSONObject = data["data"]
     return found
+
+
+@contextmanager
+def _counted(pool: Clients, kind: str) -> Iterator[Callable[[int, Mapping[str, Any]], None]]:
+    """Count a request for the metrics; what is given is told of its answer."""
+    begun, said = pool.clock.monotonic(), "none"
+
+    def counted(status: int, headers: Mapping[str, Any]) -> None:
+        nonlocal said
+        said = str(status)
+        lower = {name.lower(): str(value) for name, value in headers.items()}
+        metrics.BUDGETS.told(id(pool), lower)
+
+    try:
+        yield counted
+    finally:
+        metrics.FORGE_REQUESTS.labels(kind, said).inc()
+        metrics.FORGE_REQUEST_SECONDS.labels(kind).observe(pool.clock.monotonic() - begun)
 
 
 def failure(wanted: str, answer: GitHubAnswer) -> Exception:

@@ -335,7 +335,7 @@ async def test_the_metrics_count_deliveries_and_show_the_queue(store: PostgresSt
         text = (await bot.get("/metrics")).text
 
     assert 'porchbot_deliveries_total{outcome="accepted"}' in text
-    assert 'porchbot_work{state="due"} 2.0' in text
+    assert 'porchbot_work_keys{kind="pull",state="due"} 2.0' in text
 
 
 async def test_how_long_a_delivery_takes(store: PostgresStore) -> None:
