@@ -99,6 +99,23 @@ def show(backlog: Backlog) -> None:
         _OLDEST.labels(kind).set(each.oldest)
 
 
+_WAITING = Gauge(
+    "porchbot_proposals_waiting",
+    "Proposals that wait, by what for; each counts for each.",
+    ["reason"],
+)
+
+
+def show_waits(counts: Mapping[str, int]) -> None:
+    """Set the gauges of what proposals wait for; 0 for what nobody waits for any more."""
+    for reason in _reasons | counts.keys():
+        _WAITING.labels(reason).set(counts.get(reason, 0))
+    _reasons.update(counts)
+
+
+_reasons: set[str] = set()
+"""Those shown so far."""
+
 _BUDGET = Gauge(
     "porchbot_forge_budget_remaining",
     "Requests that the forge still grants in this window: the least of any installation.",

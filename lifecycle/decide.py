@@ -14,7 +14,7 @@ Rules, in the order of the code:
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lifecycle import checks, memory, names, upkeep
 from lifecycle.actions import (
@@ -44,29 +44,45 @@ from lifecycle.policy import MergeMethod, Policy, RenderMode
 from lifecycle.records import trailer
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be done, and what the proposals wait for.
+
+    Attributes:
+        actions: In order; empty once everything has settled.
+        waits: Number to the gates that do not hold, of each proposal that waits to be published.
+    """
+
+    actions: list[Action]
+    waits: Mapping[int, tuple[Gate, ...]]
+
+
 def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
-    """Return what to ask of forge and git next, in the order to ask it.
+    """Return the actions of `conclude`."""
+    return conclude(facts, publishing=publishing).actions
+
+
+def conclude(facts: Facts, *, publishing: bool = False) -> Decision:
+    """Return what to ask of forge and git next, in the order to ask it, and what is waited for.
 
     Args:
         facts: One head branch with every pull request that proposes it.
         publishing: This is the base branch's own look: merging and tagging are allowed.
-
-    Returns:
-        Actions in order; empty once everything has settled.
     """
     if not facts.proposals:
-        return _open(facts)
+        return Decision(_open(facts), {})
     judged = [assess(facts, proposal) for proposal in _alone(facts)]
     beside = [assess(other, proposal) for other in facts.others for proposal in other.open]
     shared = _share_head([*judged, *beside])
     if facts.crowded:
         shared = [_crowded(one) for one in shared]
     judged = shared[: len(judged)]
+    waits = {one.proposal.place.number: one.judgement.open for one in judged if _waits(one)}
     actions: list[Action] = [action for one in judged for action in one.actions]
     render = _render(facts, judged)
     if render:
         # Before the answers: asked for and not yet done is found again, the other way round is not.
-        return [render, *actions, *_remember(facts, judged)]
+        return Decision([render, *actions, *_remember(facts, judged)], waits)
     for one in judged:
         # Before the checks: how a check stood tells what is news.
         actions += notices(facts, one.proposal, one.memory)
@@ -74,7 +90,14 @@ def decide(facts: Facts, *, publishing: bool = False) -> list[Action]:
     for one in judged:
         actions += _advance(facts, one, publishing=publishing)
         actions += upkeep.remove_doubles(one.proposal)
-    return actions
+    return Decision(actions, waits)
+
+
+def _waits(one: Assessed) -> bool:
+    """There is something to publish, or rules to change, and a gate does not hold."""
+    proposal = one.proposal
+    over = proposal.place.closed and (not proposal.place.merged or proposal.once_published)
+    return proposal.content.approvable and not over and not one.judgement.holds
 
 
 def _open(facts: Facts) -> list[Action]:

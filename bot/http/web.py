@@ -48,6 +48,7 @@ class Endpoints:
         """For Prometheus."""
         try:
             metrics.show(await self._store.queue.backlog())
+            metrics.show_waits(await self._store.waits.counts())
             metrics.DATABASE_UP.set(1)
         except StoreError as error:
             metrics.DATABASE_UP.set(0)

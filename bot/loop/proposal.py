@@ -1,11 +1,11 @@
 """The keys of head branches: a draft or proposal is looked at until nothing is left to do."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from bot import keys
 from bot.look.assemble import Looked
-from bot.loop import branches
+from bot.loop import branches, waits
 from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
@@ -14,8 +14,9 @@ from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NEIGHBOUR, Hint
 from bot.store.port import Store
+from bot.store.values import Wait
 from lifecycle.actions import Action, AskPublish
-from lifecycle.decide import decide
+from lifecycle.decide import conclude
 from lifecycle.facts.head import Facts
 from lifecycle.facts.proposal import Proposal
 from lifecycle.kinds import OF_PROPOSAL
@@ -86,6 +87,7 @@ class ProposalReconciler:
         self._branch = key
         self._rerun = bool(hint.rerun)
         self._returns = unjudged.returns
+        self._waits: Mapping[int, tuple[Wait, ...]] = {}
         self.hint = hint
         self.key = self.waiting = str(key)
 
@@ -112,7 +114,9 @@ class ProposalReconciler:
 
     def decide(self, looked: Looked) -> Sequence[Action]:
         """All that is to be done, but publishing."""
-        return decide(looked.facts)
+        decision = conclude(looked.facts)
+        self._waits = {n: waits.of_gates(gates) for n, gates in decision.waits.items()}
+        return decision.actions
 
     async def perform(
         self, actions: Sequence[Action], looked: Looked, report: Report
@@ -121,13 +125,17 @@ class ProposalReconciler:
         # Not whose comments woke this key: a key that waits keeps them, also those done with since.
         who = Hint(by=self.hint.by)
         outcome = await self._served.performer.perform(actions, looked, report, who)
-        if outcome is ActionOutcome.DONE and any(isinstance(a, AskPublish) for a in actions):
+        asked = [action for action in actions if isinstance(action, AskPublish)]
+        if outcome is ActionOutcome.DONE and asked:
+            in_line = {each.number: (waits.in_line(each.base_ref),) for each in asked}
+            await self._keep_waits({**self._waits, **in_line}, looked.facts)
             return await self._hint_shown(looked)  # the base's look wakes this key when it is done
         return outcome
 
     async def rest(self, looked: Looked) -> Rest:
         """Wait for functions, for what the forge tells late, and for what the hint said exists."""
         await self._close(looked.facts)
+        await self._keep_waits(self._waits, looked.facts)
         if any(map(is_unjudged, looked.facts.proposals)):
             if self._returns != self._unjudged.returns:
                 return Rest(BUSY_WAIT)  # the runner came back while we looked
@@ -136,6 +144,10 @@ class ProposalReconciler:
         if looked.late:
             return Rest(self.echoes.wait_on(self.waiting))
         return await self._hint_shown(looked)
+
+    async def _keep_waits(self, found: Mapping[int, tuple[Wait, ...]], facts: Facts) -> None:
+        merged = [p.place.number for p in facts.proposals if p.place.merged]
+        await self._store.waits.keep(self._served.id, self.key, found, merged)
 
     async def _hint_shown(self, looked: Looked) -> Rest:
         """Look again while the forge does not show what the hint said exists."""

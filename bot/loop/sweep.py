@@ -68,6 +68,7 @@ async def sweep(served: ServedRepository, store: Store, *, everything: bool = Fa
     )
     tags = await served.offload(served.mirror.tags, await served.forge.git_credentials())
     await store.proposals.forget_touching(me, [p.number for p in pulls])
+    await store.waits.forget(me, [p.number for p in pulls])
     packages, known, approved = await asyncio.gather(
         store.sweeps.packages(me),
         store.sweeps.known(me),

@@ -320,6 +320,34 @@ HEARD = """
 ALTER TABLE work ADD COLUMN heard timestamptz, ADD COLUMN rested timestamptz;
 """
 
+WAITS = """
+-- What proposals wait for, and since when: for people who ask; nothing is decided by it.
+CREATE TABLE wait (
+  repository bigint NOT NULL,
+  proposal   bigint NOT NULL,
+  gate       text NOT NULL,
+  since      timestamptz NOT NULL DEFAULT now(),
+  key        text NOT NULL,                        -- of its head branch, as in work
+  merged     boolean NOT NULL,
+  reason     text NOT NULL,                        -- what it is counted by, one of few
+  actual     text NOT NULL,
+  wanted     text NOT NULL,
+  who        text NOT NULL,
+  PRIMARY KEY (repository, proposal, gate)
+);
+CREATE INDEX wait_key ON wait (repository, key);
+
+-- The processes of the bot, as they tell of themselves every few seconds.
+CREATE TABLE replica (
+  name    text PRIMARY KEY,
+  host    text NOT NULL,
+  parts   text NOT NULL,                           -- web, work
+  version text NOT NULL,
+  started timestamptz NOT NULL DEFAULT now(),
+  seen    timestamptz NOT NULL DEFAULT now()
+);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -340,6 +368,7 @@ STEPS: tuple[str, ...] = (
     CLAIMS,
     SWEEP_MARKS,
     HEARD,
+    WAITS,
 )
 """Applied in order, each once; the database remembers how many."""
 

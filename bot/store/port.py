@@ -28,10 +28,13 @@ from bot.store.values import (
     Delivered,
     Failing,
     MergeRefusal,
+    Replica,
     Revision,
     Swept,
     Taken,
     Touching,
+    Wait,
+    Waiting,
 )
 from lifecycle.events import Log
 from lifecycle.facts.conversation import Written
@@ -387,6 +390,72 @@ class Sweeps(Protocol):
         """Remember from where a sweep goes on, for whichever replica does it next."""
 
 
+class Waits(Protocol):
+    """What proposals wait for, and since when; for people and metrics, never to decide by."""
+
+    async def keep(
+        self,
+        repository_id: RepositoryId,
+        key: str,
+        waits: Mapping[int, Sequence[Wait]],
+        merged: Collection[int] = (),
+    ) -> None:
+        """Remember all that the proposals of a head branch wait for now.
+
+        What was waited for before keeps its time, whatever is said of it now.
+
+        Args:
+            repository_id: Which repository.
+            key: Key of the head branch.
+            waits: By number; those of the branch that are not named wait for nothing.
+            merged: Numbers of those that are merged.
+        """
+
+    async def forget(self, repository_id: RepositoryId, there: Collection[int]) -> None:
+        """Forget the proposals of a repository that are neither open nor merged.
+
+        Args:
+            repository_id: Which repository.
+            there: The open ones.
+        """
+
+    async def counts(self) -> dict[str, int]:
+        """Reason to how many proposals wait for it, in repositories that are served."""
+
+    async def page(
+        self, after: tuple[int, int] | None = None, most: int = 50
+    ) -> tuple[Waiting, ...]:
+        """Proposals that wait, in repositories that are served: a page of them.
+
+        Args:
+            after: The place of the last one of the page before.
+            most: How many.
+        """
+
+
+class Replicas(Protocol):
+    """The processes of the bot, as they tell of themselves; for people, never to decide by."""
+
+    async def beat(self, name: str, host: str, parts: str, version: str) -> None:
+        """Tell that a process lives.
+
+        Args:
+            name: As its leases have it; no two processes have one.
+            host: The machine or container.
+            parts: What it does: "web", "work" or both.
+            version: Of the bot.
+        """
+
+    async def gone(self, name: str) -> None:
+        """Tell that a process ends."""
+
+    async def seen(self) -> tuple[Replica, ...]:
+        """The processes that told of themselves, oldest first."""
+
+    async def forget(self, days: float = 1) -> None:
+        """Forget those that have told nothing for so long."""
+
+
 class Claims(Protocol):
     """Who may make what the forge would make twice: a comment, a check run (ADR 24)."""
 
@@ -438,6 +507,8 @@ class Store(Protocol):
         revisions: The index: revisions.
         proposals: The index: proposals.
         sweeps: What sweeps have had looked at.
+        waits: What proposals wait for.
+        replicas: The processes of the bot.
         claims: Who may make what.
         audit: What happened.
     """
@@ -448,5 +519,7 @@ class Store(Protocol):
     revisions: Revisions
     proposals: Proposals
     sweeps: Sweeps
+    waits: Waits
+    replicas: Replicas
     claims: Claims
     audit: Audit

@@ -17,15 +17,19 @@ from bot.store.port import (
     Deliveries,
     Proposals,
     Queue,
+    Replicas,
     Repositories,
     Revisions,
     Sweeps,
+    Waits,
 )
 from bot.store.proposals import PostgresProposals
 from bot.store.queue import PostgresQueue
+from bot.store.replicas import PostgresReplicas
 from bot.store.repositories import PostgresRepositories
 from bot.store.revisions import PostgresRevisions
 from bot.store.sweeps import PostgresSweeps
+from bot.store.waits import PostgresWaits
 
 
 class PostgresStore:
@@ -53,6 +57,8 @@ class PostgresStore:
         self.revisions: Revisions = PostgresRevisions(self._database)
         self.proposals: Proposals = PostgresProposals(self._database)
         self.sweeps: Sweeps = PostgresSweeps(self._database)
+        self.waits: Waits = PostgresWaits(self._database)
+        self.replicas: Replicas = PostgresReplicas(self._database)
         self.claims: Claims = PostgresClaims(self._database)
         self.audit: Audit = PostgresAudit(self._database)
 

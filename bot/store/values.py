@@ -128,6 +128,65 @@ class Revision:
     shown: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """One thing that a proposal waits for.
+
+    Attributes:
+        gate: Its name, such as "approved" or "check lint"; one of a proposal has each name.
+        reason: What it is counted by, one of few words.
+        actual: What is so.
+        wanted: What must be so.
+        who: Who can supply it.
+    """
+
+    gate: str
+    reason: str
+    actual: str
+    wanted: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A process of the bot.
+
+    Attributes:
+        name: As its leases have it.
+        host: The machine or container.
+        parts: What it does: "web", "work" or both.
+        version: Of the bot.
+        started: When it first told of itself.
+        silent: Seconds since it last did.
+    """
+
+    name: str
+    host: str
+    parts: str
+    version: str
+    started: datetime
+    silent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A proposal that waits.
+
+    Attributes:
+        place: Where it stands among all; pages go on after it.
+        repository: Its repository's name.
+        number: Its number.
+        key: The key of its head branch.
+        waits: Each with since when, oldest first.
+    """
+
+    place: tuple[int, int]
+    repository: str
+    number: int
+    key: str
+    waits: tuple[tuple[datetime, Wait], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Swept:
     """What a sweep saw of a head branch when it last had it looked at.

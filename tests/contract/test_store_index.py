@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.keys import ProposalKey, PullKey
 from bot.store.hints import NOTHING, Hint
-from bot.store.values import Adoption, Delivered, MergeRefusal, Revision
+from bot.store.values import Adoption, Delivered, MergeRefusal, Revision, Wait
 from lifecycle.events import Answered, Approval, Held
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
@@ -528,3 +528,90 @@ async def test_the_same_number_at_two_forges_is_two_repositories(stored: Stored)
     assert taken.key == "gitlab:42:pull:7"
     await store.queue.failed(taken, "no adapter", 60)
     assert [f.repository for f in await store.queue.failing()] == ["acme/others"]
+
+
+# --- what people are shown ------------------------------------------------------------------------
+
+
+def _wait(gate: str, actual: str = "so") -> Wait:
+    return Wait(gate=gate, reason=gate.split()[0], actual=actual, wanted="else", who="ann")
+
+
+async def _waiting(stored: Stored) -> dict[tuple[str, int], list[tuple[str, str]]]:
+    return {
+        (each.repository, each.number): [(wait.gate, wait.actual) for _, wait in each.waits]
+        for each in await stored.store.waits.page()
+    }
+
+
+async def test_what_proposals_wait_for_keeps_since_when(stored: Stored) -> None:
+    """Short-cuts refused: since the last look; and one row a proposal, for its first gate alone."""
+    waits = stored.store.waits
+    await stored.store.repositories.adopt(Repository(), AT, {})
+    await waits.keep(FIRST, "one", {7: [_wait("approved", "0 of 1"), _wait("check lint")]})
+    await waits.keep(FIRST, "two", {9: [_wait("approved")]})
+    ((at, _), _) = (await waits.page())[0].waits
+    await waits.keep(FIRST, "one", {7: [_wait("valid"), _wait("approved", "0 of 2")]})
+
+    seven, _ = await waits.page()
+
+    assert seven.key == "one"
+    assert await _waiting(stored) == {
+        ("acme/blueprints", 7): [("approved", "0 of 2"), ("valid", "so")],
+        ("acme/blueprints", 9): [("approved", "so")],
+    }
+    assert seven.waits[0][0] == at < seven.waits[1][0]
+    assert await waits.counts() == {"approved": 2, "valid": 1}
+
+
+async def test_waits_end(stored: Stored) -> None:
+    """Short-cut refused: rows of proposals that were closed while nobody looked stay for ever."""
+    waits = stored.store.waits
+    await stored.store.repositories.adopt(Repository(), AT, {})
+    for number, key in enumerate("abc", 7):
+        merged = [number] if key == "c" else []
+        await waits.keep(FIRST, key, {number: [_wait("approved")]}, merged)
+
+    await waits.keep(FIRST, "a", {})  # looked at: nothing is missing
+    assert list(await _waiting(stored)) == [("acme/blueprints", 8), ("acme/blueprints", 9)]
+    await waits.forget(FIRST, [])  # closed, and not looked at; the merged one waits to be tagged
+    assert list(await _waiting(stored)) == [("acme/blueprints", 9)]
+    await stored.store.repositories.lost(FIRST)
+    assert (await _waiting(stored), await waits.counts()) == ({}, {})
+
+
+async def test_waits_come_in_pages(stored: Stored) -> None:
+    waits = stored.store.waits
+    await stored.store.repositories.adopt(Repository(), AT, {})
+    await stored.store.repositories.adopt(Repository(on_github(2), "acme/other"), AT, {})
+    for number in range(1, 4):
+        await waits.keep(FIRST, str(number), {number: [_wait("approved"), _wait("valid")]})
+    await waits.keep(on_github(2), "x", {1: [_wait("approved")]})
+
+    first = await waits.page(most=2)
+    second = await waits.page(first[-1].place, most=2)
+
+    assert [(w.repository, w.number) for w in (*first, *second)] == [
+        *(("acme/blueprints", number) for number in (1, 2, 3)),
+        ("acme/other", 1),
+    ]
+    assert await waits.page(second[-1].place, most=2) == ()
+
+
+async def test_processes_tell_of_themselves(stored: Stored) -> None:
+    """Short-cut refused: a row is made anew at each beat, and has then always just started."""
+    replicas = stored.store.replicas
+    await replicas.beat("1-a", "host", "web, work", "1.0")
+    (before,) = await replicas.seen()
+    await replicas.beat("2-b", "host", "work", "1.0")
+    await replicas.beat("1-a", "host", "web, work", "1.0")
+
+    one, two = await replicas.seen()
+    assert (one.name, one.host, one.parts, one.version) == ("1-a", "host", "web, work", "1.0")
+    assert (one.started, two.name) == (before.started, "2-b")
+    assert 0 <= one.silent < 60
+    await replicas.gone("1-a")
+    await replicas.forget(days=1)
+    assert [each.name for each in await replicas.seen()] == ["2-b"]
+    await replicas.forget(days=-1)
+    assert await replicas.seen() == ()

@@ -7,15 +7,19 @@ from bot.store.port import (
     Deliveries,
     Proposals,
     Queue,
+    Replicas,
     Repositories,
     Revisions,
     Sweeps,
+    Waits,
 )
 from tests.memory.claims import MemoryClaims
 from tests.memory.index import MemoryAudit, MemoryRepositories, MemoryRevisions
 from tests.memory.proposals import MemoryProposals
+from tests.memory.replicas import MemoryReplicas
 from tests.memory.statements import Statements
 from tests.memory.sweeps import MemorySweeps
+from tests.memory.waits import MemoryWaits
 from tests.memory.work import MemoryDeliveries, MemoryQueue
 
 
@@ -43,5 +47,9 @@ class MemoryStore:
         proposals = MemoryProposals(self.statements)
         self.proposals: Proposals = proposals
         self.sweeps: Sweeps = MemorySweeps(self.statements, proposals)
+        self.waits: Waits = MemoryWaits(
+            self.statements, lambda id_: repositories.names.get(id_, ""), repositories.served
+        )
+        self.replicas: Replicas = MemoryReplicas(self.statements)
         self.claims: Claims = MemoryClaims(self.statements)
         self.audit: Audit = MemoryAudit(self.statements)

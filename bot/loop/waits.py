@@ -1,0 +1,48 @@
+"""What proposals wait for, as the index and the metrics have it."""
+
+from collections.abc import Iterable
+
+from bot.store.values import Wait
+from lifecycle.judgement import Gate
+
+REASONS = frozenset(
+    {"approved", "check", "configuration", "fresh approval", "merge result", "mergeable"}
+    | {"no hold", "no objection", "proposed", "publishing", "record", "rendered"}
+    | {"rules approved", "same head", "tag", "up to date", "valid"}
+)
+"""What waits are counted by: names of gates, without those of checks and tags."""
+
+OTHER = "other"
+"""Counts what is not among them."""
+
+
+def of_gates(gates: Iterable[Gate]) -> tuple[Wait, ...]:
+    """Return a wait for each gate that does not hold."""
+    return tuple(
+        Wait(
+            gate=gate.name,
+            reason=reason(gate.name),
+            actual=gate.actual,
+            wanted=gate.wanted,
+            who=gate.who,
+        )
+        for gate in gates
+    )
+
+
+def in_line(base: str) -> Wait:
+    """Return the wait of a proposal whose gates hold."""
+    return Wait(
+        gate="publishing",
+        reason="publishing",
+        actual=f"in line to be merged into {base} and tagged",
+        wanted="those before it are done",
+        who="porchbot",
+    )
+
+
+def reason(gate: str) -> str:
+    """Return what the wait for a gate is counted by, one of few words."""
+    first = gate.partition(" ")[0]
+    named = first if first in {"check", "tag"} else gate
+    return named.replace(" ", "_") if named in REASONS else OTHER

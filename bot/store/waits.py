@@ -1,0 +1,108 @@
+"""The table of what proposals wait for, and since when."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from bot.logs import redacted
+from bot.store.database import Database
+from bot.store.values import Wait, Waiting
+from lifecycle.identity import RepositoryId
+
+KEEP = """
+WITH given AS (
+  SELECT * FROM unnest(%(numbers)s::bigint[], %(gates)s::text[], %(reasons)s::text[],
+    %(actual)s::text[], %(wanted)s::text[], %(who)s::text[])
+    AS g(proposal, gate, reason, actual, wanted, who)
+), gone AS (
+  DELETE FROM wait AS w
+  WHERE repository = %(id)s AND (key = %(key)s OR proposal = ANY (%(numbers)s))
+    AND NOT EXISTS (SELECT FROM given AS g WHERE (g.proposal, g.gate) = (w.proposal, w.gate))
+)
+INSERT INTO wait AS w (repository, proposal, gate, key, merged, reason, actual, wanted, who)
+SELECT %(id)s, proposal, gate, %(key)s, proposal = ANY (%(merged)s), reason, actual, wanted, who
+FROM given
+ON CONFLICT (repository, proposal, gate) DO UPDATE SET key = EXCLUDED.key,
+  merged = EXCLUDED.merged, reason = EXCLUDED.reason, actual = EXCLUDED.actual,
+  wanted = EXCLUDED.wanted, who = EXCLUDED.who
+WHERE (w.key, w.merged, w.reason, w.actual, w.wanted, w.who) IS DISTINCT FROM
+  (EXCLUDED.key, EXCLUDED.merged, EXCLUDED.reason, EXCLUDED.actual, EXCLUDED.wanted, EXCLUDED.who)
+"""
+
+COUNTS = """
+SELECT reason, count(DISTINCT (repository, proposal))
+FROM wait JOIN adoption USING (repository) WHERE gone IS NULL GROUP BY reason
+"""
+
+PAGE = """
+SELECT w.repository, w.proposal, a.full_name, min(w.key),
+  array_agg(w.since ORDER BY w.since, w.gate),
+  jsonb_agg(jsonb_build_object('gate', w.gate, 'reason', w.reason, 'actual', w.actual,
+    'wanted', w.wanted, 'who', w.who) ORDER BY w.since, w.gate)
+FROM wait AS w JOIN adoption AS a USING (repository)
+WHERE a.gone IS NULL AND (w.repository, w.proposal) > (%(repository)s, %(proposal)s)
+GROUP BY w.repository, w.proposal, a.full_name ORDER BY w.repository, w.proposal LIMIT %(most)s
+"""
+
+FIRST = (-(2**63), 0)
+"""Before every place: what is of no forge of old counts down from -1."""
+
+
+class PostgresWaits:
+    """`Waits` in PostgreSQL.
+
+    Args:
+        database: Where the table is.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def keep(
+        self,
+        repository_id: RepositoryId,
+        key: str,
+        waits: Mapping[int, Sequence[Wait]],
+        merged: Collection[int] = (),
+    ) -> None:
+        rows = [(number, wait) for number, each in sorted(waits.items()) for wait in each]
+        await self._database.ask(
+            KEEP,
+            {
+                "id": await self._database.row(repository_id),
+                "key": key,
+                "merged": sorted(merged),
+                "numbers": [number for number, _ in rows],
+                "gates": [wait.gate for _, wait in rows],
+                "reasons": [wait.reason for _, wait in rows],
+                "actual": [redacted(wait.actual) for _, wait in rows],
+                "wanted": [wait.wanted for _, wait in rows],
+                "who": [wait.who for _, wait in rows],
+            },
+        )
+
+    async def forget(self, repository_id: RepositoryId, there: Collection[int]) -> None:
+        await self._database.ask(
+            "DELETE FROM wait WHERE repository = %(id)s AND NOT merged"
+            " AND proposal <> ALL (%(there)s::bigint[])",
+            {"id": await self._database.row(repository_id), "there": sorted(there)},
+        )
+
+    async def counts(self) -> dict[str, int]:
+        return {reason: int(count) for reason, count in await self._database.ask(COUNTS)}
+
+    async def page(
+        self, after: tuple[int, int] | None = None, most: int = 50
+    ) -> tuple[Waiting, ...]:
+        repository, proposal = after or FIRST
+        rows = await self._database.ask(
+            PAGE, {"repository": repository, "proposal": proposal, "most": most}
+        )
+        return tuple(
+            Waiting(
+                place=(repository, number),
+                repository=name,
+                number=number,
+                key=key,
+                waits=tuple(zip(since, (Wait(**each) for each in waits), strict=True)),
+            )
+            for repository, number, name, key, since, waits in rows
+        )

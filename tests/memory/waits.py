@@ -1,0 +1,98 @@
+"""What proposals wait for, in memory."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bot.store.values import Wait, Waiting
+from lifecycle.identity import RepositoryId
+from tests.memory.statements import Statements, kept
+
+
+@dataclass
+class _Proposal:
+    """A proposal that waits."""
+
+    key: str
+    merged: bool
+    waits: dict[str, tuple[datetime, Wait]]
+
+
+@dataclass
+class MemoryWaits:
+    """`bot.store.port.Waits`.
+
+    Attributes:
+        statements: What each of its statements does first.
+        named: The name of a repository.
+        served: Whether a repository is served.
+    """
+
+    statements: Statements
+    named: Callable[[RepositoryId], str]
+    served: Callable[[RepositoryId], bool]
+    _waiting: dict[tuple[RepositoryId, int], _Proposal] = field(default_factory=dict)
+
+    async def keep(
+        self,
+        repository_id: RepositoryId,
+        key: str,
+        waits: Mapping[int, Sequence[Wait]],
+        merged: Collection[int] = (),
+    ) -> None:
+        await self.statements.begin()
+        now = self.statements.now()
+        before = {
+            at: each
+            for at, each in self._waiting.items()
+            if at[0] == repository_id and (each.key == key or waits.get(at[1]))
+        }
+        for at in before:
+            del self._waiting[at]
+        for number, each in waits.items():
+            known = before.get((repository_id, number))
+            since = {gate: at for gate, (at, _) in known.waits.items()} if known else {}
+            rows = {wait.gate: (since.get(wait.gate, now), kept(wait)) for wait in each}
+            if rows:
+                found = _Proposal(key, number in merged, rows)
+                self._waiting[repository_id, number] = found
+
+    async def forget(self, repository_id: RepositoryId, there: Collection[int]) -> None:
+        await self.statements.begin()
+        for id_, number in list(self._waiting):
+            known = self._waiting[id_, number]
+            if id_ == repository_id and number not in there and not known.merged:
+                del self._waiting[id_, number]
+
+    async def counts(self) -> dict[str, int]:
+        await self.statements.begin()
+        return dict(
+            Counter(
+                reason
+                for (id_, _), each in self._waiting.items()
+                if self.served(id_)
+                for reason in {wait.reason for _, wait in each.waits.values()}
+            )
+        )
+
+    async def page(
+        self, after: tuple[int, int] | None = None, most: int = 50
+    ) -> tuple[Waiting, ...]:
+        await self.statements.begin()
+        rows = [
+            ((id_.number, number), id_, each)
+            for (id_, number), each in self._waiting.items()
+            if self.served(id_) and (after is None or (id_.number, number) > after)
+        ]
+        rows.sort(key=lambda row: row[0])
+        return tuple(
+            Waiting(
+                place=place,
+                repository=self.named(id_),
+                number=place[1],
+                key=each.key,
+                waits=tuple(sorted(each.waits.values(), key=lambda w: (w[0], w[1].gate))),
+            )
+            for place, id_, each in rows[:most]
+        )
