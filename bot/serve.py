@@ -25,6 +25,7 @@ from bot.http import web
 from bot.http.ready import Readiness, ReadinessCheck
 from bot.http.server import listening
 from bot.http.webhooks import WebhookSource
+from bot.loop import heartbeat
 from bot.loop.controller import Controller
 from bot.loop.intervals import Intervals
 from bot.loop.work import Worker
@@ -181,6 +182,7 @@ async def running(
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         # One that dies takes the bot with it: a bot that only looks alive helps nobody.
         loops: list[asyncio.Task[None]] = []
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
         url = settings.database_url
         if not url:
             postgres = await stack.enter_async_context(
@@ -199,14 +201,16 @@ async def running(
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
             controller = _controller(settings, forges, mirrors, runner, store, clock, offload)
-            worker = Worker(
-                store, controller.work, f"{os.getpid()}-{secrets.token_hex(4)}", clock=clock
-            )
+            worker = Worker(store, controller.work, name, clock=clock)
             loops += [
                 group.create_task(worker.run(settings.workers)),
                 group.create_task(_sweep(store, mirrors, settings.sweep_interval, clock, offload)),
                 group.create_task(runner.watch(_back(controller), own)),
             ]
+        said = ", ".join(
+            part for part, runs in {"web": parts.web, "work": parts.work}.items() if runs
+        )
+        loops.append(group.create_task(heartbeat.beat(store.replicas, name, said, clock=clock)))
         readiness = Readiness(checks)
         hooks = WebhookSource(GitHubWebhooks(settings.webhook_secrets), forges.identity)
         application = web.app(settings, store, readiness, [hooks] if parts.web else [])
@@ -293,6 +297,7 @@ async def _sweep(
             await store.deliveries.forget()
             await store.audit.forget()
             await store.claims.forget()
+            await store.replicas.forget()
             await offload(mirrors.trim)
         except StoreError as error:
             log.warning("sweep put off", error=str(error))
