@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
@@ -64,6 +65,29 @@ def configure(secrets: Iterable[str] = (), form: Form = Form.TEXT) -> None:
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+class Seldom:
+    """Keeps a line that would come again and again from filling the log.
+
+    Args:
+        seconds: From one line to the next, at least.
+    """
+
+    def __init__(self, seconds: float = 30.0) -> None:
+        self._seconds = seconds
+        self._next = float("-inf")
+        self._kept_back = 0
+
+    def times(self) -> int | None:
+        """Of how many times to tell now, this one included; None: keep this one back, too."""
+        self._kept_back += 1
+        now = time.monotonic()
+        if now < self._next:
+            return None
+        self._next = now + self._seconds
+        times, self._kept_back = self._kept_back, 0
+        return times
 
 
 Plain = str | int | float | bool | None

@@ -16,6 +16,7 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.forges.port import BotIdentity, ForgeBusyError, ForgeRefusedError
 from bot.forges.webhooks import Signature, WebhookError, WebhookReader
+from bot.logs import Seldom
 from bot.store.port import Store
 from bot.store.values import StoreError
 
@@ -86,6 +87,7 @@ class WebhookEndpoint:
         self._bodies = bodies
         self._clock = clock
         self._login = ""
+        self._not_stored = Seldom()
         self._learning: asyncio.Task[None] | None = None
 
     async def take(self, request: Request) -> Response:
@@ -104,7 +106,8 @@ class WebhookEndpoint:
             return _Refusal(request, error.status, str(error), self._clock)
         except StoreError as error:
             # A failed delivery is one that the forge's log offers again.
-            log.error("webhook not stored", reason=str(error))
+            if times := self._not_stored.times():
+                log.error("webhook not stored", reason=str(error), times=times)
             metrics.DELIVERIES.labels("failed").inc()
             return _Refusal(request, 503, "The bot has no database now.", self._clock)
         except ClientDisconnect:

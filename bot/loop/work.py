@@ -16,6 +16,7 @@ import structlog
 from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.keys import Key, parse
+from bot.logs import Seldom
 from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import LEASE, StoreError, Taken
@@ -119,6 +120,7 @@ class Worker:
         self._grace = grace
         self._clock = clock
         self._numbers = count(1)
+        self._no_database = Seldom()
         self._looks: dict[str, asyncio.Task[None]] = {}
 
     async def run(self, workers: int = 4) -> None:
@@ -151,7 +153,8 @@ class Worker:
                 taken = await self._take(owner)
                 wait = POLL if taken else await self._store.queue.next_due()
             except StoreError as error:
-                log.warning("no database", error=str(error))
+                if times := self._no_database.times():
+                    log.warning("no database", error=str(error), times=times)
                 taken, wait = None, POLL
             if taken is not None:
                 break

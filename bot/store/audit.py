@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.logs import redacted
 from bot.sayable import as_json
-from bot.store.database import Database
+from bot.store.database import LONG, Database
 from bot.store.values import KEPT_AUDIT_DAYS
 
 
@@ -52,5 +52,6 @@ class PostgresAudit:
         gone = await self._database.ask(
             "DELETE FROM audit WHERE at < now() - make_interval(days => %(days)s) RETURNING 1",
             {"days": KEPT_AUDIT_DAYS},
+            longest=LONG,
         )
         return len(gone)

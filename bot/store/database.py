@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from bot.sayable import sayable
 from bot.store.migrations import migrate, unreachable
+from bot.store.outage import Outage
+from bot.store.values import StoreError
 from lifecycle.identity import GITHUB, RepositoryId
 
 CONNECTIONS = 10
@@ -17,6 +20,23 @@ CONNECTIONS = 10
 
 PATIENCE = 2.0
 """Seconds to get a connection when it is one's turn: GitHub waits ten for an answer."""
+
+LONGEST = 7.0
+"""Seconds for one statement; they take milliseconds. A server that hangs says nothing, and the
+forge waits ten seconds for an answer."""
+
+LONG = 120.0
+"""Seconds for what deletes many rows."""
+
+_PATIENT = {
+    "connect_timeout": 5,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""How soon a connection counts as lost whose other end is gone without a word: by themselves, hours
+later. What the address says itself stays."""
 
 MOST_ROWS = 10_000
 """Repositories whose number in the tables is remembered."""
@@ -40,9 +60,11 @@ class Database:
     """
 
     def __init__(self, url: str, connections: int, patience: float) -> None:
-        self.url = url
+        given = conninfo_to_dict(url)
+        self.url = make_conninfo(url, **{k: v for k, v in _PATIENT.items() if k not in given})
+        self._patience = patience
         self._pool: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]] = AsyncConnectionPool(
-            url,
+            self.url,
             min_size=2,
             max_size=connections,
             open=False,
@@ -52,6 +74,7 @@ class Database:
             kwargs={"autocommit": True, "application_name": "porchbot"},
         )
         self._turns = asyncio.Semaphore(connections)
+        self._outage = Outage()
         self._rows: dict[RepositoryId, int] = {}
 
     async def open(self) -> None:
@@ -67,18 +90,49 @@ class Database:
         """Close every connection."""
         await self._pool.close()
 
-    async def ask(self, query: str, values: Mapping[str, Any] | None = None) -> list[TupleRow]:
+    async def ask(
+        self, query: str, values: Mapping[str, Any] | None = None, *, longest: float = LONGEST
+    ) -> list[TupleRow]:
         """The rows that a statement gives; none where it gives none.
 
+        Args:
+            query: The statement.
+            values: By the names in it.
+            longest: Seconds that it may take.
+
         Raises:
-            StoreError: The database cannot be reached.
+            StoreError: The database cannot be reached, or does not answer. What was asked for may
+                have been done all the same.
         """
+        async with self._turns:
+            self._outage.refuse(self._patience)
+            asking = asyncio.create_task(self._execute(query, sayable(values)))
+            asking.add_done_callback(_heed)
+            try:
+                await asyncio.wait({asking}, timeout=longest)
+            finally:
+                # Not waited for: with a server that hangs, its end takes ten seconds more.
+                asking.cancel()
+            if not asking.done():
+                raise self._away(f"no answer within {longest:g} s")
+        return asking.result()
+
+    async def _execute(self, query: str, values: Any) -> list[TupleRow]:
         try:
-            async with self._turns, self._pool.connection() as connection:
-                cursor = await connection.execute(query, sayable(values))
-                return await cursor.fetchall() if cursor.description else []
-        except (psycopg.OperationalError, PoolTimeout) as error:
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(query, values)
+                rows = await cursor.fetchall() if cursor.description else []
+        except PoolTimeout as error:
+            raise self._away(str(error)) from error
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             raise unreachable(error) from error
+        self._outage.ends()
+        return rows
+
+    def _away(self, reason: str) -> StoreError:
+        error = unreachable(reason)
+        self._outage.goes_on(error)
+        return error
 
     async def one(self, query: str, values: Mapping[str, Any] | None = None) -> TupleRow:
         """The one row that a statement gives."""
@@ -95,3 +149,9 @@ class Database:
                 self._rows.clear()
             self._rows[repository] = int(row)
         return self._rows[repository]
+
+
+def _heed(asked: asyncio.Task[list[TupleRow]]) -> None:
+    """Take note of how a statement ended that nobody waits for any more."""
+    if not asked.cancelled():
+        asked.exception()

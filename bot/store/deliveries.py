@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bot.keys import Key
 from bot.sayable import as_json
-from bot.store.database import Database
+from bot.store.database import LONG, Database
 from bot.store.hints import Hint
 from bot.store.notify import Notifications
 from bot.store.statements import STORE_DELIVERY
@@ -79,6 +79,7 @@ class PostgresDeliveries:
             "DELETE FROM delivery WHERE received < now() - make_interval(secs => %(seconds)s)"
             " RETURNING 1",
             {"seconds": days * 86400},
+            longest=LONG,
         )
         return len(gone)
 

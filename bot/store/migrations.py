@@ -406,7 +406,7 @@ async def _migrate(connection: psycopg.AsyncConnection[TupleRow]) -> int:
     return len(STEPS) - done
 
 
-def unreachable(error: Exception) -> StoreError:
+def unreachable(error: Exception | str) -> StoreError:
     """The error that says that the database cannot be reached, and why."""
     # The message of psycopg names host and database, never the password; it may have lines.
     reason = " ".join(str(error).split()).rstrip(".")

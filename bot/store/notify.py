@@ -60,7 +60,7 @@ class Notifications:
 
     async def _listen(self) -> None:
         while True:
-            with suppress(psycopg.OperationalError):
+            with suppress(psycopg.OperationalError, psycopg.InterfaceError):
                 async with await psycopg.AsyncConnection.connect(
                     self._database.url, autocommit=True, application_name="porchbot listen"
                 ) as connection:

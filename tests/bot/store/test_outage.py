@@ -1,0 +1,82 @@
+"""A database that is away: one finds out for all, nobody waits long, and it is said once."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.logs import Seldom
+from bot.store.database import Database
+from bot.store.outage import AGAIN
+from bot.store.values import StoreError
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    made = Database(database_url, 2, 2.0)
+    await made.open()
+    yield made
+    await made.close()
+
+
+async def asked(database: Database) -> str:
+    """What comes of a statement: "" or the error."""
+    try:
+        await database.ask("SELECT 1")
+    except StoreError as error:
+        return str(error)
+    return ""
+
+
+async def test_a_server_that_hangs_is_away_and_comes_back(database: Database) -> None:
+    """The short-cut waits for a statement for ever: the forge has given up long before."""
+    with pytest.raises(StoreError, match=r"no answer within 0.2 s"):
+        await database.ask("SELECT pg_sleep(20)", longest=0.2)
+    assert "no answer within 0.2 s" in await asked(database)
+    async with asyncio.timeout(60):
+        while await asked(database):
+            await asyncio.sleep(AGAIN / 5)
+
+
+async def test_many_who_ask_for_a_database_that_is_away_are_told_at_once() -> None:
+    """The short-cut has each of them wait for its own connection: two at a time, half a second.
+
+    It is logged in one line, and not in a line for each.
+    """
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = f"postgresql://x@127.0.0.1:{nobody.getsockname()[1]}/x"
+        database = Database(url, 2, 0.5)
+        await database._pool.open()
+        began = time.monotonic()
+        with capture_logs() as lines:
+            said = await asyncio.gather(*(asked(database) for _ in range(120)))
+        seconds = time.monotonic() - began
+        await database.close()
+
+    assert all("The database cannot be reached" in each for each in said)
+    assert [line["event"] for line in lines] == ["the database is away"]
+    assert seconds < 120 / 2 * 0.5 / 4
+
+
+async def test_its_return_is_told_with_how_long_it_took(database: Database) -> None:
+    with capture_logs() as lines:
+        with pytest.raises(StoreError):
+            await database.ask("SELECT pg_sleep(20)", longest=0.1)
+        async with asyncio.timeout(60):
+            while await asked(database):
+                await asyncio.sleep(AGAIN / 5)
+    away, back = lines
+    assert (away["event"], back["event"]) == ("the database is away", "the database is back")
+    assert back["seconds"] > 0
+    assert back["refused"] > 0
+
+
+def test_what_keeps_happening_is_told_with_its_number() -> None:
+    often = Seldom(seconds=3600)
+    assert [often.times() for _ in range(3)] == [1, None, None]
+    always = Seldom(seconds=0)
+    assert [always.times() for _ in range(3)] == [1, 1, 1]
