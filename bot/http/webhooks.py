@@ -16,6 +16,7 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.forges.port import BotIdentity, ForgeBusyError, ForgeRefusedError
 from bot.forges.webhooks import Signature, WebhookError, WebhookReader
+from bot.keys import Sweep, SweepKey
 from bot.logs import Seldom
 from bot.store.port import Store
 from bot.store.values import StoreError
@@ -50,6 +51,12 @@ DEFAULT = BodyLimits()
 
 LINGER = 0.3
 """Seconds between an answer and the end of a connection on which a body is still coming."""
+
+BUSY = 503
+"""Status of an answer after which the forge has to bring the delivery again."""
+
+REPLAY = 2.0
+"""Seconds until the forge's log is read for what was refused; by then it shows there."""
 
 BUFFERED = 64 * 1024
 """Bytes that the server reads in any case."""
@@ -88,6 +95,8 @@ class WebhookEndpoint:
         self._clock = clock
         self._login = ""
         self._not_stored = Seldom()
+        self._refused = False
+        self._replaying: asyncio.Task[None] | None = None
         self._learning: asyncio.Task[None] | None = None
 
     async def take(self, request: Request) -> Response:
@@ -103,19 +112,36 @@ class WebhookEndpoint:
         except WebhookError as error:
             log.warning("webhook refused", status=error.status, reason=str(error))
             metrics.DELIVERIES.labels("refused").inc()
+            if error.status == BUSY:
+                self._have_log_read()
             return _Refusal(request, error.status, str(error), self._clock)
         except StoreError as error:
-            # A failed delivery is one that the forge's log offers again.
+            self._have_log_read()
             if times := self._not_stored.times():
                 log.error("webhook not stored", reason=str(error), times=times)
             metrics.DELIVERIES.labels("failed").inc()
-            return _Refusal(request, 503, "The bot has no database now.", self._clock)
+            return _Refusal(request, BUSY, "The bot has no database now.", self._clock)
         except ClientDisconnect:
             return Response(status_code=400)
         self._learn_login()
         metrics.DELIVERIES.labels("accepted").inc()
         metrics.ACCEPT_SECONDS.observe(self._clock.monotonic() - began)
         return Response(status_code=202)
+
+    def _have_log_read(self) -> None:
+        """Have the forge's log read once we take deliveries again: nobody else brings this one."""
+        self._refused = True
+        if self._replaying is None or self._replaying.done():
+            self._replaying = asyncio.create_task(self._ask_for_log())
+
+    async def _ask_for_log(self) -> None:
+        while self._refused:
+            self._refused = False
+            await self._clock.sleep(REPLAY)
+            try:
+                await self._store.queue.wake(SweepKey(Sweep.DELIVERIES, self._reader.forge))
+            except StoreError:  # told by now
+                self._refused = True
 
     def _learn_login(self) -> None:
         """Ask who we are, beside the answer and only once somebody has shown the secret.
@@ -140,7 +166,7 @@ class _Refusal(JSONResponse):
     """
 
     def __init__(self, request: Request, status: int, message: str, clock: Clock) -> None:
-        later = {"retry-after": "10"} if status == 503 else {}
+        later = {"retry-after": "10"} if status == BUSY else {}
         super().__init__({"message": message}, status, {"connection": "close", **later})
         size = _declared(request)
         self._clock = clock
@@ -235,4 +261,4 @@ class Bodies:
 
 
 def _busy() -> WebhookError:
-    return WebhookError(503, "Too many deliveries at once. Send it again later.")
+    return WebhookError(BUSY, "Too many deliveries at once. Send it again later.")
