@@ -339,6 +339,45 @@ async def test_a_killed_server_heals_by_itself(folder: Path, victim: str) -> Non
         watching.cancel()
 
 
+async def test_a_server_that_does_not_start_again_is_tried_again(folder: Path) -> None:
+    """Short-cut refused: one try, and a bot without its database until somebody restarts it."""
+    async with EmbeddedPostgres(folder) as server, PostgresStore(server.url) as store:
+        watching = asyncio.create_task(server.watch())
+        assert server.home is not None
+        settings = server.home / "data" / "postgresql.conf"
+        good = settings.read_text()
+        settings.write_text("no such setting\n")
+        os.kill(server.pid, signal.SIGKILL)
+        async with asyncio.timeout(60):
+            while server._keeper is not None:
+                await asyncio.sleep(0.01)
+            settings.write_text(good)
+            while not await _answers(store):
+                await asyncio.sleep(0.05)
+        watching.cancel()
+
+
+async def test_a_server_for_a_while_keeps_its_data_when_it_is_killed() -> None:
+    """Short-cut refused: what is deleted at the end goes with the first crash."""
+    with EmbeddedPostgres() as server:
+        async with PostgresStore(server.url) as store:
+            await store.queue.wake(KEY)
+            os.kill(server.pid, signal.SIGKILL)
+            async with asyncio.timeout(60):
+                while not server.ended:
+                    await asyncio.sleep(0.01)
+                await asyncio.to_thread(server.revive)
+                while not await _answers(store):
+                    await asyncio.sleep(0.05)
+            assert await store.queue.take("test") is not None
+        os.kill(server.pid, signal.SIGKILL)
+        async with asyncio.timeout(60):
+            while not server.ended:
+                await asyncio.sleep(0.01)
+    assert server.home is not None
+    assert not server.home.exists()
+
+
 async def _answers(store: PostgresStore) -> bool:
     try:
         await store.check()

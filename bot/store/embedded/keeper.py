@@ -44,7 +44,7 @@ class SupervisorArguments(TypedDict):
         lock: File that is locked meanwhile.
         log: File that takes their output.
         sockets: Folder of the server's socket; nobody else's.
-        remove: Folders to delete afterwards.
+        remove: Folders to delete when we have ended it.
         patience: Seconds to wait for a server that still has the folder.
         stands_for: Folder that was asked for: if it is gone at the end, so are the data.
     """
@@ -77,12 +77,15 @@ def keep(order: SupervisorArguments) -> int:
         if not _locked(lock, end) or not _cleared(order["data"], order["sockets"], end):
             return TAKEN
         with open(order["log"], "wb") as log:
-            status = _initialised(order, log) or _served(order, log, parent)
+            status, told = _initialised(order, log), True
+            if not status:
+                status, told = _served(order, log, parent)
         if status:
             print(_last_words(order["log"]), flush=True)  # noqa: T201 (for whoever started us)
-        # Before the lock is given up: nobody may start in what is being deleted.
+        # Before the lock is given up: nobody may start in what is being deleted. What ended by
+        # itself may be started again.
         orphaned = [] if os.path.exists(order["stands_for"]) else [os.path.dirname(order["lock"])]
-        for folder in [*order["remove"], *orphaned]:
+        for folder in [*(order["remove"] if told else []), *orphaned]:
             shutil.rmtree(folder, ignore_errors=True)
     return status
 
@@ -173,14 +176,16 @@ def _initialised(order: SupervisorArguments, log: BinaryIO) -> int:
     return done
 
 
-def _served(order: SupervisorArguments, log: BinaryIO, parent: int) -> int:
+def _served(order: SupervisorArguments, log: BinaryIO, parent: int) -> tuple[int, bool]:
+    """Run the server; its exit status, and whether we ended it."""
     server = _start(order["server"], order, log)
     print("started", flush=True)  # noqa: T201 (this line is the interface)
     while server.poll() is None and os.getppid() == parent:
         readable, _, _ = select.select([0], [], [], POLL)
         if readable and not os.read(0, 4096):
             break
-    if server.poll() is None:
+    told = server.poll() is None
+    if told:
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients to leave.
         server.send_signal(signal.SIGINT)
         try:
@@ -188,7 +193,7 @@ def _served(order: SupervisorArguments, log: BinaryIO, parent: int) -> int:
         except subprocess.TimeoutExpired:
             # SIGQUIT makes the postmaster end its children too; SIGKILL would leave them.
             server.send_signal(signal.SIGQUIT)
-    return server.wait()
+    return server.wait(), told
 
 
 def _last_words(log: str) -> str:

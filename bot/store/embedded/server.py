@@ -15,6 +15,7 @@ own start loosens every private folder above them and leaves the server running 
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -48,8 +49,9 @@ _TUNING = {
     "log_min_messages": "warning",
 }
 
-_FLEETING = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-"""For data that are deleted afterwards: no crash of the machine needs surviving."""
+_FLEETING = {"fsync": "off", "full_page_writes": "off"}
+"""For data that are deleted afterwards: a crash of the server they survive, one of the machine not.
+"""
 
 
 class EmbeddedPostgres:
@@ -140,8 +142,10 @@ class EmbeddedPostgres:
     def stop(self) -> None:
         """Stop the server and wait until it has ended; harmless when it has."""
         with self._turn:
-            self._order = None
+            order, self._order = self._order, None
             self._stop()
+            for folder in order["remove"] if order else []:
+                shutil.rmtree(folder, ignore_errors=True)  # it may have ended by itself before
 
     def _stop(self) -> None:
         if self._keeper is None:
@@ -150,18 +154,15 @@ class EmbeddedPostgres:
         self._words, _ = running.communicate()  # closes its standard input, and waits
 
     async def watch(self) -> None:
-        """Start the server again whenever it has ended by itself, until cancelled.
-
-        For data that are kept: those of a temporary folder are deleted with the server.
-        """
+        """Start the server again whenever it has ended by itself, until cancelled."""
         while True:
             await asyncio.sleep(WATCH)
-            if self._keeper is None or self._keeper.poll() is None:
+            if not self.ended:
                 continue
             log.error("the embedded PostgreSQL ended; it is started again")
             begun = time.monotonic()
             try:
-                await asyncio.to_thread(self._restart)
+                await asyncio.to_thread(self.revive)
             except PostgresError as error:
                 log.error("the embedded PostgreSQL did not start again", reason=str(error))
                 await asyncio.sleep(1)
@@ -170,11 +171,22 @@ class EmbeddedPostgres:
                     "the embedded PostgreSQL is back", seconds=round(time.monotonic() - begun, 1)
                 )
 
-    def _restart(self) -> None:
+    @property
+    def ended(self) -> bool:
+        """Whether the server has ended by itself, and has not been started again since."""
+        ended = self._keeper is None or self._keeper.poll() is not None
+        return ended and self._order is not None
+
+    def revive(self) -> None:
+        """Start the server again, unless it was stopped.
+
+        Raises:
+            PostgresError: It does not start.
+        """
         with self._turn:
             order = self._order
             if order is None:
-                return  # stopped meanwhile
+                return
             self._stop()
             if self._sockets is not None:
                 place.make_private(self._sockets, self._user)  # it went with the server
