@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.clock import Clock
 from bot.sandbox.faults.hooks import OutgoingHook
-from bot.sandbox.github.deliveries import Deliveries
+from bot.sandbox.github.deliveries import Deliveries, Payload
 from bot.sandbox.github.json import Links
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.memory import Installation
@@ -24,7 +24,7 @@ from bot.sandbox.records.repository import Pull, Repository
 from bot.sandbox.rules.accounts import Accounts
 from bot.sandbox.rules.state import ForgeState
 from tests.memory.git import MemoryMirrors
-from tests.simulation import forge_calls
+from tests.simulation import forge_calls, forge_hooks
 from tests.simulation.forge_calls import Faults
 from tests.simulation.forge_door import Door
 from tests.simulation.forge_git import MemoryStore
@@ -91,6 +91,7 @@ class SimulatedForge:
         drawn: Where ids of deliveries come from.
         secret: What webhooks are signed with; "" for no signatures.
         faults: Asked for each request of a bot what befalls it.
+        payload: Makes the bodies of webhooks; by default without what the bot does not read.
 
     Attributes:
         state: The sandbox's rules and memory; what is done to it outside of `act` and of the bot
@@ -109,6 +110,7 @@ class SimulatedForge:
         *,
         secret: str = "",
         faults: Faults = forge_calls.none,
+        payload: Payload = forge_hooks.payload,
     ) -> None:
         self.clock = clock
         self.links = LINKS
@@ -122,7 +124,11 @@ class SimulatedForge:
         self.deliveries: deque[OutgoingHook] = deque()
         self.failed: list[tuple[OutgoingHook, datetime]] = []
         self._hooks = Deliveries(
-            self.state, self.links, self.deliveries.append, lambda: f"{drawn.getrandbits(128):032x}"
+            self.state,
+            self.links,
+            self.deliveries.append,
+            lambda: f"{drawn.getrandbits(128):032x}",
+            payload,
         )
         self._secret = secret
         self._app: App | None = None

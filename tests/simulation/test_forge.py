@@ -2,10 +2,12 @@
 
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
 
+from bot.forges.github.deliveries import read_verified
 from bot.forges.port import (
     Forge,
     ForgeBusyError,
@@ -16,11 +18,16 @@ from bot.forges.port import (
 )
 from bot.git.port import GitBusyError, GitRefusedError, Mirror, Pushed, RefUpdate
 from bot.sandbox.errors import RefusedError
+from bot.sandbox.faults.hooks import OutgoingHook
+from bot.sandbox.github.deliveries import Deliveries
 from lifecycle.access import Role
+from lifecycle.actions import SetCheck
+from lifecycle.facts.checks import RENDER, Conclusion, Status
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
 from tests.memory.clock import ManualClock
 from tests.simulation import forge_calls as faults
+from tests.simulation import forge_hooks
 from tests.simulation.forge import SimulatedForge
 from tests.simulation.forge_calls import Fault, ForgeCall
 
@@ -227,3 +234,72 @@ async def test_a_token_ends_and_is_minted_again(stage: Stage) -> None:
         await stage.bot.open_proposals()
     stage.goes_well()
     stage.fetch(await stage.bot.git_credentials())
+
+
+async def test_a_webhook_says_what_the_sandbox_says(stage: Stage) -> None:
+    """The short-cut has fields of its own making: a bot that reads others would never notice."""
+    forge, full = stage.forge, list[OutgoingHook]()
+    Deliveries(forge.state, forge.links, full.append)
+    forge.deliveries.clear()
+    author, approver, owner = (forge.act(login) for login in ("author", "approver", "owner"))
+    head = author.push("drafts/a/v1", {"a": b"1"})
+    number = author.propose("drafts/a/v1", draft=True)
+    await stage.bot.set_check(_check(head))
+    author.set_draft(number, False)
+    said = author.say(number, "/check")
+    author.edit_comment(said, "/render")
+    owner.delete_comment(said)
+    review = approver.review(number, "APPROVE", "Fine.")
+    owner.dismiss(number, review)
+    author.report(head, "ci", "success")
+    author.rerun(forge.read.checks(author.repo, head)[0].id)
+    fork = forge.act("reader").fork()
+    forge.act("reader").push("drafts/b/v1", {"b": b"1"}, repo=fork)
+    strange = forge.act("reader").propose("reader:drafts/b/v1")
+    owner.push("release", {}, base="main")
+    author.edit(strange, base="release")
+    author.close(strange)
+    author.reopen(strange)
+    author.tag("other", head)
+    approver.merge(number)
+    author.delete_branch("drafts/a/v1")
+    with forge.change():
+        forge.state.admin.rename(author.repo, "plans")
+        forge.state.suspend(next(iter(forge.state.data.installations.values())))
+
+    assert {each.event for each in full} == {*forge_hooks.BUILDERS, "repository", "installation"}
+    for lean, whole in zip(forge.deliveries, full, strict=True):
+        said_lean, said_whole = json.loads(lean.body), json.loads(whole.body)
+        assert (lean.name, list(_more(said_lean, said_whole))) == (whole.name, [])
+        headers = {"content-type": "application/json", "x-github-delivery": "1"}
+        headers["x-github-event"] = lean.event
+        for login in ("", "porchbot[bot]"):
+            read = [read_verified(headers, each.body, login) for each in (lean, whole)]
+            assert read[0] == read[1]
+
+
+def _more(lean: object, whole: object, at: str = "") -> Iterator[str]:
+    """Where one says what the other does not."""
+    match lean, whole:
+        case dict(), dict():
+            for key, value in lean.items():
+                yield from _more(value, whole.get(key, "nothing"), f"{at}.{key}")
+        case list(), list():
+            for number, (one, other) in enumerate(zip(lean, whole, strict=True)):
+                yield from _more(one, other, f"{at}[{number}]")
+        case _ if lean != whole:
+            yield f"{at}: {lean!r}, not {whole!r}"
+
+
+def _check(head: str) -> SetCheck:
+    return SetCheck(
+        head=Sha(head),
+        name=RENDER,
+        status=Status.COMPLETED,
+        conclusion=Conclusion.SUCCESS,
+        title="T",
+        summary="S",
+        annotations=(),
+        digest="d",
+        run=None,
+    )

@@ -54,6 +54,9 @@ class Target:
     installation_id: int | None = None
 
 
+Payload = Callable[[ForgeState, Links, Happening], dict[str, Any]]
+
+
 def _guid() -> str:
     return str(uuid.uuid4())
 
@@ -66,6 +69,7 @@ class Deliveries:
         links: What payloads name addresses by.
         send: Takes each delivery that is made.
         guid: Gives a new delivery its id.
+        payload: Makes the body of what happened.
     """
 
     def __init__(
@@ -74,11 +78,13 @@ class Deliveries:
         links: Links,
         send: Callable[[OutgoingHook], None],
         guid: Callable[[], str] = _guid,
+        payload: Payload = github_events.payload,
     ) -> None:
         self._state = state
         self._links = links
         self._send = send
         self._guid = guid
+        self._payload = payload
         self.observers: list[Callable[[str, Mapping[str, str], Mapping[str, Any]], None]] = []
         """Called with event, headers and payload of each delivery when it is made."""
         state.listeners.append(self.heard)
@@ -86,7 +92,7 @@ class Deliveries:
     def heard(self, happening: Happening) -> None:
         """Make the deliveries of something that happened."""
         for app, installation in self._audience(happening):
-            payload = github_events.payload(self._state, self._links, happening)
+            payload = self._payload(self._state, self._links, happening)
             payload["installation"] = payload.get("installation") or {
                 "id": installation.id,
                 "node_id": github_events.installation_node_id(installation),
@@ -103,7 +109,7 @@ class Deliveries:
         hooks = happening.repo.hooks.values() if happening.repo is not None else ()
         for hook in hooks:
             if hook.active and {"*", happening.kind} & set(hook.events):
-                payload = github_events.payload(self._state, self._links, happening)
+                payload = self._payload(self._state, self._links, happening)
                 self._make(_target(hook), happening.kind, happening.action, payload)
 
     def ping(self, hook: RepoHook, shown: Mapping[str, Any], sender: User) -> None:
