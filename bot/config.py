@@ -38,7 +38,7 @@ from lifecycle.policy import (
     Root,
 )
 
-CONFIG = ".porchbot.yaml"
+CONFIG, FOLDER = ".porchbot.yaml", ".porchbot"
 LEDGER = ".porchbot/ledger.yaml"
 
 _LATER: Mapping[FieldPath, frozenset[str]] = {
@@ -82,7 +82,7 @@ def _directory(text: str) -> str:
 
 
 def _branch(text: str) -> str:
-    reason = names.problem(f"refs/heads/{text}")
+    reason = names.problem(names.branch_ref(text))
     if text.startswith(("refs/", "-")):
         reason = "it is not the name alone"
     if reason:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from lifecycle import names
 from lifecycle.identity import FORGES, GITHUB, MOST, RepositoryId
 
 
@@ -34,7 +35,7 @@ class ProposalKey:
     @property
     def ref(self) -> str:
         """The head branch, spelled in full."""
-        return f"refs/heads/{self.branch}"
+        return names.branch_ref(self.branch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class BaseKey:
     @property
     def ref(self) -> str:
         """The base branch, spelled in full."""
-        return f"refs/heads/{self.branch}"
+        return names.branch_ref(self.branch)
 
 
 @dataclass(frozen=True, slots=True)

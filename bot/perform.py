@@ -52,7 +52,7 @@ from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
 from lifecycle.identity import RepositoryId
 from lifecycle.kinds import ActionOrder
-from lifecycle.names import Ref, Sha
+from lifecycle.names import Sha
 
 log = structlog.get_logger()
 
@@ -203,7 +203,7 @@ class Performer:
                 self._renderer.forget(trees)
                 await self._store.proposals.forget_refusal(self._repository_id, number)
                 await self._store.proposals.forget_push_refusals(
-                    self._repository_id, f"refs/heads/{looked.facts.head_ref}"
+                    self._repository_id, names.branch_ref(looked.facts.head_ref)
                 )
             case AskPublish():
                 await self._store.revisions.ask_publish(
@@ -250,7 +250,7 @@ class Performer:
         self, head_ref: str, head: Sha, wanted: str, asked: int = 0
     ) -> ActionResult:
         """Move or delete a draft branch; what a rule forbids is remembered, and shown."""
-        ref = Ref(f"refs/heads/{head_ref}")
+        ref = names.branch_ref(head_ref)
         try:
             return await self._push([RefUpdate(ref, head, wanted)])
         except GitRefusedError as error:
@@ -319,7 +319,7 @@ class Performer:
         await self._keep_revisions(made, tags)
 
     async def _keep_revisions(self, made: Sequence[AnnotatedTag], tags: Sequence[Tag]) -> None:
-        objects = {f"refs/tags/{tag.name}": tag.object for tag in made}
+        objects = {names.tag_ref(tag.name): tag.object for tag in made}
         for tag in tags:
             if tag.ref in objects:
                 package, number = names.parse_tag(tag.ref) or ("", 0)
@@ -336,7 +336,7 @@ class Performer:
     def _write_tag(self, git: History, tag: Tag) -> AnnotatedTag:
         # The time of the merge, not that of this try: what was written before is found again.
         name, at, text = (
-            tag.ref.removeprefix("refs/tags/"),
+            names.tag_name(tag.ref),
             git.commit(tag.target).time,
             self._marked(tag),
         )
@@ -396,4 +396,4 @@ class Performer:
 
 
 def _update(tag: AnnotatedTag) -> RefUpdate:
-    return RefUpdate(Ref(f"refs/tags/{tag.name}"), "", tag.object)
+    return RefUpdate(names.tag_ref(tag.name), "", tag.object)

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bot.logs import Form
+from bot.variables import GITHUB_API, HOST, INSTANCE, PORT, SWEEP_SECONDS, WORKERS
 
 
 class SettingsError(Exception):
@@ -38,22 +39,22 @@ class Settings:
     """
 
     database_url: str = field(default="", repr=False)
-    host: str = "127.0.0.1"
-    port: int = 8080
+    host: str = HOST
+    port: int = PORT
     github_app_id: str
     private_key: str = field(repr=False)
     older_keys: tuple[str, ...] = field(default=(), repr=False)
     webhook_secrets: tuple[bytes, ...] = field(repr=False)
-    github_api_url: str = "https://api.github.com"
+    github_api_url: str = GITHUB_API
     runner_address: str = ""
     runner_ca: str = ""
     runner_cert: str = ""
     runner_key: str = ""
     runner_config: str = ""
     state: Path = field(default_factory=lambda: state_folder({}))
-    workers: int = 4
-    sweep_interval: float = 900.0
-    instance: str = "porchbot"
+    workers: int = WORKERS
+    sweep_interval: float = SWEEP_SECONDS
+    instance: str = INSTANCE
     log_form: Form = Form.TEXT
     status_token: str = field(default="", repr=False)
 
@@ -70,7 +71,7 @@ class Settings:
             SettingsError: Something is missing or wrong; all of it is named.
         """
         read = _Reading(environ)
-        host, port = read.address("PORCHBOT_LISTEN", "127.0.0.1:8080")
+        host, port = read.address("PORCHBOT_LISTEN", f"{HOST}:{PORT}")
         settings = cls(
             database_url=environ.get("DATABASE_URL", ""),
             host=host,
@@ -79,16 +80,18 @@ class Settings:
             private_key=read.key(),
             older_keys=read.older_keys(),
             webhook_secrets=read.secrets(),
-            github_api_url=read.url("PORCHBOT_GITHUB_API_URL", "https://api.github.com"),
+            github_api_url=read.url("PORCHBOT_GITHUB_API_URL", GITHUB_API),
             runner_address=environ.get("PORCHBOT_RUNNER_ADDRESS", ""),
             runner_ca=environ.get("PORCHBOT_RUNNER_CA", ""),
             runner_cert=environ.get("PORCHBOT_RUNNER_CERT", ""),
             runner_key=environ.get("PORCHBOT_RUNNER_KEY", ""),
             runner_config=environ.get("PORCHBOT_RUNNER_CONFIG", ""),
             state=state_folder(environ),
-            workers=int(read.number("PORCHBOT_WORKERS", 4, least=1, most=64)),
-            sweep_interval=read.number("PORCHBOT_SWEEP_SECONDS", 900, least=1, most=86_400),
-            instance=environ.get("PORCHBOT_INSTANCE") or "porchbot",
+            workers=int(read.number("PORCHBOT_WORKERS", WORKERS, least=1, most=64)),
+            sweep_interval=read.number(
+                "PORCHBOT_SWEEP_SECONDS", SWEEP_SECONDS, least=1, most=86_400
+            ),
+            instance=environ.get("PORCHBOT_INSTANCE") or INSTANCE,
             log_form=read.form("PORCHBOT_LOG"),
             status_token=environ.get("PORCHBOT_STATUS_TOKEN", "").strip(),
         )

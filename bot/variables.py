@@ -6,6 +6,13 @@ It imports nothing, so that the help needs no library of the bot's.
 from collections.abc import Mapping
 from typing import Final
 
+HOST: Final = "127.0.0.1"
+PORT: Final = 8080
+GITHUB_API: Final = "https://api.github.com"
+WORKERS: Final = 4
+SWEEP_SECONDS: Final = 900.0
+INSTANCE: Final = "porchbot"
+
 VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "PORCHBOT_GITHUB_APP_ID": ("number or client id of the App", "needed"),
     "PORCHBOT_GITHUB_PRIVATE_KEY": ("private key of the App, PEM", "or the file"),
@@ -13,8 +20,8 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "PORCHBOT_GITHUB_OLDER_KEY_FILES": ("files of keys that were replaced, commas between", "none"),
     "PORCHBOT_WEBHOOK_SECRETS": ("secrets of the webhook, commas between", "or the file"),
     "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, a line each", "needed without secrets"),
-    "PORCHBOT_GITHUB_API_URL": ("address of GitHub's API", "https://api.github.com"),
-    "PORCHBOT_LISTEN": ("where webhooks come in, host:port", "127.0.0.1:8080"),
+    "PORCHBOT_GITHUB_API_URL": ("address of GitHub's API", GITHUB_API),
+    "PORCHBOT_LISTEN": ("where webhooks come in, host:port", f"{HOST}:{PORT}"),
     "DATABASE_URL": ("PostgreSQL, for libpq", "an embedded server"),
     "PORCHBOT_STATE": ("folder for mirrors and the embedded database", "~/.local/state/porchbot"),
     "PORCHBOT_RUNNER_ADDRESS": ("function runner, host:port or unix:/path", "one of its own"),
@@ -22,9 +29,9 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "PORCHBOT_RUNNER_CERT": ("certificate to show that runner, PEM file", "none"),
     "PORCHBOT_RUNNER_KEY": ("private key of that certificate, PEM file", "none"),
     "PORCHBOT_RUNNER_CONFIG": ("configuration of the runner of its own", "the catalog only"),
-    "PORCHBOT_WORKERS": ("keys looked at at a time, 1 to 64", "4"),
-    "PORCHBOT_SWEEP_SECONDS": ("seconds between sweeps, 1 to 86400", "900"),
-    "PORCHBOT_INSTANCE": ("name that tells two bots on one repository apart", "porchbot"),
+    "PORCHBOT_WORKERS": ("keys looked at at a time, 1 to 64", f"{WORKERS}"),
+    "PORCHBOT_SWEEP_SECONDS": ("seconds between sweeps, 1 to 86400", f"{SWEEP_SECONDS:g}"),
+    "PORCHBOT_INSTANCE": ("name that tells two bots on one repository apart", INSTANCE),
     "PORCHBOT_LOG": ("logs as text or json", "text"),
     "PORCHBOT_STATUS_TOKEN": ("token that opens /status", "no such page"),
 }

@@ -113,7 +113,7 @@ class SetCheck:
         status: In progress, or completed.
         conclusion: Set exactly when completed.
         title: One line.
-        summary: Markdown, at most 65,535 characters.
+        summary: Markdown, at most `limits.TEXT` characters.
         annotations: Findings with file and line.
         digest: Digest of all that is shown; equal means that nothing need be sent.
         run: The run to update; None to make a new one (a completed run cannot go back).

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cadlib.findings import Finding, Severity
+from lifecycle import limits
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckRun, Conclusion, Status
 from lifecycle.facts.head import Facts
@@ -22,7 +23,6 @@ from lifecycle.messages import checks as texts
 from lifecycle.messages import findings as finding_texts
 from lifecycle.messages import gates as gate_texts
 from lifecycle.messages import summary
-from lifecycle.messages.markdown import MOST_TEXT
 from lifecycle.names import Sha
 from lifecycle.policy import BrokenPolicy, Policy
 
@@ -324,7 +324,7 @@ def _action(
         status=shown.status,
         conclusion=shown.conclusion,
         title=shown.title,
-        summary=shown.summary[:MOST_TEXT],
+        summary=shown.summary[: limits.TEXT],
         annotations=shown.annotations,
         digest=external,
         run=run.id if run is not None and updated else None,

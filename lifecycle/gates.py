@@ -89,10 +89,10 @@ def _configured(proposal: Proposal, remembered: Memory) -> list[Gate]:
     approvals = approvals_of(proposal, rules, remembered)
     actual = texts.approvals(approvals)
     if not approvals.missing:
-        return [Gate(name="rules approved", state=GateState.HOLDS, actual=actual)]
+        return [Gate(name=texts.RULES_APPROVED, state=GateState.HOLDS, actual=actual)]
     return [
         Gate(
-            name="rules approved",
+            name=texts.RULES_APPROVED,
             state=GateState.WAITS,
             actual=actual,
             wanted=texts.rules_wanted(approvals, authors_known=proposal.people.authors_known),
@@ -202,7 +202,7 @@ def _approved(proposal: Proposal, approvals: Approvals, policy: Policy) -> Gate:
     actual = texts.approvals(approvals)
     if approvals.missing:
         return Gate(
-            name="approved",
+            name=texts.APPROVED,
             state=GateState.WAITS,
             actual=actual,
             wanted=texts.approvals_wanted(
@@ -210,7 +210,7 @@ def _approved(proposal: Proposal, approvals: Approvals, policy: Policy) -> Gate:
             ),
             who=texts.approvals_who(policy, proposal.people.authors),
         )
-    return Gate(name="approved", state=GateState.HOLDS, actual=actual)
+    return Gate(name=texts.APPROVED, state=GateState.HOLDS, actual=actual)
 
 
 def _fresh(approvals: Approvals, remembered: Memory) -> list[Gate]:
@@ -257,10 +257,10 @@ def _others(proposal: Proposal) -> list[Gate]:
     if proposal.place.merged:
         return []
     return [
-        Gate(name=f"check {check.name}", state=GateState.HOLDS, actual=texts.CHECK_PASSED)
+        Gate(name=texts.CHECK + check.name, state=GateState.HOLDS, actual=texts.CHECK_PASSED)
         if check.state is CheckState.SUCCESS
         else Gate(
-            name=f"check {check.name}",
+            name=texts.CHECK + check.name,
             state=GateState.BLOCKED if check.state is CheckState.FAILURE else GateState.WAITS,
             actual=texts.check_state(check.state),
             wanted=texts.CHECK_WANTED,

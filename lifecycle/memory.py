@@ -34,9 +34,6 @@ from lifecycle.replay import Word
 
 __all__ = ["Approval", "Fell", "FirstSeen", "Held", "Memory", "Rejected", "Tampered"]
 
-MOST_RECORD = 45_000
-"""Characters of the summary's record; GitHub takes 65,536 for a comment, the text has the rest."""
-
 
 @dataclass(frozen=True)
 class Memory:

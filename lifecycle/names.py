@@ -26,7 +26,11 @@ Sha = NewType("Sha", str)
 Ref = NewType("Ref", str)
 """A ref spelled in full, such as "refs/tags/net/core/v5"."""
 
-_TAGS = "refs/tags/"
+HEADS, TAGS = "refs/heads", "refs/tags"
+"""The folders of branches and of tags."""
+
+DRAFTS = "drafts/"
+"""What the names of draft branches begin with."""
 
 MOST_REVISIONS = 999_999_999
 """The highest number that is read as a revision; longer ones are foreign tags."""
@@ -40,6 +44,36 @@ _SEGMENT_BYTES = 250
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]|\.\.|@\{")
 
 
+def branch_ref(name: str) -> Ref:
+    """Return the full name of a branch."""
+    return Ref(f"{HEADS}/{name}")
+
+
+def tag_ref(name: str) -> Ref:
+    """Return the full name of a tag."""
+    return Ref(f"{TAGS}/{name}")
+
+
+def is_branch(ref: str) -> bool:
+    """Tell whether a full name is a branch's."""
+    return ref.startswith(f"{HEADS}/")
+
+
+def is_tag(ref: str) -> bool:
+    """Tell whether a full name is a tag's."""
+    return ref.startswith(f"{TAGS}/")
+
+
+def branch_name(ref: str) -> str:
+    """Return a branch's own name; any other ref as it is."""
+    return ref.removeprefix(f"{HEADS}/")
+
+
+def tag_name(ref: str) -> str:
+    """Return a tag's own name; any other ref as it is."""
+    return ref.removeprefix(f"{TAGS}/")
+
+
 def tag(package: str, revision: int) -> Ref:
     """Make the full name of a release tag.
 
@@ -51,7 +85,7 @@ def tag(package: str, revision: int) -> Ref:
         ValueError: No such tag can exist; `problem` and `looks_like_revision` tell beforehand.
     """
     name = spelled(package, revision)
-    made = Ref(_TAGS + name)
+    made = tag_ref(name)
     if parse_tag(made) != (package, revision):
         wrong = problem(made) or "it would not be read back as that revision"
         raise ValueError(f"tag {name!r}: {wrong}. Rename the package's folder.")
@@ -65,9 +99,9 @@ def spelled(package: str, revision: int) -> str:
 
 def parse_tag(ref: str) -> tuple[str, int] | None:
     """Read a release tag: package and revision; None for any other ref, in full spelling only."""
-    if not ref.startswith(_TAGS) or problem(ref):
+    if not is_tag(ref) or problem(ref):
         return None
-    package, _, last = ref.removeprefix(_TAGS).rpartition("/")
+    package, _, last = tag_name(ref).rpartition("/")
     found = _REVISION.fullmatch(last)
     if found is None or looks_like_revision(package.rpartition("/")[2]):
         return None
@@ -105,7 +139,7 @@ def workspace(head_ref: str, number: int) -> str:
         number: The pull request's number.
     """
     folder, _, last = head_ref.rpartition("/")
-    draft = last and f"{folder}/".startswith("drafts/")
+    draft = last and f"{folder}/".startswith(DRAFTS)
     return last if draft else f"pr-{number}"
 
 
@@ -264,7 +298,7 @@ def _unnameable(package: str, packages: Collection[str]) -> str:
             )
     if char := spelling.unseen(package):
         return f"its path holds {spelling.called(char)}, which nobody can tell from its looks"
-    wrong = problem(f"{_TAGS}{package}/v1") if package else ""
+    wrong = problem(tag_ref(f"{package}/v1")) if package else ""
     return f"its path cannot be part of a tag: {wrong}" if wrong else ""
 
 

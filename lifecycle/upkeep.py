@@ -11,7 +11,7 @@ crashed in between, the next look finds the comment still missing, or still edit
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from lifecycle import memory, records
+from lifecycle import limits, memory, records
 from lifecycle.actions import Action, Keep, RemoveDouble, Reply, Restore
 from lifecycle.events import CommentLoss, Event, Tampered
 from lifecycle.facts.conversation import Comment, Written
@@ -23,10 +23,6 @@ from lifecycle.records import JSON
 
 TOLD_WITHIN = timedelta(minutes=1)
 """How long after a comment the database may still be told of it, by whoever wrote it."""
-
-MOST_COMMENT = 65_000
-"""Characters of a comment with its record, below the 65,536 that GitHub takes
-(docs/design.md, "GitHub: checks and statuses")."""
 
 
 def tampered(proposal: Proposal, remembered: Memory) -> list[Event]:
@@ -128,7 +124,7 @@ def _doubles(proposal: Proposal) -> list[Comment]:
 def fits(remembered: Memory, proposal: Proposal, repository_id: RepositoryId) -> bool:
     """Tell whether the memory fits into the summary comment."""
     record = memory.log_record(remembered, proposal, repository_id)
-    return records.length(record) <= memory.MOST_RECORD
+    return records.length(record) <= limits.RECORD
 
 
 def summary_record(
@@ -139,7 +135,7 @@ def summary_record(
     Nothing is left out of it: publishing is blocked then, and the database has everything.
     """
     record = memory.log_record(remembered, proposal, repository_id)
-    if records.length(record) <= memory.MOST_RECORD:
+    if records.length(record) <= limits.RECORD:
         return record
     said = memory.summary_of(proposal)
     if said is not None and said.records and not said.altered:
@@ -149,7 +145,7 @@ def summary_record(
 
 def cut(body: str, record: Mapping[str, JSON]) -> str:
     """Return a text cut to what fits beside its record."""
-    return body[: MOST_COMMENT - records.length(record)]
+    return body[: limits.OWN_COMMENT - records.length(record)]
 
 
 def _unknown(answer: Comment, proposal: Proposal, repository_id: RepositoryId) -> Written:

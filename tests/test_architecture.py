@@ -116,3 +116,37 @@ def test_each_folder_says_in_one_sentence_what_it_is_for() -> None:
                 wrong.append(str(file.relative_to(ROOT)))
 
     assert wrong == []
+
+
+REFS = {
+    "the bot": (("lifecycle", "bot"), "lifecycle/names.py"),
+    "the sandbox forge": (("bot/sandbox",), "bot/sandbox/refnames.py"),
+}
+"""Where refs are spelled; the sandbox forge shares no code with the bot, so it has its own."""
+
+
+@pytest.mark.parametrize(("folders", "place"), REFS.values(), ids=REFS)
+def test_the_folders_of_refs_are_written_in_one_place(folders: tuple[str, ...], place: str) -> None:
+    """The short-cut writes "refs/heads/" where it is needed: one in fifty lacks its last slash."""
+    found = {
+        str(path.relative_to(ROOT))
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+        if "bot/sandbox" in folders or ROOT / "bot/sandbox" not in path.parents
+        if any(re.search("refs/(heads|tags)|^drafts/", text) for text in _texts(path))
+    }
+
+    assert found == {place}
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """Yield the string constants of a module, docstrings left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in told:
+            match node.value:
+                case str(text):
+                    yield text
+                case bytes(data):
+                    yield data.decode("latin-1")

@@ -37,7 +37,6 @@ from lifecycle.messages.findings import annotation
 from lifecycle.messages.markdown import number, plain
 from lifecycle.policy import BrokenPolicy, Policy, RenderMode
 
-_DRAFTS = "drafts/"
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
@@ -193,7 +192,7 @@ def _tell_all(
     unrendered = [verdict for verdict in judged if verdict.changes]
     waits = any(verdict.broken or not verdict.complete for verdict in judged)
     # The bot commits to drafts what rendering makes, so nobody has to.
-    pushed = policy.render is RenderMode.COMMIT and branch.startswith(_DRAFTS) and not waits
+    pushed = policy.render is RenderMode.COMMIT and branch.startswith(names.DRAFTS) and not waits
     for line in _unrendered(unrendered, policy, pushed=pushed) if unrendered else ():
         click.echo(line)
     rendered = _tell(RENDER, render, blocks=not pushed)

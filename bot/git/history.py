@@ -20,10 +20,8 @@ from bot.git.commit import CommitReader
 from bot.git.difference import differ
 from bot.git.objects import GitObject, Objects
 from bot.git.port import (
-    HEADS,
     MOST_ENTRIES,
     MOST_LISTED,
-    TAGS,
     Commit,
     Difference,
     GitBusyError,
@@ -35,7 +33,7 @@ from bot.git.port import (
 from bot.git.process import GitSlowError, environment, reason, run
 from bot.git.trees import StoredTrees
 from lifecycle.messages.checks import large_folder
-from lifecycle.names import Sha
+from lifecycle.names import HEADS, TAGS, Sha
 
 _NEAR = 8
 """First parents that are looked at before git is started to find a merge base."""

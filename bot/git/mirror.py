@@ -29,8 +29,6 @@ from bot.git.caches import MirrorCaches
 from bot.git.history import DiskHistory
 from bot.git.port import (
     EVERYTHING,
-    HEADS,
-    TAGS,
     GitBusyError,
     GitRefusedError,
     Pushed,
@@ -40,7 +38,7 @@ from bot.git.port import (
 )
 from bot.git.process import authorised, locked, reason, refusal, run
 from lifecycle.identity import RepositoryId
-from lifecycle.names import Ref, Sha
+from lifecycle.names import HEADS, TAGS, Ref, Sha
 
 log = structlog.get_logger()
 

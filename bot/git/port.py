@@ -17,8 +17,6 @@ from cadlib.package.files import Files
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Ref, Sha
 
-HEADS, TAGS = "refs/heads", "refs/tags"
-
 MOST_TEXT = 64 * 1024
 """Bytes of a commit or tag that are read: what stands further down is left out."""
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from bot.git.port import HEADS, TAGS, GitBusyError, Refs, Scope
+from bot.git.port import GitBusyError, Refs, Scope
 from bot.git.process import reason, run
-from lifecycle.names import Sha
+from lifecycle.names import HEADS, TAGS, Sha
 
 
 def places(scope: Scope) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from stat import S_ISREG
 
 from bot.git import alike
 from bot.git.caches import BLOBS, ENTRIES
@@ -66,7 +67,7 @@ class TreeReader(ABC):
     def blob(self, commit: str, path: str, most: int) -> bytes | None:
         """The first bytes of a file at a commit; None for none, or where it is no regular file."""
         sha, mode = self._at(commit, path)
-        return self.beginning(sha, most) if mode & 0o170000 == 0o100000 else None
+        return self.beginning(sha, most) if S_ISREG(mode) else None
 
     def _at(self, commit: str, path: str) -> tuple[str, int]:
         folder, _, wanted = path.rpartition("/")

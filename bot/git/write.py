@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from stat import S_ISREG
 
 from bot.git.difference import TREE
 from bot.git.objects import Entries
@@ -69,7 +70,7 @@ def _tree(entries: Callable[[str], Entries], store: Store, base: str, changes: _
         elif change is None:
             found.pop(name, None)
         else:
-            mode = old_mode if old_mode & 0o170000 == 0o100000 else 0o100644
+            mode = old_mode if S_ISREG(old_mode) else 0o100644
             found[name] = (store("blob", change), mode)
     if not found:
         return ""

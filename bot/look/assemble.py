@@ -26,7 +26,7 @@ from bot.look.tags import Tags
 from bot.render.port import Renderer
 from bot.store.port import Store
 from bot.store.values import Adoption
-from lifecycle import memory
+from lifecycle import memory, names
 from lifecycle.commands import answers
 from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
@@ -202,7 +202,7 @@ class Looker:
     async def _put_together(self, look: _Look) -> Looked:
         head, state, reader = look.head, look.state, look.reader
         same = head.repository == self.repository.id.number
-        ref = f"refs/heads/{head.ref}"
+        ref = names.branch_ref(head.ref)
         tip = await self._offload(reader.git.ref, ref) if same else None
         waits = [self._patience.wait(s.pull.number, s.not_shown) for s in state.relevant]
         heads = (each.pull.head for each in state.relevant)
@@ -264,7 +264,7 @@ class Looker:
     async def _draft(self, look: _Look, facts: Facts, tip: Sha) -> Facts:
         """A draft branch without a pull request: what it touches, and its rendering."""
         reader, ref = look.reader, facts.default_ref
-        base = reader.git.ref(f"refs/heads/{ref}")
+        base = reader.git.ref(names.branch_ref(ref))
         if base is None:
             return facts
         basis = Basis(rules=base, base=base)

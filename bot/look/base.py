@@ -11,7 +11,7 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ForgeMissingError, ListedProposal
 from bot.look.reader import Basis, MirrorReader
 from bot.store.port import Revisions
-from lifecycle import merges
+from lifecycle import merges, names
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Arrival, Move, UnknownRules
 from lifecycle.names import Sha
@@ -76,7 +76,7 @@ class Bases:
 
     async def find(self, git: MirrorReader, pull: ListedProposal) -> Basis | NotLogged | None:
         """Find a pull request's basis; None when git has no such base, or not yet the merge."""
-        tip = git.git.ref(f"refs/heads/{pull.base_ref}")
+        tip = git.git.ref(names.branch_ref(pull.base_ref))
         if tip is None:
             return None
         if not pull.merged:
@@ -119,7 +119,7 @@ class Bases:
         until = pull.merged_at if settled else None
         found = await self._told(git, pull.base_ref, basis.rules, since, until)
         default = git.default_branch
-        tip = git.git.ref(f"refs/heads/{default}")
+        tip = git.git.ref(names.branch_ref(default))
         if pull.base_ref == default or tip is None or not found.told:
             return found
         above = await self._told(git, default, tip, since, None)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from bot.config import CONFIG
+from bot.config import CONFIG, FOLDER
 from bot.forges.port import NativeReview
 from bot.look import outside, rules
 from bot.look.reader import Basis, MirrorReader
@@ -23,7 +23,7 @@ from lifecycle.policy import BrokenPolicy, Policy
 MOST_SOURCES = 100
 """Commits of the base branch that are looked at for what brought in what was never published."""
 
-CONFIGURATION = (CONFIG, ".porchbot")
+CONFIGURATION = (CONFIG, FOLDER)
 """What a proposal changes rules by: the configuration, and the folder of the ledger."""
 
 
@@ -239,7 +239,7 @@ class _Comparison:
         """Branches that packages are published from where this head would have to be approved."""
         found = []
         for ref in sorted(self.reader.branches(self.base_ref, self.basis)):
-            tip = self.reader.git.ref(f"refs/heads/{ref}")
+            tip = self.reader.git.ref(names.branch_ref(ref))
             there = tip and read(self.reader, self.head, ref, Basis(rules=tip, base=tip))
             if there and not there.passes:
                 found.append(ref)

@@ -17,9 +17,10 @@ from bot.git.port import History, Mirror, Scope
 from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
+from lifecycle import names
 from lifecycle.names import Sha
 
-_DRAFT = re.compile(r"drafts/(.+)/[^/]+", re.DOTALL)
+_DRAFT = re.compile(rf"{names.DRAFTS}(.+)/[^/]+", re.DOTALL)
 """The name of a draft branch, with the package that it is likely to be about."""
 
 MOST_BRANCHES = 2_000
@@ -145,7 +146,7 @@ class Fetcher:
         if len(self._free) > MOST_ASKED:
             self._free.clear()
         self._free |= unknown - found
-        return {f"refs/tags/{folder}" for folder in found}
+        return {names.tag_ref(folder) for folder in found}
 
 
 def folders(package: str) -> list[str]:

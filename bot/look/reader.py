@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot import config
-from bot.config import CONFIG
+from bot.config import CONFIG, FOLDER
 from bot.git.port import Difference, History, MissingObjectError
 from bot.look import rules
 from bot.look.rules import BaseRules
@@ -21,7 +21,7 @@ from lifecycle.policy import BrokenPolicy, Policy
 MOST_SUBJECTS = 100
 """Commits of a draft that are looked at for its title."""
 
-RULES = (CONFIG, ".porchbot", "CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS")
+RULES = (CONFIG, FOLDER, "CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS")
 """What judges proposals, and may not change among merges that came together."""
 
 
@@ -87,7 +87,7 @@ class MirrorReader:
         What such a merge holds is worked out again: anybody can change files while merging. Where
         that takes too long once, the rest counts as written by whoever merged.
         """
-        tip = self.git.ref(f"refs/heads/{base_ref}")
+        tip = self.git.ref(names.branch_ref(base_ref))
         found: dict[Sha, Sha] = {}
         for sha in commits:
             if tip is None or not self.git.has(sha):
@@ -104,7 +104,7 @@ class MirrorReader:
 
     def too_long(self, head: Sha, base_ref: str) -> bool:
         """Whether a proposal's commits have more text than is read, or there are too many."""
-        tip = self.git.ref(f"refs/heads/{base_ref}")
+        tip = self.git.ref(names.branch_ref(base_ref))
         return tip is not None and self.git.cut_within(tip, head)
 
     def line(self, tip: Sha, after: Sha) -> tuple[Sha, ...] | None:
@@ -141,7 +141,7 @@ class MirrorReader:
         """The rules that held for a base branch at a commit."""
         default = None
         if base_ref != self.default_branch:
-            default = self.git.ref(f"refs/heads/{self.default_branch}") or ""
+            default = self.git.ref(names.branch_ref(self.default_branch)) or ""
         return rules.of_base(self.file, at, base_ref, default)
 
     def file(self, at: str, path: str) -> bytes | BrokenPolicy | None:
@@ -177,7 +177,7 @@ class MirrorReader:
         """Packages whose tags count for a proposal: it changes them, or merging it would."""
         if not self.git.has(head):
             return set()
-        tips = [self.git.ref(f"refs/heads/{ref}") for ref in self.branches(base_ref, basis)]
+        tips = [self.git.ref(names.branch_ref(ref)) for ref in self.branches(base_ref, basis)]
         bases = [basis, *(Basis(rules=tip, base=tip) for tip in tips if tip)]
         return {package for each in bases for package in self._differing(head, each)}
 

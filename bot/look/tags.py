@@ -13,8 +13,6 @@ from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.tags import Foreign, Tagging, TagLoss
 
-_TAGS = "refs/tags/"
-
 
 @dataclass(slots=True)
 class Tags:
@@ -176,7 +174,7 @@ class Tags:
     def _refs(self, package: str) -> Refs:
         """The tags of a package and of packages inside it."""
         if package not in self._listed:
-            self._listed[package] = self.git.refs(f"{_TAGS}{package}".rstrip("/"))
+            self._listed[package] = self.git.refs(f"{names.TAGS}/{package}".rstrip("/"))
         return self._listed[package]
 
     def _is_ours(self, package: str, number: int) -> bool:
@@ -211,4 +209,4 @@ class Tags:
 
 
 def _ref(package: str, number: int) -> str:
-    return f"{_TAGS}{names.spelled(package, number)}"
+    return names.tag_ref(names.spelled(package, number))

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 
 from bot import config
 from bot.git.port import Mirror
+from lifecycle import names
 from lifecycle.policy import Policy
 
 
 def tip(mirror: Mirror, branch: str) -> str | None:
     """Where a branch is."""
     with mirror.open() as git:
-        return git.ref(f"refs/heads/{branch}")
+        return git.ref(names.branch_ref(branch))
 
 
 def has_all(mirror: Mirror, commits: Iterable[str]) -> bool:
@@ -22,7 +23,7 @@ def has_all(mirror: Mirror, commits: Iterable[str]) -> bool:
 def first_parent_order(mirror: Mirror, branch: str) -> Mapping[str, int]:
     """Commit to its place on the first-parent line of a branch, oldest lowest."""
     with mirror.open() as git:
-        tip = git.ref(f"refs/heads/{branch}")
+        tip = git.ref(names.branch_ref(branch))
         line = git.first_parents(tip, "", limit=500) if tip else ()
     return {str(commit.sha): place for place, commit in enumerate(line)}
 
@@ -30,7 +31,7 @@ def first_parent_order(mirror: Mirror, branch: str) -> Mapping[str, int]:
 def published_from(mirror: Mirror, default: str) -> set[str]:
     """The branches that packages are published from, as the default branch configures them."""
     with mirror.open() as git:
-        tip = git.ref(f"refs/heads/{default}")
+        tip = git.ref(names.branch_ref(default))
         policy = config.read(config.fetch(git.blob, tip, config.CONFIG)) if tip else None
     return {default, *(policy.branches if isinstance(policy, Policy) else ())}
 
@@ -39,7 +40,7 @@ def publish_heads(mirror: Mirror, default: str) -> Mapping[str, str]:
     """Where the branches are that packages are published from."""
     branches = published_from(mirror, default)
     with mirror.open() as git:
-        tips = {branch: git.ref(f"refs/heads/{branch}") for branch in branches}
+        tips = {branch: git.ref(names.branch_ref(branch)) for branch in branches}
     return {branch: str(sha) for branch, sha in tips.items() if sha}
 
 
@@ -47,6 +48,6 @@ def drafts(mirror: Mirror) -> Mapping[str, str]:
     """Draft branches and where they are."""
     with mirror.open() as git:
         return {
-            ref.removeprefix("refs/heads/"): str(sha)
-            for ref, (sha, _) in git.refs("refs/heads/drafts").items()
+            names.branch_name(ref): str(sha)
+            for ref, (sha, _) in git.refs(names.branch_ref(names.DRAFTS.rstrip("/"))).items()
         }

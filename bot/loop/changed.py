@@ -22,6 +22,7 @@ from bot.look import rules
 from bot.look.fetching import folders
 from bot.look.reader import RULES
 from bot.store.values import Swept
+from lifecycle import names
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha, looks_like_revision
 from lifecycle.policy import Policy
@@ -95,7 +96,7 @@ class Surroundings:
         return isinstance(found.policy, Policy) and found.policy.approve.require == 0
 
     def _tip(self, branch: str) -> str:
-        return self.git.ref(f"refs/heads/{branch}") or ""
+        return self.git.ref(names.branch_ref(branch)) or ""
 
 
 def see(
@@ -151,7 +152,7 @@ def tags_of(packages: Collection[str], tags: Mapping[str, Sha]) -> dict[str, str
         for folder in folders(package):
             inside[folder].add(package)
     for ref, sha in tags.items():
-        parts = ref.removeprefix("refs/tags/").split("/")
+        parts = names.tag_name(ref).split("/")
         of = {"/".join(parts[:i]) for i, part in enumerate(parts) if looks_like_revision(part)}
         for package in (of & known) | inside.get("/".join(parts), set()):
             found[package].append((ref, str(sha)))

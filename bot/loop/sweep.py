@@ -145,5 +145,5 @@ def _is_news(there: Mapping[str, Sha], package: str, number: int, revision: Revi
 
 def _shown(there: Mapping[str, Sha], package: str, number: int, revision: Revision) -> str:
     """The object that a tag names now, "none" where it is gone; "" for the one that we made."""
-    named = there.get(f"refs/tags/{names.spelled(package, number)}", "none")
+    named = there.get(names.tag_ref(names.spelled(package, number)), "none")
     return "" if named == revision.tag else named

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from lifecycle import limits
 from lifecycle.commands import grammar
 from lifecycle.commands import lines as comment_lines
 from lifecycle.commands.grammar import BLANKS
@@ -29,9 +30,6 @@ from lifecycle.commands.lines import Beginnings, Unclear
 from lifecycle.commands.spec import CommandSpec, Table
 from lifecycle.commands.table import TABLE
 from lifecycle.messages import parsing as texts
-
-MOST_TEXT = 65_536
-"""Characters of a comment: GitHub's own limit. A longer one holds no command."""
 
 MOST_LINES = 1_000
 """Lines of a comment with commands: what the Markdown parser does for each takes time."""
@@ -125,7 +123,7 @@ def parse(body: str, *, app: str = "porchbot", table: Table = TABLE) -> ParsedCo
 
 def _parse(text: str, app: str, table: Table) -> ParsedComment:
     for most, what, count in (
-        (MOST_TEXT, "characters", len(text)),
+        (limits.COMMENT, "characters", len(text)),
         (MOST_LINES, "lines", text.count("\n") + 1),
     ):
         if count > most:

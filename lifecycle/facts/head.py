@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lifecycle import names
 from lifecycle.facts.checks import CheckRun
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
@@ -97,4 +98,4 @@ class Facts:
 
         Source: docs/design.md, "What is stored in git".
         """
-        return self.same_repository and self.head_ref.startswith("drafts/")
+        return self.same_repository and self.head_ref.startswith(names.DRAFTS)

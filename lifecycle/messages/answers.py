@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from lifecycle import limits
 from lifecycle.facts.head import PushRefusal
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.messages import checks, gates, rights, summary
 from lifecycle.messages.findings import findings, severity_first
 from lifecycle.messages.markdown import (
-    MOST_TEXT,
     change_lines,
     change_list,
     code,
@@ -65,7 +65,7 @@ def still_held(logins: Iterable[str]) -> str:
 
 def answer(login: str, texts: Sequence[str]) -> str:
     """One answer to one comment."""
-    return (f"@{login} " + "\n\n".join(texts))[:MOST_TEXT]
+    return (f"@{login} " + "\n\n".join(texts))[: limits.TEXT]
 
 
 def approved(approval: "Approval", proposal: Proposal, *, merged: bool, blocked: str) -> str:
@@ -87,7 +87,7 @@ def _all(touched: Sequence[Touched]) -> str:
     """Every package by its name, folded, where the line before names only the first."""
     if len(touched) <= 3:
         return ""
-    names_all = every(touched, MOST_TEXT // 2)
+    names_all = every(touched, limits.TEXT // 2)
     return (
         f"\n\n<details><summary>All {len(touched)} packages</summary>\n\n{names_all}\n\n</details>"
     )

@@ -27,6 +27,8 @@ from lifecycle.tags import Tagging, TagLoss
 if TYPE_CHECKING:
     from lifecycle.events import Tampered
 
+APPROVED, RULES_APPROVED = "approved", "rules approved"
+CHECK = "check "
 CONFIGURATION_WANTED = "a `.porchbot.yaml` that can be read"
 CONFIGURATION_WHO = "somebody who may change `.porchbot.yaml` on the base branch"
 IS_DRAFT = "it is a draft"
@@ -268,14 +270,14 @@ def tag_lost(touched: Touched, lost: TagLoss) -> str:
 
 def tag_restored(touched: Touched) -> str:
     """How to bring a tag back, or to say that it is gone for good."""
-    ref = f"refs/tags/{names_.spelled(touched.package, touched.revision)}"
+    ref = names_.tag_ref(names_.spelled(touched.package, touched.revision))
     made = touched.tagging.tag
     again = f": {code(f'git push --force origin {made}:{ref}')}" if made else ""
     return f"the tag as it was{again}; or the revision withdrawn in `.porchbot/ledger.yaml`"
 
 
 def _tag(ref: str) -> str:
-    return code(ref.removeprefix("refs/tags/"))
+    return code(names_.tag_name(ref))
 
 
 def same_head(numbers: Iterable[int]) -> str:

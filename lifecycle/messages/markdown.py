@@ -13,11 +13,8 @@ from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 
 MOST_LISTED = 30
-"""Rows of one list in a comment or check; the rest is counted. Keeps a summary far below the
-65,535 characters that GitHub accepts (docs/design.md, "GitHub: checks and statuses")."""
-
-MOST_TEXT = 60_000
-"""Characters of one text; some are left for the hidden record of the summary comment."""
+"""Rows of one list in a comment or check; the rest is counted. Keeps a summary far below
+`limits.TEXT`."""
 
 CUT = " […]"
 """Ends a text that had to be cut."""

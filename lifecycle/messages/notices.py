@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lifecycle import limits
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.proposal import Proposal
 from lifecycle.merges import UnknownRules
 from lifecycle.messages import gates
 from lifecycle.messages.markdown import (
-    MOST_TEXT,
     code,
     name,
     names,
@@ -28,7 +28,7 @@ _UNKNOWN_RULES: Mapping[UnknownRules, str] = {
 
 def notice(owners: Iterable[str], text: str) -> str:
     """A comment that tells people of their proposal; they are mentioned."""
-    return " ".join([*(f"@{login}" for login in sorted(owners)), text])[:MOST_TEXT]
+    return " ".join([*(f"@{login}" for login in sorted(owners)), text])[: limits.TEXT]
 
 
 def went_out_of_date(touched: Sequence[Touched], base_ref: str) -> str:

@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cadlib.findings import Severity
+from lifecycle import limits
 from lifecycle import names as names_
 from lifecycle.facts.checks import PUBLISH
 from lifecycle.facts.head import Facts
 from lifecycle.facts.packages import Touched, Unpublished
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.messages import checks
+from lifecycle.messages import gates as texts
 from lifecycle.messages.findings import findings, severity_first
 from lifecycle.messages.gates import push_refused
 from lifecycle.messages.markdown import (
     MOST_LISTED,
-    MOST_TEXT,
     change_lines,
     change_list,
     code,
@@ -62,7 +63,7 @@ def summary(facts: Facts, proposal: Proposal, judgement: "Judgement", memory: "M
     parts.append(_changes(proposal))
     if waits:
         parts.append(holding(judgement))
-    return "\n\n".join(part for part in parts if part)[:MOST_TEXT]
+    return "\n\n".join(part for part in parts if part)[: limits.TEXT]
 
 
 def gate_list(judgement: "Judgement") -> str:
@@ -73,7 +74,7 @@ def gate_list(judgement: "Judgement") -> str:
 def published(proposal: Proposal, judgement: "Judgement") -> str:
     """What `porchbot/publish` says: what is published beside the changes, the gates, every name."""
     parts = (unpublished(proposal), gate_list(judgement), _adopted(proposal))
-    return "\n\n".join(part for part in (*parts, _rest(proposal, MOST_TEXT // 2)) if part)
+    return "\n\n".join(part for part in (*parts, _rest(proposal, limits.TEXT // 2)) if part)
 
 
 def unpublished(proposal: Proposal) -> str:
@@ -136,9 +137,9 @@ def blocked(judgement: "Judgement") -> str:
 def short(gate: "Gate") -> str:
     """One gate that does not hold, in a few words that stand alone."""
     # "0 of 1" or "still running" alone would not say of what.
-    if gate.name in {"approved", "rules approved"}:
+    if gate.name in {texts.APPROVED, texts.RULES_APPROVED}:
         return f"{gate.name} by {gate.actual}"
-    return f"{gate.name}: {gate.actual}" if gate.name.startswith("check ") else gate.actual
+    return f"{gate.name}: {gate.actual}" if gate.name.startswith(texts.CHECK) else gate.actual
 
 
 def _line(gate: "Gate") -> str:
@@ -196,7 +197,7 @@ def _packages(proposal: Proposal) -> str:
         for t in proposal.content.touched
     ]
     shown = ["**Packages**", "", *rows[:MOST_LISTED]]
-    rest = (_rest(proposal, MOST_TEXT // 3), _adopted(proposal))
+    rest = (_rest(proposal, limits.TEXT // 3), _adopted(proposal))
     return "\n\n".join(["\n".join(shown), *(part for part in rest if part)])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from cadlib.errors import Place
 from cadlib.findings import Finding, Severity
-from lifecycle import memory
+from lifecycle import limits, memory
 from lifecycle.access import Person, Role, RoleSource
 from lifecycle.actions import Reply, Say, SetCheck, Tag
 from lifecycle.commands.table import TABLE
@@ -206,7 +206,7 @@ def test_every_package_that_is_approved_is_named() -> None:
 
     assert len(shown) == 3
     for text in shown:
-        assert len(text) <= markdown.MOST_TEXT
+        assert len(text) <= limits.TEXT
     for text in shown[:2]:
         assert [t.package for t in many if f"`{t.package}`" not in text] == []
     assert "`net/p301` v5" in shown[2]

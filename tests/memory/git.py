@@ -21,11 +21,9 @@ from bot.git.difference import TREE, differ
 from bot.git.objects import Allow, Entries, GitObject, parse_tree
 from bot.git.port import (
     EVERYTHING,
-    HEADS,
     MOST_ENTRIES,
     MOST_LISTED,
     MOST_TREE,
-    TAGS,
     GitBusyError,
     GitRefusedError,
     History,
@@ -39,7 +37,7 @@ from bot.git.port import (
 )
 from lifecycle.identity import RepositoryId
 from lifecycle.messages.checks import large_folder
-from lifecycle.names import Ref, Sha
+from lifecycle.names import HEADS, TAGS, Ref, Sha
 
 
 @dataclass

@@ -22,8 +22,11 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 from rich.console import Console
 
+from bot import config
 from bot.cli.demo.files import CONFIGURATION, DEPLOYMENT, KPTFILE
 from bot.cli.demo.playground import Playground, PlaygroundError
+from lifecycle import names
+from lifecycle.facts.checks import RENDER, VALIDATE
 
 T = TypeVar("T")
 
@@ -116,11 +119,11 @@ class Story:
         """A repository without our configuration gets one, from somebody who may."""
         if (work / self._package).exists():
             self._package = "porchbot-demo/core"
-        if (work / ".porchbot.yaml").exists():
+        if (work / config.CONFIG).exists():
             return
         self._step("owner configures guardrails for one folder")
         directory = self._package.split("/")[0]
-        (work / ".porchbot.yaml").write_text(CONFIGURATION.format(directory=directory))
+        (work / config.CONFIG).write_text(CONFIGURATION.format(directory=directory))
         self._commit(work, "owner", "Configure porchbot")
         self._push(work, "owner", self._base)
 
@@ -136,7 +139,7 @@ class Story:
 
     def _draft(self, work: Path) -> PullRequest:
         self._step(f"author pushes a draft of {self._package}")
-        branch = f"drafts/{self._package}/first"
+        branch = f"{names.DRAFTS}{self._package}/first"
         name = self._package.rsplit("/", 1)[-1]
         self._git(work, "switch", "--quiet", "--create", branch)
         folder = work / self._package
@@ -151,7 +154,7 @@ class Story:
 
     def _guardrail(self, pull: PullRequest) -> None:
         self._step("a guardrail adds a label")
-        self._wait_check(pull.number, "porchbot/render", "success")
+        self._wait_check(pull.number, RENDER, "success")
         head = self._repository("author").get_pull(pull.number).head.sha
         commit = self._repository("author").get_commit(head)
         added = [
@@ -166,7 +169,7 @@ class Story:
 
     def _objection(self, pull: PullRequest) -> None:
         self._step("a validator objects, at the line")
-        run = self._wait_check(pull.number, "porchbot/validate", "failure")
+        run = self._wait_check(pull.number, VALIDATE, "failure")
         for note in run.get_annotations():
             self._say(f"  {note.path}:{note.start_line}: {note.message}")
             self._say(f"    {self._line(run.head_sha, note.path, note.start_line)}")
@@ -190,8 +193,8 @@ class Story:
         self._commit(work, "author", "Give the port as a number")
         self._push(work, "author", branch)
         self._wait_head(pull.number, self._git(work, "rev-parse", "HEAD"))
-        self._wait_check(pull.number, "porchbot/validate", "success")
-        self._say("porchbot/validate: success")
+        self._wait_check(pull.number, VALIDATE, "success")
+        self._say(f"{VALIDATE}: success")
         self._propose(pull)
 
     def _refusal(self, pull: PullRequest) -> None:
@@ -210,7 +213,7 @@ class Story:
 
     def _second(self, work: Path) -> None:
         self._step("a second change becomes v2")
-        branch = f"drafts/{self._package}/second"
+        branch = f"{names.DRAFTS}{self._package}/second"
         self._pull_branch(work, self._base)
         self._git(work, "switch", "--quiet", "--create", branch)
         file = work / self._package / "router.yaml"
@@ -219,7 +222,7 @@ class Story:
         self._push(work, "author", branch)
         pull = self._wait("the bot opens a pull request", lambda: self._pull_of(branch))
         self._say(f"Draft: {self._page(pull)}")
-        self._wait_check(pull.number, "porchbot/validate", "success")
+        self._wait_check(pull.number, VALIDATE, "success")
         self._propose(pull)
         self._publish(pull, 2)
 
@@ -311,11 +314,11 @@ class Story:
         self._git(work, *identity, "commit", "--quiet", "--message", message)
 
     def _push(self, work: Path, login: str, branch: str) -> None:
-        push = ["git", "push", "--quiet", "origin", f"HEAD:refs/heads/{branch}"]
+        push = ["git", "push", "--quiet", "origin", f"HEAD:{names.branch_ref(branch)}"]
         self._run(login, push, work)
 
     def _pull_branch(self, work: Path, branch: str) -> None:
-        refs = f"+refs/heads/{branch}:refs/remotes/origin/{branch}"
+        refs = f"+{names.branch_ref(branch)}:refs/remotes/origin/{branch}"
         self._run("author", ["git", "fetch", "--quiet", "origin", refs], work)
         self._git(work, "switch", "--quiet", "--force-create", branch, f"origin/{branch}")
 

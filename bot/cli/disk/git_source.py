@@ -30,6 +30,7 @@ from bot.git.refs import advertised
 from cadlib.errors import PackageError, Place
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.update.upstream import Fetch, Fetched
+from lifecycle import names
 
 _TIMEOUT = 300
 """Seconds for one call of git over the network."""
@@ -91,14 +92,13 @@ class RemoteRepositories:
                 Place(repo), "the repository has no branch yet", "Commit something to it"
             )
         symbolic = (text for text in found if text.startswith("ref: "))
-        return next(symbolic, "HEAD").removeprefix("ref: refs/heads/")
+        return names.branch_name(next(symbolic, "HEAD").removeprefix("ref: "))
 
     def branches(self, repo: str) -> Sequence[str]:
         """Return the names of all branches of a repository."""
         _refuse_option("URI", repo)
-        prefix = "refs/heads/"
-        listed = [ref for _, ref in _listed(repo, [f"{prefix}*"]) if ref.startswith(prefix)]
-        return [ref.removeprefix(prefix) for ref in listed]
+        listed = (ref for _, ref in _listed(repo, [names.branch_ref("*")]))
+        return [names.branch_name(ref) for ref in listed if names.is_branch(ref)]
 
     def _fetch(self, wanted: Fetch) -> Fetched:
         _refuse_option("URI", wanted.repo)
@@ -181,7 +181,8 @@ class _Remote(_Repository):
             self._fetch("--depth=1", wanted)
             found = self.objects.commit(wanted)
         if not found:  # some servers give whole branches and tags only
-            self._fetch("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", whole=True)
+            every = (names.branch_ref("*"), names.tag_ref("*"))
+            self._fetch(*(f"+{refs}:{refs}" for refs in every), whole=True)
             found = self.objects.commit(wanted)
         if not found:
             raise _unknown(self._repo, ref)
@@ -215,9 +216,9 @@ def _candidates(directory: str, ref: str) -> list[tuple[str, str]]:
         return [(ref, ref)]
     parts = directory.split("/") if directory else []
     scoped = ["/".join([*parts[:end], ref]) for end in range(len(parts), 0, -1)]
-    tags = [(name, f"refs/tags/{name}") for name in (*scoped, ref)]
+    tags = [(name, names.tag_ref(name)) for name in (*scoped, ref)]
     commit = [(ref, ref)] if _SHORT.match(ref) else []
-    return [*tags, (ref, f"refs/heads/{ref}"), *commit]
+    return [*tags, (ref, names.branch_ref(ref)), *commit]
 
 
 def local_repository(repo: str) -> Path | None:

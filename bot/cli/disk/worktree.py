@@ -24,6 +24,7 @@ from bot.git.port import Difference
 from bot.git.process import execute, users_environment
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry
+from lifecycle import names
 
 _USUAL = ("main", "master")
 _BRANCH = re.compile(r"refs/(?:heads|remotes/[^/]+)/(.+)")
@@ -157,7 +158,7 @@ class WorkingTree:
 
     def tags(self) -> list[str]:
         """Return the full names of all tags."""
-        return self._says("for-each-ref", "--format=%(refname)", "refs/tags").split("\n")
+        return self._says("for-each-ref", "--format=%(refname)", names.TAGS).split("\n")
 
     def difference(self, before: str, after: str) -> Difference:
         """Compare two commits or trees; "" for nothing at all."""
@@ -186,7 +187,7 @@ class WorkingTree:
         remote = remote if remote not in ("", ".") else "origin"
         head = self._says("symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD")
         places = [f"refs/remotes/{remote}/{name}" for name in _USUAL]
-        places += [f"refs/heads/{name}" for name in _USUAL]
+        places += [names.branch_ref(name) for name in _USUAL]
         return next((ref for ref in (head, *places) if ref and self._objects.commit(ref)), "")
 
     def _full(self, wanted: str) -> str:

@@ -16,6 +16,7 @@ from bot.forges.port import (
     Tagged,
     TagOutcome,
 )
+from lifecycle import names
 from lifecycle.merges import Move
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
@@ -32,7 +33,7 @@ class Branches(Calls):
 
     async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
         """Moves of a branch, newest first."""
-        path, ref = f"/repositories/{repository_id}/activity", f"refs/heads/{head_ref}"
+        path, ref = f"/repositories/{repository_id}/activity", names.branch_ref(head_ref)
         query = {"ref": ref, "per_page": 100}
         answer = await call(self._pool, "read who pushed", "GET", path, query=query)
         # The filter is not relied on (trap 2): others' moves would tell of other commits.
@@ -41,7 +42,7 @@ class Branches(Calls):
     async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
         """What moved a base branch, newest first; only a cursor leads on."""
         path, after = f"{self._path}/activity", ""
-        ref = f"refs/heads/{base_ref}"
+        ref = names.branch_ref(base_ref)
         found: list[Move] = []
         for _ in range(MOST_MOVES // 100):
             query = {"ref": ref, "per_page": 100}
@@ -69,7 +70,7 @@ class Branches(Calls):
             found = await self._get("look for a tag", f"/git/ref/tags/{quote(name)}")
         except ForgeMissingError:
             return False
-        return bool(found["ref"] == f"refs/tags/{name}")
+        return bool(found["ref"] == names.tag_ref(name))
 
     async def make_tag(self, tag: AnnotatedTag) -> Tagged:
         """Write a tag's object, then make the ref that names it; the latter is the condition.
@@ -87,7 +88,7 @@ class Branches(Calls):
         made = await self._send("write a tag", "POST", "/git/tags", body)
         if made["sha"] != tag.object:
             return Tagged(TagOutcome.OTHERWISE, f"the object is {made['sha']}")
-        ref = {"ref": f"refs/tags/{tag.name}", "sha": tag.object}
+        ref = {"ref": names.tag_ref(tag.name), "sha": tag.object}
         return await self._pool.offload(_make_ref, self._pool, f"{self._path}/git/refs", ref)
 
     async def merge(

@@ -34,6 +34,7 @@ from bot.keys import (
     RepositoryKey,
 )
 from bot.store.hints import NOTHING, Hint, Rerun
+from lifecycle import names
 from lifecycle.identity import GITHUB, RepositoryId
 
 JSONObject = Mapping[str, Any]
@@ -84,10 +85,10 @@ def repository_id(payload: JSONObject) -> RepositoryId:
 
 def _push(payload: JSONObject) -> Wakes:
     ref = payload["ref"]
-    if not ref.startswith("refs/heads/"):
+    if not names.is_branch(ref):
         return _whole(payload)
     hint = NOTHING if payload.get("deleted") else Hint(heads=frozenset({payload["after"]}))
-    return _branch(payload, ref.removeprefix("refs/heads/"), hint)
+    return _branch(payload, names.branch_name(ref), hint)
 
 
 def _ref(payload: JSONObject) -> Wakes:
@@ -100,7 +101,7 @@ def _ref(payload: JSONObject) -> Wakes:
 def _branch(payload: JSONObject, branch: str, hint: Hint) -> Wakes:
     repository = repository_id(payload)
     yield ProposalKey(repository, repository.number, branch), hint
-    if not branch.startswith("drafts/"):
+    if not branch.startswith(names.DRAFTS):
         yield BaseKey(repository, branch), NOTHING
     if branch == payload["repository"]["default_branch"]:
         yield RepositoryKey(repository), NOTHING
@@ -180,7 +181,7 @@ def _status(payload: JSONObject) -> Wakes:
 
 
 def _merge_group(payload: JSONObject) -> Wakes:
-    branch = payload["merge_group"]["base_ref"].removeprefix("refs/heads/")
+    branch = names.branch_name(payload["merge_group"]["base_ref"])
     return [(BaseKey(repository_id(payload), branch), NOTHING)]
 
 

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import GitError
 from bot.sandbox.git import objects
 from bot.sandbox.git.diffs import FileDiff, parse
@@ -84,7 +85,7 @@ class BareStore:
                 self._import(path, source.resolve(), default_branch or "main")
         git = self.open(repo_id)
         wanted = default_branch or _likely(git)
-        (path / "HEAD").write_text(f"ref: refs/heads/{wanted}\n")
+        (path / "HEAD").write_text(f"ref: {refnames.branch_ref(wanted)}\n")
         return git
 
     def fork(self, repo_id: int, parent_id: int) -> Git:
@@ -121,7 +122,7 @@ class BareStore:
         _run((f"--work-tree={folder}", "add", "--all", "--force", "."), env=env, cwd=folder)
         tree = _run(("write-tree",), env=env).strip()
         commit = _run(("commit-tree", "-m", "Begin", tree), env=env).strip()
-        _run(("update-ref", f"refs/heads/{branch}", commit), env=env)
+        _run(("update-ref", refnames.branch_ref(branch), commit), env=env)
         (path / "import.index").unlink()
 
     def _drop_other_refs(self, path: Path) -> None:
@@ -172,7 +173,7 @@ class BareGit:
     def default_branch(self) -> str:
         """The branch that HEAD names."""
         head = (self.path / "HEAD").read_text().strip()
-        return head.removeprefix("ref: refs/heads/")
+        return refnames.branch_name(head.removeprefix("ref: "))
 
     def move(self, changes: Sequence[RefChange]) -> bool:
         """Change refs in one transaction; see `Git`."""
@@ -340,17 +341,17 @@ def _is_folder(source: Path) -> bool:
 def _likely(git: BareGit) -> str:
     """The default branch of a source: its HEAD's, or what is usual, or any that is there."""
     refs, head = git.refs(), git.default_branch()
-    branches = [r.removeprefix("refs/heads/") for r in refs if r.startswith("refs/heads/")]
+    branches = [refnames.branch_name(r) for r in refs if refnames.is_branch(r)]
     return next((b for b in (head, "main", "master", *branches) if b in branches), "main")
 
 
 def _shown(ref: bytes) -> bool:
     """Whether the forge shows a ref: a branch or tag whose name JSON can hold."""
     try:
-        ref.decode()
+        name = ref.decode()
     except UnicodeDecodeError:
         return False
-    return ref.startswith((b"refs/heads/", b"refs/tags/"))
+    return refnames.is_branch(name) or refnames.is_tag(name)
 
 
 def _run(

@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from bot.sandbox import refnames
 from bot.sandbox.records.refs import ZERO, RefChange
 
 _SHA = re.compile(r"[0-9a-f]{40}")
-_PLACES = ("refs/heads", "refs/tags")
+_PLACES = (refnames.HEADS, refnames.TAGS)
 
 
 class DiskRefs:

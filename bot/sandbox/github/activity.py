@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from datetime import datetime, timedelta
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import plain
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import ApiRequest, ApiResponse, cursor_page, route
@@ -22,7 +23,7 @@ def list_activity(request: ApiRequest) -> ApiResponse:
     repo, query = request.repo, request.query
     _check(request)
     ref = query.get("ref")
-    whole = ref if not ref or ref.startswith("refs/") else f"refs/heads/{ref}"
+    whole = ref if not ref or ref.startswith("refs/") else refnames.branch_ref(ref)
     known = repo.activity_by_ref.get(whole, []) if whole else repo.activity
     start = bisect_left(known, _since(request), key=lambda a: a.timestamp)
     found = View(known, range(start, len(known)))

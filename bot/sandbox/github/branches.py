@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError
 from bot.sandbox.github import commit_json
 from bot.sandbox.github import json as basic
@@ -71,20 +72,22 @@ def list_branches(request: ApiRequest) -> ApiResponse:
     """Branches, by name."""
     repo = request.repo
     only = request.query.get("protected")
-    refs: Sequence[str] = repo.refs.below("refs/heads/")
+    refs: Sequence[str] = repo.refs.below(refnames.branch_ref(""))
     if only == "true":
         refs = [
-            ref for name in sorted(repo.protections) if (ref := f"refs/heads/{name}") in repo.refs
+            ref
+            for name in sorted(repo.protections)
+            if (ref := refnames.branch_ref(name)) in repo.refs
         ]
     elif only == "false":
-        refs = [ref for ref in refs if ref.removeprefix("refs/heads/") not in repo.protections]
+        refs = [ref for ref in refs if refnames.branch_name(ref) not in repo.protections]
     found = page(request, refs)
     url = basic.repo_url(request.links, repo)
     body = [
         {
-            "name": ref.removeprefix("refs/heads/"),
+            "name": refnames.branch_name(ref),
             "commit": {"sha": repo.refs[ref], "url": f"{url}/commits/{repo.refs[ref]}"},
-            "protected": ref.removeprefix("refs/heads/") in repo.protections,
+            "protected": refnames.branch_name(ref) in repo.protections,
         }
         for ref in found.body
     ]
@@ -128,10 +131,10 @@ def list_tags(request: ApiRequest) -> ApiResponse:
     """Tags, newest name first, each with the commit behind it."""
     repo = request.repo
     url, html = basic.repo_url(request.links, repo), basic.repo_html(request.links, repo)
-    found = page(request, repo.refs.below("refs/tags/").backwards())
+    found = page(request, repo.refs.below(refnames.tag_ref("")).backwards())
     body = []
     for ref in found.body:
-        name = ref.removeprefix("refs/tags/")
+        name = refnames.tag_name(ref)
         sha = request.state.peel(repo, repo.refs[ref])
         body.append(
             {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bot.sandbox import refnames
 from bot.sandbox.git import history
 from bot.sandbox.github import check_json, commit_json
 from bot.sandbox.github import json as basic
@@ -63,7 +64,7 @@ def _push(state: ForgeState, links: Links, happening: Happening) -> Json:
 
 
 def _pushed(state: ForgeState, repo: Repository, change: RefChange) -> list[str]:
-    if change.deletes or not change.ref.startswith("refs/heads/"):
+    if change.deletes or not refnames.is_branch(change.ref):
         return []
     git = state.git(repo)
     base = change.before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.git import history
 from bot.sandbox.git.protocol import NewCommit
@@ -72,7 +73,7 @@ def sync_fork(request: ApiRequest) -> ApiResponse:
                 committer=state.web_flow(),
             )
             kind, after = "merge", git.write_commit(new)
-        state.update_ref(repo, f"refs/heads/{branch}", after, request.user)
+        state.update_ref(repo, refnames.branch_ref(branch), after, request.user)
     words = "This branch is not behind the upstream." if kind == "none" else "Successfully fetched."
     body = {
         "message": words,

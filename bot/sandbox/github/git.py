@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, not_found, plain
 from bot.sandbox.fields import BodyFields
 from bot.sandbox.git import history, trees
@@ -201,7 +202,7 @@ def merge(request: ApiRequest) -> ApiResponse:
         author=state.person(request.user),
         committer=state.web_flow(),
     )
-    change = RefChange(ref=f"refs/heads/{base}", before=tip, after=git.write_commit(new))
+    change = RefChange(ref=refnames.branch_ref(base), before=tip, after=git.write_commit(new))
     workflows.check_ref(state, repo, change, request.caller)
     state.rules.check_api(repo, change, request.user, status=409)
     state.update_ref(repo, change.ref, change.after, refs.acting(request.caller))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import invalid, not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.json import Json
@@ -110,7 +111,7 @@ def _writes(request: ApiRequest) -> bool:
 
 
 def _publish(request: ApiRequest, made: Release) -> None:
-    ref = f"refs/tags/{made.tag}"
+    ref = refnames.tag_ref(made.tag)
     if ref not in request.repo.refs:
         target = request.state.resolve(request.repo, made.target)
         if target is None:

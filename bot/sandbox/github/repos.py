@@ -6,6 +6,7 @@ import base64
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, invalid, not_found, plain
 from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import Ident, Tag, TreeEntry
@@ -122,7 +123,7 @@ def _change_file(request: ApiRequest, change: FileChange) -> ApiResponse:
     old = trees.entry_at(state.git(repo), tip, change.path) if tip else None
     _check_old(request, change, old)
     workflows.check_file(request.caller, change.path)
-    moved = RefChange(ref=f"refs/heads/{branch}", before=tip or ZERO, after=_UNMADE)
+    moved = RefChange(ref=refnames.branch_ref(branch), before=tip or ZERO, after=_UNMADE)
     state.rules.check_api(repo, moved, request.user, status=409)
     commit = state.commit_files(
         repo,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import not_found
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.routing import ApiRequest, ApiResponse, page, route
@@ -22,7 +23,9 @@ def get_rules(request: ApiRequest) -> ApiResponse:
     repo = request.repo
     found = [
         rule | _origin(repo, ruleset)
-        for ruleset in request.state.rules.rulesets(repo, f"refs/heads/{request.params['branch']}")
+        for ruleset in request.state.rules.rulesets(
+            repo, refnames.branch_ref(request.params["branch"])
+        )
         for rule in _rules(ruleset)
     ]
     return page(request, found)
@@ -75,10 +78,10 @@ def _ruleset(request: ApiRequest, ruleset: Ruleset) -> basic.Json:
 
 
 def _condition(ruleset: Ruleset) -> basic.Json:
-    folder = "refs/heads/" if ruleset.target == "branch" else "refs/tags/"
+    full = refnames.branch_ref if ruleset.target == "branch" else refnames.tag_ref
 
     def whole(names: tuple[str, ...]) -> list[str]:
-        return [n if n.startswith(("~", "refs/")) else folder + n for n in names]
+        return [n if n.startswith(("~", "refs/")) else full(n) for n in names]
 
     return {"include": whole(ruleset.include), "exclude": whole(ruleset.exclude)}
 

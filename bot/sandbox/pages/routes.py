@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import GitError, RefusedError, not_found
 from bot.sandbox.pages import markup, templating, views
 from bot.sandbox.records.accounts import Role, User
@@ -143,7 +144,7 @@ class Pages:
 
     def _tag(self, asked: PageRequest) -> Response:
         repo, tag = asked.repo, asked.request.path_params["tag"]
-        if f"refs/tags/{tag}" not in repo.refs:
+        if refnames.tag_ref(tag) not in repo.refs:
             raise not_found()
         sha, message = views.release(asked.state, repo, tag)
         return self._page(asked, "tag.html", repo=repo, tag=tag, sha=sha, message=message)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import not_found
 from bot.sandbox.git import trees
 from bot.sandbox.git.objects import Commit, TreeEntry
@@ -331,7 +332,7 @@ def author(state: ForgeState, commit: Commit) -> User | None:
 
 def release(state: ForgeState, repo: Repository, tag: str) -> tuple[str, str]:
     """A tag's commit and its message; "" for a lightweight tag."""
-    sha = repo.refs[f"refs/tags/{tag}"]
+    sha = repo.refs[refnames.tag_ref(tag)]
     git = state.git(repo)
     message = git.tag(sha).message if git.kind(sha) == "tag" else ""
     return state.peel(repo, sha), message

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from bot.sandbox import refnames
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.view import View
 
 ZERO = "0" * 40
 """How git and GitHub write "no object" in a change of a ref."""
-
-_HEADS = "refs/heads/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,15 +119,15 @@ class Refs(Mapping[str, str]):
         return View(self._sorted, range(start, bisect_left(self._sorted, prefix + "\U0010ffff")))
 
     def branches_at(self, sha: str) -> list[str]:
-        """View[str] of branches (without `refs/heads/`) whose tip is a commit."""
+        """Names of the branches whose tip is a commit."""
         return list(self._branches.get(sha, ()))
 
     def _remember(self, name: str, sha: str) -> None:
-        if name.startswith(_HEADS):
-            self._branches.setdefault(sha, {})[name.removeprefix(_HEADS)] = None
+        if refnames.is_branch(name):
+            self._branches.setdefault(sha, {})[refnames.branch_name(name)] = None
 
     def _forget(self, name: str, sha: str) -> None:
-        if name.startswith(_HEADS):
-            del self._branches[sha][name.removeprefix(_HEADS)]
+        if refnames.is_branch(name):
+            del self._branches[sha][refnames.branch_name(name)]
             if not self._branches[sha]:
                 del self._branches[sha]

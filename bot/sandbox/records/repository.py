@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bot.sandbox import refnames
 from bot.sandbox.records.accounts import App, Role, User
 from bot.sandbox.records.checks import Annotation, Status
 from bot.sandbox.records.protection import Protection, Ruleset
@@ -293,4 +294,4 @@ class Repository:
 
     def branch(self, name: str) -> str | None:
         """Tip of a branch, or None."""
-        return self.refs.get(f"refs/heads/{name}")
+        return self.refs.get(refnames.branch_ref(name))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, custom, not_found, plain
 from bot.sandbox.records.accounts import App, User
 from bot.sandbox.records.checks import Annotation, Status
@@ -162,7 +163,7 @@ class Checks:
             suite, fresh = self.suite(repo, app, change.after)
             if fresh:
                 suite.before = change.before
-                suite.head_branch = change.ref.removeprefix("refs/heads/")
+                suite.head_branch = refnames.branch_name(change.ref)
                 self._state.emit("check_suite", "requested", repo, actor, suite=suite)
 
     def pulls_of(self, suite: CheckSuite) -> list[Pull]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, not_found
 from bot.sandbox.git import history, trees
 from bot.sandbox.git.objects import Commit, Ident
@@ -134,7 +135,7 @@ class Context:
     def resolve(self, repo: Repository, name: str) -> str | None:
         """The commit that a branch, tag, full ref or object id names, or None."""
         git = self.git(repo)
-        for ref in (name, f"refs/{name}", f"refs/heads/{name}", f"refs/tags/{name}"):
+        for ref in (name, f"refs/{name}", refnames.branch_ref(name), refnames.tag_ref(name)):
             if ref in repo.refs:
                 return self.peel(repo, repo.refs[ref])
         if len(name) == len(ZERO) and all(c in "0123456789abcdef" for c in name.lower()):
@@ -196,12 +197,12 @@ class Context:
             self._log(repo, change, actor, kind)
         repo.pushed_at = repo.updated_at = self.now()
         # GitHub stays silent when one push moves more than three tags.
-        silent = sum(change.ref.startswith("refs/tags/") for change in changes) > 3
+        silent = sum(refnames.is_tag(change.ref) for change in changes) > 3
         for change in changes:
-            if not (silent and change.ref.startswith("refs/tags/")):
+            if not (silent and refnames.is_tag(change.ref)):
                 self._announce(repo, change, actor)
         for change in changes:
-            if change.ref.startswith("refs/heads/"):
+            if refnames.is_branch(change.ref):
                 for follow in self.branch_listeners:
                     follow(repo, change, actor)
 
@@ -237,7 +238,7 @@ class Context:
             committer=committer or author or self.web_flow(),
         )
         sha = git.write_commit(new)
-        self.update_ref(repo, f"refs/heads/{branch}", sha, actor)
+        self.update_ref(repo, refnames.branch_ref(branch), sha, actor)
         return git.commit(sha)
 
     def person(self, user: User) -> Ident:
@@ -269,7 +270,7 @@ class Context:
     def _log(
         self, repo: Repository, change: RefChange, actor: User, kind: ActivityKind | None
     ) -> None:
-        if not change.ref.startswith("refs/heads/"):
+        if not refnames.is_branch(change.ref):
             return
         if kind is None:
             if change.creates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.sandbox import refnames
 from bot.sandbox.git import history
 from bot.sandbox.records.accounts import User
 from bot.sandbox.records.refs import RefChange
@@ -22,7 +23,7 @@ class Following:
 
     def branch_moved(self, repo: Repository, change: RefChange, actor: User) -> None:
         """Follow a branch that moved or went: heads, then bases."""
-        branch = change.ref.removeprefix("refs/heads/")
+        branch = refnames.branch_name(change.ref)
         bases = [pull for pull in repo.open_pulls.values() if pull.base_ref == branch]
         forced = bool(bases) and self._state.forced(repo, change)
         for target in list(self._state.data.repositories.values()):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, plain
 from bot.sandbox.git import history
 from bot.sandbox.records.accounts import App, Role, User
@@ -119,13 +120,13 @@ class BranchRules:
 
     def required_checks(self, repo: Repository, branch: str) -> list[tuple[str, int | None]]:
         """Checks that merges into a branch need, by classic protection and by rulesets."""
-        sources = [*self.rulesets(repo, f"refs/heads/{branch}"), self.protection(repo, branch)]
+        sources = [*self.rulesets(repo, refnames.branch_ref(branch)), self.protection(repo, branch)]
         found = [check for rules in sources if rules for check in rules.required_checks]
         return list(dict.fromkeys(found))
 
     def dismisses_stale(self, repo: Repository, branch: str) -> bool:
         """Whether a push to a head dismisses the approving reviews."""
-        sources = [*self.rulesets(repo, f"refs/heads/{branch}"), self.protection(repo, branch)]
+        sources = [*self.rulesets(repo, refnames.branch_ref(branch)), self.protection(repo, branch)]
         return any(rules.dismiss_stale for rules in sources if rules)
 
     def blockers(self, pull: Pull, user: User | None = None) -> list[str]:
@@ -160,8 +161,8 @@ class BranchRules:
     ) -> list[RuleViolation]:
         """Why a change of a ref outside pull requests is refused; empty where it is not."""
         found = []
-        branch = change.ref.removeprefix("refs/heads/")
-        classic = self.protection(repo, branch) if change.ref.startswith("refs/heads/") else None
+        branch = refnames.branch_name(change.ref)
+        classic = self.protection(repo, branch) if refnames.is_branch(change.ref) else None
         if classic is not None:
             found += [RuleViolation(True, text) for text in _classic(classic, change, incoming)]
         for ruleset in self.rulesets(repo, change.ref):
@@ -202,7 +203,7 @@ class BranchRules:
             return []
         rulesets = [
             ruleset
-            for ruleset in self.rulesets(repo, f"refs/heads/{pull.base_ref}")
+            for ruleset in self.rulesets(repo, refnames.branch_ref(pull.base_ref))
             if user is None or not self._bypasses(ruleset, repo, user, merging=True)
         ]
         classic = self.protection(repo, pull.base_ref)
@@ -270,7 +271,7 @@ class BranchRules:
         git = self._state.git(repo)
 
         def unsigned() -> list[str]:
-            known = [repo.refs[ref] for ref in repo.refs.below("refs/heads/")]
+            known = [repo.refs[ref] for ref in repo.refs.below(refnames.branch_ref(""))]
             start = self._state.peel(repo, change.after)
             if git.kind(start) != "commit":
                 return []
@@ -338,17 +339,17 @@ def _classic(rules: Protection, change: RefChange, incoming: Incoming) -> list[s
 
 
 def _holds(repo: Repository, ruleset: Ruleset, ref: str) -> bool:
-    folder = {"branch": "refs/heads/", "tag": "refs/tags/"}[ruleset.target]
-    if not ref.startswith(folder):
+    full = {"branch": refnames.branch_ref, "tag": refnames.tag_ref}[ruleset.target]
+    if not ref.startswith(full("")):
         return False
 
     def matches(patterns: Iterable[str]) -> bool:
         for text in patterns:
             if text == "~ALL" or (
-                text == "~DEFAULT_BRANCH" and ref == f"refs/heads/{repo.default_branch}"
+                text == "~DEFAULT_BRANCH" and ref == refnames.branch_ref(repo.default_branch)
             ):
                 return True
-            whole = text if text.startswith("refs/") else folder + text
+            whole = text if text.startswith("refs/") else full(text)
             if pattern_of(whole).fullmatch(ref):
                 return True
         return False

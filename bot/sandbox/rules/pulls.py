@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from bot.sandbox import refnames
 from bot.sandbox.errors import RefusedError, custom, invalid, not_found, plain, unprocessable
 from bot.sandbox.git import history
 from bot.sandbox.git.diffs import FileDiff
@@ -197,7 +198,7 @@ class Pulls:
             self._state, pull, user, base, title, message, partial(self.commits, pull)
         )
         done = merger.perform(method)
-        change = RefChange(ref=f"refs/heads/{pull.base_ref}", before=base, after=done)
+        change = RefChange(ref=refnames.branch_ref(pull.base_ref), before=base, after=done)
         if not self._state.git(pull.repo).move([change]):
             raise RefusedError(405, "Base branch was modified. Review and try the merge again.")
         self.merged(pull, user, done, base)
@@ -211,7 +212,7 @@ class Pulls:
             The commit that the base branch stands at; each pull request names its own merge.
         """
         repo, base_ref = pulls[0].repo, pulls[0].base_ref
-        start = tip = repo.refs[f"refs/heads/{base_ref}"]
+        start = tip = repo.refs[refnames.branch_ref(base_ref)]
         merges = []
         for pull in pulls:
             if self._state.git(repo).merge_tree(tip, pull.head_sha) is None:
@@ -221,7 +222,7 @@ class Pulls:
             ).perform("merge")
             merges.append((pull, made, tip))
             tip = made
-        change = RefChange(ref=f"refs/heads/{base_ref}", before=start, after=tip)
+        change = RefChange(ref=refnames.branch_ref(base_ref), before=start, after=tip)
         if not self._state.git(repo).move([change]):
             raise RefusedError(405, "Base branch was modified. Review and try the merge again.")
         for pull, made, before in merges:
@@ -253,7 +254,7 @@ class Pulls:
         )
         if head_repo is not pull.repo:
             self._state.git(head_repo).fetch(git, made)
-        self._state.update_ref(head_repo, f"refs/heads/{pull.head_ref}", made, user)
+        self._state.update_ref(head_repo, refnames.branch_ref(pull.head_ref), made, user)
 
     def files(self, pull: Pull) -> Sequence[FileDiff]:
         """Files that the head changes since it left the base branch."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from bot.sandbox import refnames
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.graphql import checks as graphql_checks
 from bot.sandbox.github.graphql import entries
@@ -222,7 +223,7 @@ _FIELDS: Mapping[str, Mapping[str, Resolver]] = {
         "databaseId": _of(lambda r: r.id),
         "defaultBranchRef": _of(
             lambda r: (
-                NodeOf("Ref", f"refs/heads/{r.default_branch}", r)
+                NodeOf("Ref", refnames.branch_ref(r.default_branch), r)
                 if r.branch(r.default_branch)
                 else None
             )

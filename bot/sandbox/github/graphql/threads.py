@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from bot.sandbox import refnames
 from bot.sandbox.github import json as basic
 from bot.sandbox.github.graphql.connections import QueryError, connection
 from bot.sandbox.github.graphql.entries import (
@@ -74,7 +75,7 @@ def _latest_reviews(pull: Pull, _info: Info) -> list[Review]:
 
 def _required_reviews(repo: Repository, branch: str, info: Info) -> int:
     rules = request_of(info).state.rules
-    sources = [*rules.rulesets(repo, f"refs/heads/{branch}"), rules.protection(repo, branch)]
+    sources = [*rules.rulesets(repo, refnames.branch_ref(branch)), rules.protection(repo, branch)]
     return max((each.required_reviews for each in sources if each), default=0)
 
 
@@ -93,7 +94,7 @@ def _decision(pull: Pull, info: Info) -> str | None:
 
 
 def _protection(ref: Any, info: Info) -> dict[str, Any] | None:
-    branch = ref.what.removeprefix("refs/heads/")
+    branch = refnames.branch_name(ref.what)
     found = request_of(info).state.rules.protection(ref.repo, branch)
     if found is None:
         return None
@@ -106,7 +107,7 @@ def _protection(ref: Any, info: Info) -> dict[str, Any] | None:
 
 def _base(pull: Pull, _info: Info) -> Any:
     there = pull.repo.branch(pull.base_ref)
-    return NodeOf("Ref", f"refs/heads/{pull.base_ref}", pull.repo) if there else None
+    return NodeOf("Ref", refnames.branch_ref(pull.base_ref), pull.repo) if there else None
 
 
 def _authors(commit: Any, info: Info) -> list[dict[str, Any]]:
