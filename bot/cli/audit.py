@@ -51,7 +51,7 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> datetime
 )
 @click.option("--repository", metavar="NAME", help="OWNER/NAME, or FORGE:NUMBER.")
 @click.option("--proposal", type=click.IntRange(min=1), help="Number of a pull request.")
-@click.option("--person", metavar="LOGIN", help="Who asked; also webhook, sweep, operator ...")
+@click.option("--person", metavar="LOGIN", help="Who asked; also webhook, sweep ...")
 @click.option("--action", "actions", multiple=True, metavar="NAME", help="Such as Merge; repeats.")
 @click.option(
     "--since", metavar="TIME", callback=_moment, help="From then on: 2026-11-22, or 36h (ago)."
@@ -174,7 +174,7 @@ def _table(found: Iterator[Mapping[str, Any]]) -> Iterator[str]:
                 entry["action"],
                 detail.get("outcome", "-").replace("_", " ").lower(),
                 ",".join(_asker(each) for each in detail.get("asked", ())) or entry["actor"],
-                detail.get("why") or _about(detail.get("values", {})),
+                detail.get("why") or _about(detail),
             )
         )
     if none:
@@ -195,7 +195,9 @@ def _asker(asked: Mapping[str, Any]) -> str:
     return str(asked.get("login") or asked.get("by", "?"))
 
 
-def _about(values: Mapping[str, Any]) -> str:
-    """What an action named, in one word or two."""
-    named = [values.get(name) for name in ("ref", "name", "conclusion", "reaction", "method")]
+def _about(detail: Mapping[str, Any]) -> str:
+    """What an action named, in one word or two; of what was begun, the actions."""
+    values = detail.get("values", {})
+    named: list[Any] = [each["action"] for each in detail.get("actions", ())]
+    named += [values.get(name) for name in ("ref", "name", "conclusion", "reaction", "method")]
     return " ".join(str(each) for each in named if each)

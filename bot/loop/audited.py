@@ -26,31 +26,67 @@ NAMES = frozenset(
 """Fields of actions whose value is kept as it is; any other, a new one too, as its digest."""
 
 
-def entries(
-    actions: Sequence[Action], facts: Facts, report: Report, hint: Hint
-) -> list[tuple[str, dict[str, Any]]]:
-    """The entries for what was decided at once: name and detail of each action.
+Detail = dict[str, Any]
+
+
+def decided(actions: Sequence[Action], facts: Facts, hint: Hint) -> list[Detail]:
+    """What is told of each action that was decided at once, whatever comes of it.
 
     Args:
         actions: What was decided.
         facts: What it was decided on.
-        report: What came of each.
         hint: What woke the key.
     """
     seen, stood = digest(_untimed(facts)), [_stood(proposal) for proposal in facts.proposals]
-    made = []
     published = [each for each in actions if isinstance(each, Merge | Tag)]
     approvers = tuple(dict.fromkeys(login for each in published for login in each.approvers))
-    for action in actions:
-        came = report.of(action)
-        told: dict[str, Any] = {
+    return [
+        {
             "asked": asked(action, facts, hint, approvers),
             "facts": seen,
             "proposals": stood,
             "values": values(action),
-            "outcome": came.outcome.name,
         }
-        made.append((action.KIND.name, told | ({"why": str(came.why)} if came.why else {})))
+        for action in actions
+    ]
+
+
+def began(actions: Sequence[Action], told: Sequence[Detail]) -> Detail:
+    """The detail of the entry that is written before actions are carried out.
+
+    Args:
+        actions: At least one.
+        told: See `decided`.
+    """
+    askers = [one for detail in told for one in detail["asked"]]
+    return {
+        "asked": [one for i, one in enumerate(askers) if one not in askers[:i]],
+        "facts": told[0]["facts"],
+        "proposals": told[0]["proposals"],
+        "actions": [
+            {"action": action.KIND.name, "values": detail["values"]}
+            for action, detail in zip(actions, told, strict=True)
+        ],
+        "outcome": "BEGAN",
+    }
+
+
+def ended(
+    actions: Sequence[Action], told: Sequence[Detail], report: Report, began: int
+) -> list[tuple[str, Detail]]:
+    """The entries that are written afterwards: name and detail of each action.
+
+    Args:
+        actions: What was decided.
+        told: See `decided`.
+        report: What came of each.
+        began: Id of the entry from before.
+    """
+    made = []
+    for action, detail in zip(actions, told, strict=True):
+        came = report.of(action)
+        outcome = {"outcome": came.outcome.name} | ({"why": str(came.why)} if came.why else {})
+        made.append((action.KIND.name, detail | outcome | {"began": began}))
     return made
 
 

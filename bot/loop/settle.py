@@ -6,6 +6,7 @@ the forge shows an older state than what was just done, what is counted, and wha
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 import structlog
@@ -161,24 +162,35 @@ class Settling:
     async def _perform(
         self, reconciler: Reconciler[L], actions: Sequence[Action], looked: L
     ) -> ActionOutcome | Rest:
-        """Carry out actions, and write down what came of them, also where one of them breaks."""
+        """Carry out actions; written down before that, and what came of them also where one breaks.
+
+        What cannot be written down is not done; of a process that is killed, the entry stays.
+        """
         report = Report()
+        told = await self._offload(audited.decided, actions, looked.facts, reconciler.hint)
+        began = await self._audit.begin(reconciler.key, audited.began(actions, told))
+        ended = partial(self._write_down, reconciler, actions, told, report, began)
         try:
             came = await reconciler.perform(actions, looked, report)
         except BaseException:
             metrics.DECISIONS.labels("broke").inc()
             try:
-                await self._write_down(reconciler, actions, looked, report)
+                await ended()
             except StoreError as error:  # what broke the look is what has to be told
                 log.warning("actions not written down", key=reconciler.key, error=str(error))
             raise
-        await self._write_down(reconciler, actions, looked, report)
+        await ended()
         outcome = ActionOutcome.DONE if isinstance(came, Rest) else came
         metrics.DECISIONS.labels(outcome.name.lower()).inc()
         return came
 
     async def _write_down(
-        self, reconciler: Reconciler[L], actions: Sequence[Action], looked: L, report: Report
+        self,
+        reconciler: Reconciler[L],
+        actions: Sequence[Action],
+        told: Sequence[audited.Detail],
+        report: Report,
+        began: int,
     ) -> None:
         done = [a for a in actions if report.of(a).outcome is ActionOutcome.DONE]
         reconciler.echoes.did(done)  # also beside one that broke: it may not show yet either
@@ -187,10 +199,7 @@ class Settling:
             metrics.ACTIONS.labels(action.KIND.name, outcome.name.lower()).inc()
         if any(isinstance(action, SetCheck) for action in done):
             metrics.check_written(self._clock.monotonic())
-        entries = await self._offload(
-            audited.entries, actions, looked.facts, report, reconciler.hint
-        )
-        await self._audit.add(reconciler.key, entries)
+        await self._audit.add(reconciler.key, audited.ended(actions, told, report, began))
 
     def _fetched_since(
         self, since: float, outcome: ActionOutcome, actions: Sequence[Action]

@@ -7,7 +7,7 @@ from typing import Any
 from bot.logs import redacted
 from bot.sayable import as_json
 from bot.store.database import LONG, Database
-from bot.store.values import KEPT_AUDIT_DAYS
+from bot.store.values import BEGAN, KEPT_AUDIT_DAYS
 
 
 class PostgresAudit:
@@ -20,23 +20,24 @@ class PostgresAudit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(
-        self,
-        key: str,
-        actions: Sequence[tuple[str, Mapping[str, Any]]],
-        *,
-        actor: str = "bot",
-    ) -> None:
+    async def begin(self, key: str, detail: Mapping[str, Any]) -> int:
+        row = await self._database.one(
+            "INSERT INTO audit (key, actor, action, detail)"
+            " VALUES (%(key)s, 'bot', %(action)s, %(detail)s::jsonb) RETURNING id",
+            {"key": key, "action": BEGAN, "detail": _kept(detail)},
+        )
+        return int(row[0])
+
+    async def add(self, key: str, actions: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         await self._database.ask(
             "INSERT INTO audit (key, actor, action, detail)"
-            " SELECT %(key)s, %(actor)s, action, detail"
+            " SELECT %(key)s, 'bot', action, detail"
             " FROM unnest(%(actions)s::text[], %(details)s::jsonb[])"
             " WITH ORDINALITY AS given(action, detail, place) ORDER BY place",
             {
                 "key": key,
-                "actor": actor,
                 "actions": [name for name, _ in actions],
-                "details": [as_json(redacted(detail)) for _, detail in actions],
+                "details": [_kept(detail) for _, detail in actions],
             },
         )
 
@@ -55,3 +56,7 @@ class PostgresAudit:
             longest=LONG,
         )
         return len(gone)
+
+
+def _kept(detail: Mapping[str, Any]) -> str:
+    return as_json(redacted(detail))

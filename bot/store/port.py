@@ -481,13 +481,14 @@ class Claims(Protocol):
 class Audit(Protocol):
     """What happened: entries are added, never changed, and deleted only when they are old."""
 
-    async def add(
-        self,
-        key: str,
-        actions: Sequence[tuple[str, Mapping[str, Any]]],
-        *,
-        actor: str = "bot",
-    ) -> None:
+    async def begin(self, key: str, detail: Mapping[str, Any]) -> int:
+        """Add the entry `BEGAN`, before anything is done; returns its id.
+
+        The entries that tell how it ended name that id in their field "began". Where none does, the
+        bot is still at it, or was killed.
+        """
+
+    async def add(self, key: str, actions: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Add entries, one for each action with its detail; none is ever changed."""
 
     async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from bot.store.migrations import unreachable
-from bot.store.values import StoreError
+from bot.store.values import BEGAN, StoreError
 
 PAGE = 1_000
 """Entries that are read at once: about a megabyte."""
@@ -29,7 +29,7 @@ class TrailFilter:
     Attributes:
         repositories: Beginnings of keys, such as "github:42:".
         proposal: Number of a pull request.
-        person: A login, in any case; or "webhook", "sweep", "operator" and the like.
+        person: A login, in any case; or "webhook", "sweep" and the like.
         actions: Names of actions.
         since: From this moment on.
         until: Before this moment.
@@ -44,6 +44,15 @@ class TrailFilter:
 
 
 _KEYS = "EXISTS (SELECT FROM unnest(%(keys)s::text[]) AS k WHERE starts_with(key, k))"
+
+_ACTIONS = """(action = ANY (%(actions)s) OR EXISTS (
+  SELECT FROM jsonb_array_elements(detail -> 'actions') AS one
+  WHERE one ->> 'action' = ANY (%(actions)s)))"""
+
+_TELLING = f"""(action <> '{BEGAN}' OR NOT EXISTS (
+  SELECT FROM audit AS later WHERE later.key = audit.key AND later.id > audit.id
+  AND later.detail ->> 'began' = audit.id::text))"""
+"""Of what was begun, what tells how it ended; the entry from before only where nothing does."""
 
 _PERSON = """(lower(actor) = lower(%(person)s) OR EXISTS (
   SELECT FROM jsonb_array_elements(detail -> 'asked') AS one
@@ -132,12 +141,12 @@ def _where(wanted: TrailFilter) -> tuple[str, dict[str, Any]]:
         _KEYS: wanted.repositories is not None,
         "detail -> 'proposals' @> %(proposal)s::jsonb": wanted.proposal is not None,
         _PERSON: bool(wanted.person),
-        "action = ANY (%(actions)s)": bool(wanted.actions),
+        _ACTIONS: bool(wanted.actions),
         "at >= %(since)s": wanted.since is not None,
         "at < %(until)s": wanted.until is not None,
     }
     asked = [part for part, is_asked in parts.items() if is_asked]
-    return " AND ".join(asked or ["true"]), {
+    return " AND ".join([*asked, _TELLING]), {
         "keys": list(wanted.repositories or ()),
         "proposal": f'[{{"number": {wanted.proposal or 0}}}]',
         "person": wanted.person,

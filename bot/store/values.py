@@ -15,6 +15,9 @@ KEPT_AUDIT_DAYS = 400
 """Days that entries of the audit trail are kept: a year, and time to look back at it. The database
 itself refuses to delete a younger one, whoever asks (`AUDIT_PRUNED` in bot/store/migrations.py)."""
 
+BEGAN = "Began"
+"""The action of an audit entry that is written before what it tells of is done."""
+
 LEASE = 10.0
 """Seconds that a worker has a key without renewing (docs/design.md, "Work")."""
 

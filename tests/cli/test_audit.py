@@ -105,6 +105,21 @@ async def test_the_table(url: str) -> None:
     ]
 
 
+async def test_what_was_begun_is_shown_until_its_end_is(url: str) -> None:
+    """Fails when what a killed bot was about is nowhere, or when each action is told twice."""
+    told = entry(ANN, 50, outcome="BEGAN", actions=[{"action": "Merge", "values": {}}])
+    async with PostgresStore(url) as store:
+        killed = await store.audit.begin(KEY, told)
+        again = await store.audit.begin(KEY, told)
+        await store.audit.add(KEY, [("Merge", entry(ANN, 50, began=again))])
+
+    assert ids("--proposal", "50") == ids("--proposal", "50", "--action", "Merge")
+    assert ids("--proposal", "50") == [killed, again + 1]
+    assert " ".join(run("--proposal", "50").stdout.splitlines()[1][52:].split()) == (
+        "#50 Began began Ann Merge"
+    )
+
+
 async def test_nothing_found_is_said(url: str) -> None:
     result = run("--person", "nobody")
 
@@ -140,6 +155,7 @@ async def test_no_secret_is_ever_kept(url: str) -> None:
         why = f"403: {token} is not allowed; header: a secret of the webhook"
         async with PostgresStore(url) as store:
             detail = entry(ANN, 77, why=why, values={"head_ref": f"drafts/{token}"})
+            await store.audit.begin(KEY, detail)
             await store.audit.add(KEY, [("Merge", detail)])
     finally:
         logs.configure()
@@ -150,7 +166,9 @@ async def test_no_secret_is_ever_kept(url: str) -> None:
     for text in (shown, *(row[0] for row in rows)):
         assert token not in text
         assert "a secret of the webhook" not in text
-    assert json.loads(shown)["why"] == "403: [secret] is not allowed; header: [secret]"
+    assert [json.loads(line)["why"] for line in shown.splitlines()] == [
+        "403: [secret] is not allowed; header: [secret]"
+    ] * 2
 
 
 WRONG: dict[str, tuple[tuple[str, ...], str]] = {

@@ -399,7 +399,9 @@ async def test_of_many_that_claim_at_once_one_has_it(stored: Stored) -> None:
 async def test_the_audit_trail_keeps_its_order(stored: Stored) -> None:
     audit = stored.store.audit
     done = [("Merge", {"head": "aaa"}), ("Tag", {"head": "bbb"})]
-    await audit.add("key", done, actor="approver")
+    await audit.add("key", done)
+    began = await audit.begin("key", {"head": "ccc"})
+    assert await audit.begin("other", {}) > began
     await audit.add("key", [])
     await audit.add("other", done)
     await audit.add("key", [("Say", {})])
@@ -408,8 +410,9 @@ async def test_the_audit_trail_keeps_its_order(stored: Stored) -> None:
     found = await audit.entries("key")
 
     assert [entry[1:] for entry in found] == [
-        ("approver", "Merge", {"head": "aaa"}),
-        ("approver", "Tag", {"head": "bbb"}),
+        ("bot", "Merge", {"head": "aaa"}),
+        ("bot", "Tag", {"head": "bbb"}),
+        ("bot", "Began", {"head": "ccc"}),
         ("bot", "Say", {}),
     ]
     assert [at for at, *_ in found] == sorted(at for at, *_ in found)

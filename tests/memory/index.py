@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.store.values import KEPT_AUDIT_DAYS, Adopted, Adoption, Revision
+from bot.store.values import BEGAN, KEPT_AUDIT_DAYS, Adopted, Adoption, Revision
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from tests.memory.statements import Statements, kept
@@ -207,16 +207,14 @@ class MemoryAudit:
     statements: Statements
     _entries: list[tuple[str, datetime, str, str, Mapping[str, Any]]] = field(default_factory=list)
 
-    async def add(
-        self,
-        key: str,
-        actions: Sequence[tuple[str, Mapping[str, Any]]],
-        *,
-        actor: str = "bot",
-    ) -> None:
+    async def begin(self, key: str, detail: Mapping[str, Any]) -> int:
+        await self.add(key, [(BEGAN, detail)])
+        return self.statements.place()
+
+    async def add(self, key: str, actions: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         await self.statements.begin()
         at = self.statements.now()
-        self._entries += [(key, at, actor, n, kept(dict(detail))) for n, detail in actions]
+        self._entries += [(key, at, "bot", n, kept(dict(detail))) for n, detail in actions]
 
     async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
         await self.statements.begin()

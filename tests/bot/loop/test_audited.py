@@ -3,8 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-from bot.loop.audited import digest, entries, values
-from bot.outcomes import Report
+from bot.loop.audited import decided, digest, values
 from bot.store.hints import Hint
 from lifecycle.actions import PushRender, Reply
 from lifecycle.names import Sha
@@ -46,8 +45,8 @@ def test_the_time_of_looking_is_no_part_of_the_digest() -> None:
 
     def seen(**changes: object) -> str:
         found = facts(changed(PROPOSAL, **changes))
-        (entry,) = entries([Reply(7, "", {})], found, Report(), Hint())
-        return str(entry[1]["facts"])
+        (told,) = decided([Reply(7, "", {})], found, Hint())
+        return str(told["facts"])
 
     now = datetime(2030, 1, 1, tzinfo=UTC)
     assert seen(looked_at=now) == seen(looked_at=now + timedelta(hours=1)) == seen(looked_at=None)

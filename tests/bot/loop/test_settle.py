@@ -15,6 +15,7 @@ from bot.loop.publishing import PublishingReconciler
 from bot.loop.settle import BUSY_WAIT, FRESH, MOST_ROUNDS, UNSETTLED_WAIT, Rest, Settling
 from bot.outcomes import DONE, ActionOutcome, ActionResult, Report
 from bot.store.hints import Hint, Rerun
+from bot.store.values import BEGAN, StoreError
 from lifecycle.actions import Action, AskPublish, Keep, Merge, React, Reaction, Reply
 from lifecycle.facts.head import Facts
 from lifecycle.kinds import OF_BASE, OF_PROPOSAL, Look
@@ -192,7 +193,46 @@ async def test_git_is_fetched_again_after_a_merge_a_loss_or_some_seconds() -> No
 
 
 async def entries(script: Script, store: MemoryStore) -> list[tuple[str, dict[str, Any]]]:
-    return [(name, dict(kept)) for _, _, name, kept in await store.audit.entries(script.key)]
+    """What came of each action; without the entries from before they were carried out."""
+    every = await store.audit.entries(script.key)
+    return [(name, dict(kept)) for _, _, name, kept in every if name != BEGAN]
+
+
+async def test_what_is_about_to_be_done_is_written_down_before() -> None:
+    """Fails when entries are written afterwards alone: of a killed bot there would be none."""
+    store, seen = MemoryStore(), []
+
+    @dataclass
+    class Looking(Script):
+        async def perform(
+            self, actions: Sequence[Action], looked: Found, report: Report
+        ) -> ActionOutcome | Rest:
+            seen.append(await store.audit.entries(self.key))
+            return await super().perform(actions, looked, report)
+
+    script = Looking([[KEEP, REPLY], [OTHER], []], hint=Hint(by=frozenset({"sweep"})))
+    await settled(script, store)
+
+    ((_, _, name, began),) = seen[0]
+    assert name == BEGAN
+    assert [each["action"] for each in began["actions"]] == ["Keep", "Reply"]
+    assert began["actions"][1]["values"]["number"] == 7
+    assert (began["asked"], began["outcome"]) == ([{"by": "sweep"}], "BEGAN")
+    assert len(began["facts"]) == 64
+    ended = [detail["began"] for _, detail in await entries(script, store)]
+    assert ended[0] == ended[1] != ended[2]
+
+
+async def test_what_cannot_be_written_down_is_not_done() -> None:
+    """Fails when the trail is written as far as it goes: without a database nobody would know."""
+    store = MemoryStore()
+    store.statements.reachable = False
+    script = Script([[KEEP]])
+
+    with pytest.raises(StoreError):
+        await settled(script, store)
+
+    assert script.performed == []
 
 
 @pytest.mark.parametrize(

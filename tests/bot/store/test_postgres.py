@@ -126,11 +126,11 @@ async def test_the_audit_trail_only_grows(store: PostgresStore, database_url: st
     Pruning the old must not open the way to what is recent.
     """
     done = [("Merge", {"head": "aaa"}), ("Tag", {"head": "bbb"})]
-    await store.audit.add("key", done, actor="approver")
+    await store.audit.add("key", done)
     await store.audit.add("key", [])
 
     found = [entry[1:] for entry in await store.audit.entries("key")]
-    assert found == [("approver", "Merge", {"head": "aaa"}), ("approver", "Tag", {"head": "bbb"})]
+    assert found == [("bot", "Merge", {"head": "aaa"}), ("bot", "Tag", {"head": "bbb"})]
     for age in ("399 days", "401 days", "5 years"):
         old = f"now() - interval '{age}', 'old', 'bot', 'Say', '{{}}'"
         insert = f"INSERT INTO audit (at, key, actor, action, detail) VALUES ({old}) RETURNING 1"
