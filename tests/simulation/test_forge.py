@@ -72,7 +72,7 @@ async def stage() -> Stage:
     forge.state.organizations.add("acme")
     for login in ("owner", *ROLES):
         forge.state.add_user(login)
-    forge.add_app("acme")
+    forge.add_app("acme", events=(*forge_hooks.BUILDERS, "repository"))
     repo = forge.add_repository("acme", "blueprints", FILES, {"owner": "admin", **ROLES})
     forge.install(repo)
     forges = forge.forges()
@@ -267,7 +267,11 @@ async def test_a_webhook_says_what_the_sandbox_says(stage: Stage) -> None:
         forge.state.admin.rename(author.repo, "plans")
         forge.state.suspend(next(iter(forge.state.data.installations.values())))
 
-    assert {each.event for each in full} == {*forge_hooks.BUILDERS, "repository", "installation"}
+    assert {each.event for each in full} == {
+        *forge_hooks.BUILDERS,
+        "repository",
+        "installation",
+    }
     for lean, whole in zip(forge.deliveries, full, strict=True):
         said_lean, said_whole = json.loads(lean.body), json.loads(whole.body)
         assert (lean.name, list(_more(said_lean, said_whole))) == (whole.name, [])

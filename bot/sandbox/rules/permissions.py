@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from bot.sandbox.records.accounts import Role
 
@@ -207,11 +208,17 @@ NEEDS: dict[str, Need] = {
 def granted(permissions: Mapping[str, str], need: str) -> bool:
     """Whether permissions meet a need such as `issues=write; pull_requests=write`."""
     return any(
-        all(
-            grants(permissions, *part.strip().partition("=")[::2])
-            for part in alternative.split(",")
-        )
-        for alternative in need.split(";")
+        all(grants(permissions, name, level) for name, level in alternative)
+        for alternative in _parsed(need)
+    )
+
+
+@cache
+def _parsed(need: str) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """The alternatives of a need, each of them permissions with their levels."""
+    return tuple(
+        tuple((name, level) for name, _, level in (p.strip().partition("=") for p in each))
+        for each in (alternative.split(",") for alternative in need.split(";"))
     )
 
 
