@@ -1,9 +1,18 @@
-"""Schema migrations: an ordered list of steps; a released step never changes."""
+"""Schema migrations: an ordered list of steps, forwards only; a released step never changes.
+
+While replicas are replaced one after the other, some of the release before work on the database
+that the new one has migrated, and start anew on it. So a step only adds: tables, columns that may
+be left out, indexes. What takes something away waits until no supported release needs it, and is
+named in `BREAKING`.
+"""
 
 import psycopg
+import structlog
 from psycopg.rows import TupleRow
 
 from bot.store.values import StoreError
+
+log = structlog.get_logger()
 
 _MIGRATION_LOCK = 0x706F726368  # "porch": replicas that start at once take turns
 
@@ -372,6 +381,9 @@ STEPS: tuple[str, ...] = (
 )
 """Applied in order, each once; the database remembers how many."""
 
+BREAKING: frozenset[int] = frozenset()
+"""Numbers, from 1, of the steps on whose database a bot that does not know them cannot work."""
+
 
 async def migrate(url: str) -> int:
     """Bring the tables up to date; replicas that start at once take turns.
@@ -380,7 +392,8 @@ async def migrate(url: str) -> int:
         How many steps were new.
 
     Raises:
-        StoreError: The database cannot be reached, or was made by a newer version of the bot.
+        StoreError: The database cannot be reached, or a newer version of the bot made of it what
+            this one cannot work with.
     """
     try:
         async with await psycopg.AsyncConnection.connect(url) as connection:
@@ -392,18 +405,25 @@ async def migrate(url: str) -> int:
 async def _migrate(connection: psycopg.AsyncConnection[TupleRow]) -> int:
     await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
     await connection.execute("CREATE TABLE IF NOT EXISTS migration (step int PRIMARY KEY)")
-    cursor = await connection.execute("SELECT count(*) FROM migration")
-    row = await cursor.fetchone()
-    done = int(row[0]) if row else 0
-    if done > len(STEPS):
+    await connection.execute(
+        "ALTER TABLE migration ADD COLUMN IF NOT EXISTS breaks boolean NOT NULL DEFAULT false"
+    )
+    cursor = await connection.execute(
+        "SELECT count(*), count(*) FILTER (WHERE breaks AND step > %s) FROM migration", [len(STEPS)]
+    )
+    done, broken = map(int, await cursor.fetchone() or (0, 0))
+    if broken:
         raise StoreError(
-            f"The database has had {done} migrations and this bot knows {len(STEPS)}: it was made "
-            "by a newer version. Run that version, or another database."
+            f"The database has had {done} migrations and this bot knows {len(STEPS)}: a newer "
+            "version changed what this one needs. Run that version, or another database."
         )
+    if done > len(STEPS):
+        log.info("the database is of a newer version", migrations=done, known=len(STEPS))
     for number, step in enumerate(STEPS[done:], start=done + 1):
         await connection.execute(step)
-        await connection.execute("INSERT INTO migration VALUES (%s)", [number])
-    return len(STEPS) - done
+        named = [number, number in BREAKING]
+        await connection.execute("INSERT INTO migration (step, breaks) VALUES (%s, %s)", named)
+    return max(0, len(STEPS) - done)
 
 
 def unreachable(error: Exception | str) -> StoreError:
