@@ -103,6 +103,10 @@ def _status(_: ForgeState, happening: Happening) -> Json:
     return {"sha": sha, "branches": [{"name": n, "commit": {"sha": sha}} for n in names[:10]]}
 
 
+def _installation(_: ForgeState, happening: Happening) -> Json:
+    return {"installation": {"id": happening.extra["installation"].id}}
+
+
 BUILDERS: Mapping[str, Callable[[ForgeState, Happening], Json]] = {
     "push": _push,
     "create": _ref,
@@ -113,4 +117,7 @@ BUILDERS: Mapping[str, Callable[[ForgeState, Happening], Json]] = {
     "check_run": _run,
     "check_suite": _suite,
     "status": _status,
+    "installation": _installation,
+    "installation_repositories": _installation,
+    "installation_target": _installation,
 }
