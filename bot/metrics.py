@@ -54,6 +54,20 @@ REPAIRS = Counter(
     ["sweep"],
 )
 
+RENDERS = Counter(
+    "porchbot_renders",
+    "Verdicts on packages by where they came from: kept, stored, rendered, not run, stopped.",
+    ["outcome"],
+)
+RENDER_SECONDS = Histogram(
+    "porchbot_render_seconds",
+    "One package rendered and validated, functions and the wait for a worker included.",
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+)
+RENDER_WORKERS_ENDED = Counter(
+    "porchbot_render_workers_ended", "Worker processes of the renderer that ended, by why.", ["why"]
+)
+
 FAILURES = Counter("porchbot_look_failures", "Looks that failed, by key and why.", ["kind", "why"])
 
 LEASES_LOST = Counter(

@@ -77,6 +77,11 @@ class DiskHistory(CommitReader, StoredTrees):
     ) -> None:
         self.close()
 
+    @property
+    def name(self) -> str:
+        """The mirror's folder."""
+        return str(self._folder)
+
     def refs(self, *places: str) -> Refs:
         """Branches and tags by full name: the object each names, and the commit behind that.
 

@@ -190,6 +190,10 @@ class History(Protocol):
     def close(self) -> None:
         """Free what it holds; it may be closed again."""
 
+    @property
+    def name(self) -> str:
+        """The mirror, told apart from all others: work on one shares turns."""
+
     # Refs
 
     def refs(self, *places: str) -> Refs:

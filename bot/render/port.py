@@ -18,6 +18,10 @@ from lifecycle.policy import Policy
 class TreeFiles(Protocol):
     """Where the files of packages are; it may be read in other threads than the one that asks."""
 
+    @property
+    def name(self) -> str:
+        """Whose they are: what renders packages shares its time fairly between names."""
+
     def files(self, tree: str, limits: PackageLimits) -> Files:
         """Every file under a tree, by path relative to it.
 

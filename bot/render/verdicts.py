@@ -141,13 +141,17 @@ def _untold(error: PackageError) -> Finding:
 
 def _discreet(finding: Finding, secret: Iterable[str]) -> Finding:
     """A finding without values of Secrets, whichever function speaks of them."""
-    proposed = finding.proposed
+
+    def without(text: str | None) -> str | None:
+        return None if text is None else secrets.redacted(text, secret)
+
     return replace(
         finding,
         message=secrets.redacted(finding.message, secret),
         place=replace(finding.place, field=secrets.redacted(finding.place.field, secret)),
         fix=secrets.redacted(finding.fix, secret),
-        proposed=None if proposed is None else secrets.redacted(proposed, secret),
+        current=without(finding.current),
+        proposed=without(finding.proposed),
     )
 
 

@@ -25,6 +25,29 @@ def findings(found: Sequence[Finding]) -> str:
 HIDDEN_FIX = "Look at them, or take them out of .krmignore; other tools apply them all the same"
 
 
+SMALLER = "Split it into smaller packages, or take out what makes it so large to read"
+
+
+def too_slow(seconds: float) -> str:
+    """A package that takes too long, as plain text."""
+    return f"the package took more than {seconds:g} s to render"
+
+
+def too_much_memory(mebibytes: int) -> str:
+    """A package that takes too much memory, as plain text."""
+    return f"the package took more than {mebibytes} MB to render"
+
+
+def ended(reason: str) -> str:
+    """A package that nobody could render, as plain text."""
+    return f"the package could not be rendered: {reason}"
+
+
+def no_process(reason: str) -> str:
+    """Why no package can be rendered now, for an operator."""
+    return f"no process can be started to render packages: {reason}"
+
+
 UNTOLD_FIX = "Compare the files themselves before you approve"
 
 

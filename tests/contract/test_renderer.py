@@ -2,14 +2,17 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pytest
+import pytest_asyncio
 
 from bot.render.port import Renderer
-from bot.render.renderer import PipelineRenderer
+from bot.render.renderer import CachingRenderer, PipelineRenderer
+from bot.render.workers.maker import WorkerMaker
+from bot.render.workers.pool import Workers
 from cadlib.diff.changes import Change, ChangeKind
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity
@@ -23,6 +26,9 @@ from fnrunner.contract.run import FunctionOutcome
 from lifecycle.facts.verdicts import FunctionVersion, Verdict
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 from tests.memory.renderer import Answer, Function, MemoryRenderer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+"""The worker processes serve all of them."""
 
 KPTFILE = """\
 apiVersion: kpt.dev/v1
@@ -57,6 +63,7 @@ class Packages:
     """Trees by id: that of their content."""
 
     known: dict[str, Files] = field(default_factory=dict)
+    name: str = "acme"
 
     def add(self, replicas: str = "3", more: Mapping[str, str] | None = None) -> str:
         texts = {"Kptfile": KPTFILE, "app.yaml": APP.format(replicas), **(more or {})}
@@ -130,11 +137,19 @@ class Subject:
         return await self.renderer.verdict(self.packages, "net/core", tree, origin, policy)
 
 
-@pytest.fixture(params=["pipeline", "memory"])
-def subject(request: pytest.FixtureRequest) -> Subject:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def workers() -> AsyncIterator[Workers]:
+    made = Workers(2)
+    yield made
+    await made.close()
+
+
+@pytest.fixture(params=["pipeline", "workers", "memory"])
+def subject(request: pytest.FixtureRequest, workers: Workers) -> Subject:
     functions = Functions()
-    if request.param == "pipeline":
-        real = PipelineRenderer(functions)
+    if request.param != "memory":
+        apart = CachingRenderer(WorkerMaker(functions, workers))
+        real = PipelineRenderer(functions) if request.param == "pipeline" else apart
         return Subject(real, Packages(), functions, partial(setattr, functions, "broken"))
     asked = (LABELS, _label), (SCHEMA, _validate), (FAILING, lambda _: Answer(error="no"))
     memory = MemoryRenderer({g.image: functions.remembered(f) for g, f in asked})

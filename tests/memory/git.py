@@ -320,6 +320,11 @@ class MemoryHistory(CommitReader):
     def close(self) -> None:
         """Nothing is held."""
 
+    @property
+    def name(self) -> str:
+        """Whose objects they are."""
+        return f"memory/{id(self._objects)}"
+
     def refs(self, *places: str) -> Refs:
         """As `History` has it."""
         found: dict[str, tuple[Sha, Sha]] = {}

@@ -1,0 +1,1 @@
+"""Worker processes of the renderer: what people push is parsed and rendered in them alone."""

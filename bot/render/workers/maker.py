@@ -1,0 +1,142 @@
+"""Makes verdicts in worker processes: reads packages out of git, and has functions run."""
+
+import time
+from functools import partial
+
+import structlog
+
+from bot import metrics
+from bot.clock import Offload, in_thread
+from bot.render import encoded, functions, verdicts
+from bot.render.port import TreeFiles
+from bot.render.rendering import Made
+from bot.render.workers import requests
+from bot.render.workers.frames import Frame, FrameKind
+from bot.render.workers.pool import Workers
+from bot.render.workers.process import OverLimitError, WorkerEndedError, WorkerProcess
+from bot.render.workers.requests import RenderRequest
+from cadlib.diff.changes import Change
+from cadlib.errors import PackageError, Place
+from cadlib.limits import DEFAULT, MIB, PackageLimits
+from fnrunner.contract.run import CALL, CallContext, Runner
+from lifecycle.facts.verdicts import Verdict
+from lifecycle.messages import findings as finding_texts
+from lifecycle.policy import Policy
+
+log = structlog.get_logger()
+
+_TRIES = 2
+"""How often a package is rendered whose worker ended for a reason that nobody here knows."""
+
+
+class RendererBrokenError(Exception):
+    """A bug of ours showed in a worker, or it said what none says."""
+
+
+class WorkerMaker:
+    """Implements `Maker` in worker processes.
+
+    Args:
+        runner: Runs functions.
+        workers: The processes. Whoever made them closes them.
+        limits: For packages.
+        offload: Where git is read, and what workers say.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        workers: Workers,
+        limits: PackageLimits = DEFAULT,
+        offload: Offload = in_thread,
+    ) -> None:
+        self._runner = runner
+        self._workers = workers
+        self._limits = limits
+        self._offload = offload
+
+    async def make(
+        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
+    ) -> Made:
+        """As `Maker` has it; a package that takes too much is told so."""
+        CALL.set(CallContext(package))  # so that the runner shares fairly between packages
+        try:
+            with metrics.RENDER_SECONDS.time():
+                frame = await self._asked(trees, package, tree, origin, policy)
+            return await self._offload(requests.read_verdict, frame)
+        except PackageError as error:
+            return Made(verdicts.unreadable(package, error))
+        except OverLimitError as error:
+            log.warning("package not rendered", package=package, over=str(error))
+            return Made(verdicts.unreadable(package, self._too_much(error)))
+        except WorkerEndedError as error:
+            log.warning("package not rendered", package=package, error=str(error))
+            return Made(verdicts.unreadable(package, self._too_much(error)), private=True)
+        except OSError as error:
+            return Made(Verdict(package=package, broken=finding_texts.no_process(str(error))))
+
+    async def compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
+        """As `Maker` has it."""
+        try:
+            frame = await self._asked(trees, "", after, before, None)
+        except (OverLimitError, WorkerEndedError, OSError) as error:
+            log.warning("trees not compared", error=str(error))
+            return ()
+        return await self._offload(encoded.read_changes, bytes(frame.data))
+
+    async def _asked(
+        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy | None
+    ) -> Frame:
+        for left in reversed(range(_TRIES)):
+            try:
+                async with self._workers.turn(trees.name, package) as worker:
+                    read = partial(self._request, trees, package, tree, origin, policy)
+                    request = await self._offload(read)
+                    return await self._told(worker, request)
+            except WorkerEndedError as error:
+                if error.over_memory or not left:
+                    raise
+        raise AssertionError  # not reached
+
+    def _request(
+        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy | None
+    ) -> RenderRequest:
+        read = partial(trees.files, limits=self._limits)
+        if policy is None:
+            now, before = (read(each) if each else {} for each in (tree, origin))
+            return RenderRequest(package, now, before, None, self._limits)
+        files, was = verdicts.read(read, tree, origin)
+        return RenderRequest(package, files, was, policy, self._limits)
+
+    async def _told(self, worker: WorkerProcess, request: RenderRequest) -> Frame:
+        """Send a request, and what its functions come to, until the worker has an answer."""
+        await worker.send(*await self._offload(request.frame))
+        del request
+        while True:
+            began = time.monotonic()
+            frame = await worker.receive()
+            metrics.STEP_SECONDS.labels("render").observe(time.monotonic() - began)
+            match frame.kind:
+                case FrameKind.VERDICT | FrameKind.CHANGES:
+                    return frame
+                case FrameKind.CALL:
+                    image, resources = requests.read_call(frame)
+                    came = await functions.called(self._runner, image, resources)
+                    answer = requests.outcome(came, resources)
+                    await worker.send(
+                        answer.kind, answer.values, len(answer.data), (bytes(answer.data),)
+                    )
+                case FrameKind.BROKEN:
+                    raise RendererBrokenError(bytes(frame.data).decode(errors="replace"))
+                case _:
+                    raise RendererBrokenError(f"a worker said {frame.kind.name}")
+
+    def _too_much(self, error: OverLimitError | WorkerEndedError) -> PackageError:
+        """Why nobody can say what the package comes to."""
+        if isinstance(error, OverLimitError) and not error.memory:
+            problem = finding_texts.too_slow(self._workers.seconds)
+        elif isinstance(error, OverLimitError) or error.over_memory:
+            problem = finding_texts.too_much_memory(self._workers.memory_bytes // MIB)
+        else:
+            problem = finding_texts.ended(str(error))
+        return PackageError(Place(), problem, finding_texts.SMALLER)

@@ -1,0 +1,262 @@
+"""The worker processes of the renderer, and whose turn it is.
+
+Rules:
+- A worker renders one package at a time. Repositories take turns, whatever they ask for; and one
+  repository never has all of the workers, so that another's package need not wait for one of its.
+- A package goes to the worker that had it last, if that is free: it remembers the files. Else to
+  one that had another of the repository, to a new one, to the one used longest ago.
+- Workers start when they are needed, and end when nobody has needed them for a while; then the
+  process that they are forked from ends as well.
+- One that used too much, or whose package nobody waits for any more, is ended, and another takes
+  its place.
+"""
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from bot import metrics
+from bot.clock import SYSTEM, Clock
+from bot.render.workers.process import ForkServer, OverLimitError, WorkerProcess
+from bot.tasks import end
+from cadlib.limits import MIB
+
+MEMORY_BYTES: Final = 1024 * MIB
+"""Data of one worker; the limits of packages keep what is read of one below half of it."""
+
+SECONDS: Final = 30.0
+"""Processor time for one package: 2,500 files that nobody has read before take 2 s."""
+
+IDLE: Final = 300.0
+"""Seconds without work until workers end: they start in 10 ms, the first of them in 300 ms."""
+
+GRACE: Final = 0.3
+"""Seconds for a worker to drop a package that nobody waits for: to start anew takes as long."""
+
+_REMEMBERED: Final = 20  # packages that a worker may still remember files of
+
+
+class _Seat:
+    """A worker, and what it rendered last.
+
+    Attributes:
+        worker: The process.
+        packages: Repository and path, the last one last.
+        since: When it was used last.
+    """
+
+    def __init__(self, worker: WorkerProcess) -> None:
+        self.worker = worker
+        self.packages: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self.since = 0.0
+
+    def takes(self, package: tuple[str, str]) -> None:
+        self.packages[package] = None
+        self.packages.move_to_end(package)
+        if len(self.packages) > _REMEMBERED:
+            self.packages.popitem(last=False)
+
+    def warmth(self, package: tuple[str, str]) -> tuple[bool, bool]:
+        """How much it may remember of a package: of itself, of others of the repository."""
+        return package in self.packages, any(each[0] == package[0] for each in self.packages)
+
+
+class Workers:
+    """Worker processes.
+
+    Args:
+        most: How many at a time; at least 2.
+        memory_bytes: Of data that one may have.
+        seconds: Of processor time for one package.
+        idle: Seconds without work until they end.
+        clock: By which that is counted.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        *,
+        memory_bytes: int = MEMORY_BYTES,
+        seconds: float = SECONDS,
+        idle: float = IDLE,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self.memory_bytes = memory_bytes
+        self.seconds = seconds
+        self._most = most
+        self._idle = idle
+        self._clock = clock
+        self._server: ForkServer | None = None
+        self._free: list[_Seat] = []
+        self._busy: set[_Seat] = set()
+        self._turns = 0  # given, and not yet given back
+        self._having: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._resting: asyncio.Task[None] | None = None
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Numbers of the workers' processes."""
+        return tuple(sorted(seat.worker.pid for seat in (*self._free, *self._busy)))
+
+    @property
+    def server_pid(self) -> int | None:
+        """Number of the process that they are forked from; None while there is none."""
+        return self._server.pid if self._server and self._server.lives else None
+
+    @asynccontextmanager
+    async def turn(self, repository: str, package: str) -> AsyncIterator[WorkerProcess]:
+        """A worker for one package, when it is its turn.
+
+        Left by an exception, the worker has to drop what it does, or is ended.
+
+        Args:
+            repository: Whose package it is.
+            package: Its path there.
+
+        Raises:
+            OSError: No process can be started.
+        """
+        await self._wait(repository)
+        seat: _Seat | None = None
+        try:
+            seat = await self._take((repository, package))
+            seat.worker.begin()
+            yield seat.worker
+        except BaseException as error:
+            if seat is None:
+                self._over(repository)
+            elif seat.worker.asked:
+                self._spawn(self._dropped(repository, seat, error))
+            else:
+                self._back(repository, seat)
+            raise
+        else:
+            self._back(repository, seat)
+
+    async def close(self) -> None:
+        """End all of them."""
+        await end([*self._tasks, *([self._resting] if self._resting else [])])
+        for seat in (*self._free, *self._busy):
+            await seat.worker.end()
+        self._free.clear()
+        self._busy.clear()
+        if self._server is not None:
+            self._server.close()
+
+    async def _wait(self, repository: str) -> None:
+        """Wait for the turn."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(repository, deque()).append(turn)
+        self._next()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._over(repository)
+            raise
+
+    def _next(self) -> None:
+        """Give turns: to each repository in its order, as long as there are any."""
+        while self._turns < self._most:
+            for repository in self._waiting:
+                if self._having[repository] < max(1, self._most - 1):
+                    break
+            else:
+                return
+            waiting = self._waiting.pop(repository)
+            turn = waiting.popleft()
+            if waiting:
+                self._waiting[repository] = waiting  # at the end: the others come first
+            if not turn.done():
+                self._turns += 1
+                self._having[repository] += 1
+                turn.set_result(None)
+
+    def _over(self, repository: str) -> None:
+        """A turn is over."""
+        self._turns -= 1
+        self._having[repository] -= 1
+        if not self._having[repository]:
+            del self._having[repository]
+        self._next()
+        if not self._turns and self._resting is None:
+            self._resting = asyncio.create_task(self._rest())
+
+    async def _take(self, package: tuple[str, str]) -> _Seat:
+        """A worker that is free, or a new one."""
+        self._free = [seat for seat in self._free if seat.worker.lives]
+        best = max(self._free, key=lambda seat: seat.warmth(package), default=None)
+        room = len(self._free) + len(self._busy) < self._most
+        if best is None or (room and not any(best.warmth(package))):
+            seat = _Seat(await self._started())
+        else:
+            # Of those that are as warm, the one used longest ago: others stay warm for their own.
+            alike = [s for s in self._free if s.warmth(package) == best.warmth(package)]
+            seat = min(alike, key=lambda each: each.since)
+            self._free.remove(seat)
+        self._busy.add(seat)
+        seat.takes(package)
+        return seat
+
+    async def _started(self) -> WorkerProcess:
+        if self._server is None or not self._server.lives:
+            if self._server is not None:
+                self._server.close()
+            self._server = ForkServer(self.memory_bytes, self.seconds)
+        return await self._server.fork()
+
+    def _back(self, repository: str, seat: _Seat) -> None:
+        """Take a worker back, unless it holds so much memory that a new one is better."""
+        if seat.worker.holds > self.memory_bytes // 4:
+            metrics.RENDER_WORKERS_ENDED.labels("grown").inc()
+            self._spawn(self._ended(repository, seat))
+            return
+        self._busy.discard(seat)
+        seat.since = self._clock.monotonic()
+        self._free.append(seat)
+        self._over(repository)
+
+    async def _dropped(self, repository: str, seat: _Seat, error: BaseException) -> None:
+        why = "crashed"
+        if isinstance(error, OverLimitError):
+            why = str(error)
+        elif isinstance(error, asyncio.CancelledError):
+            if await seat.worker.drop(GRACE):
+                self._back(repository, seat)
+                return
+            why = "overtaken"
+        metrics.RENDER_WORKERS_ENDED.labels(why).inc()
+        await self._ended(repository, seat)
+
+    async def _ended(self, repository: str, seat: _Seat) -> None:
+        try:
+            await seat.worker.end()
+        finally:
+            self._busy.discard(seat)
+            self._over(repository)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _rest(self) -> None:
+        """End workers that nobody has needed for a while, and at last what they come from."""
+        try:
+            while self._turns or self._free:
+                now = self._clock.monotonic()
+                old = [seat for seat in self._free if now - seat.since >= self._idle]
+                self._free = [seat for seat in self._free if seat not in old]
+                for seat in old:
+                    await seat.worker.end()
+                if self._turns or self._free:
+                    await self._clock.sleep(self._idle / 4)
+            if self._server is not None and not self._busy:
+                self._server.close()
+                self._server = None
+        finally:
+            self._resting = None

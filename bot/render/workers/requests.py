@@ -1,0 +1,151 @@
+"""What a worker is asked, and what it answers, as frames."""
+
+import json
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bot.render import encoded
+from bot.render.rendering import Made, NotRun
+from bot.render.verdicts import Before
+from bot.render.workers.frames import Frame, FrameKind
+from cadlib.errors import PackageError
+from cadlib.limits import PackageLimits
+from cadlib.package.files import Entry, Files
+from cadlib.render.calls import CallOutcome, FunctionCall
+from lifecycle.policy import Policy
+
+_PART: Final = 1024 * 1024  # bytes sent at once
+
+
+@dataclass(frozen=True, slots=True)
+class RenderRequest:
+    """A package to render; or, without a policy, one to compare with what it was.
+
+    Attributes:
+        package: Its path in the repository.
+        files: As they are.
+        before: As they were.
+        policy: The rules of the base branch; None to compare only.
+        limits: For packages.
+    """
+
+    package: str
+    files: Files
+    before: Before
+    policy: Policy | None
+    limits: PackageLimits
+
+    def frame(self) -> tuple[FrameKind, bytes, int, Iterator[bytes]]:
+        """Its kind, its values, and how many bytes follow in parts."""
+        blobs: dict[bytes, int] = {}
+        before: object
+        if isinstance(self.before, PackageError):
+            before = (self.before.place, self.before.problem, self.before.fix)
+        else:
+            before = _listed(self.before, blobs)
+        files = _listed(self.files, blobs)
+        sizes = [len(blob) for blob in blobs]
+        values = (self.package, files, before, self.policy, self.limits, sizes)
+        kind = FrameKind.COMPARE if self.policy is None else FrameKind.RENDER
+        return kind, pickle.dumps(values), sum(sizes), _parts(blobs)
+
+    @classmethod
+    def of(cls, frame: Frame) -> "RenderRequest":
+        """Read it, in the worker: the bot is trusted."""
+        package, files, before, policy, limits, sizes = pickle.loads(frame.values)  # noqa: S301
+        blobs, begin = [], 0
+        for size in sizes:
+            blobs.append(bytes(frame.data[begin : begin + size]))
+            begin += size
+        was: Before = (
+            PackageError(*before) if isinstance(before, tuple) else _unlisted(before, blobs)
+        )
+        return cls(package, _unlisted(files, blobs), was, policy, limits)
+
+
+_Listed = list[tuple[str, str, int]]
+
+
+def _listed(files: Files, blobs: dict[bytes, int]) -> _Listed:
+    """Path, mode, and which of the blobs; equal ones are sent once."""
+    return [
+        (path, entry.mode, blobs.setdefault(entry.data, len(blobs)))
+        for path, entry in files.items()
+    ]
+
+
+def _unlisted(listed: _Listed, blobs: list[bytes]) -> Files:
+    return {path: Entry(blobs[number], mode) for path, mode, number in listed}
+
+
+def _parts(blobs: Mapping[bytes, int]) -> Iterator[bytes]:
+    """The blobs, small ones together."""
+    part, size = list[bytes](), 0
+    for blob in blobs:
+        part.append(blob)
+        size += len(blob)
+        if size >= _PART:
+            yield b"".join(part)
+            part, size = [], 0
+    if part:
+        yield b"".join(part)
+
+
+def outcome(came: CallOutcome | NotRun, sent: bytes) -> Frame:
+    """What came of a call; a list that did not change is not sent back."""
+    if isinstance(came, NotRun):
+        return Frame(FrameKind.NOT_RUN, pickle.dumps(came.reason))
+    same = came.resources == sent
+    values = (
+        *(list(map(dict, came.results)), came.error, came.log),
+        *(came.digest, came.fix, same, came.resources is None),
+    )
+    data = b"" if same or came.resources is None else came.resources
+    return Frame(FrameKind.OUTCOME, pickle.dumps(values), data)
+
+
+def read_outcome(frame: Frame, sent: bytes) -> CallOutcome | NotRun:
+    """Read what came of a call, in the worker."""
+    values = pickle.loads(frame.values)  # noqa: S301 - the bot is trusted
+    if frame.kind is FrameKind.NOT_RUN:
+        return NotRun(values)
+    results, error, log, digest, fix, same, nothing = values
+    resources = None if nothing else sent if same else bytes(frame.data)
+    return CallOutcome(
+        resources=resources, results=results, error=error, log=log, digest=digest, fix=fix
+    )
+
+
+def call(made: FunctionCall) -> Frame:
+    """A function to run."""
+    return Frame(FrameKind.CALL, json.dumps(made.image).encode(), made.resources)
+
+
+def read_call(frame: Frame) -> tuple[str, bytes]:
+    """Image and list of resources of a call.
+
+    Raises:
+        ValueError: It is none.
+    """
+    image: Any = json.loads(frame.values)
+    if not isinstance(image, str):
+        raise ValueError("the image is no text")
+    return image, bytes(frame.data)
+
+
+def verdict(made: Made) -> Frame:
+    """A verdict, and whether it may leave memory."""
+    data = made.encoded or encoded.write(made.verdict)
+    return Frame(FrameKind.VERDICT, json.dumps(made.private).encode(), data)
+
+
+def read_verdict(frame: Frame) -> Made:
+    """Read a verdict.
+
+    Raises:
+        ValueError: It is none.
+    """
+    data = bytes(frame.data)
+    return Made(encoded.read(data), data, private=json.loads(frame.values) is not False)

@@ -1,0 +1,73 @@
+"""What a worker process does: renders one package after the other, until the bot goes away.
+
+It has no token, no database and no file of its own, and asks the bot to have functions run.
+"""
+
+import os
+import socket
+import traceback
+
+from bot.render import encoded, rendering
+from bot.render.kept import CachingReader
+from bot.render.workers import frames, requests
+from bot.render.workers.frames import OUT_OF_MEMORY, Frame, FrameKind
+from bot.render.workers.requests import RenderRequest
+from cadlib.diff.changes import Change, changes
+from cadlib.errors import PackageError
+from cadlib.render.calls import CallOutcome
+from cadlib.yaml.bulk import Bulk
+from lifecycle.policy import Policy
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer requests until the other end is closed."""
+    bulk = CachingReader()
+    while (frame := frames.receive(connection)) is not None:
+        try:
+            answer = _answer(connection, frame, bulk)
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)  # anything else would take memory
+        except ConnectionError:
+            return
+        except Exception:
+            answer = Frame(FrameKind.BROKEN, b"", traceback.format_exc().encode(errors="replace"))
+        frames.send(connection, answer)
+        del frame, answer
+
+
+def _answer(connection: socket.socket, frame: Frame, bulk: Bulk) -> Frame:
+    if frame.kind is FrameKind.DROP:  # it crossed the answer
+        return Frame(FrameKind.DROPPED)
+    request = RenderRequest.of(frame)
+    del frame
+    if request.policy is None:
+        return Frame(FrameKind.CHANGES, b"", encoded.write_changes(_changes(request, bulk)))
+    return _rendered(connection, request, request.policy, bulk)
+
+
+def _changes(request: RenderRequest, bulk: Bulk) -> tuple[Change, ...]:
+    if isinstance(request.before, PackageError):
+        return ()
+    return changes(request.before, request.files, request.limits, bulk)
+
+
+def _rendered(
+    connection: socket.socket, request: RenderRequest, policy: Policy, bulk: Bulk
+) -> Frame:
+    steps = rendering.steps(
+        request.package, request.files, request.before, policy, request.limits, bulk
+    )
+    came: CallOutcome | rendering.NotRun | None = None
+    while True:
+        try:
+            call = next(steps) if came is None else steps.send(came)
+        except StopIteration as done:
+            return requests.verdict(done.value)
+        frames.send(connection, requests.call(call))
+        frame = frames.receive(connection)
+        if frame is None:
+            raise ConnectionResetError
+        if frame.kind is FrameKind.DROP:
+            steps.close()
+            return Frame(FrameKind.DROPPED)
+        came = requests.read_outcome(frame, call.resources)

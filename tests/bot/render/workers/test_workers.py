@@ -1,0 +1,274 @@
+"""Packages are rendered in processes of their own: what one takes is its own affair."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bot.render.renderer import CachingRenderer
+from bot.render.workers.maker import WorkerMaker
+from bot.render.workers.pool import Workers
+from cadlib.limits import MIB, PackageLimits
+from cadlib.package.files import Entry, Files
+from fnrunner.contract.run import FunctionOutcome
+from lifecycle.facts.verdicts import Verdict
+from lifecycle.policy import GuardrailFunction, Policy
+
+KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: core}\n"
+CONFIG = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+LARGE = CONFIG + b"data:\n" + b"".join(b"  k%d: 'v'\n" % n for n in range(110_000))
+"""Within every limit of packages: 220,000 nodes, read in a second into more than 40 MiB."""
+CHECKED = Policy(validators=(GuardrailFunction(image="registry.example/judge:v1"),))
+
+
+@dataclass
+class Trees:
+    """Packages of one repository by tree; each has a Kptfile."""
+
+    name: str = "acme"
+    known: dict[str, Mapping[str, bytes]] = field(default_factory=dict)
+
+    def files(self, tree: str, limits: PackageLimits) -> Files:
+        found = {"Kptfile": KPTFILE, **self.known.get(tree, {})}
+        return {path: Entry(data) for path, data in found.items()}
+
+
+@dataclass
+class Functions:
+    """Runs a function that changes nothing, once it is let.
+
+    Attributes:
+        began: The lists it was sent, in order.
+        gate: Calls wait for it.
+    """
+
+    began: list[bytes] = field(default_factory=list)
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(
+        self, image: str, resources: bytes, *, seconds: float | None = None
+    ) -> FunctionOutcome:
+        self.began.append(resources)
+        self.called.set()
+        await self.gate.wait()
+        return FunctionOutcome(resources, digest="sha256:one")
+
+
+@dataclass
+class Bench:
+    workers: Workers
+    functions: Functions
+    renderer: CachingRenderer
+
+    async def verdict(
+        self,
+        tree: str = "small",
+        data: bytes = CONFIG,
+        policy: Policy = CHECKED,
+        repository: str = "acme",
+    ) -> Verdict:
+        trees = Trees(repository, {tree: {"a.yaml": data}})
+        return await self.renderer.verdict(trees, f"net/{tree}", tree, "", policy)
+
+
+@asynccontextmanager
+async def bench(most: int = 2, **limits: float) -> AsyncIterator[Bench]:
+    memory = int(limits.pop("memory", 1024 * MIB))
+    workers = Workers(most, memory_bytes=memory, **limits)
+    functions = Functions()
+    try:
+        yield Bench(workers, functions, CachingRenderer(WorkerMaker(functions, workers)))
+    finally:
+        functions.gate.set()
+        await workers.close()
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"seconds": 0.2}, "the package took more than 0.2 s to render"),
+        ({"memory": 48 * MIB}, "the package took more than 48 MB to render"),
+    ],
+)
+async def test_a_package_that_takes_too_much_is_told_so_and_others_are_rendered(
+    limits: dict[str, float], message: str
+) -> None:
+    """The short-cut bounds what is read: this package is within every bound, and still too much."""
+    async with bench(**limits) as at:
+        at.functions.gate.set()
+        fine = await at.verdict("first")
+        (first,) = at.workers.pids
+
+        verdict = await at.verdict("large", LARGE)
+
+        assert [(f.message, str(f.place)) for f in verdict.blocking] == [
+            (message, "net/large/Kptfile")
+        ]
+        assert (verdict.complete, verdict.broken) == (False, "")
+        assert fine.complete
+        assert (await at.verdict("second")).complete
+        assert first not in at.workers.pids
+
+
+async def test_a_repository_never_has_all_workers_and_takes_turns_with_others() -> None:
+    """The short-cut is one line for all: another's push waits behind each of the many packages."""
+    async with bench() as at:
+        one = {asyncio.create_task(at.verdict(f"p{n}")) for n in range(6)}
+        await at.functions.called.wait()
+        at.functions.called.clear()
+
+        other = asyncio.create_task(
+            at.verdict("q", CONFIG.replace(b"a}", b"q}"), repository="other")
+        )
+        await at.functions.called.wait()
+
+        assert len(at.functions.began) == 2
+        assert b"name: q" in at.functions.began[1]
+        at.functions.gate.set()
+        assert (await other).complete
+        assert all([(await each).complete for each in one])
+
+
+async def test_a_hostile_package_slows_no_other_repository() -> None:
+    """The short-cut renders in the order of arrival: the last to come waits for all time limits."""
+    async with bench(seconds=0.5) as at:
+        at.functions.gate.set()
+        ended: list[str] = []
+
+        async def verdict(tree: str, data: bytes, repository: str) -> None:
+            await at.verdict(tree, data, repository=repository)
+            ended.append(repository)
+
+        hostile = [verdict(f"h{n}", LARGE + b"# %d\n" % n, "hostile") for n in range(2)]
+        await asyncio.gather(*hostile, verdict("fine", CONFIG, "fine"))
+
+        assert ended == ["fine", "hostile", "hostile"]
+
+
+async def test_nothing_of_the_bot_is_in_the_environment_of_a_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The short-cut forks the bot: tokens and the database's address are in its memory."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://bot:hunter2@db")
+    monkeypatch.setenv("PORCHBOT_GITHUB_PRIVATE_KEY", "hunter2")
+    async with bench() as at:
+        at.functions.gate.set()
+        await at.verdict()
+        of = [*at.workers.pids, at.workers.server_pid]
+        said = [Path(f"/proc/{pid}/environ").read_bytes() for pid in of]
+        open_files = os.listdir(f"/proc/{at.workers.pids[0]}/fd")
+
+    assert len(said) == 2
+    assert all(b"hunter2" not in each and b"PATH=" in each for each in said)
+    assert len(open_files) == 4  # nothing but itself, twice; complaints; the bot
+
+
+async def test_a_worker_that_is_killed_costs_nothing() -> None:
+    """Fails when one that the system ends, for want of memory, fails the look or the check."""
+    async with bench() as at:
+        asked = asyncio.create_task(at.verdict())
+        await at.functions.called.wait()
+        (pid,) = at.workers.pids
+        os.kill(pid, signal.SIGKILL)
+        at.functions.gate.set()
+
+        assert (await asked).complete
+        assert len(at.functions.began) == 2
+
+
+async def test_a_package_whose_worker_ends_each_time_is_told_so() -> None:
+    async with bench() as at:
+        asked = asyncio.create_task(at.verdict())
+        for _ in range(2):
+            await at.functions.called.wait()
+            at.functions.called.clear()
+            os.kill(at.workers.pids[0], signal.SIGKILL)
+            at.functions.gate.set()
+            at.functions.gate.clear()
+
+        (found,) = (await asked).blocking
+
+        assert found.message == "the package could not be rendered: its process ended by signal 9"
+
+
+async def test_workers_come_back_when_what_they_are_forked_from_dies() -> None:
+    async with bench() as at:
+        at.functions.gate.set()
+        await at.verdict("one")
+        server = at.workers.server_pid
+        assert server is not None
+        os.kill(server, signal.SIGKILL)
+
+        assert (await at.verdict("two")).complete
+        assert at.workers.server_pid not in (None, server)
+
+
+async def test_a_rendering_that_nobody_waits_for_frees_its_worker() -> None:
+    """The short-cut lets it end by itself: pushes one after the other fill all workers."""
+    async with bench() as at:
+        asked = asyncio.create_task(at.verdict("old"))
+        also = asyncio.create_task(at.verdict("old"))
+        await at.functions.called.wait()
+        pids = at.workers.pids
+        asked.cancel()
+        await asyncio.sleep(0)
+        also.cancel()
+        await asyncio.gather(asked, also, return_exceptions=True)
+        at.functions.gate.set()
+
+        assert (await at.verdict("new")).complete
+        assert at.workers.pids == pids  # it remembers files: it is asked before it is ended
+        assert len(at.functions.began) == 2
+
+
+async def test_one_that_goes_on_all_the_same_is_ended() -> None:
+    async with bench() as at:
+        at.functions.gate.set()
+        asked = asyncio.create_task(at.verdict("large", LARGE * 2))
+        await until(lambda: bool(at.workers.pids))
+        (pid,) = at.workers.pids
+        await asyncio.sleep(0.05)
+        asked.cancel()
+
+        assert (await at.verdict("new")).complete
+        assert pid not in at.workers.pids
+
+
+async def test_a_package_goes_to_the_worker_that_remembers_it() -> None:
+    """The short-cut takes any that is free: each has to read what another has read."""
+    async with bench(3) as at:
+        had: dict[str, set[int]] = {}
+        for turn in range(3):
+            for name in ("a", "b"):
+                async with at.workers.turn(name, "net") as worker:
+                    had.setdefault(name, set()).add(worker.pid)
+            if turn == 0:
+                async with at.workers.turn("a", "other") as worker:
+                    assert worker.pid in had["a"]
+
+        assert [len(pids) for pids in had.values()] == [1, 1]
+        assert had["a"] != had["b"]
+
+
+async def test_workers_that_nobody_needs_end() -> None:
+    """Fails when a bot at rest holds the memory of everything it has rendered."""
+    async with bench(idle=0.02) as at:
+        at.functions.gate.set()
+        await at.verdict("one")
+        await until(lambda: at.workers.server_pid is None)
+        assert at.workers.pids == ()
+
+        assert (await at.verdict("two")).complete
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for something that comes in its own time."""
+    async with asyncio.timeout(60):
+        while not holds():
+            await asyncio.sleep(0.01)
