@@ -30,7 +30,10 @@ from bot.loop.controller import Controller
 from bot.loop.intervals import Intervals
 from bot.loop.work import Worker
 from bot.own_runner import OwnRunner, own_runner
-from bot.render.renderer import PipelineRenderer
+from bot.render.port import Renderer
+from bot.render.renderer import CachingRenderer
+from bot.render.workers.maker import WorkerMaker
+from bot.render.workers.pool import Workers, usual
 from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
 from bot.store.embedded.place import PostgresError
@@ -200,7 +203,8 @@ async def running(
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
-            controller = _controller(settings, forges, mirrors, runner, store, clock, offload)
+            renderer = _renderer(stack, runner, clock, offload)
+            controller = _controller(settings, forges, mirrors, renderer, store, clock, offload)
             worker = Worker(store, controller.work, name, clock=clock)
             loops += [
                 group.create_task(worker.run(settings.workers)),
@@ -244,11 +248,18 @@ async def _runner(
     return WatchedRunner(await stack.enter_async_context(Client(address, tls=tls))), own
 
 
+def _renderer(stack: AsyncExitStack, runner: Runner, clock: Clock, offload: Offload) -> Renderer:
+    """A renderer in worker processes, which end with the stack."""
+    workers = Workers(usual(), clock=clock)
+    stack.push_async_callback(workers.close)
+    return CachingRenderer(WorkerMaker(runner, workers, offload=offload), clock=clock)
+
+
 def _controller(
     settings: Settings,
     forges: Forges,
     mirrors: Mirrors,
-    runner: Runner,
+    renderer: Renderer,
     store: Store,
     clock: Clock,
     offload: Offload,
@@ -256,7 +267,7 @@ def _controller(
     return Controller(
         forges,
         mirrors,
-        PipelineRenderer(runner),
+        renderer,
         store,
         [records.derive_key(key.encode()) for key in settings.private_keys],
         settings.instance,

@@ -11,23 +11,16 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 import structlog
 
 from bot import metrics
-from bot.clock import SYSTEM, Clock, Offload, in_thread
-from bot.render import functions, rendering, verdicts
-from bot.render.kept import CachingReader
+from bot.clock import SYSTEM, Clock
 from bot.render.port import TreeFiles
-from bot.render.rendering import Made, NotRun
-from cadlib.diff.changes import Change, changes
+from bot.render.rendering import Made
+from cadlib.diff.changes import Change
 from cadlib.errors import PackageError
-from cadlib.limits import DEFAULT, PackageLimits
-from cadlib.render.calls import CallOutcome, FunctionCall
-from cadlib.yaml.bulk import Bulk
-from fnrunner.contract.run import CALL, CallContext, Runner
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.policy import Policy
 
@@ -149,78 +142,6 @@ class CachingRenderer:
         gone = set(trees)
         for key in [k for k in self._kept if k.split(":", 1)[0] in gone]:
             del self._kept[key]
-
-
-class PipelineMaker:
-    """Implements `Maker` in this process: `cadlib` works in a thread, functions in a runner.
-
-    Args:
-        runner: Runs functions.
-        limits: For packages.
-        offload: Where parsing, rendering and editing are done.
-        bulk: Reads and edits files; keeps some of what it read by default (ADR 10).
-    """
-
-    def __init__(
-        self,
-        runner: Runner,
-        limits: PackageLimits = DEFAULT,
-        offload: Offload = in_thread,
-        bulk: Bulk | None = None,
-    ) -> None:
-        self._runner = runner
-        self._limits = limits
-        self._offload = offload
-        self._bulk = bulk or CachingReader()
-
-    async def make(
-        self, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
-    ) -> Made:
-        """As `Maker` has it."""
-        CALL.set(CallContext(package))  # so that the runner shares fairly between packages
-        read = partial(trees.files, limits=self._limits)
-        try:
-            files, before = await self._offload(verdicts.read, read, tree, origin)
-        except PackageError as error:
-            return Made(verdicts.unreadable(package, error))
-        steps = rendering.steps(package, files, before, policy, self._limits, self._bulk)
-        outcome: CallOutcome | NotRun | None = None
-        while True:
-            with metrics.STEP_SECONDS.labels("render").time():
-                step = await self._offload(_advance, steps, outcome)
-            if isinstance(step, Made):
-                return step
-            outcome = await functions.called(self._runner, step.image, step.resources)
-
-    async def compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
-        """As `Maker` has it."""
-        return await self._offload(self._compare, trees, before, after)
-
-    def _compare(self, trees: TreeFiles, before: str, after: str) -> tuple[Change, ...]:
-        files, old = (trees.files(t, self._limits) if t else {} for t in (after, before))
-        return changes(old, files, self._limits, self._bulk)
-
-
-class PipelineRenderer(CachingRenderer):
-    """A renderer in this process alone, for tests and simulations; arguments as of its parts."""
-
-    def __init__(
-        self,
-        runner: Runner,
-        limits: PackageLimits = DEFAULT,
-        clock: Clock = SYSTEM,
-        offload: Offload = in_thread,
-        bulk: Bulk | None = None,
-    ) -> None:
-        super().__init__(PipelineMaker(runner, limits, offload, bulk), clock=clock)
-
-
-def _advance(steps: rendering.Steps, outcome: CallOutcome | NotRun | None) -> FunctionCall | Made:
-    try:
-        return next(steps) if outcome is None else steps.send(outcome)
-    except StopIteration as done:
-        made: Made = done.value
-        return made
 
 
 def _digest(package: str, tree: str, origin: str, policy: Policy) -> str:

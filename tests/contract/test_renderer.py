@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from bot.render.port import Renderer
-from bot.render.renderer import CachingRenderer, PipelineRenderer
+from bot.render.renderer import CachingRenderer
 from bot.render.workers.maker import WorkerMaker
 from bot.render.workers.pool import Workers
 from cadlib.diff.changes import Change, ChangeKind
@@ -25,6 +25,7 @@ from fnrunner.contract.errors import RunnerBusyError
 from fnrunner.contract.run import FunctionOutcome
 from lifecycle.facts.verdicts import FunctionVersion, Verdict
 from lifecycle.policy import GuardrailFunction, Mode, Policy
+from tests.memory.pipeline import PipelineRenderer
 from tests.memory.renderer import Answer, Function, MemoryRenderer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

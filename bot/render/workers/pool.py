@@ -12,6 +12,7 @@ Rules:
 """
 
 import asyncio
+import os
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -36,6 +37,11 @@ GRACE: Final = 0.3
 """Seconds for a worker to drop a package that nobody waits for: to start anew takes as long."""
 
 _REMEMBERED: Final = 20  # packages that a worker may still remember files of
+
+
+def usual() -> int:
+    """How many workers there are at most: one for each core, and one that is always another's."""
+    return max(2, len(os.sched_getaffinity(0))) + 1
 
 
 class _Seat:
@@ -101,11 +107,6 @@ class Workers:
     def pids(self) -> tuple[int, ...]:
         """Numbers of the workers' processes."""
         return tuple(sorted(seat.worker.pid for seat in (*self._free, *self._busy)))
-
-    @property
-    def server_pid(self) -> int | None:
-        """Number of the process that they are forked from; None while there is none."""
-        return self._server.pid if self._server and self._server.lives else None
 
     @asynccontextmanager
     async def turn(self, repository: str, package: str) -> AsyncIterator[WorkerProcess]:

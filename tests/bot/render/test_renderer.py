@@ -10,7 +10,7 @@ import pytest
 from bot.git.history import DiskHistory
 from bot.git.mirror import DiskMirror
 from bot.render.kept import CachingReader
-from bot.render.renderer import MOVED_AFTER, PipelineRenderer
+from bot.render.renderer import MOVED_AFTER
 from cadlib.errors import PackageError
 from cadlib.limits import PackageLimits
 from cadlib.yaml import Stream
@@ -18,6 +18,7 @@ from fnrunner.contract.run import FunctionOutcome
 from lifecycle.facts.verdicts import FunctionVersion
 from lifecycle.policy import GuardrailFunction, Policy
 from tests.memory.clock import ManualClock
+from tests.memory.pipeline import PipelineRenderer
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: core}\n"
 IMAGE = "registry.example/judge:v1"

@@ -160,7 +160,7 @@ async def test_nothing_of_the_bot_is_in_the_environment_of_a_worker(
     async with bench() as at:
         at.functions.gate.set()
         await at.verdict()
-        of = [*at.workers.pids, at.workers.server_pid]
+        of = [*at.workers.pids, parent(at.workers.pids[0])]
         said = [Path(f"/proc/{pid}/environ").read_bytes() for pid in of]
         open_files = os.listdir(f"/proc/{at.workers.pids[0]}/fd")
 
@@ -201,12 +201,11 @@ async def test_workers_come_back_when_what_they_are_forked_from_dies() -> None:
     async with bench() as at:
         at.functions.gate.set()
         await at.verdict("one")
-        server = at.workers.server_pid
-        assert server is not None
+        server = parent(at.workers.pids[0])
         os.kill(server, signal.SIGKILL)
 
         assert (await at.verdict("two")).complete
-        assert at.workers.server_pid not in (None, server)
+        assert parent(at.workers.pids[0]) != server
 
 
 async def test_a_rendering_that_nobody_waits_for_frees_its_worker() -> None:
@@ -256,15 +255,44 @@ async def test_a_package_goes_to_the_worker_that_remembers_it() -> None:
         assert had["a"] != had["b"]
 
 
+async def test_a_worker_reads_a_file_once() -> None:
+    """Fails when each push reads the whole package again: 2 s for 2,500 files."""
+    async with bench() as at:
+        at.functions.gate.set()
+        used = []
+        for turn in range(2):
+            files = {"a.yaml": LARGE, "b.yaml": b"# %d\n" % turn + CONFIG.replace(b"a}", b"b}")}
+            trees = Trees("acme", {str(turn): files})
+            await at.renderer.verdict(trees, "net/core", str(turn), "", Policy())
+            used.append(processor(at.workers.pids[0]))
+
+        assert used[1] - used[0] < used[0] / 2
+
+
 async def test_workers_that_nobody_needs_end() -> None:
     """Fails when a bot at rest holds the memory of everything it has rendered."""
     async with bench(idle=0.02) as at:
         at.functions.gate.set()
         await at.verdict("one")
-        await until(lambda: at.workers.server_pid is None)
+        server = parent(at.workers.pids[0])
+        await until(lambda: not Path(f"/proc/{server}").exists())
         assert at.workers.pids == ()
 
         assert (await at.verdict("two")).complete
+
+
+def parent(pid: int) -> int:
+    """Number of the process that another was forked from."""
+    return int(_fields(pid)[1])
+
+
+def processor(pid: int) -> int:
+    """Ticks of processor time of a process."""
+    return int(_fields(pid)[11]) + int(_fields(pid)[12])
+
+
+def _fields(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
 
 
 async def until(holds: Callable[[], bool]) -> None:
