@@ -102,6 +102,16 @@ class WatchedRunner:
                 with suppress(asyncio.CancelledError, Exception):
                     await call
 
+    async def identity(self, image: str) -> str:
+        """Return what a name means now; see `fnrunner.wire.client.Client.identity`.
+
+        Raises:
+            RunnerBusyError: Also when the runner hangs.
+        """
+        if self._hangs.is_set():
+            raise self._error()
+        return await self._client.identity(image)
+
     async def watch(self, back: Callable[[], Awaitable[bool]], own: Process | None = None) -> None:
         """Check the runner's health until cancelled.
 

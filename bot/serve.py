@@ -32,6 +32,7 @@ from bot.loop.work import Worker
 from bot.own_runner import OwnRunner, own_runner
 from bot.render.port import Renderer
 from bot.render.renderer import CachingRenderer
+from bot.render.stored import StoredVerdicts
 from bot.render.workers.maker import WorkerMaker
 from bot.render.workers.pool import Workers, usual
 from bot.runner_watch import WatchedRunner
@@ -44,7 +45,6 @@ from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
 from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.errors import CertificateError
-from fnrunner.contract.run import Runner
 from fnrunner.wire.client import Client
 from fnrunner.wire.tls import ClientTls
 from lifecycle import records
@@ -248,11 +248,19 @@ async def _runner(
     return WatchedRunner(await stack.enter_async_context(Client(address, tls=tls))), own
 
 
-def _renderer(stack: AsyncExitStack, runner: Runner, clock: Clock, offload: Offload) -> Renderer:
+def _renderer(
+    stack: AsyncExitStack, runner: WatchedRunner, store: Store, clock: Clock, offload: Offload
+) -> Renderer:
     """A renderer in worker processes, which end with the stack."""
     workers = Workers(usual(), clock=clock)
     stack.push_async_callback(workers.close)
-    return CachingRenderer(WorkerMaker(runner, workers, offload=offload), clock=clock)
+    renderer = CachingRenderer(
+        WorkerMaker(runner, workers, offload=offload),
+        clock=clock,
+        stored=StoredVerdicts(store.renderings, runner.identity, offload=offload),
+    )
+    stack.push_async_callback(renderer.close)
+    return renderer
 
 
 def _controller(
@@ -309,6 +317,7 @@ async def _sweep(
             await store.audit.forget()
             await store.claims.forget()
             await store.replicas.forget()
+            await store.renderings.trim()
             await offload(mirrors.trim)
         except StoreError as error:
             log.warning("sweep put off", error=str(error))

@@ -29,6 +29,7 @@ from fnrunner.contract.run import (
     CallContext,
     FunctionOutcome,
     Identified,
+    Means,
     Ready,
     Readying,
     current_call,
@@ -313,6 +314,16 @@ async def runners(settings: RunnerSettings) -> AsyncIterator[Identified]:
             runner = Readied(runner, there.ready)
         runner = CrowdLimited(runner, _CROWD * (limits.running + limits.waiting))
         yield SizeLimited(TimeLimited(runner, limits.seconds), limits.message_bytes)
+
+
+def means(runner: Identified, settings: RunnerSettings) -> Means:
+    """Return what says what a name means now, where answers of its function may be kept."""
+
+    async def identity(image: str) -> str:
+        what = await runner.identity(image)
+        return what if settings.policy.granted(image, what).pure else ""
+
+    return identity
 
 
 async def _make(

@@ -47,7 +47,9 @@ async def serve(
             _log.info("metrics on http://%s/metrics", shown)
         async with (
             choose.runners(how) as answers,
-            listening(address, answers, how.limits, tls=tls, grace=grace) as bound,
+            listening(
+                address, answers, how.limits, tls=tls, grace=grace, means=choose.means(answers, how)
+            ) as bound,
         ):
             _log.info("function runner listens on %s", bound)
             if ready is not None:

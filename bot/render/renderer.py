@@ -1,7 +1,8 @@
 """The renderer of the bot: verdicts that were made are kept, others are made by a `Maker`.
 
 A verdict follows from the tree, the rules that judge it and the functions that answered; so it is
-kept by a digest of these, in memory, and a tree seen before costs nothing.
+kept by a digest of these: in memory, so that a tree seen before costs nothing, and in the database
+for other replicas.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.render.port import TreeFiles
 from bot.render.rendering import Made
+from bot.render.stored import StoredVerdicts
 from cadlib.diff.changes import Change
 from cadlib.errors import PackageError
 from lifecycle.facts.verdicts import Verdict
@@ -69,10 +71,16 @@ class CachingRenderer:
     Args:
         maker: Makes verdicts.
         clock: Until when what an image means counts.
+        stored: Those that any replica made; None for none.
     """
 
-    def __init__(self, maker: Maker, *, clock: Clock = SYSTEM) -> None:
+    def __init__(
+        self, maker: Maker, *, clock: Clock = SYSTEM, stored: StoredVerdicts | None = None
+    ) -> None:
         self._maker = maker
+        self._stored = stored
+        self._anew: OrderedDict[str, None] = OrderedDict()  # trees whose rows do not count
+        self._keeping: set[asyncio.Task[None]] = set()
         self._clock = clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._changes: dict[tuple[str, str], tuple[Change, ...]] = {}
@@ -109,6 +117,12 @@ class CachingRenderer:
     async def _make(
         self, key: str, trees: TreeFiles, package: str, tree: str, origin: str, policy: Policy
     ) -> Verdict:
+        if self._stored is not None and tree not in self._anew:
+            found = await self._stored.find(key, package)
+            if found is not None:
+                metrics.RENDERS.labels("stored").inc()
+                self._keep(key, found)
+                return found
         made = await self._maker.make(trees, package, tree, origin, policy)
         if made.verdict.broken:  # trouble of ours passes; it is asked again at the next look
             log.warning("functions not run", package=package, error=made.verdict.broken)
@@ -116,6 +130,10 @@ class CachingRenderer:
             return made.verdict
         metrics.RENDERS.labels("rendered").inc()
         self._keep(key, made.verdict)
+        if self._stored is not None:
+            task = asyncio.create_task(self._stored.keep(key, made))
+            self._keeping.add(task)
+            task.add_done_callback(self._keeping.discard)
         return made.verdict
 
     def _keep(self, key: str, verdict: Verdict) -> None:
@@ -137,9 +155,16 @@ class CachingRenderer:
             self._changes[before, after] = found
         return self._changes[before, after]
 
+    async def close(self) -> None:
+        """Wait until what was made is kept."""
+        await asyncio.gather(*self._keeping)
+
     def forget(self, trees: Iterable[str]) -> None:
         """As `Renderer` has it."""
         gone = set(trees)
+        self._anew.update(dict.fromkeys(gone))
+        while len(self._anew) > MOST_KEPT:
+            self._anew.popitem(last=False)
         for key in [k for k in self._kept if k.split(":", 1)[0] in gone]:
             del self._kept[key]
 

@@ -357,6 +357,16 @@ CREATE TABLE replica (
 );
 """
 
+RENDERINGS = """
+-- Verdicts on packages that any replica made (bot.render.stored); lost, they are made again.
+CREATE TABLE rendering (
+  key  text PRIMARY KEY,                           -- digest of what the verdict follows from
+  data bytea NOT NULL,
+  used timestamptz NOT NULL DEFAULT now()          -- to the hour
+);
+CREATE INDEX rendering_used ON rendering (used);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -378,6 +388,7 @@ STEPS: tuple[str, ...] = (
     SWEEP_MARKS,
     HEARD,
     WAITS,
+    RENDERINGS,
 )
 """Applied in order, each once; the database remembers how many."""
 

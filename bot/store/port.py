@@ -20,6 +20,7 @@ from bot.store.values import (
     CLAIM,
     CLAIMS_KEPT,
     KEPT_DAYS,
+    KEPT_RENDERINGS,
     LEASE,
     Adopted,
     Adoption,
@@ -478,6 +479,19 @@ class Claims(Protocol):
         """Forget claims that are older than so many seconds."""
 
 
+class Renderings(Protocol):
+    """Verdicts on packages that any replica made: a shortcut, which may be lost at any time."""
+
+    async def find(self, key: str) -> bytes | None:
+        """What is kept under a key; None for nothing."""
+
+    async def keep(self, key: str, data: bytes) -> None:
+        """Keep something in place of what was there; not what is too long."""
+
+    async def trim(self, most_bytes: int = KEPT_RENDERINGS) -> None:
+        """Forget what was used longest ago, as far as there is more than so much in all."""
+
+
 class Audit(Protocol):
     """What happened: entries are added, never changed, and deleted only when they are old."""
 
@@ -511,6 +525,7 @@ class Store(Protocol):
         waits: What proposals wait for.
         replicas: The processes of the bot.
         claims: Who may make what.
+        renderings: Verdicts that were made.
         audit: What happened.
     """
 
@@ -523,4 +538,5 @@ class Store(Protocol):
     waits: Waits
     replicas: Replicas
     claims: Claims
+    renderings: Renderings
     audit: Audit

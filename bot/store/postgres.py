@@ -17,6 +17,7 @@ from bot.store.port import (
     Deliveries,
     Proposals,
     Queue,
+    Renderings,
     Replicas,
     Repositories,
     Revisions,
@@ -25,6 +26,7 @@ from bot.store.port import (
 )
 from bot.store.proposals import PostgresProposals
 from bot.store.queue import PostgresQueue
+from bot.store.renderings import PostgresRenderings
 from bot.store.replicas import PostgresReplicas
 from bot.store.repositories import PostgresRepositories
 from bot.store.revisions import PostgresRevisions
@@ -60,6 +62,7 @@ class PostgresStore:
         self.waits: Waits = PostgresWaits(self._database)
         self.replicas: Replicas = PostgresReplicas(self._database)
         self.claims: Claims = PostgresClaims(self._database)
+        self.renderings: Renderings = PostgresRenderings(self._database)
         self.audit: Audit = PostgresAudit(self._database)
 
     async def __aenter__(self) -> "PostgresStore":

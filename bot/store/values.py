@@ -27,6 +27,18 @@ CLAIM = 15.0
 CLAIMS_KEPT = 3600.0
 """Seconds after which a claim is forgotten: it has been over for long."""
 
+KEPT_RENDERINGS = 256 * 1024**2
+"""Bytes of verdicts that are kept in all: some hundred thousand of small packages."""
+
+KEPT_RENDERINGS_DAYS = 30
+"""Days after which a verdict that nobody asked for is forgotten, like its tree most often is."""
+
+LONGEST_RENDERING = 1024**2
+"""Bytes of one verdict: that on a new package of 2,500 files has 0.3 MB."""
+
+RENDERINGS_BETWEEN = 32 * 1024**2
+"""Bytes that one process writes until it looks whether there are too many."""
+
 TAGS = "tags"
 """Stands for the base where the forge refused the tags of a merge result, and no merge."""
 

@@ -124,6 +124,10 @@ class Identified(Runner, Protocol):
         """
 
 
+Means = Callable[[str], Awaitable[str]]
+"""Says what a name means now, as in `FunctionOutcome.digest`; "" where no answer may be kept."""
+
+
 @runtime_checkable
 class Readying(Identified, Protocol):
     """A runner that may have to bring something before a function can run."""

@@ -140,6 +140,29 @@ class Client:
             await asyncio.sleep(max(pause, told))
             pause = min(pause * 2, _LAST_PAUSE)
 
+    async def identity(self, image: str) -> str:
+        """Return what would run there now, as in `FunctionOutcome.digest`.
+
+        Nothing runs. "" where the runner does not say, or its answer may be another the next time.
+
+        Raises:
+            FunctionError: As `run`.
+            RunnerBusyError: As `run`; it is asked once.
+            RunnerBrokenError: As `run`.
+        """
+        call = self._connected().evaluate(
+            EvaluateFunctionRequest(image=image),
+            timeout=self._patience,
+            metadata=((wire.IDENTIFY_KEY, "1"),),
+        )
+        try:
+            await call
+            return unquote(wire.text(await call.trailing_metadata(), wire.DIGEST_KEY))
+        except grpc.aio.AioRpcError as status:
+            raise statuses.error(
+                status, image, seconds=self._patience, where=self._where
+            ) from status
+
     def _explained(self, error: RunnerBusyError) -> RunnerBusyError:
         """Return an error with what may be behind it, where that is TLS."""
         why = not_connected(

@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 
 from fnrunner.contract.errors import RunnerAddressError
-from fnrunner.contract.run import CallLimits, Runner
+from fnrunner.contract.run import CallLimits, Means, Runner
 from fnrunner.wire import addresses, reflect, shared
 from fnrunner.wire.service import Evaluator, Health
 from fnrunner.wire.tls import ServerTls
@@ -32,6 +32,7 @@ async def listening(
     tls: ServerTls | None = None,
     grace: float = GRACE,
     asked: Callable[[str], None] | None = None,
+    means: Means | None = None,
 ) -> AsyncIterator[str]:
     """Serve a runner inside the block; gives the address as a client needs it.
 
@@ -45,6 +46,7 @@ async def listening(
         tls: Certificates; None serves in plain.
         grace: Seconds that running calls have to end.
         asked: Told the name of each service whose health is checked.
+        means: Says what a name means now; None where nobody can.
 
     Raises:
         RunnerAddressError: The address cannot be listened on.
@@ -52,7 +54,7 @@ async def listening(
     """
     # Without so_reuseport a second runner on the same port hears that it is taken.
     server = grpc.aio.server(options=(*shared.sizes(limits), ("grpc.so_reuseport", 0)))
-    evaluator, health = Evaluator(runner), Health(asked)
+    evaluator, health = Evaluator(runner, means), Health(asked)
     shared.serve(server, evaluator, health)
     reflect.serve(server)
     bound = _bind(server, address, None if tls is None else tls.credentials())

@@ -19,7 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fnrunner.contract import results
 from fnrunner.contract.errors import RunnerBrokenError, RunnerBusyError
-from fnrunner.contract.run import CALL, CallContext, FunctionOutcome, Runner
+from fnrunner.contract.run import CALL, CallContext, FunctionOutcome, Means, Runner
 from fnrunner.wire import metrics, statuses
 from fnrunner.wire import shared as wire
 from fnrunner.wire.proto import evaluator_pb2, evaluator_pb2_grpc
@@ -44,8 +44,9 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
     """Answers calls with what a runner makes of them."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, means: Means | None = None) -> None:
         self._runner = runner
+        self._means = means
         self._now = 0
         self._ending = False
         self._idle = asyncio.Event()
@@ -89,6 +90,8 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
         if self._ending:
             busy = RunnerBusyError("the runner", "it is being stopped", _RETRY_AFTER)
             await _refuse(context, statuses.refusal(busy, limit, grpc.StatusCode.UNAVAILABLE))
+        if wire.text(context.invocation_metadata(), wire.IDENTIFY_KEY):
+            return await self._identified(image, context, limit)
         with metrics.call(image) as call:
             try:
                 outcome = await self._runner.run(
@@ -101,11 +104,24 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
             call.outcome = metrics.FAILED if outcome.failed else metrics.OK
         if outcome.failed:
             ended = (wire.EXIT_CODE_KEY, str(outcome.exit_code))
-            await _refuse(context, failure(image, outcome, limit), ended, *_digest(outcome))
-        context.set_trailing_metadata(_digest(outcome))
+            await _refuse(
+                context, failure(image, outcome, limit), ended, *_trailing(outcome.digest)
+            )
+        context.set_trailing_metadata(_trailing(outcome.digest))
         return evaluator_pb2.EvaluateFunctionResponse(
             resource_list=outcome.resources, log=_encoded(outcome.log)
         )
+
+    async def _identified(
+        self, image: str, context: grpc.aio.ServicerContext[Any, Any], limit: int
+    ) -> evaluator_pb2.EvaluateFunctionResponse:
+        """Say what would run now, and run nothing."""
+        try:
+            digest = await self._means(image) if self._means is not None else ""
+        except Exception as error:
+            await _refuse(context, statuses.refusal(_told(image, error), limit))
+        context.set_trailing_metadata(_trailing(digest))
+        return evaluator_pb2.EvaluateFunctionResponse()
 
 
 async def _refuse(
@@ -115,10 +131,10 @@ async def _refuse(
     await context.abort(refusal.code, refusal.message, (details, *more))
 
 
-def _digest(outcome: FunctionOutcome) -> tuple[tuple[str, str], ...]:
-    if not outcome.digest:
+def _trailing(digest: str) -> tuple[tuple[str, str], ...]:
+    if not digest:
         return ()
-    return ((wire.DIGEST_KEY, quote(outcome.digest, safe=":/@+=,~")),)
+    return ((wire.DIGEST_KEY, quote(digest, safe=":/@+=,~")),)
 
 
 def _told(image: str, error: Exception) -> Exception:

@@ -23,6 +23,8 @@ DETAILS_LIMIT_KEY: Final = "porchbot-details-limit"
 SECONDS_KEY: Final = "porchbot-seconds"
 # Request metadata: whom the call is for, percent-encoded; calls of different ones share fairly.
 CALLER_KEY: Final = "porchbot-caller"
+# Request metadata: run nothing, and say only what would run now (DIGEST_KEY).
+IDENTIFY_KEY: Final = "porchbot-identify"
 # Trailing metadata in which gRPC carries a google.rpc.Status.
 DETAILS_KEY: Final = "grpc-status-details-bin"
 # Trailing metadata: what ran, as `Outcome.digest`, percent-encoded.

@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 from bot.keys import ProposalKey, PullKey
 from bot.store.hints import NOTHING, Hint
-from bot.store.values import Adoption, Delivered, MergeRefusal, Revision, Wait
+from bot.store.values import (
+    LONGEST_RENDERING,
+    Adoption,
+    Delivered,
+    MergeRefusal,
+    Revision,
+    Wait,
+)
 from lifecycle.events import Answered, Approval, Held
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
@@ -391,6 +398,29 @@ async def test_what_one_look_claims_no_other_makes_meanwhile(stored: Stored) -> 
 async def test_of_many_that_claim_at_once_one_has_it(stored: Stored) -> None:
     took = await asyncio.gather(*(stored.store.claims.take(FIRST, "summary") for _ in range(8)))
     assert sorted(took) == [False] * 7 + [True]
+
+
+# --- renderings -----------------------------------------------------------------------------------
+
+
+async def test_renderings_are_kept_by_key_up_to_a_size(stored: Stored) -> None:
+    """The short-cut lets the table grow with each push."""
+    renderings = stored.store.renderings
+    assert await renderings.find("a") is None
+    await renderings.keep("a", b"\0one")
+    await renderings.keep("a", b"\0two")
+    await renderings.keep("long", b"x" * (LONGEST_RENDERING + 1))
+    assert await renderings.find("a") == b"\0two"
+    assert await renderings.find("long") is None
+
+    for n in range(4):
+        await renderings.keep(f"b{n}", b"y" * 1000)
+    await renderings.trim()
+    assert await renderings.find("a") == b"\0two"
+    await renderings.trim(3500)
+
+    kept = [await renderings.find(key) is not None for key in ("a", "b0", "b1", "b2", "b3")]
+    assert kept == [False, False, False, True, True]
 
 
 # --- what all have in common ----------------------------------------------------------------------

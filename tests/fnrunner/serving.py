@@ -12,16 +12,23 @@ from fnrunner.wire.server import listening
 
 @asynccontextmanager
 async def serving(
-    address: str, limits: CallLimits, runner: Runner | None = None
+    address: str, limits: CallLimits, runner: Runner | None = None, more: str = ""
 ) -> AsyncIterator[str]:
-    """Serve a runner, the builtin functions where none is given; gives its address."""
+    """Serve a runner, the builtin functions where none is given; gives its address.
+
+    Args:
+        address: Where.
+        limits: Of calls.
+        runner: What answers.
+        more: Lines of configuration for the builtin ones.
+    """
     if runner is not None:
         async with listening(address, runner, limits) as bound:
             yield bound
         return
-    builtin = read(b"version: 1\nruntimes: [builtin]", "runner.yaml")
+    settings = read(f"version: 1\nruntimes: [builtin]\n{more}".encode(), "runner.yaml")
     async with (
-        choose.runners(replace(builtin, limits=limits)) as functions,
-        listening(address, functions, limits) as bound,
+        choose.runners(replace(settings, limits=limits)) as functions,
+        listening(address, functions, limits, means=choose.means(functions, settings)) as bound,
     ):
         yield bound

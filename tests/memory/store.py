@@ -7,6 +7,7 @@ from bot.store.port import (
     Deliveries,
     Proposals,
     Queue,
+    Renderings,
     Replicas,
     Repositories,
     Revisions,
@@ -16,6 +17,7 @@ from bot.store.port import (
 from tests.memory.claims import MemoryClaims
 from tests.memory.index import MemoryAudit, MemoryRepositories, MemoryRevisions
 from tests.memory.proposals import MemoryProposals
+from tests.memory.renderings import MemoryRenderings
 from tests.memory.replicas import MemoryReplicas
 from tests.memory.statements import Statements
 from tests.memory.sweeps import MemorySweeps
@@ -52,4 +54,5 @@ class MemoryStore:
         )
         self.replicas: Replicas = MemoryReplicas(self.statements)
         self.claims: Claims = MemoryClaims(self.statements)
+        self.renderings: Renderings = MemoryRenderings(self.statements)
         self.audit: Audit = MemoryAudit(self.statements)

@@ -12,6 +12,7 @@ import pytest
 from cadlib.stream import resourcelist
 from fnrunner.contract.errors import (
     FunctionFailedError,
+    FunctionNotFoundError,
     FunctionTimeoutError,
     MessageTooLargeError,
     RunnerBrokenError,
@@ -28,6 +29,7 @@ from tests.fnrunner.serving import serving
 from tests.fnrunner.wire.test_service import Fixed, Sleeper, pods
 
 LIMITS = CallLimits()
+CATALOG = "ghcr.io/kptdev/krm-functions-catalog"
 LABELS = values("apiVersion: v1\nkind: ConfigMap\ndata: {tier: web}")[0]
 POD = resourcelist.encode(items("apiVersion: v1\nkind: Pod\nmetadata: {name: a}"), LABELS)
 
@@ -47,6 +49,20 @@ async def test_a_function_runs_there(tmp_path: Path, kind: str) -> None:
         "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {tier: web}}"
     )
     assert list(listed.results) == [{"message": "set 1 labels in total", "severity": "info"}]
+
+
+async def test_what_a_name_means_is_told_and_nothing_runs(tmp_path: Path) -> None:
+    """The short-cut runs the function on nothing, to see what answers."""
+    impure = "functions: [{image: set-namespace, pure: false}]"
+    async with (
+        serving(f"unix:{tmp_path}/s", LIMITS, more=impure) as address,
+        Client(address) as client,
+    ):
+        assert await client.identity("set-labels") == (await client.run("set-labels", POD)).digest
+        # It may answer otherwise the next time: nothing that it answered may be kept.
+        assert await client.identity(f"{CATALOG}/set-namespace:v0.4") == ""
+        with pytest.raises(FunctionNotFoundError, match="no-such"):
+            await client.identity("no-such")
 
 
 async def test_all_results_of_a_failed_function_arrive(tmp_path: Path) -> None:

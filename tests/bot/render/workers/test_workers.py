@@ -78,9 +78,10 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(most: int = 2, **limits: float) -> AsyncIterator[Bench]:
-    memory = int(limits.pop("memory", 1024 * MIB))
-    workers = Workers(most, memory_bytes=memory, **limits)
+async def bench(
+    most: int = 2, *, memory: int = 1024, seconds: float = 30, idle: float = 300
+) -> AsyncIterator[Bench]:
+    workers = Workers(most, memory_bytes=memory * MIB, seconds=seconds, idle=idle)
     functions = Functions()
     try:
         yield Bench(workers, functions, CachingRenderer(WorkerMaker(functions, workers)))
@@ -90,17 +91,17 @@ async def bench(most: int = 2, **limits: float) -> AsyncIterator[Bench]:
 
 
 @pytest.mark.parametrize(
-    ("limits", "message"),
+    ("seconds", "memory", "message"),
     [
-        ({"seconds": 0.2}, "the package took more than 0.2 s to render"),
-        ({"memory": 48 * MIB}, "the package took more than 48 MB to render"),
+        (0.2, 1024, "the package took more than 0.2 s to render"),
+        (30, 48, "the package took more than 48 MB to render"),
     ],
 )
 async def test_a_package_that_takes_too_much_is_told_so_and_others_are_rendered(
-    limits: dict[str, float], message: str
+    seconds: float, memory: int, message: str
 ) -> None:
     """The short-cut bounds what is read: this package is within every bound, and still too much."""
-    async with bench(**limits) as at:
+    async with bench(seconds=seconds, memory=memory) as at:
         at.functions.gate.set()
         fine = await at.verdict("first")
         (first,) = at.workers.pids
