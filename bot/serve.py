@@ -203,7 +203,7 @@ async def running(
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
-            renderer = _renderer(stack, runner, clock, offload)
+            renderer = _renderer(stack, runner, store, clock, offload)
             controller = _controller(settings, forges, mirrors, renderer, store, clock, offload)
             worker = Worker(store, controller.work, name, clock=clock)
             loops += [
