@@ -48,7 +48,7 @@ def judge(
     approvals = approvals_of(proposal, policy, remembered)
     pushes = draft_branch and policy.render is RenderMode.COMMIT
     rendered = _rendered(proposal, bot_pushes=pushes, push_refused=push_refused)
-    gates = [rendered, _validated(proposal)]
+    gates = [rendered, _validated(proposal), *_ready(proposal)]
     if not proposal.place.merged:
         gates = [_proposed(proposal), *gates, _up_to_date(proposal), *_merges_as_shown(proposal)]
     gates += [
@@ -164,6 +164,25 @@ def _validated(proposal: Proposal) -> Gate:
             who=texts.FINDINGS_WHO,
         )
     return Gate(name="valid", state=GateState.HOLDS, actual=texts.IS_VALID)
+
+
+def _ready(proposal: Proposal) -> list[Gate]:
+    """The readiness gates of Kptfiles; no gate where no package has any."""
+    waits = [(v.package, each) for v in proposal.verdicts for each in v.readiness]
+    if not waits:
+        return []
+    missing = [(package, each) for package, each in waits if not each.holds]
+    if not missing:
+        return [Gate(name="ready", state=GateState.HOLDS, actual=texts.is_ready(len(waits)))]
+    return [
+        Gate(
+            name="ready",
+            state=GateState.BLOCKED,
+            actual=texts.not_ready(missing),
+            wanted=texts.READY_WANTED,
+            who=texts.READY_WHO,
+        )
+    ]
 
 
 def _up_to_date(proposal: Proposal) -> Gate:

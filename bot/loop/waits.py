@@ -7,7 +7,7 @@ from lifecycle.judgement import Gate
 
 REASONS = frozenset(
     {"approved", "check", "configuration", "fresh approval", "merge result", "mergeable"}
-    | {"no hold", "no objection", "proposed", "publishing", "record", "rendered"}
+    | {"no hold", "no objection", "proposed", "publishing", "ready", "record", "rendered"}
     | {"rules approved", "same head", "tag", "up to date", "valid"}
 )
 """What waits are counted by: names of gates, without those of checks and tags."""

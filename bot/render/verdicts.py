@@ -14,12 +14,13 @@ from cadlib.diff import secrets
 from cadlib.errors import PackageError, Place
 from cadlib.findings import Finding, Severity, from_error
 from cadlib.images import resolve_image
+from cadlib.kptfile import reader as kptfile
 from cadlib.limits import DEFAULT, PackageLimits
 from cadlib.package import hidden
 from cadlib.package.files import Entry, Files, join
 from cadlib.render import pipeline as render
 from cadlib.yaml.bulk import Bulk
-from lifecycle.facts.verdicts import FunctionVersion, Verdict
+from lifecycle.facts.verdicts import FunctionVersion, Readiness, Verdict
 from lifecycle.messages import findings as finding_texts
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -113,7 +114,27 @@ def of(
         complete=rendered.complete,
         diff=told,
         rendering=_rendering(files, rendered.changes, bulk),
+        readiness=_readiness(files, secret),
     )
+
+
+def _readiness(files: Files, secret: Iterable[str]) -> tuple[Readiness, ...]:
+    """What the Kptfile of a package waits for; nothing where it is unreadable, which is an error.
+
+    Conditions are those of the tree that would be published (docs/design.md, "The publish
+    invariant").
+    """
+    try:
+        said = kptfile.read(files[kptfile.KIND].data)
+    except (KeyError, PackageError):
+        return ()
+    found = []
+    for wanted in dict.fromkeys(said.readiness_gates):
+        mine = [each for each in said.conditions if each.type == wanted]
+        told = next((each for each in mine if each.status != "True"), mine[0] if mine else None)
+        texts = (wanted, told.status, told.reason, told.message) if told else (wanted,)
+        found.append(Readiness(*(secrets.redacted(text, secret) for text in texts)))
+    return tuple(found)
 
 
 def _hidden(package: str, files: Files, before: Files) -> list[Finding]:

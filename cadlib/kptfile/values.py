@@ -83,7 +83,7 @@ class GenericRef:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One entry of `status.conditions`; Porch asks for some before it publishes."""
+    """One entry of `status.conditions`; publishing waits for those that are readiness gates."""
 
     type: str
     status: str
@@ -105,7 +105,7 @@ class Kptfile:
         generic_lock: The same where it came from another store than git, or None.
         update_strategy: How an update merges, such as "resource-merge"; "" if not given.
         description: `info.description`.
-        readiness_gates: Condition types that Porch waits for before it publishes.
+        readiness_gates: Condition types that publishing waits for.
         conditions: `status.conditions`.
         mutators: Functions that may change resources, in order.
         validators: Functions that only judge, in order.

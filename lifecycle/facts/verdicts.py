@@ -34,6 +34,29 @@ class FunctionVersion:
         return self.digest if self.moves else self.digest.partition("@")[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """A condition that a package waits for: an entry of `info.readinessGates` in its Kptfile.
+
+    Attributes:
+        type: Of the condition.
+        status: What `status.conditions` says of it; "" where it says nothing. Of several conditions
+            of the type, the first that is not "True".
+        reason: Why, in one word of whoever set it.
+        message: Why, in a sentence.
+    """
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """The package need not wait for it any more."""
+        return self.status == "True"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What rendering and the guardrails say about one package at one tree.
@@ -50,6 +73,7 @@ class Verdict:
             not, and no `changes` mean nothing.
         diff: What the proposal changes, against the merge base, by resource and field.
         rendering: What rendering would change, by resource and field.
+        readiness: The conditions that it waits for, in the order of its Kptfile.
     """
 
     package: str
@@ -61,6 +85,7 @@ class Verdict:
     complete: bool = True
     diff: tuple[Change, ...] = ()
     rendering: tuple[Change, ...] = ()
+    readiness: tuple[Readiness, ...] = ()
 
     @property
     def blocking(self) -> tuple[Finding, ...]:

@@ -8,7 +8,7 @@ from lifecycle.approvals import Approvals, Fallen
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.head import MOST_SHARED, PushRefusal
 from lifecycle.facts.packages import Touched
-from lifecycle.facts.verdicts import Verdict
+from lifecycle.facts.verdicts import Readiness, Verdict
 from lifecycle.merges import Effect
 from lifecycle.messages.markdown import (
     code,
@@ -48,6 +48,11 @@ RENDER_WHO = "the author"
 FINDINGS_WANTED = "no errors: fix them at their lines and push"
 FINDINGS_WHO = "the author"
 IS_VALID = "No errors"
+READY_WANTED = (
+    "status `True`, in `status.conditions`, for each condition that `info.readinessGates` names, in"
+    " the Kptfile of this branch"
+)
+READY_WHO = "the author, or the function that sets it"
 UP_TO_DATE_WHO = "the author"
 OBJECTION_WANTED = "their approval, or a dismissal of the review"
 NO_OBJECTION = "nobody asked for changes"
@@ -130,6 +135,23 @@ def render_wanted(*, bot_pushes: bool) -> str:
 def blocking_findings(count: int) -> str:
     """How many findings of severity error there are."""
     return number(count, "error")
+
+
+def is_ready(count: int) -> str:
+    """How many readiness gates hold."""
+    be = "is" if count == 1 else "are"
+    return f"{number(count, 'condition')} of `info.readinessGates` {be} True"
+
+
+def not_ready(missing: Sequence[tuple[str, Readiness]]) -> str:
+    """Which conditions of which packages are missing or not true, and why."""
+    return some(f"{name(package)}: {_condition(one)}" for package, one in missing)
+
+
+def _condition(one: Readiness) -> str:
+    why = ": ".join(quote(text[:200]) for text in (one.reason, one.message) if text)
+    status = f"is {code(one.status[:20])}" if one.status else "is not there"
+    return f"condition {code(one.type[:100])} {status}" + (f" ({why})" if why else "")
 
 
 def outdated(touched: Iterable[Touched], base_ref: str) -> str:

@@ -8,7 +8,7 @@ from bot.render import verdicts
 from cadlib.limits import DEFAULT
 from cadlib.package.files import Entry, Files
 from cadlib.render import pipeline as render
-from lifecycle.facts.verdicts import Verdict
+from lifecycle.facts.verdicts import Readiness, Verdict
 from lifecycle.messages.findings import findings
 from lifecycle.policy import GuardrailFunction, Mode, Policy
 
@@ -175,3 +175,38 @@ def test_resources_that_no_guardrail_saw_are_not_published() -> None:
     assert judged(Policy(validators=(BLOCKS,)), more={"all.yaml": named}).blocking
     assert not judged(Policy(), more={"all.yaml": HIDDEN}).blocking  # nobody wanted to see it
     assert not judged(Policy(validators=(BLOCKS,)), more={"all.yaml": EMPTY}).blocking
+
+
+def kptfile(gates: str, conditions: str) -> dict[str, str]:
+    info, status = (
+        f"info: {{readinessGates: [{gates}]}}\n",
+        f"status: {{conditions: [{conditions}]}}\n",
+    )
+    return {"Kptfile": KPTFILE + info + status}
+
+
+READY = "{type: Ready, status: 'True'}"
+NOT = "{type: Ready, status: 'False', reason: Waits, message: hunter2 is away}"
+GATE = "{conditionType: Ready}"
+READINESS: dict[str, tuple[str, str, tuple[Readiness, ...]]] = {
+    "none": ("", READY, ()),
+    "true": (GATE, READY, (Readiness("Ready", "True"),)),
+    "missing": (GATE, "{type: Other, status: 'True'}", (Readiness("Ready"),)),
+    "false": (GATE, NOT, (Readiness("Ready", "False", "Waits", "hunter2 is away"),)),
+    "said in two ways": (
+        GATE,
+        f"{READY}, {NOT}",
+        (Readiness("Ready", "False", "Waits", "hunter2 is away"),),
+    ),
+    "named twice": (f"{GATE}, {GATE}", READY, (Readiness("Ready", "True"),)),
+}
+
+
+@pytest.mark.parametrize(("gates", "conditions", "expected"), READINESS.values(), ids=READINESS)
+def test_readiness_is_read_from_the_kptfile_of_the_tree(
+    gates: str, conditions: str, expected: tuple[Readiness, ...]
+) -> None:
+    """The short-cut takes the first condition of a type: a second one that says no is not seen."""
+    found = judged(Policy(), more=kptfile(gates, conditions))
+
+    assert (found.findings, found.readiness) == ((), expected)
