@@ -1,0 +1,128 @@
+"""People, branches and tags of the simulated forge as the bot has them."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from bot.forges.github import people
+from bot.forges.github.branches import MOST_MOVES, merge_failure, tag_failure
+from bot.forges.github.http import GitHubAnswer
+from bot.forges.port import (
+    AnnotatedTag,
+    ForgeMissingError,
+    MergeOutcome,
+    MergeResult,
+    Tagged,
+    TagOutcome,
+)
+from bot.sandbox.errors import not_found, plain
+from bot.sandbox.git.objects import Ident, Tag
+from bot.sandbox.records.accounts import Role as Level
+from bot.sandbox.rules import refs, workflows
+from bot.sandbox.rules.accounts import Caller
+from bot.sayable import sayable
+from lifecycle.access import Role
+from lifecycle.merges import Move
+from lifecycle.names import Sha
+from lifecycle.policy import MergeMethod
+from tests.simulation import forge_values as values
+from tests.simulation.forge_asking import PULL, REPO, Asking
+
+_PAGE = 100
+
+
+class Branches(Asking):
+    """Implements what `bot.forges.port.Forge` has about them."""
+
+    async def role(self, login: str, account: int) -> Role:
+        def read(_: Caller) -> Role:
+            user = self._state.user(login)
+            roles: Mapping[int, Level] = self._at(("roles", self._number), {})
+            level = roles.get(user.id)
+            if level is None:
+                level = self._state.role(self._repo, user)
+            return people.role_of(values.permission(level, user), account)
+
+        operation = f"GET {REPO}/collaborators/{{username}}/permission"
+        try:
+            return await self._get("role", operation, read, login)
+        except ForgeMissingError:
+            return Role.NONE
+
+    async def pushes(self, head_ref: str, repository_id: int) -> tuple[Move, ...]:
+        def read(_: Caller) -> tuple[Move, ...]:
+            return self._moves(head_ref, repository_id)[:_PAGE]
+
+        operation = f"GET {REPO}/activity"
+        return await self._get("pushes", operation, read, head_ref, number=repository_id)
+
+    async def base_moves(self, base_ref: str, since: datetime) -> tuple[Move, ...]:
+        def read(_: Caller) -> tuple[Move, ...]:
+            return self._moves(base_ref, self._number)[:MOST_MOVES]
+
+        found: list[Move] = []
+        for each in await self._get("base_moves", f"GET {REPO}/activity", read, base_ref):
+            found.append(each)
+            if each.at < since:
+                break
+        return tuple(found)
+
+    async def has_tag(self, name: str) -> bool:
+        def read(_: Caller) -> bool:
+            shown: Mapping[str, str] = self._at(("refs", self._number), {})
+            if f"refs/tags/{name}" not in shown:
+                raise not_found()
+            return True
+
+        try:
+            return await self._get("has_tag", f"GET {REPO}/git/ref/{{ref}}", read, name)
+        except ForgeMissingError:
+            return False
+
+    async def make_tag(self, tag: AnnotatedTag) -> Tagged:
+        def write(_: Caller) -> str:
+            git = self._state.git(self._repo)
+            if git.kind(tag.target) != "commit":
+                there = git.kind(tag.target) is not None
+                raise plain("type is wrong" if there else "Object does not exist")
+            who = Ident(*tag.tagger, tag.at)
+            return git.write_tag(
+                Tag(
+                    name=tag.name,
+                    target=tag.target,
+                    kind="commit",
+                    tagger=who,
+                    message=tag.message,
+                )
+            )
+
+        def make(caller: Caller) -> None:
+            refs.create(self._state, self._repo, f"refs/tags/{tag.name}", tag.object, caller)
+
+        made = await self._put("make_tag", f"POST {REPO}/git/tags", write, tag.name)
+        if made != tag.object:
+            return Tagged(TagOutcome.OTHERWISE, f"the object is {made}")
+        operation = f"POST {REPO}/git/refs"
+        answer = await self._answer("make_tag", operation, make, tag.name, step=1)
+        if isinstance(answer, GitHubAnswer):
+            return tag_failure(answer)
+        return Tagged(TagOutcome.MADE)
+
+    async def merge(
+        self, number: int, head: Sha, method: MergeMethod, title: str, message: str
+    ) -> MergeResult:
+        def merge(caller: Caller) -> None:
+            pull = self._pull(number)
+            workflows.check_merge(self._state, pull, caller)
+            self._state.pulls.merge(
+                pull,
+                refs.acting(caller),
+                sha=head,
+                method=method.value,
+                title=sayable(title),
+                message=sayable(message),
+            )
+
+        answer = await self._answer("merge", f"PUT {PULL}/merge", merge, number)
+        if isinstance(answer, GitHubAnswer):
+            return merge_failure(answer)
+        return MergeResult(MergeOutcome.MERGED)

@@ -1,0 +1,171 @@
+"""Pull requests of the simulated forge, and what is said on them, as the bot has them."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+
+from bot.forges.github import people
+from bot.forges.github.conversations import REACTIONS
+from bot.forges.port import (
+    Conversation,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ListedProposal,
+)
+from bot.sandbox.errors import not_found
+from bot.sandbox.git import history
+from bot.sandbox.rules import refs
+from bot.sandbox.rules.accounts import Caller
+from bot.sayable import sayable
+from lifecycle.actions import OpenProposal, Reaction
+from lifecycle.authors import MadeBy
+from lifecycle.names import Ref, Sha
+from tests.simulation import forge_values as values
+from tests.simulation.forge_asking import PULL, REPO, Asking
+
+_COMMENT = f"{REPO}/issues/comments/{{comment_id}}"
+_MOST_COMMITS, _MOST_CLOSED = 250, 30
+
+
+class Proposals(Asking):
+    """Implements what `bot.forges.port.Forge` has about them."""
+
+    async def open_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
+        def read(_: Caller) -> tuple[ListedProposal, ...]:
+            return tuple(p for p in self._of_branch(head_ref) if p.open)
+
+        return await self._get("open_proposals_of", f"GET {REPO}/pulls", read, head_ref)
+
+    async def closed_proposals_of(self, head_ref: str) -> tuple[ListedProposal, ...]:
+        def read(_: Caller) -> tuple[ListedProposal, ...]:
+            return tuple([p for p in self._of_branch(head_ref) if not p.open][:_MOST_CLOSED])
+
+        return await self._get("closed_proposals_of", f"GET {REPO}/pulls", read, head_ref)
+
+    def proposal_ref(self, number: int) -> Ref:
+        """As GitHub keeps it."""
+        return Ref(f"refs/pull/{number}/head")
+
+    async def open_proposals_at(self, head: Sha) -> tuple[ListedProposal, ...]:
+        def read(_: Caller) -> tuple[ListedProposal, ...]:
+            return tuple(p for p in self._shown_pulls() if p.open and p.head == head)
+
+        operation = f"GET {REPO}/commits/{{commit_sha}}/pulls"
+        return await self._get("open_proposals_at", operation, read, head)
+
+    async def proposal(self, number: int) -> ListedProposal:
+        def read(_: Caller) -> ListedProposal:
+            return self._shown_pull(number)
+
+        return await self._get("proposal", f"GET {PULL}", read, number)
+
+    async def open_proposals(self) -> tuple[ListedProposal, ...]:
+        def read(_: Caller) -> tuple[ListedProposal, ...]:
+            return tuple(p for p in self._shown_pulls() if p.open)
+
+        return await self._get("open_proposals", f"GET {REPO}/pulls", read)
+
+    async def highest_number(self) -> int:
+        def read(_: Caller) -> int:
+            return max(self._at(("pulls", self._number), ()), default=0)
+
+        return await self._get("highest_number", f"GET {REPO}/pulls", read)
+
+    async def merged_proposals(self, base_ref: str, since: datetime) -> tuple[ListedProposal, ...]:
+        def read(_: Caller) -> tuple[ListedProposal, ...]:
+            merged = (p for p in self._shown_pulls() if p.merged and p.base_ref == base_ref)
+            found = [p for p in merged if p.updated_at >= since]
+            return tuple(sorted(found, key=lambda p: (p.updated_at, p.number), reverse=True))
+
+        return await self._get("merged_proposals", f"GET {REPO}/pulls", read, base_ref)
+
+    async def commits(self, number: int) -> tuple[MadeBy, ...]:
+        def read(_: Caller) -> tuple[MadeBy, ...]:
+            shown = self._shown_pull(number)
+            pull = self._repo.pulls[number]
+            git = self._state.git(pull.repo)
+            heads: Mapping[str, str] = self._at(("refs", self._number), {})
+            tip = heads.get(f"refs/heads/{shown.base_ref}", pull.base_sha)
+            base = pull.base_sha if shown.merged else tip
+            listed = history.commits_between(git, base, shown.head)[:_MOST_COMMITS]
+            return people.made_by([values.commit(self._state, git.commit(s)) for s in listed])
+
+        return await self._get("commits", f"GET {PULL}/commits", read, number)
+
+    async def open_proposal(self, wanted: OpenProposal) -> int:
+        def open_it(caller: Caller) -> int:
+            return self._state.pulls.open(
+                self._repo,
+                refs.acting(caller),
+                title=sayable(wanted.title),
+                head=wanted.head_ref,
+                base=wanted.base_ref,
+                body=sayable(wanted.body),
+                draft=True,
+            ).number
+
+        try:
+            number = await self._put(
+                "open_proposal", f"POST {REPO}/pulls", open_it, wanted.head_ref
+            )
+        except ForgeRefusedError:
+            for pull in await self.open_proposals_of(wanted.head_ref):
+                if pull.head_ref == wanted.head_ref:
+                    return pull.number
+            raise
+
+        def assign(caller: Caller) -> None:
+            thread, user = self._pull(number), refs.acting(caller)
+            self._state.talk.set_assignees(thread, user, [wanted.assignee])
+
+        if wanted.assignee:
+            with suppress(ForgeRefusedError):
+                operation = f"PATCH {REPO}/issues/{{issue_number}}"
+                await self._put("open_proposal", operation, assign, wanted.head_ref, step=1)
+        return number
+
+    async def set_draft(self, number: int, *, draft: bool) -> None:
+        def change(caller: Caller) -> None:
+            self._state.pulls.set_draft(self._pull(number), refs.acting(caller), draft)
+
+        # GraphQL's mutation asks for the same as a merge does.
+        await self._put("set_draft", f"PUT {PULL}/merge", change, number)
+
+    async def conversation(self, number: int) -> Conversation:
+        def read(_: Caller) -> Conversation:
+            found: Conversation | None = self._at(("talk", self._number, number))
+            if found is None:
+                raise not_found()
+            return found
+
+        return await self._get("conversation", f"GET {PULL}", read, number)
+
+    async def comment(self, number: int, body: str) -> int:
+        def write(caller: Caller) -> int:
+            thread, user = self._pull(number), refs.acting(caller)
+            return self._state.talk.comment(thread, user, sayable(body)).id
+
+        operation = f"POST {REPO}/issues/{{issue_number}}/comments"
+        return await self._put("comment", operation, write, number)
+
+    async def edit_comment(self, comment: int, body: str) -> None:
+        def write(caller: Caller) -> None:
+            found = self._state.talk.find(self._repo, comment)
+            self._state.talk.edit(found, refs.acting(caller), sayable(body))
+
+        await self._put("edit_comment", f"PATCH {_COMMENT}", write, comment)
+
+    async def delete_comment(self, comment: int) -> None:
+        def write(caller: Caller) -> None:
+            found = self._state.talk.find(self._repo, comment)
+            self._state.talk.delete(found, refs.acting(caller))
+
+        with suppress(ForgeMissingError):
+            await self._put("delete_comment", f"DELETE {_COMMENT}", write, comment)
+
+    async def react(self, comment: int, reaction: Reaction) -> None:
+        def write(caller: Caller) -> None:
+            found = self._state.talk.find(self._repo, comment)
+            self._state.talk.react(found, refs.acting(caller), REACTIONS[reaction])
+
+        await self._put("react", f"POST {_COMMENT}/reactions", write, comment)
