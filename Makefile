@@ -7,6 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 REPO ?=
 INFO ?=
 EXIT ?=
+REPLICAS ?=
 # pip compiles what it copies, and nothing of an editable installation: commands start twice as fast.
 COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
 # Half of what the tests do is waiting for other processes.
@@ -20,7 +21,8 @@ demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
 
 playground: $(RUN_READY)
-	@$(BIN)/porchbot playground $(if $(REPO),--repo "$(REPO)") $(if $(INFO),--info "$(INFO)")
+	@$(BIN)/porchbot playground $(if $(REPO),--repo "$(REPO)") $(if $(INFO),--info "$(INFO)") \
+	  $(if $(REPLICAS),--replicas "$(REPLICAS)")
 
 # Compiled modules are kept whatever the environment says: the tests start hundreds of processes.
 test: export PYTHONDONTWRITEBYTECODE =

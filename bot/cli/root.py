@@ -102,11 +102,18 @@ _REPO = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write addresses, users and tokens to this file as JSON.",
 )
-def playground(repo: Path | None, info: Path | None) -> None:
+@click.option(
+    "--replicas",
+    type=click.IntRange(1, 9),
+    default=1,
+    show_default=True,
+    help="Bots on one database; what dies of them is started again.",
+)
+def playground(repo: Path | None, info: Path | None, replicas: int) -> None:
     """Start a forge of its own with the bot beside it, to try things by hand."""
     from bot.cli.demo.playground import run
 
-    sys.exit(run(repo, info))
+    sys.exit(run(repo, info, replicas))
 
 
 @main.command(

@@ -1,7 +1,8 @@
-"""The playground: starts the sandbox forge, the bot, its runner and PostgreSQL as processes.
+"""The playground: starts the sandbox forge, bots, their runners and PostgreSQL as processes.
 
 What it starts it also ends: every child ends when its standard input closes, so that nothing is
-left behind even when the playground itself is killed.
+left behind even when the playground itself is killed. A bot or a database that ends is started
+again; the forge has everything in its memory, and the playground ends with it.
 """
 
 import json
@@ -15,8 +16,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -26,6 +29,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 import bot
+from bot.cli.demo.balancer import Balancer
+from bot.cli.demo.kept import Kept, NotStartedError, stop
+from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
 from cadlib import yaml
 from lifecycle.facts.checks import PUBLISH
@@ -48,18 +54,19 @@ class PlaygroundError(Exception):
     """The playground could not be started or kept up."""
 
 
-def run(repo: Path | None, info: Path | None) -> int:
+def run(repo: Path | None, info: Path | None, replicas: int = 1) -> int:
     """Start a playground and keep it up until it is ended.
 
     Args:
         repo: A repository, folder or bundle; None for the examples.
         info: File to write addresses, users and tokens to.
+        replicas: How many bots, on one database.
 
     Returns:
         0 when ended by a signal, 1 when it could not be started.
     """
     try:
-        with Playground(repo, info_file=info) as playground:
+        with Playground(repo, info_file=info, replicas=replicas) as playground:
             _print(playground.info(), info)
             playground.stay()
     except PlaygroundError as error:
@@ -77,7 +84,7 @@ def _print(info: Mapping[str, Any], file: Path | None) -> None:
         f"  repository   {info['web_url']}/{repository['full_name']}",
         f"  clone        {repository['clone_url']}",
         f"  API          {info['api_url']}",
-        f"  bot          {info['bot_url']}/healthz",
+        *(f"  bot          {each['url']}/healthz" for each in info["bots"]),
         f"  log          {info['log']}",
         "",
         *(f"  {user['login']:<12} {user['role']:<9} {user['token']}" for user in info["users"]),
@@ -93,26 +100,49 @@ def _print(info: Mapping[str, Any], file: Path | None) -> None:
     print("\n".join(lines), flush=True)  # noqa: T201 (a command line)
 
 
+class _Bot:
+    """One bot: where it listens, and its process once it was started."""
+
+    def __init__(self, number: int, environment: Mapping[str, str]) -> None:
+        self.name = f"bot {number}"
+        self.port = _free_port()
+        self.environment = {**environment, "PORCHBOT_LISTEN": f"127.0.0.1:{self.port}"}
+        self.child: subprocess.Popen[str] | None = None
+        self.pid = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def ended(self) -> bool:
+        return self.child is None or self.child.poll() is not None
+
+
 class Playground:
     """The processes of the playground: started on entry, ended on exit.
 
     Args:
         repo: A repository, folder or bundle to start from; None for the examples.
         info_file: Kept up to date with `info()`.
+        replicas: How many bots; webhooks go to them in turn.
     """
 
-    def __init__(self, repo: Path | None, info_file: Path | None = None) -> None:
+    def __init__(self, repo: Path | None, info_file: Path | None = None, replicas: int = 1) -> None:
         self._repo = repo
         self._info_file = info_file
+        self._replicas = replicas
         self._folder = Path(tempfile.mkdtemp(prefix="porchbot-playground-"))
         self._folder.chmod(0o711)  # the database's own user must get through to its folder
         self._log = self._folder / "log"
-        self._children: dict[str, subprocess.Popen[str]] = {}
+        self._postgres = EmbeddedPostgres()
+        self._forge: subprocess.Popen[str] | None = None
+        self._bots: list[_Bot] = []
         self._info: dict[str, Any] = {}
-        self._environment: dict[str, str] = {}
+        self._writing = threading.Lock()
         self._stack = ExitStack()
         self._ending = threading.Event()
-        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._kept: list[Kept] = []
 
     def __enter__(self) -> "Playground":
         for name in (signal.SIGTERM, signal.SIGHUP):
@@ -139,30 +169,35 @@ class Playground:
     def stay(self) -> None:
         """Wait until a signal ends it."""
         while not self._ending.wait(0.5):
-            forge = self._children["forge"]
-            if forge.poll() is not None:
-                raise PlaygroundError(f"the forge ended ({forge.returncode}); see {self._log}")
+            if self._forge is not None and self._forge.poll() is not None:
+                status = self._forge.returncode
+                raise PlaygroundError(f"the forge ended ({status}); see {self._log}")
 
     def _start(self) -> None:
-        url = self._stack.enter_context(EmbeddedPostgres()).url
-        key, secret, port = _private_key(), secrets.token_hex(20), _free_port()
-        source = self._source()
-        ready = self._start_forge(key, secret, port, source)
-        self._environment = {
+        url = self._stack.enter_context(self._postgres).url
+        key, secret = _private_key(), secrets.token_hex(20)
+        environment = {
             **os.environ,
             "DATABASE_URL": url,
-            "PORCHBOT_LISTEN": f"127.0.0.1:{port}",
             "PORCHBOT_GITHUB_APP_ID": str(APP_ID),
             "PORCHBOT_GITHUB_PRIVATE_KEY": _pem(key),
             "PORCHBOT_WEBHOOK_SECRETS": secret,
-            "PORCHBOT_GITHUB_API_URL": ready["api_url"],
             "PORCHBOT_STATE": str(self._folder / "state"),
         }
+        self._bots = [_Bot(number, environment) for number in range(1, self._replicas + 1)]
+        port = self._bots[0].port
+        if self._replicas > 1:
+            port = self._stack.enter_context(Balancer([b.port for b in self._bots])).port
+        ready = self._start_forge(key, secret, port, self._source())
+        for each in self._bots:
+            each.environment["PORCHBOT_GITHUB_API_URL"] = ready["api_url"]
         self._info = {
             "api_url": ready["api_url"],
             "web_url": ready["web_url"],
             "bot_url": f"http://127.0.0.1:{port}",
             "bot_pid": 0,
+            "bots": [],
+            "database_pid": self._postgres.pid,
             "webhook_secret": secret,
             "repositories": [
                 {name: r[name] for name in ("full_name", "clone_url", "default_branch")}
@@ -175,8 +210,23 @@ class Playground:
             ],
             "log": str(self._log),
         }
-        self._start_bot()
-        self._watcher.start()
+        try:
+            with ThreadPoolExecutor(len(self._bots)) as pool:
+                list(pool.map(self._start_bot, self._bots))
+        except NotStartedError as error:
+            raise PlaygroundError(str(error)) from error
+        self._keep()
+
+    def _keep(self) -> None:
+        """Start again what ends from now on."""
+
+        def keep(name: str, start: Callable[[], None], ended: Callable[[], bool]) -> None:
+            self._kept.append(Kept(name, start, ended, self._ending))
+            self._kept[-1].begin()
+
+        for each in self._bots:
+            keep(each.name, partial(self._start_bot, each), partial(_has_ended, each))
+        keep("the database", self._start_database, lambda: self._postgres.ended)
 
     def _source(self) -> Path:
         if self._repo is not None:
@@ -249,56 +299,47 @@ class Playground:
         file.write_text(json.dumps(state))
         command = [sys.executable, "-m", "bot.sandbox", "--folder", str(self._folder / "forge")]
         command += ["--state", str(file), "--until-stdin-closes"]
-        forge = self._spawn("forge", command, dict(os.environ), stdout=subprocess.PIPE)
+        forge = self._forge = self._spawn(command, os.environ, stdout=subprocess.PIPE)
         line = forge.stdout.readline() if forge.stdout else ""
         if not line:
             raise PlaygroundError(f"the forge did not start: {self._last_words()}")
         ready: dict[str, Any] = json.loads(line)
         return ready
 
-    def _start_bot(self) -> None:
+    def _start_bot(self, each: _Bot) -> None:
+        """Start a bot, wait until it is ready, and tell its number.
+
+        Raises:
+            NotStartedError: It ended, or is not ready in time; it does not run then.
+        """
         command = [sys.executable, "-m", "bot.cli", "serve", "--until-stdin-closes"]
-        child = self._spawn("bot", command, self._environment)
-        address = f"{self._info['bot_url']}/readyz"
+        if each.child is not None:
+            stop(each.child)
+        each.child = self._spawn(command, each.environment)
         until = time.monotonic() + START_LIMIT
-        while time.monotonic() < until:
-            if child.poll() is not None:
-                raise PlaygroundError(f"the bot did not start: {self._last_words()}")
-            if _answers(address):
-                self._info["bot_pid"] = child.pid
+        while time.monotonic() < until and not self._ending.is_set():
+            if each.ended:
+                raise NotStartedError(f"{each.name} did not start: {self._last_words()}")
+            if _answers(f"{each.url}/readyz"):
+                each.pid = each.child.pid
                 self._write_info()
                 return
             time.sleep(0.05)
-        raise PlaygroundError(f"the bot was not ready within {START_LIMIT} s; see {self._log}")
+        stop(each.child)
+        raise NotStartedError(f"{each.name} was not ready within {START_LIMIT} s; see {self._log}")
 
-    def _watch(self) -> None:
-        """Start the bot again when it dies, and say so."""
-        while not self._ending.wait(0.2):
-            child = self._children["bot"]
-            if child.poll() is None:
-                continue
-            print(  # noqa: T201 (a command line)
-                f"The bot ended ({child.returncode}); it is started again.",
-                file=sys.stderr,
-                flush=True,
-            )
-            try:
-                self._start_bot()
-            except PlaygroundError as error:
-                if self._ending.is_set():
-                    return
-                print(f"porchbot playground: {error}", file=sys.stderr)  # noqa: T201
-                time.sleep(1)
+    def _start_database(self) -> None:
+        try:
+            self._postgres.revive()
+        except PostgresError as error:
+            raise NotStartedError(str(error)) from error
+        self._write_info()
 
     def _spawn(
-        self,
-        name: str,
-        command: list[str],
-        environment: dict[str, str],
-        stdout: int | None = None,
+        self, command: list[str], environment: Mapping[str, str], stdout: int | None = None
     ) -> subprocess.Popen[str]:
         with self._log.open("a") as log:
-            child = subprocess.Popen(  # noqa: S603 (our own commands)
+            return subprocess.Popen(  # noqa: S603 (our own commands)
                 command,
                 env=environment,
                 stdin=subprocess.PIPE,
@@ -308,17 +349,21 @@ class Playground:
                 # Ctrl-C is for the playground; it ends the others in order.
                 start_new_session=True,
             )
-        self._children[name] = child
-        return child
 
     def _write_info(self) -> None:
-        if self._info_file is None:
-            return
-        # A reader never sees half a file.
-        part = self._info_file.with_name(self._info_file.name + ".part")
-        part.write_text(json.dumps(self._info, indent=2) + "\n")
-        part.chmod(0o600)
-        part.replace(self._info_file)
+        """Bring what is told up to date, in the file too."""
+        with self._writing:
+            self._info["bots"] = [{"pid": each.pid, "url": each.url} for each in self._bots]
+            self._info["bot_pid"] = self._bots[0].pid
+            with suppress(OSError, ValueError):  # it starts at this moment: told in another
+                self._info["database_pid"] = self._postgres.pid
+            if self._info_file is None or not all(each.pid for each in self._bots):
+                return
+            # A reader never sees half a file.
+            part = self._info_file.with_name(self._info_file.name + ".part")
+            part.write_text(json.dumps(self._info, indent=2) + "\n")
+            part.chmod(0o600)
+            part.replace(self._info_file)
 
     def _last_words(self) -> str:
         lines = self._log.read_text().strip().splitlines() if self._log.exists() else []
@@ -326,25 +371,19 @@ class Playground:
 
     def _end(self) -> None:
         self._ending.set()
-        for name in ("bot", "forge"):
-            child = self._children.get(name)
-            if child is not None:
-                _stop(child)
+        for each in self._kept:
+            each.join()
+        children = [b.child for b in self._bots if b.child is not None]
+        with ThreadPoolExecutor(max(1, len(children))) as pool:
+            list(pool.map(stop, children))
+        if self._forge is not None:
+            stop(self._forge)
         self._stack.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _stop(child: subprocess.Popen[str]) -> None:
-    if child.poll() is None:
-        child.terminate()
-        try:
-            child.wait(15)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-    for stream in (child.stdin, child.stdout):
-        if stream is not None:
-            stream.close()
+def _has_ended(each: _Bot) -> bool:
+    return each.ended
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (the handler's shape)
