@@ -141,6 +141,11 @@ OfApp = InstallationsKey | InstallationKey | SweepKey
 Key = InRepository | OfApp
 
 
+def place_of(key: str) -> str:
+    """Where a key takes its turns, from its text: its repository, or what is asked of the App."""
+    return ":".join(key.split(":", 2)[:2])
+
+
 def parse(text: str) -> Key:
     """Read a key back from its text; the inverse of `str(key)`.
 

@@ -29,7 +29,10 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "PORCHBOT_RUNNER_CERT": ("certificate to show that runner, PEM file", "none"),
     "PORCHBOT_RUNNER_KEY": ("private key of that certificate, PEM file", "none"),
     "PORCHBOT_RUNNER_CONFIG": ("configuration of the runner of its own", "the catalog only"),
-    "PORCHBOT_WORKERS": ("keys looked at at a time, 1 to 64", f"{WORKERS}"),
+    "PORCHBOT_WORKERS": (
+        "keys of one repository looked at at a time, 1 to 64; one more of another",
+        f"{WORKERS}",
+    ),
     "PORCHBOT_SWEEP_SECONDS": ("seconds between sweeps, 1 to 86400", f"{SWEEP_SECONDS:g}"),
     "PORCHBOT_INSTANCE": ("name that tells two bots on one repository apart", INSTANCE),
     "PORCHBOT_LOG": ("logs as text or json", "text"),

@@ -17,9 +17,10 @@ from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.keys import Key, parse
 from bot.logs import Seldom
+from bot.loop.turns import FairTurns
 from bot.store.hints import Hint
 from bot.store.port import Store
-from bot.store.values import LEASE, StoreError, Taken
+from bot.store.values import LEASE, StoreError, Taken, Turns
 from bot.tasks import end, to_the_end, wait_for
 
 log = structlog.get_logger()
@@ -122,14 +123,15 @@ class Worker:
         self._numbers = count(1)
         self._no_database = Seldom()
         self._looks: dict[str, asyncio.Task[None]] = {}
+        self._turns = FairTurns(1)
 
     async def run(self, workers: int = 4) -> None:
         """Work until cancelled; then let looks end, and give back what does not.
 
         Args:
-            workers: Most keys at a time.
+            workers: Most keys of one repository at a time; one more is looked at of another.
         """
-        room = asyncio.Semaphore(workers)
+        room, self._turns = asyncio.Semaphore(workers + 1), FairTurns(workers)
         renewing = asyncio.create_task(self._renew_all())
         try:
             async with self._store.queue.listening() as woken:
@@ -149,9 +151,10 @@ class Worker:
         while True:
             woken.clear()  # before asking: a wake while we ask must not be lost
             owner = f"{self._name}/{next(self._numbers)}"
+            turns = self._turns.now()
             try:
-                taken = await self._take(owner)
-                wait = POLL if taken else await self._store.queue.next_due()
+                taken = await self._take(owner, turns)
+                wait = POLL if taken else await self._store.queue.next_due(turns)
             except StoreError as error:
                 if times := self._no_database.times():
                     log.warning("no database", error=str(error), times=times)
@@ -160,13 +163,20 @@ class Worker:
                 break
             soon = min(POLL, POLL if wait is None else wait + 0.001)
             await wait_for(woken, soon, self._clock)
+        self._turns.began(taken.key)
         self._looks[taken.owner] = task = asyncio.create_task(self._look(taken))
-        task.add_done_callback(lambda _: room.release())
-        task.add_done_callback(lambda _: self._looks.pop(taken.owner, None))
 
-    async def _take(self, owner: str) -> Taken | None:
+        def ended(_: asyncio.Task[None]) -> None:
+            if self._turns.ended(taken.key):
+                woken.set()  # more of its repository may be due
+            self._looks.pop(taken.owner, None)
+            room.release()
+
+        task.add_done_callback(ended)
+
+    async def _take(self, owner: str, turns: Turns) -> Taken | None:
         """Take a key; cancelled in the middle, give back what the database gave us."""
-        taking = asyncio.ensure_future(self._store.queue.take(owner, self._lease))
+        taking = asyncio.ensure_future(self._store.queue.take(owner, self._lease, turns))
         try:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from bot.keys import Key
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import (
+    ANY_TURN,
     CLAIM,
     CLAIMS_KEPT,
     KEPT_DAYS,
@@ -34,6 +35,7 @@ from bot.store.values import (
     Swept,
     Taken,
     Touching,
+    Turns,
     Wait,
     Waiting,
 )
@@ -63,12 +65,16 @@ class Queue(Protocol):
         What is asked for while another such transaction goes on is put together into the next.
         """
 
-    async def take(self, owner: str, lease: float = LEASE) -> Taken | None:
-        """Take the due key that has waited longest, highest priority first; None when none is due.
+    async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
+        """Take a due key: whose turn it is, then the highest priority, then who waited longest.
 
         Args:
             owner: Name of this one take.
             lease: Seconds until somebody else may take it.
+            turns: Which repositories are to come last, or not at all.
+
+        Returns:
+            What was taken; None when nothing is due that may be.
         """
 
     async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
@@ -103,8 +109,8 @@ class Queue(Protocol):
     async def give_back(self, taken: Taken) -> bool:
         """The look did not happen or was cut short: anybody may take the key now."""
 
-    async def next_due(self) -> float | None:
-        """Seconds until the next key may be taken; None when nothing is wanted."""
+    async def next_due(self, turns: Turns = ANY_TURN) -> float | None:
+        """Seconds until the next key may be taken; None when nothing is wanted that may be."""
 
     async def backlog(self) -> Backlog:
         """How much work there is, for the metrics."""

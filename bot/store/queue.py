@@ -20,7 +20,7 @@ from bot.store.statements import (
     TAKE,
     WAKE,
 )
-from bot.store.values import LEASE, Backlog, Failing, Taken
+from bot.store.values import ANY_TURN, LEASE, Backlog, Failing, Taken, Turns
 from bot.store.wakes import Gathering, columns
 
 
@@ -48,8 +48,16 @@ class PostgresQueue:
         if wakes:
             await self._wakes.add(wakes, after)
 
-    async def take(self, owner: str, lease: float = LEASE) -> Taken | None:
-        rows = await self._database.ask(TAKE, {"owner": owner, "lease": lease})
+    async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
+        rows = await self._database.ask(
+            TAKE,
+            {
+                "owner": owner,
+                "lease": lease,
+                "ranks": as_json(turns.ranks),
+                "full": sorted(turns.full),
+            },
+        )
         for key, wanted, stored, tries, heard in rows:
             return Taken(
                 key=key,
@@ -84,8 +92,8 @@ class PostgresQueue:
         self._notifications.tell()
         return kept
 
-    async def next_due(self) -> float | None:
-        row = await self._database.one(NEXT_DUE)
+    async def next_due(self, turns: Turns = ANY_TURN) -> float | None:
+        row = await self._database.one(NEXT_DUE, {"full": sorted(turns.full)})
         return None if row[0] is None else max(0.0, float(row[0]))
 
     async def backlog(self) -> Backlog:

@@ -48,18 +48,28 @@ SELECT times, (SELECT count(*) FROM woken) FROM stored
     .as_string()
 )
 
-TAKE = """
+_PLACE = SQL("split_part(key, ':', 1) || ':' || split_part(key, ':', 2)")
+"""As `bot.keys.place_of`."""
+
+# Ranks and places that are full come from whoever takes: to count here who has how much would cost
+# more than the rest of the statement.
+TAKE = (
+    SQL("""
 UPDATE work SET owner = %(owner)s, lease = now() + make_interval(secs => %(lease)s)
 WHERE key = (
   SELECT key FROM work
   WHERE wanted > seen AND due <= now()
     AND (lease IS NULL OR lease <= now())
     AND (held IS NULL OR held <= now())
-  ORDER BY priority DESC, due, key
+    AND ({place}) <> ALL (%(full)s::text[])
+  ORDER BY coalesce((%(ranks)s::jsonb -> ({place}))::int, 0), priority DESC, due, key
   LIMIT 1 FOR UPDATE SKIP LOCKED
 )
 RETURNING key, wanted, hint, tries, extract(epoch FROM now() - heard)::float
-"""
+""")
+    .format(place=_PLACE)
+    .as_string()
+)
 
 _MINE = SQL("WHERE key = %(key)s AND owner = %(owner)s RETURNING due < 'infinity'")
 """Only while we still have it; says whether it is still wanted."""
@@ -110,11 +120,15 @@ UPDATE work SET
 
 GIVE_BACK = SQL("UPDATE work SET owner = NULL, lease = NULL {mine}").format(mine=_MINE).as_string()
 
-NEXT_DUE = """
+NEXT_DUE = (
+    SQL("""
 SELECT extract(epoch FROM min(
   GREATEST(due, coalesce(held, due), coalesce(lease, due))) - now())
-FROM work WHERE wanted > seen
-"""
+FROM work WHERE wanted > seen AND ({place}) <> ALL (%(full)s::text[])
+""")
+    .format(place=_PLACE)
+    .as_string()
+)
 
 QUEUE = """
 SELECT CASE WHEN split_part(key, ':', 1) IN ('github', 'gitlab') THEN split_part(key, ':', 3)

@@ -280,6 +280,23 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """Whose turn it is, as one process sees it, by `bot.keys.place_of`.
+
+    Attributes:
+        ranks: Place to how much it has had lately; lower goes first, and who is not named has 0.
+        full: Places that have as much as one may have at a time: nothing of them is taken.
+    """
+
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    full: frozenset[str] = frozenset()
+
+
+ANY_TURN = Turns()
+"""Nobody has had anything yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class Backlog:
     """How much work there is.
 

@@ -14,7 +14,7 @@ import pytest
 from bot.keys import BaseKey, InstallationsKey, Key, ProposalKey, PullKey, RepositoryKey
 from bot.store import port
 from bot.store.hints import NOTHING, Hint
-from bot.store.values import Delivered, Failing
+from bot.store.values import Delivered, Failing, Turns
 from lifecycle.identity import GITHUB, RepositoryId
 from tests.contract.stores import Repository, Stored
 from tests.ids import FIRST, on_github
@@ -239,6 +239,39 @@ async def test_how_long_ago_a_webhook_came_is_known_to_the_look_that_answers_it(
     (by_itself,) = await stored.take_all()
 
     assert by_itself.heard is None
+
+
+async def test_whose_turn_it_is_goes_before_everything_else(stored: Stored) -> None:
+    """The short-cut takes by priority first: a repository of many bases is in front of all."""
+    busy, idle = on_github(1), on_github(2)
+    queue = stored.store.queue
+    await queue.wake_all({BaseKey(busy, f"release-{n}"): NOTHING for n in range(500)})
+    await queue.wake(PullKey(idle, 1))
+    await queue.wake(InstallationsKey(GITHUB))
+
+    turns = Turns({str(busy): 2, "github:app": 1})
+    keys = [await queue.take(f"w{n}", turns=turns) for n in range(3)]
+
+    assert [taken and taken.key for taken in keys] == [
+        str(PullKey(idle, 1)),
+        str(InstallationsKey(GITHUB)),
+        str(BaseKey(busy, "release-0")),
+    ]
+
+
+async def test_of_who_has_enough_nothing_is_taken_nor_waited_for(stored: Stored) -> None:
+    """The short-cut only puts it last: it then fills the slot that is kept for others."""
+    queue, turns = stored.store.queue, Turns(full=frozenset({str(FIRST)}))
+    await queue.wake(KEY)
+
+    assert (await queue.take("one", turns=turns), await queue.next_due(turns)) == (None, None)
+
+    await queue.wake(PullKey(on_github(2), 1))
+
+    taken = await queue.take("two", turns=turns)
+    assert taken is not None
+    assert taken.key == str(PullKey(on_github(2), 1))
+    assert await queue.next_due() == 0
 
 
 async def test_how_much_work_there_is_and_what_keeps_failing(stored: Stored) -> None:

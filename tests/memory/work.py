@@ -9,9 +9,18 @@ from datetime import datetime, timedelta
 from math import inf
 from typing import Any
 
-from bot.keys import BaseKey, Key, parse
+from bot.keys import BaseKey, Key, parse, place_of
 from bot.store.hints import NOTHING, Hint, HintJSON
-from bot.store.values import KEPT_DAYS, LEASE, Backlog, Delivered, Failing, Taken
+from bot.store.values import (
+    ANY_TURN,
+    KEPT_DAYS,
+    LEASE,
+    Backlog,
+    Delivered,
+    Failing,
+    Taken,
+    Turns,
+)
 from lifecycle.identity import RepositoryId
 from tests.memory.statements import Statements, kept
 
@@ -97,13 +106,18 @@ class MemoryQueue:
                 row.hint = _union(row.hint, hint)
         self._tell()
 
-    async def take(self, owner: str, lease: float = LEASE) -> Taken | None:
+    async def take(self, owner: str, lease: float = LEASE, turns: Turns = ANY_TURN) -> Taken | None:
         await self._statements.begin()
         now = self._statements.seconds()
-        ready = [(r, k) for k, r in self._rows.items() if r.is_wanted and r.opens <= now]
+        ready = [
+            (turns.ranks.get(place_of(k), 0), -r.priority, r.due, k)
+            for k, r in self._rows.items()
+            if r.is_wanted and r.opens <= now and place_of(k) not in turns.full
+        ]
         if not ready:
             return None
-        row, key = min(ready, key=lambda each: (-each[0].priority, each[0].due, each[1]))
+        *_, key = min(ready)
+        row = self._rows[key]
         row.owner, row.lease = owner, now + lease
         stored = kept(row.hint)
         return Taken(
@@ -161,9 +175,10 @@ class MemoryQueue:
         self._tell()
         return row is not None
 
-    async def next_due(self) -> float | None:
+    async def next_due(self, turns: Turns = ANY_TURN) -> float | None:
         await self._statements.begin()
-        opens = min((row.opens for row in self._rows.values() if row.is_wanted), default=None)
+        rows = (r for k, r in self._rows.items() if place_of(k) not in turns.full)
+        opens = min((row.opens for row in rows if row.is_wanted), default=None)
         return None if opens is None else max(0.0, opens - self._statements.seconds())
 
     async def backlog(self) -> Backlog:

@@ -1,0 +1,55 @@
+"""Which repository's key a worker takes next: no busy one keeps another waiting.
+
+A worker has one slot more than one repository may fill: however long the looks at a busy one take,
+another is begun at once. Where several are busy, the one with the fewest looks goes first, then the
+one that had its turn longest ago; so that who comes after a pause does not stand behind them.
+"""
+
+from collections import Counter, OrderedDict
+
+from bot.keys import place_of
+from bot.store.values import Turns
+
+MOST_LATELY = 64
+"""Repositories whose last turn is remembered: each makes the statement that takes a key longer."""
+
+
+class FairTurns:
+    """The turns of one worker.
+
+    Args:
+        most: Looks of one repository at a time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._running: Counter[str] = Counter()
+        self._lately: OrderedDict[str, None] = OrderedDict()
+
+    def now(self) -> Turns:
+        """Whose turn it is: who has the fewest looks, then who had the last one longest ago."""
+        lately = {place: turn for turn, place in enumerate(self._lately, start=1)}
+        places = {*lately, *self._running}
+        step = MOST_LATELY + 1
+        return Turns(
+            {place: self._running[place] * step + lately.get(place, 0) for place in places},
+            frozenset(place for place, looks in self._running.items() if looks >= self._most),
+        )
+
+    def began(self, key: str) -> None:
+        """A look at a key begins."""
+        place = place_of(key)
+        self._running[place] += 1
+        self._lately[place] = None
+        self._lately.move_to_end(place)
+        if len(self._lately) > MOST_LATELY:
+            self._lately.popitem(last=False)
+
+    def ended(self, key: str) -> bool:
+        """A look at a key has ended; tells whether its repository had as many as it may."""
+        place = place_of(key)
+        was_full = self._running[place] >= self._most
+        self._running[place] -= 1
+        if not self._running[place]:
+            del self._running[place]
+        return was_full
