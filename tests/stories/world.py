@@ -272,6 +272,17 @@ class World:
         """Let the leases of a killed bot end now, as they do after some seconds."""
         self.database("UPDATE work SET lease = now() WHERE lease IS NOT NULL")
 
+    def take_away(self, key: str) -> None:
+        """Let somebody else have a key whose look still goes on, as after a lease that ended.
+
+        In one statement: a bot renews the leases of its looks whenever it likes.
+        """
+        self.database(
+            "UPDATE work SET owner = NULL, lease = NULL, held = NULL, wanted = wanted + 1,"
+            f" due = now() WHERE key = '{key}'"
+        )
+        self.database("NOTIFY porchbot_work")
+
     def wake(self, key: str) -> None:
         """Wake one key, as a webhook does."""
         self.database(f"UPDATE work SET wanted = wanted + 1, due = now() WHERE key = '{key}'")
