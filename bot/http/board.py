@@ -1,0 +1,81 @@
+"""What the operator is shown: the queue, what waits and since when, what fails, who is there."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot import metrics
+from bot.clock import Clock
+from bot.http.ready import Readiness
+from bot.store.port import Store
+from bot.store.values import Backlog, Failing, Replica, Rested, Waiting
+
+PAGE = 50
+"""Proposals on a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """All of it at one moment.
+
+    Attributes:
+        at: The moment.
+        needs: What this process needs, each "ok" or what is wrong.
+        queue: How much work there is.
+        failing: Keys whose last look failed, longest first; at most 100.
+        reasons: Reason to how many proposals wait for it, most first.
+        waiting: A page of the proposals that wait.
+        more: The place after which the next page begins; None on the last.
+        replicas: The processes of the bot.
+        sweeps: When each was last done, and comes again.
+        budgets: Requests that the forge still grants, as this process was told.
+    """
+
+    at: datetime
+    needs: Mapping[str, str]
+    queue: Backlog
+    failing: tuple[Failing, ...]
+    reasons: Mapping[str, int]
+    waiting: tuple[Waiting, ...]
+    more: tuple[int, int] | None
+    replicas: tuple[Replica, ...]
+    sweeps: tuple[Rested, ...]
+    budgets: Mapping[str, int]
+
+
+async def read(
+    store: Store, readiness: Readiness, clock: Clock, after: tuple[int, int] | None = None
+) -> Board:
+    """Read it, with one question to the database for each table.
+
+    Args:
+        store: The database.
+        readiness: Of this process.
+        clock: The time.
+        after: Where the page of proposals begins.
+
+    Raises:
+        StoreError: The database cannot be reached.
+    """
+    needs, queue, failing, counts, waiting, replicas, sweeps = await asyncio.gather(
+        readiness.read(),
+        store.queue.backlog(),
+        store.queue.failing(),
+        store.waits.counts(),
+        store.waits.page(after, PAGE + 1),
+        store.replicas.seen(),
+        store.queue.rested(),
+    )
+    return Board(
+        at=clock.now(),
+        needs=needs,
+        queue=queue,
+        failing=failing,
+        reasons=dict(sorted(counts.items(), key=lambda each: (-each[1], each[0]))),
+        waiting=waiting[:PAGE],
+        more=waiting[PAGE - 1].place if len(waiting) > PAGE else None,
+        replicas=replicas,
+        sweeps=sweeps,
+        budgets=metrics.BUDGETS.least(),
+    )
