@@ -104,6 +104,8 @@ def plain(value: object) -> "Plain | list[Any] | dict[str, Any]":
             return value if isfinite(value) else str(value)
         case bytes():
             return value.decode(errors="replace")
+        case datetime():
+            return value.isoformat()
         case Mapping():
             return {str(plain(name)): plain(each) for name, each in value.items()}
         case list() | tuple() | set() | frozenset():

@@ -199,13 +199,14 @@ async def running(
         forges = GitHubForges(app)
         checks = {"database": ReadinessCheck(store.check, 1)}
         if parts.work:
-            checks["forge"] = ReadinessCheck(forges.check, 30)
+            checks["forge"] = ReadinessCheck(forges.check, 30, needed=False)
             runner, own = await _runner(stack, settings)
             checks["runner"] = ReadinessCheck(runner.check, 1)
             mirrors = DiskMirrors(stack.enter_context(own_folder(settings.state / "mirrors")))
             renderer = _renderer(stack, runner, store, clock, offload)
             controller = _controller(settings, forges, mirrors, renderer, store, clock, offload)
             worker = Worker(store, controller.work, name, clock=clock)
+            checks["worker"] = ReadinessCheck(worker.check, 1)
             loops += [
                 group.create_task(worker.run(settings.workers)),
                 group.create_task(_sweep(store, mirrors, settings.sweep_interval, clock, offload)),

@@ -12,6 +12,9 @@ from urllib.parse import urlsplit
 from bot.logs import Form
 from bot.variables import GITHUB_API, HOST, INSTANCE, PORT, SWEEP_SECONDS, WORKERS
 
+LEAST_TOKEN = 16
+"""Characters of a token: at random, that many are not guessed."""
+
 
 class SettingsError(Exception):
     """The environment cannot be used; every problem at once."""
@@ -93,7 +96,7 @@ class Settings:
             ),
             instance=environ.get("PORCHBOT_INSTANCE") or INSTANCE,
             log_form=read.form("PORCHBOT_LOG"),
-            status_token=environ.get("PORCHBOT_STATUS_TOKEN", "").strip(),
+            status_token=read.status_token(),
         )
         if read.problems:
             raise SettingsError(read.problems)
@@ -147,6 +150,18 @@ class _Reading:
         if not found:
             self.problems.append(f"{name} is not set. Give the secret of the App's webhook.")
         return found
+
+    def status_token(self) -> str:
+        """What opens the operator's page; "" where there is none."""
+        name = "PORCHBOT_STATUS_TOKEN"
+        path = self._environ.get(f"{name}_FILE", "").strip()
+        token = (self._file(f"{name}_FILE", path) if path else self._environ.get(name, "")).strip()
+        if 0 < len(token) < LEAST_TOKEN:
+            self.problems.append(
+                f"{name} has fewer than {LEAST_TOKEN} characters, and could be guessed. Give a "
+                "long random one, such as `openssl rand -hex 32` prints."
+            )
+        return token
 
     def url(self, name: str, default: str) -> str:
         """An address for HTTP, without a slash at its end."""

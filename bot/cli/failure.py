@@ -18,6 +18,7 @@ _EXTRAS = {
         "grpc_health",
         "grpc_reflection",
         "httptools",
+        "jinja2",
         "jwt",
         "prometheus_client",
         "psycopg",
@@ -29,7 +30,7 @@ _EXTRAS = {
     ),
     "policy": ("regorus",),
     "kubernetes": ("kubernetes",),
-    "demo": ("graphql", "jinja2", "markupsafe", "rich"),
+    "demo": ("graphql", "markupsafe", "rich"),
 }
 """The extra of pyproject.toml that brings a module; a test compares both."""
 

@@ -28,12 +28,15 @@ class ReadinessCheck:
     Attributes:
         ask: Finds out about it.
         kept: Seconds that an answer counts, so that asking us often asks nobody else often.
+        needed: Without it this process can do nothing for anybody. The forge is not: while it is
+            away, webhooks are taken all the same, and nobody else could do more.
         clock: Tells how old an answer is.
     """
 
     ask: Ask
     kept: float
     clock: Clock = SYSTEM
+    needed: bool = True
     _said: str = ""
     _at: float = field(default=float("-inf"))
     _task: asyncio.Task[str] | None = None
@@ -71,6 +74,17 @@ class Readiness:
     def end(self) -> None:
         """From now on the bot is not ready: it ends, and takes what comes only while it does."""
         self._ending = True
+
+    def suffices(self, said: Mapping[str, str]) -> bool:
+        """Whether everything that is needed is there.
+
+        Args:
+            said: As it was read.
+        """
+        kinds = self._checks
+        return all(
+            each == OK for name, each in said.items() if name not in kinds or kinds[name].needed
+        )
 
     async def read(self) -> Mapping[str, str]:
         """Each name with `OK`, or with what is wrong."""

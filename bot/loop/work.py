@@ -10,11 +10,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 
 import structlog
 
 from bot import metrics
 from bot.clock import SYSTEM, Clock
+from bot.http.ready import MissingError
 from bot.keys import Key, parse
 from bot.logs import Seldom
 from bot.loop.turns import FairTurns
@@ -33,6 +35,9 @@ POLL = 1.0
 
 LONGEST = 15 * 60.0
 """Seconds between looks at a key that keeps failing (docs/design.md, "Work")."""
+
+SILENT = 10.0
+"""Seconds without asking for work, with room for it, after which something is wrong: ten polls."""
 
 GRACE = 10.0
 """Seconds that looks may take to end when the bot is told to stop; systemd kills after 90."""
@@ -124,6 +129,8 @@ class Worker:
         self._no_database = Seldom()
         self._looks: dict[str, asyncio.Task[None]] = {}
         self._turns = FairTurns(1)
+        self._most = 1
+        self._asked = -inf
 
     async def run(self, workers: int = 4) -> None:
         """Work until cancelled; then let looks end, and give back what does not.
@@ -131,7 +138,8 @@ class Worker:
         Args:
             workers: Most keys of one repository at a time; one more is looked at of another.
         """
-        room, self._turns = asyncio.Semaphore(workers + 1), FairTurns(workers)
+        self._most = workers + 1
+        room, self._turns = asyncio.Semaphore(self._most), FairTurns(workers)
         renewing = asyncio.create_task(self._renew_all())
         try:
             async with self._store.queue.listening() as woken:
@@ -140,6 +148,17 @@ class Worker:
                     await self._start(room, woken)
         finally:
             await to_the_end(self._stop(renewing))
+
+    async def check(self) -> None:
+        """Tell whether keys are taken.
+
+        Raises:
+            MissingError: None was asked for since a while, though there was room for one.
+        """
+        silent = self._clock.monotonic() - self._asked
+        if silent > SILENT and self.busy < self._most:
+            since = "yet" if silent == inf else f"in {silent:.0f} s"
+            raise MissingError(f"no key was asked for {since}")
 
     @property
     def busy(self) -> int:
@@ -155,6 +174,7 @@ class Worker:
             try:
                 taken = await self._take(owner, turns)
                 wait = POLL if taken else await self._store.queue.next_due(turns)
+                self._asked = self._clock.monotonic()
             except StoreError as error:
                 if times := self._no_database.times():
                     log.warning("no database", error=str(error), times=times)

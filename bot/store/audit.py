@@ -28,14 +28,17 @@ class PostgresAudit:
         )
         return int(row[0])
 
-    async def add(self, key: str, actions: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    async def add(
+        self, key: str, actions: Sequence[tuple[str, Mapping[str, Any]]], *, actor: str = "bot"
+    ) -> None:
         await self._database.ask(
             "INSERT INTO audit (key, actor, action, detail)"
-            " SELECT %(key)s, 'bot', action, detail"
+            " SELECT %(key)s, %(actor)s, action, detail"
             " FROM unnest(%(actions)s::text[], %(details)s::jsonb[])"
             " WITH ORDINALITY AS given(action, detail, place) ORDER BY place",
             {
                 "key": key,
+                "actor": actor,
                 "actions": [name for name, _ in actions],
                 "details": [_kept(detail) for _, detail in actions],
             },

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 SWEEP, PUBLISHING, RUNNER, NEIGHBOUR = "sweep", "publishing", "runner", "neighbour"
+OPERATOR = "operator"
 """What wakes keys beside events: a sweep, a base branch's look, functions that can be run again, a
-proposal that has to do with another."""
+proposal that has to do with another, and the operator's button on `/status`."""
 
 HintJSON = Mapping[str, Sequence[Any]]
 """A hint in JSON: a name, such as "comment", to values, such as comment numbers."""
@@ -54,8 +55,8 @@ class Hint:
         rerun: Deliveries in which somebody pressed Re-run, and who did, as `Rerun` writes them.
         everything: Deliveries whose change concerns all of a repository, and no list tells it.
         installations: Where discovery found a repository.
-        by: Which of our own looks woke it: `SWEEP`, `PUBLISHING`, `RUNNER` or `NEIGHBOUR`; none
-            of them when an event of the forge did.
+        by: What woke it beside events of the forge: `SWEEP`, `PUBLISHING`, `RUNNER`, `NEIGHBOUR`
+            or `OPERATOR`.
     """
 
     heads: frozenset[str] = frozenset()

@@ -31,6 +31,7 @@ from bot.store.values import (
     Failing,
     MergeRefusal,
     Replica,
+    Rested,
     Revision,
     Swept,
     Taken,
@@ -117,6 +118,9 @@ class Queue(Protocol):
 
     async def failing(self, most: int = 100) -> tuple[Failing, ...]:
         """What keeps failing, for the operator; longest first."""
+
+    async def rested(self) -> tuple[Rested, ...]:
+        """When sweeps last came to rest, and come again; by their names."""
 
     def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
         """An event that is set whenever there may be work, from this process or another.
@@ -508,8 +512,16 @@ class Audit(Protocol):
         bot is still at it, or was killed.
         """
 
-    async def add(self, key: str, actions: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Add entries, one for each action with its detail; none is ever changed."""
+    async def add(
+        self, key: str, actions: Sequence[tuple[str, Mapping[str, Any]]], *, actor: str = "bot"
+    ) -> None:
+        """Add entries, one for each action with its detail; none is ever changed.
+
+        Args:
+            key: What it was done for.
+            actions: Name and detail of each.
+            actor: Who did it: "bot" or "operator".
+        """
 
     async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
         """The entries of a key, oldest first: when, who, what, detail."""

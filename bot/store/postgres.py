@@ -6,10 +6,13 @@ and the forge, git and our signed records say everything again.
 
 from types import TracebackType
 
+from psycopg.errors import UndefinedTable
+
 from bot.store.audit import PostgresAudit
 from bot.store.claims import PostgresClaims
 from bot.store.database import CONNECTIONS, PATIENCE, Database
 from bot.store.deliveries import PostgresDeliveries
+from bot.store.migrations import STEPS
 from bot.store.notify import Notifications
 from bot.store.port import (
     Audit,
@@ -31,6 +34,7 @@ from bot.store.replicas import PostgresReplicas
 from bot.store.repositories import PostgresRepositories
 from bot.store.revisions import PostgresRevisions
 from bot.store.sweeps import PostgresSweeps
+from bot.store.values import StoreError
 from bot.store.waits import PostgresWaits
 
 
@@ -80,9 +84,17 @@ class PostgresStore:
         await self._database.close()
 
     async def check(self) -> None:
-        """Ask for anything at all.
+        """Ask whether it has the tables that this version reads.
 
         Raises:
-            StoreError: The database does not answer.
+            StoreError: The database does not answer, or has had fewer migrations.
         """
-        await self._database.ask("SELECT 1")
+        try:
+            (done,) = await self._database.one("SELECT count(*) FROM migration")
+        except UndefinedTable:
+            done = 0
+        if done < len(STEPS):
+            raise StoreError(
+                f"The database has had {done} of {len(STEPS)} migrations: it was put back to what "
+                "it was before. Start the bot again, which brings its tables up to date."
+            )

@@ -17,10 +17,11 @@ from bot.store.statements import (
     GIVE_BACK,
     NEXT_DUE,
     QUEUE,
+    RESTED,
     TAKE,
     WAKE,
 )
-from bot.store.values import ANY_TURN, LEASE, Backlog, Failing, Taken, Turns
+from bot.store.values import ANY_TURN, LEASE, Backlog, Failing, Rested, Taken, Turns
 from bot.store.wakes import Gathering, columns
 
 
@@ -102,6 +103,9 @@ class PostgresQueue:
 
     async def failing(self, most: int = 100) -> tuple[Failing, ...]:
         return tuple(Failing(*row) for row in await self._database.ask(FAILING, {"most": most}))
+
+    async def rested(self) -> tuple[Rested, ...]:
+        return tuple(Rested(*row) for row in await self._database.ask(RESTED))
 
     def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
         return self._notifications.listening()

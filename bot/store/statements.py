@@ -153,3 +153,12 @@ LEFT JOIN adoption a USING (repository)
 WHERE w.wanted > w.seen AND w.tries > 0
 ORDER BY w.tries DESC, w.key LIMIT %(most)s
 """
+
+RESTED = """
+SELECT CASE split_part(key, ':', 3) WHEN 'sweep' THEN split_part(key, ':', 4)
+    ELSE split_part(key, ':', 3) END,
+  count(*), max(rested), min(rested),
+  GREATEST(0, extract(epoch FROM min(due) FILTER (WHERE wanted > seen) - now()))::float
+FROM work WHERE split_part(key, ':', 3) IN ('installations', 'installation', 'sweep', 'repository')
+GROUP BY 1 ORDER BY 1
+"""

@@ -331,6 +331,25 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True)
+class Rested:
+    """When sweeps of one kind last came to rest.
+
+    Attributes:
+        sweep: Which: "installations", "installation" (each), "repository" (each), or its name.
+        keys: How many there are.
+        last: When the newest did; None where none ever did.
+        oldest: When the one did that has not for longest; None likewise.
+        due: Seconds until the next begins, 0 for one that could; None where none is wanted.
+    """
+
+    sweep: str
+    keys: int
+    last: datetime | None
+    oldest: datetime | None
+    due: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Failing:
     """A key whose last look failed.
 

@@ -55,6 +55,19 @@ def test_every_problem_is_named_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_token_that_could_be_guessed_opens_nothing(tmp_path: Path) -> None:
+    """Short-cut refused: any token will do; "admin" then shows who works on what to everybody."""
+    file = tmp_path / "token"
+    file.write_text("a long random token\n")
+
+    told = Settings.from_env({**LEAST, "PORCHBOT_STATUS_TOKEN_FILE": str(file)})
+    with pytest.raises(SettingsError, match="PORCHBOT_STATUS_TOKEN has fewer than 16 characters"):
+        Settings.from_env({**LEAST, "PORCHBOT_STATUS_TOKEN": "admin"})
+
+    assert told.status_token == "a long random token"
+    assert "random" not in repr(told)
+
+
 def test_defaults() -> None:
     settings = Settings.from_env(LEAST)
 
@@ -147,7 +160,8 @@ def test_every_setting_stands_in_the_help_and_on_the_page_and_no_other() -> None
     code = (ROOT / "bot/settings.py").read_text().partition("def from_env")[2]
     read = set(re.findall(r'"(PORCHBOT_[A-Z_]+|DATABASE_URL)"', code))
     assert 'f"{name}_FILE"' in code
-    read.add("PORCHBOT_WEBHOOK_SECRETS_FILE")  # which has no text of its own there
+    # These have no text of their own there.
+    read |= {"PORCHBOT_WEBHOOK_SECRETS_FILE", "PORCHBOT_STATUS_TOKEN_FILE"}
     page = (ROOT / "docs/operate/settings.md").read_text()
     shown = CliRunner().invoke(main, ["serve", "--help"]).output
 

@@ -11,7 +11,16 @@ from typing import Any, Protocol, get_type_hints
 import psycopg
 import pytest
 
-from bot.keys import BaseKey, InstallationsKey, Key, ProposalKey, PullKey, RepositoryKey
+from bot.keys import (
+    BaseKey,
+    InstallationsKey,
+    Key,
+    ProposalKey,
+    PullKey,
+    RepositoryKey,
+    Sweep,
+    SweepKey,
+)
 from bot.store import port
 from bot.store.hints import NOTHING, Hint
 from bot.store.values import Delivered, Failing, Turns
@@ -21,6 +30,7 @@ from tests.ids import FIRST, on_github
 
 KEY = ProposalKey(FIRST, 1, "drafts/net/core/v1")
 OTHER = PullKey(FIRST, 7)
+DELIVERIES = SweepKey(Sweep.DELIVERIES, GITHUB)
 BASE = BaseKey(FIRST, "main")
 DELIVERY = Delivered(
     guid="72d3162e-cc78-11e3-81ab-4c9367dc0958",
@@ -477,3 +487,24 @@ async def test_numbers_above_what_a_word_holds_are_kept(stored: Stored) -> None:
     large = RepositoryId("github", 2**62)
     await stored.store.queue.wake(PullKey(large, 2**40))
     assert [t.key for t in await stored.take_all()] == [str(PullKey(large, 2**40))]
+
+
+async def test_when_sweeps_last_came_to_rest(stored: Stored) -> None:
+    """Short-cut refused: when they were last asked for; one that fails all day looks well then."""
+    queue, one, two = stored.store.queue, RepositoryKey(FIRST), RepositoryKey(on_github(2))
+    await queue.wake_all({KEY: NOTHING, one: NOTHING, two: NOTHING, DELIVERIES: NOTHING})
+    taken = {each.key: each for each in await stored.take_all()}
+    await queue.done(taken[str(one)])
+    await queue.done(taken[str(DELIVERIES)], after=600)
+    await queue.failed(taken[str(two)], "no answer", 1200)
+
+    deliveries, repository = await queue.rested()
+
+    assert (deliveries.sweep, deliveries.keys) == ("deliveries", 1)
+    assert deliveries.last == deliveries.oldest is not None
+    assert deliveries.due is not None
+    assert 540 < deliveries.due <= 600
+    assert (repository.sweep, repository.keys) == ("repository", 2)
+    assert repository.last is not None
+    assert repository.due is not None
+    assert 1140 < repository.due <= 1200

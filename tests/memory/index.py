@@ -211,10 +211,12 @@ class MemoryAudit:
         await self.add(key, [(BEGAN, detail)])
         return self.statements.place()
 
-    async def add(self, key: str, actions: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    async def add(
+        self, key: str, actions: Sequence[tuple[str, Mapping[str, Any]]], *, actor: str = "bot"
+    ) -> None:
         await self.statements.begin()
         at = self.statements.now()
-        self._entries += [(key, at, "bot", n, kept(dict(detail))) for n, detail in actions]
+        self._entries += [(key, at, actor, n, kept(dict(detail))) for n, detail in actions]
 
     async def entries(self, key: str) -> tuple[tuple[datetime, str, str, Mapping[str, Any]], ...]:
         await self.statements.begin()

@@ -18,6 +18,7 @@ from bot.store.values import (
     Backlog,
     Delivered,
     Failing,
+    Rested,
     Taken,
     Turns,
 )
@@ -46,6 +47,7 @@ class Row:
     tries: int = 0
     error: str = ""
     heard: float | None = None
+    rested: datetime | None = None
 
     @property
     def is_wanted(self) -> bool:
@@ -144,6 +146,7 @@ class MemoryQueue:
         unmoved = row.wanted == taken.wanted
         row.seen = taken.wanted - 1 if unmoved and after is not None else taken.wanted
         row.hint = _minus(row.hint, taken.stored)
+        row.rested = self._statements.now()
         row.heard = None if row.wanted == taken.wanted else self._statements.seconds()
         row.rest(self._next(taken, row, after))
         self._tell_if_wanted(row)
@@ -201,6 +204,16 @@ class MemoryQueue:
             )
             for key, row in rows[:most]
         )
+
+    async def rested(self) -> tuple[Rested, ...]:
+        await self._statements.begin()
+        found: dict[str, list[Row]] = {}
+        for key, row in self._rows.items():
+            _, _, kind, *rest = key.split(":")
+            if kind in {"installations", "installation", "sweep", "repository"}:
+                found.setdefault(rest[0] if kind == "sweep" else kind, []).append(row)
+        now = self._statements.seconds()
+        return tuple(_rested(name, rows, now) for name, rows in sorted(found.items()))
 
     def listening(self) -> AbstractAsyncContextManager[asyncio.Event]:
         return self._listening()
@@ -313,6 +326,18 @@ def readable(wakes: Mapping[Key, Hint]) -> dict[Key, Hints]:
         key: json.loads(json.dumps(kept(hint.to_json()), allow_nan=False))
         for key, hint in wakes.items()
     }
+
+
+def _rested(name: str, rows: Sequence[Row], now: float) -> Rested:
+    times = [row.rested for row in rows if row.rested is not None]
+    due = min((row.due for row in rows if row.is_wanted), default=None)
+    return Rested(
+        sweep=name,
+        keys=len(rows),
+        last=max(times, default=None),
+        oldest=min(times, default=None),
+        due=None if due is None else max(0.0, due - now),
+    )
 
 
 def _backlog(rows: Sequence[Row], now: float) -> Backlog:

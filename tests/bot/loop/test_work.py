@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from bot.http.ready import MissingError
 from bot.keys import Key, PullKey
 from bot.loop.work import Failed, Handler, LookAgain, Result, Settled, Worker, WorkItem, backoff
 from bot.store.hints import NOTHING, Hint
@@ -21,6 +22,8 @@ from bot.store.postgres import PostgresStore
 from bot.store.values import Delivered
 from bot.tasks import AGAIN, end
 from tests.ids import on_github
+from tests.memory.clock import ManualClock
+from tests.memory.store import MemoryStore
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 KEY = PullKey(on_github(1), 7)
@@ -427,3 +430,33 @@ async def test_looks_a_second_and_the_time_from_wake_to_look(store: PostgresStor
 
     print(f"wake to look: p50 {idle[25] * 1000:.1f} ms, p98 {idle[48] * 1000:.1f} ms")
     print(f"taken, looked at and done: {1000 / seconds:,.0f} a second with 4 workers")
+
+
+async def test_whether_keys_are_taken() -> None:
+    """Short-cuts refused: a loop that hangs looks alive; one that has no room looks dead."""
+    clock = ManualClock()
+    store, ends = MemoryStore(clock), asyncio.Event()
+
+    async def look(work: WorkItem) -> Settled:
+        await ends.wait()
+        return Settled()
+
+    worker = Worker(store, look, "test", clock=clock)
+    with pytest.raises(MissingError, match="no key was asked for yet"):
+        await worker.check()
+    running = asyncio.create_task(worker.run(1))
+    while not clock.seconds:
+        await asyncio.sleep(0)
+    await worker.check()
+    store.statements.reachable = False
+    clock.seconds += 1000
+    with pytest.raises(MissingError, match=r"no key was asked for in \d+ s"):
+        await worker.check()
+    store.statements.reachable = True
+    await store.queue.wake_all({KEY: NOTHING, PullKey(on_github(2), 7): NOTHING})
+    while worker.busy < 2:
+        await asyncio.sleep(0)
+    clock.seconds += 1000
+    await worker.check()  # it has no room
+    ends.set()
+    await end([running])
