@@ -1,6 +1,5 @@
 """What the operator is shown: the queue, what waits and since when, what fails, who is there."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,24 +57,17 @@ async def read(
     Raises:
         StoreError: The database cannot be reached.
     """
-    needs, queue, failing, counts, waiting, replicas, sweeps = await asyncio.gather(
-        readiness.read(),
-        store.queue.backlog(),
-        store.queue.failing(),
-        store.waits.counts(),
-        store.waits.page(after, PAGE + 1),
-        store.replicas.seen(),
-        store.queue.rested(),
-    )
+    waiting = await store.waits.page(after, PAGE + 1)
+    counts = await store.waits.counts()
     return Board(
         at=clock.now(),
-        needs=needs,
-        queue=queue,
-        failing=failing,
+        needs=await readiness.read(),
+        queue=await store.queue.backlog(),
+        failing=await store.queue.failing(),
         reasons=dict(sorted(counts.items(), key=lambda each: (-each[1], each[0]))),
         waiting=waiting[:PAGE],
         more=waiting[PAGE - 1].place if len(waiting) > PAGE else None,
-        replicas=replicas,
-        sweeps=sweeps,
+        replicas=await store.replicas.seen(),
+        sweeps=await store.queue.rested(),
         budgets=metrics.BUDGETS.least(),
     )

@@ -121,7 +121,7 @@ WRONG: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("headers", WRONG.values(), ids=WRONG)
 async def test_who_has_no_token_sees_nothing(stage: Stage, headers: dict[str, str]) -> None:
     await fails(stage, "403: the IP allow list")
-    sent = {name: value.encode() for name, value in headers.items()}
+    sent = {name.encode(): value.encode() for name, value in headers.items()}
 
     page = await stage.browser.get("/status", headers=sent)
     data = await stage.browser.get("/status.json", headers=sent)
@@ -190,7 +190,7 @@ async def test_the_button_has_a_key_looked_at_at_once_and_is_written_down(stage:
     assert str(KEY) in (await stage.browser.get(answer.headers["location"])).text
     taken = await stage.store.queue.take("test")
     assert taken is not None
-    assert (taken.key, taken.hint.by) == (str(KEY), {"operator"})
+    assert (taken.key, taken.hint.by) == (str(KEY), frozenset({"operator"}))
     (entry,) = await stage.store.audit.entries(str(KEY))
     asked = {"asked": [{"by": "operator"}], "values": {}, "outcome": "DONE"}
     assert entry[1:] == ("operator", "TryAgain", asked)
