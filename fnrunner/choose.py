@@ -375,9 +375,11 @@ async def _make_pods(stack: AsyncExitStack, settings: RunnerSettings) -> Identif
 
 def _sandbox(settings: RunnerSettings) -> Sandbox | SandboxError:
     try:
-        return Sandbox.here(uncounted=settings.form.sandbox.uncounted)
+        found = Sandbox.here(uncounted=settings.form.sandbox.uncounted)
     except SandboxError as error:
         return error
+    _log.info("memory and processes of programs are counted by: %s", found.counted_by)
+    return found
 
 
 def images(settings: RunnerSettings, reader: OutputReader | None = None) -> "Images":

@@ -16,7 +16,7 @@ Rules
 Source: docs/design.md, "kpt: merging resources".
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -27,9 +27,7 @@ from cadlib.merge.pairs import (
     PackageState,
     Pairing,
     PlacedDocument,
-    ResourceIdentity,
     Triple,
-    duplicate,
 )
 from cadlib.merge.schema import MergeSchemas
 from cadlib.merge.text import FileEdits, by_lines
@@ -62,7 +60,6 @@ def merge_resources(
     *,
     policy: ConflictPolicy = ConflictPolicy.UPSTREAM,
     crds: Iterable[Value] = (),
-    across_files: bool = False,
 ) -> MergedFiles:
     """Merge the `*.yaml` and `*.yml` files of one package; others are passed over.
 
@@ -73,8 +70,6 @@ def merge_resources(
         policy: Who wins a conflict. With `FAIL` the result is that of `UPSTREAM`, and the
             caller refuses it if there are conflicts.
         crds: CustomResourceDefinitions besides those in these files, see `definitions`.
-        across_files: Refuse the same resource in two files of one state, as kyaml does
-            where the file is no part of the identity.
 
     Raises:
         PackageError: A file holds two resources of one identity.
@@ -84,9 +79,6 @@ def merge_resources(
         PackageState(_yaml_files(local), "local"),
         PackageState(_yaml_files(updated), "updated upstream"),
     )
-    if across_files:
-        for each in states:
-            _refuse_twins(each)
     return _Merge(*states, policy, crds).merged()
 
 
@@ -351,20 +343,6 @@ def definitions(*trees: Files) -> Iterator[Value]:
             stream = state.stream(path)
             for document in stream.documents if stream else ():
                 yield document.value
-
-
-def _refuse_twins(state: PackageState) -> None:
-    """Refuse the same resource in two files.
-
-    Raises:
-        PackageError: With kpt's text.
-    """
-    seen: Counter[ResourceIdentity] = Counter()
-    for path in sorted(state.files):
-        for resource in state.resources(path):
-            seen[resource.identity] += bool(resource.identity.name)
-            if seen[resource.identity] > 1:
-                raise duplicate(state.name, path, resource.document.start_line)
 
 
 __all__ = ["MergedFiles", "definitions", "merge_resources"]

@@ -87,12 +87,6 @@ class Schemas:
         """Return the check of `metadata`, which is the same for every kind."""
         return self._named(_METADATA)
 
-    def compile_all(self) -> int:
-        """Compile every schema and return how many there are."""
-        for name in self._definitions:
-            self._named(name)
-        return len(self._definitions)
-
     def _named(self, name: str) -> Check:
         if name not in self._checks:
             self._checks[name] = self._compile(self._definitions[name])

@@ -1,6 +1,9 @@
 """Kind kio-merge3 of corpus update: trees of resources merged three ways."""
 
+from collections import Counter
+
 from cadlib.errors import PackageError
+from cadlib.merge.pairs import PackageState, ResourceIdentity, duplicate
 from cadlib.merge.resources import merge_resources
 from cadlib.package.files import Entry, Files
 from tests.cases.compare import differences, entries, listed
@@ -28,5 +31,21 @@ def _merged(states: list[dict[str, Entry]]) -> Files:
 
 
 def _across_files(states: list[dict[str, Entry]]) -> Files:
-    """Merge without the file being part of the identity, which no command of kpt or ours does."""
-    return merge_resources(*states, across_files=True).files
+    """Merge without the file being part of the identity, which no command of kpt or ours does.
+
+    Raises:
+        PackageError: A resource stands in two files of one state, as kyaml refuses it.
+    """
+    for files in states:
+        _refuse_twins(PackageState(files, "one"))
+    return merge_resources(*states).files
+
+
+def _refuse_twins(state: PackageState) -> None:
+    """Refuse the same resource in two files."""
+    seen: Counter[ResourceIdentity] = Counter()
+    for path in sorted(state.files):
+        for resource in state.resources(path):
+            seen[resource.identity] += bool(resource.identity.name)
+            if seen[resource.identity] > 1:
+                raise duplicate(state.name, path, resource.document.start_line)

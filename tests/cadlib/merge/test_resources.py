@@ -286,13 +286,11 @@ def test_two_of_one_name_in_a_file_are_refused(state: int, name: str) -> None:
         merge_resources(*states)
 
 
-def test_two_of_one_name_in_two_files_are_refused_where_it_is_asked_for() -> None:
-    """The short-cut has one identity for both ways."""
+def test_two_of_one_name_may_stand_in_two_files() -> None:
+    """The short-cut knows a resource by its name alone: the file is a part of which one it is."""
     both = package(f=foo(), g=foo())
 
     assert texts(merge_resources(both, both, both)) == {"f": foo(), "g": foo()}
-    with pytest.raises(PackageError, match=r'duplicate "original upstream" resources in file "g'):
-        merge_resources(both, both, both, across_files=True)
 
 
 @pytest.mark.parametrize(

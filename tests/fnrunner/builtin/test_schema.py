@@ -142,7 +142,9 @@ def test_a_group_of_the_same_first_word_is_another_group() -> None:
 @pytest.mark.parametrize("version", schema.versions())
 @pytest.mark.parametrize("strict", [True, False])
 def test_every_schema_compiles(version: str, strict: bool) -> None:
-    assert schema.load.__wrapped__(version, strict=strict).compile_all() > 400
+    schemas = schema.load.__wrapped__(version, strict=strict)
+
+    assert len([schemas._named(name) for name in schemas._definitions]) > 400
 
 
 def oracle() -> Draft202012Validator:
