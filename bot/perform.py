@@ -12,14 +12,13 @@ from typing import assert_never
 
 import structlog
 
-from bot import keys, metrics
+from bot import keys, merging, metrics
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import (
     AnnotatedTag,
     Forge,
     ForgeBusyError,
     ForgeRefusedError,
-    MergeOutcome,
     TagOutcome,
 )
 from bot.git.port import GitRefusedError, History, Mirror, Pushed, RefUpdate, Signature
@@ -212,7 +211,10 @@ class Performer:
                 base = keys.BaseKey(self._repository_id, action.base_ref)
                 await self._store.queue.wake(base, hint)
             case Merge():
-                return await self._merge(action, looked.ended.get(action.number, ""))
+                said = looked.said.get(action.number, "")
+                return await merging.merge(
+                    self._forge, self._store.proposals, self._repository_id, action, said
+                )
             case Tag():
                 return await self._tag([action], report)
             case DeleteBranch(head_ref, head):
@@ -367,32 +369,6 @@ class Performer:
         with metrics.STEP_SECONDS.labels("push").time():
             pushed = await self._offload(self._mirror.push, credentials, updates)
         return DONE if pushed is Pushed.DONE else ActionResult(ActionOutcome.LOOK_AGAIN, pushed)
-
-    async def _merge(self, action: Merge, ended: str) -> ActionResult:
-        with metrics.STEP_SECONDS.labels("merge").time():
-            merged = await self._forge.merge(
-                action.number, action.head, action.method, action.title, action.message
-            )
-        log.info("merge", number=action.number, outcome=merged.outcome, reason=merged.reason)
-        said = merged.reason or merged.outcome
-        match merged.outcome:
-            case MergeOutcome.MERGED:
-                return DONE
-            case MergeOutcome.HEAD_MOVED:
-                return ActionResult(ActionOutcome.LOOK_AGAIN, said)
-            case MergeOutcome.BUSY:
-                return ActionResult(ActionOutcome.WAIT, said)
-            case MergeOutcome.REFUSED:
-                await self._store.proposals.refuse(
-                    self._repository_id,
-                    action.number,
-                    action.head,
-                    action.base,
-                    MergeRefusal(merged.reason, ended),
-                )
-                return ActionResult(ActionOutcome.LOOK_AGAIN, said)
-            case _:
-                assert_never(merged.outcome)
 
 
 def _update(tag: AnnotatedTag) -> RefUpdate:

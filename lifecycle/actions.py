@@ -261,10 +261,10 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class React:
-    """Acknowledge a comment, once its answer stands: that says for ever what was decided."""
+    """Acknowledge a comment."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="React", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=ActionOrder.ONE_BY_ONE
+        name="React", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=ActionOrder.TOGETHER
     )
 
     comment: int
@@ -326,6 +326,7 @@ class Merge:
         number: The pull request.
         head: The approved commit.
         base: Tip of the base branch that was judged; a refusal holds for this pair.
+        base_ref: Name of the base branch.
         method: Merge or squash.
         title: First line of the merge commit.
         message: The rest, with one trailer for each package.
@@ -339,6 +340,7 @@ class Merge:
     number: int
     head: Sha
     base: Sha
+    base_ref: str
     method: MergeMethod
     title: str
     message: str

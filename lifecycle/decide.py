@@ -281,6 +281,7 @@ def _merge(facts: Facts, one: Assessed, *, publishing: bool) -> list[Action]:
         number=p.place.number,
         head=p.place.head,
         base=p.place.base,
+        base_ref=p.place.base_ref,
         method=method,
         title=commits.merge_title(p),
         message=commits.merge_message(p, _approvers(one), trailers),

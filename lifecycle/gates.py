@@ -290,15 +290,18 @@ def _others(proposal: Proposal) -> list[Gate]:
 
 
 def _mergeable(proposal: Proposal) -> list[Gate]:
-    if not proposal.merging.refusal or proposal.place.merged:
+    """Shown only where the forge was asked to merge and did not."""
+    wait = proposal.merging.wait
+    if wait is None or proposal.place.merged:
         return []
     return [
         Gate(
             name="mergeable",
-            state=GateState.BLOCKED,
-            actual=texts.merge_refused(proposal.merging.refusal),
-            wanted=texts.MERGE_WANTED,
-            who=texts.MERGE_WHO,
+            state=GateState.BLOCKED if wait.given_up else GateState.WAITS,
+            actual=texts.merge_failed(wait),
+            wanted=texts.merge_wanted(wait),
+            who=texts.merge_who(wait),
+            cause=wait.obstacle,
         )
     ]
 
@@ -317,12 +320,13 @@ def _taggable(proposal: Proposal) -> list[Gate]:
         for t in remaining
         if t.tagging.lost or t.tagging.clash
     ]
-    if proposal.place.merged and proposal.merging.refusal and not proposal.once_published:
+    wait = proposal.merging.wait
+    if proposal.place.merged and wait is not None and not proposal.once_published:
         gates.append(
             Gate(
                 name="tag",
                 state=GateState.BLOCKED,
-                actual=texts.tag_refused(proposal.merging.refusal),
+                actual=texts.tag_refused(wait.reason),
                 wanted=texts.TAG_ALLOWED,
                 who=texts.MERGE_WHO,
             )

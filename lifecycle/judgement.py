@@ -28,6 +28,7 @@ class Gate:
         actual: What is so.
         wanted: What must be so; "" when it holds.
         who: Who can supply it; "" when it holds.
+        cause: What it is counted by beside its name, one of few words; "" where the name says all.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Gate:
     actual: str
     wanted: str = ""
     who: str = ""
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from lifecycle.actions import OpenProposal, Reaction, SetCheck
 from lifecycle.authors import MadeBy
 from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment, ReviewState, ReviewText
+from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
 from lifecycle.merges import Move
 from lifecycle.names import Ref, Sha
@@ -30,21 +31,28 @@ class ForgeBusyError(Exception):
 
     Attributes:
         after: Seconds that the forge asked us to wait; 0 when it did not say.
+        reason: What it said, or how the connection ended.
     """
 
     def __init__(self, wanted: str, reason: str, after: float = 0) -> None:
         super().__init__(f"The forge did not {wanted}: {reason}. It is tried again.")
         self.after = after
+        self.reason = reason
 
 
 class ForgeRefusedError(Exception):
-    """The forge said no until an operator changes a setting."""
+    """The forge said no until an operator changes a setting.
+
+    Attributes:
+        reason: Its own words.
+    """
 
     def __init__(self, wanted: str, reason: str) -> None:
         super().__init__(
             f"The forge refused to {wanted}: {reason}. Check the permissions of the App"
             " (app-manifest.yml lists them) and that it is installed, then comment `/check`."
         )
+        self.reason = reason
 
 
 class ForgeMissingError(ForgeRefusedError):
@@ -156,26 +164,21 @@ class RequiredCheck:
     ours: bool
 
 
-class MergeOutcome(StrEnum):
-    """How a merge ended when it did not succeed: who must act (docs/design.md, "Forge calls")."""
-
-    MERGED = "merged"
-    HEAD_MOVED = "head moved"
-    BUSY = "busy"
-    REFUSED = "refused"
-
-
 @dataclass(frozen=True, slots=True)
 class MergeResult:
     """The outcome of a merge.
 
     Attributes:
-        outcome: How it ended.
+        obstacle: Why it was not made; None when it was.
         reason: The forge's own words; "" when merged.
     """
 
-    outcome: MergeOutcome
+    obstacle: MergeObstacle | None = None
     reason: str = ""
+
+
+MERGED = MergeResult()
+"""It is in the base branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +281,13 @@ class Forge(Protocol):
     async def required_checks(self, branch: str) -> tuple[RequiredCheck, ...]:
         """What the branch's rules require before a merge."""
 
+    async def rules(self, branch: str) -> str:
+        """Digest of all that the forge may ask of a merge into a branch, as far as we may see it.
+
+        The branch's rules, the repository's settings, and what we may do: that of a merge that was
+        refused it is known when one of them has changed. Empty for no branch.
+        """
+
     async def role(self, login: str, account: int) -> Role:
         """A person's role in the repository, now.
 
@@ -333,7 +343,7 @@ class Forge(Protocol):
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str
     ) -> MergeResult:
-        """Merge only while the head is `head`."""
+        """Merge only while the head is `head`; what the forge says against it is an outcome."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ that changes nothing makes at most eight requests for a proposal with one approv
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bot import metrics
 from bot.clock import Offload
@@ -15,12 +15,28 @@ from bot.look import required
 from bot.look.reader import Basis
 from bot.look.states import HeadBranch, HeadState, PullState, of_head
 from bot.store.port import Store
-from bot.store.values import TAGS
+from bot.store.values import TAGS, MergeRefusal
 from lifecycle import records
 from lifecycle.commands import parse as commands
-from lifecycle.facts.checks import CheckRun, CheckState, Merging
+from lifecycle.facts.checks import CheckRun, CheckState
 from lifecycle.facts.conversation import Comment
+from lifecycle.facts.merging import MergeFailure, MergeWait, Merging
 from lifecycle.names import Sha
+
+
+@dataclass(frozen=True, slots=True)
+class MergeLook:
+    """What was found out about a merge.
+
+    Attributes:
+        merging: As facts.
+        said: Digest of what was said that it may wait for; None when not all of it was asked.
+        left: Seconds until the forge may be asked again; None where nothing waits for time.
+    """
+
+    merging: Merging
+    said: str | None = None
+    left: float | None = None
 
 
 class Asker:
@@ -84,27 +100,17 @@ class Asker:
         """Return the check runs at a commit."""
         return await self._forge.checks(head) if head else ()
 
-    async def merging(
-        self, state: PullState, basis: Basis, head: HeadState
-    ) -> tuple[Merging, str | None]:
-        """Tell how the required checks of others stand, and why the forge refused to merge.
-
-        A refusal holds while nothing of others has ended at the head since it was asked: a rule
-        that the App may not see may have waited for it.
-
-        Returns:
-            What stands between it and its merge, and a digest of what others have reported; None
-            for that when nobody asked for all of it.
-        """
+    async def merging(self, state: PullState, basis: Basis, head: HeadState) -> MergeLook:
+        """Tell how the required checks of others stand, and why the forge did not merge."""
         me, pull = self._repository.id, state.pull
         merging = Merging(queued=state.queued)
         if pull.open and not pull.draft:
             merging = replace(merging, enforced=required.enforces(state.required))
         if basis.merge is not None:
             tags = await self._store.proposals.refusal(me, pull.number, basis.merge, TAGS)
-            return replace(merging, refusal=tags.reason if tags else ""), None
+            return MergeLook(replace(merging, wait=_wait(tags)))
         if not pull.open:
-            return merging, None
+            return MergeLook(merging)
         others = required.of_others(state.required)
         refusal = await self._store.proposals.refusal(me, pull.number, pull.head, basis.base or "")
         statuses = head.statuses
@@ -114,10 +120,20 @@ class Asker:
             merging, required=required.check_states(others, head.checks, statuses or {})
         )
         if statuses is None:
-            return merging, None
-        ended = required.ended(head.checks, statuses)
-        stands = refusal is not None and refusal.ended == ended
-        return replace(merging, refusal=refusal.reason if refusal and stands else ""), ended
+            return MergeLook(merging)
+        said = required.said(state.conversation.reviews, state.kept, head.checks, statuses)
+        if refusal is None or not await self._stands(refusal, pull, said):
+            return MergeLook(merging, said)
+        return MergeLook(replace(merging, wait=_wait(refusal)), said, refusal.left)
+
+    async def _stands(self, refusal: MergeRefusal, pull: ListedProposal, said: str) -> bool:
+        """Tell whether another try would be too early, or end alike."""
+        if refusal.left == 0:
+            return False
+        if refusal.obstacle.failure is MergeFailure.TRANSIENT:
+            return True
+        rules = await self._forge.rules(pull.base_ref)
+        return refusal.inputs == required.merge_inputs(said, rules)
 
     async def _pull_state(self, pull: ListedProposal) -> PullState:
         """The conversation about one pull request, and what its base asks for."""
@@ -194,6 +210,13 @@ class Asker:
             summary=records.is_summary(comment.body, self._instance),
             body=records.visible(comment.body),
         )
+
+
+def _wait(refusal: MergeRefusal | None) -> MergeWait | None:
+    """A refusal as a fact."""
+    if refusal is None:
+        return None
+    return MergeWait(refusal.obstacle, refusal.reason, given_up=refusal.left is None)
 
 
 def _with_commands(said: Conversation) -> Conversation:

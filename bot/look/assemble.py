@@ -14,7 +14,7 @@ from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import Mirror, Scope
 from bot.keys import ProposalKey
 from bot.look import content, rendering
-from bot.look.asking import Asker
+from bot.look.asking import Asker, MergeLook
 from bot.look.base import Bases, NotLogged
 from bot.look.fetching import Fetcher
 from bot.look.patience import Patience
@@ -27,7 +27,6 @@ from bot.render.port import Renderer
 from bot.store.port import Store
 from bot.store.values import Adoption
 from lifecycle import memory, names
-from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
 from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
@@ -44,7 +43,8 @@ class Looked:
         facts: For the decision.
         seen_comments: Highest comment number seen, by proposal.
         seen_reviews: Numbers of all reviews seen, with a verdict or without.
-        ended: Proposal number to a digest of what others had reported at its head.
+        said: Proposal number to a digest of what was said that its merge may wait for.
+        retries: Proposal number to the seconds until the forge may be asked again to merge it.
         news: Head branches that began or ceased to share this one's commit: look at them again.
         late: Merged proposals left out of the facts: the forge does not tell yet what brought them
             in.
@@ -55,7 +55,8 @@ class Looked:
     facts: Facts
     seen_comments: frozenset[int]
     seen_reviews: frozenset[int]
-    ended: Mapping[int, str]
+    said: Mapping[int, str]
+    retries: Mapping[int, float]
     late: frozenset[int]
     news: frozenset[ProposalKey] = frozenset()
     again: float | None = None
@@ -205,6 +206,7 @@ class Looker:
         same = head.repository == self.repository.id.number
         ref = names.branch_ref(head.ref)
         tip = await self._offload(reader.git.ref, ref) if same else None
+        waits = [self._patience.wait(s.pull.number, s.not_shown) for s in state.relevant]
         heads = (each.pull.head for each in state.relevant)
         shown = state.open_head or tip or next(heads, None)
         unasked = shown if state.relevant and state.open_head is None else None
@@ -214,10 +216,6 @@ class Looker:
             self._offload(reader.made_by_us, shown),
             asyncio.gather(*(self._proposal(look, each) for each in state.relevant)),
         )
-        waits = [
-            self._patience.wait(s.pull.number, [*s.not_shown, *_tags_not_shown(p)])
-            for s, p in zip(state.relevant, proposals, strict=True)
-        ]
         found = [p for p in proposals if isinstance(p, tuple) and self._after_baseline(p[0], look)]
         facts = Facts(
             repository=self.repository.full_name,
@@ -241,7 +239,8 @@ class Looker:
             seen_reviews=frozenset().union(
                 *(s.conversation.review_numbers for s in state.relevant)
             ),
-            ended={p.place.number: ended for p, ended in found if ended is not None},
+            said={p.place.number: m.said for p, m in found if m.said is not None},
+            retries={p.place.number: m.left for p, m in found if m.left is not None},
             late=frozenset(
                 each.pull.number
                 for each, p in zip(state.relevant, proposals, strict=True)
@@ -277,9 +276,7 @@ class Looker:
         if read is None or not read.content.touched:
             return facts
         verdicts, subjects, pusher = await asyncio.gather(
-            rendering.verdicts(
-                self.renderer, reader.git, read.content.touched, read.policy, head=tip
-            ),
+            rendering.verdicts(self.renderer, reader.git, read.content.touched, read.policy),
             self._offload(reader.subjects, tip, base),
             self._people.pusher(facts.head_ref, self.repository.id.number),
         )
@@ -294,8 +291,8 @@ class Looker:
 
     async def _proposal(
         self, look: _Look, state: PullState
-    ) -> tuple[Proposal, str | None] | NotLogged | None:
-        """One pull request, with what ended at its head; None when git does not have it yet."""
+    ) -> tuple[Proposal, MergeLook] | NotLogged | None:
+        """One pull request, with what its merge waits for; None when git does not have it yet."""
         pull, reader = state.pull, look.reader
         await self.fetcher.fetch_head(reader.git, pull)
         basis = await self._bases.find(reader, pull)
@@ -330,14 +327,13 @@ class Looker:
             rules=Rules(policy=read.policy),
         )
         # Whose word matters does not follow from the rendering: neither waits for the other.
-        proposal, verdicts, (merging, ended) = await asyncio.gather(
+        proposal, verdicts, found = await asyncio.gather(
             self._people.add(reader, pull, proposal, state.conversation.changes or ()),
             rendering.verdicts(
                 self.renderer,
                 reader.git,
                 read.content.touched,
                 read.policy,
-                head="" if pull.merged else pull.head,
                 again=look.state.rerun,
             ),
             self._asker.merging(state, basis, look.state),
@@ -346,7 +342,7 @@ class Looker:
             proposal,
             rules=await self._rules(reader, pull, basis, proposal, verdicts),
             verdicts=verdicts,
-            merging=merging,
+            merging=found.merging,
         )
         if proposal.content.unpublished and not proposal.once_published:
             touched = await rendering.unpublished_changes(
@@ -356,7 +352,7 @@ class Looker:
         if not proposal.place.closed and any(v.blocking for v in verdicts):
             pushed_by = await self._people.pusher_of(pull)
             proposal = replace(proposal, people=replace(proposal.people, pushed_by=pushed_by))
-        return proposal, ended
+        return proposal, found
 
     def _times(self, state: PullState, adoption: Adoption) -> Times:
         """Since when it is what it is; when its head came to be is for people's look to tell."""
@@ -388,13 +384,6 @@ class Looker:
             return Rules(policy=policy, digest=digest)
         told = await self._bases.rules_since(reader, pull, basis, since)
         return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)
-
-
-def _tags_not_shown(found: tuple[Proposal, str | None] | NotLogged | None) -> list[str]:
-    """Tags that we made and git does not show: it may be late, as after their own push."""
-    if not isinstance(found, tuple):
-        return []
-    return [f"tag of {package}" for package in lost_tags(found[0])]
 
 
 def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:

@@ -4,7 +4,8 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 
-from bot.forges.port import RequiredCheck
+from bot.forges.port import NativeReview, RequiredCheck
+from lifecycle.events import Approval, Log
 from lifecycle.facts.checks import (
     PUBLISH,
     RENDER,
@@ -58,17 +59,30 @@ def check_states(
     return tuple(found)
 
 
-def ended(runs: Iterable[CheckRun], statuses: Mapping[str, CheckState]) -> str:
-    """Digest of what others have reported to the end at a commit.
+def said(
+    reviews: Iterable[NativeReview],
+    remembered: Log,
+    runs: Iterable[CheckRun],
+    statuses: Mapping[str, CheckState],
+) -> str:
+    """Digest of what people and programs said that a merge may wait for.
 
-    A merge that the forge refused is tried again when it changes: a rule that we may not see may
-    have waited for one of them.
+    Reviews, approvals, and what others have reported to the end at the head: a merge that the forge
+    refused is tried again when it changes, for a rule that we may not see may have waited for it.
     """
     done = sorted([r.name, r.id, r.conclusion] for r in runs if not r.ours and r.conclusion)
-    said = sorted(
+    states = sorted(
         [name, state] for name, state in statuses.items() if state is not CheckState.PENDING
     )
-    return hashlib.sha256(json.dumps([done, said]).encode()).hexdigest()
+    reviewed = sorted([review.id, review.state] for review in reviews)
+    approved = sorted(each.comment for each in remembered if isinstance(each, Approval))
+    told = [done, states, reviewed, approved]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def merge_inputs(told: str, rules: str) -> str:
+    """What the forge's answer to a merge may depend on, beside head and base."""
+    return f"{told}:{rules}"
 
 
 def _state(run: CheckRun) -> CheckState:

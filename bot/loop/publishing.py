@@ -32,6 +32,9 @@ log = structlog.get_logger()
 MOST_WOKEN = 20
 """Proposals that are told when another one published their content as well."""
 
+SHORT_WAIT = 2.0
+"""Seconds until a merge is tried again of which nobody is told: over before that could be shown."""
+
 
 class Publishing:
     """Handles the keys of base branches.
@@ -180,12 +183,21 @@ class PublishingReconciler:
             await wake_related(self._store, self._served.id, packages)
             await self._wake_published(looked.facts.proposals)
             if outcome is ActionOutcome.DONE:
+                await self._store.proposals.forget_refusal(self._served.id, self._pull.number)
                 return await self._done()
         return outcome
 
-    async def rest(self, _: Looked) -> Rest:
-        """Nothing is left to publish; what else is left is for the proposal's own look."""
-        return await self._done()
+    async def rest(self, looked: Looked) -> Rest:
+        """Nothing is left to publish now; what else is left is for the proposal's own look.
+
+        What is to be merged later stays in the line, and people are told by that look.
+        """
+        left = looked.retries.get(self._pull.number)
+        if left is None:
+            return await self._done()
+        if left > SHORT_WAIT:
+            await self._store.queue.wake(self._branch, _by_publishing(self._pull.number))
+        return Rest(left)
 
     async def _done(self) -> Rest:
         """Take the proposal out of the line."""

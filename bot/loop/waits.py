@@ -21,7 +21,7 @@ def of_gates(gates: Iterable[Gate]) -> tuple[Wait, ...]:
     return tuple(
         Wait(
             gate=gate.name,
-            reason=reason(gate.name),
+            reason=reason(gate.name, gate.cause),
             actual=gate.actual,
             wanted=gate.wanted,
             who=gate.who,
@@ -41,8 +41,8 @@ def in_line(base: str) -> Wait:
     )
 
 
-def reason(gate: str) -> str:
-    """Return what the wait for a gate is counted by, one of few words."""
+def reason(gate: str, cause: str = "") -> str:
+    """Return what the wait for a gate is counted by, one of few words: its name, and the cause."""
     first = gate.partition(" ")[0]
     named = first if first in {"check", "tag"} else gate
-    return named.replace(" ", "_") if named in REASONS else OTHER
+    return f"{named} {cause}".strip().replace(" ", "_") if named in REASONS else OTHER

@@ -367,6 +367,17 @@ CREATE TABLE rendering (
 CREATE INDEX rendering_used ON rendering (used);
 """
 
+MERGE_WAITS = """
+-- Failures to merge by what ends them; `again` NULL: only another input. Rows leave `ended` empty,
+-- so that a replica of before these columns asks the forge once more instead of waiting for ever.
+ALTER TABLE refusal
+  ADD COLUMN inputs   text NOT NULL DEFAULT '',    -- digest; empty where only time counts
+  ADD COLUMN obstacle text NOT NULL DEFAULT 'rule',
+  ADD COLUMN failure  text NOT NULL DEFAULT 'policy',
+  ADD COLUMN tries    int NOT NULL DEFAULT 1,      -- with the same inputs, and failed alike
+  ADD COLUMN again    timestamptz;
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -389,6 +400,7 @@ STEPS: tuple[str, ...] = (
     HEARD,
     WAITS,
     RENDERINGS,
+    MERGE_WAITS,
 )
 """Applied in order, each once; the database remembers how many."""
 

@@ -78,9 +78,6 @@ class Queue(Protocol):
             What was taken; None when nothing is due that may be.
         """
 
-    async def news(self, taken: Taken) -> Hint:
-        """What was told of a key since it was taken; nothing where we do not have it any more."""
-
     async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
         """Renew leases; returns the owners who still have theirs."""
 
@@ -289,14 +286,32 @@ class Proposals(Protocol):
         """Remember that all merged proposals of a base that changed last before are settled."""
 
     async def refuse(
-        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: MergeRefusal
+        self,
+        repository_id: RepositoryId,
+        number: int,
+        head: str,
+        base: str,
+        refusal: MergeRefusal,
+        waits: Sequence[float | None] = (None,),
     ) -> None:
-        """Remember why the forge refused to merge this head onto this base."""
+        """Remember why the forge did not merge this head onto this base.
+
+        What it says again with the same inputs, of the same kind of failure, is counted.
+
+        Args:
+            repository_id: The forge's number.
+            number: The proposal.
+            head: What was to be merged.
+            base: Onto what; `TAGS` for tags of `head`.
+            refusal: What it said; `tries` and `left` are worked out.
+            waits: Seconds until it may be asked again, after the first failure, the second, and so
+                on; the last one stays. None: only another input helps.
+        """
 
     async def refusal(
         self, repository_id: RepositoryId, number: int, head: str, base: str
     ) -> MergeRefusal | None:
-        """Why the forge refused to merge this head onto this base; None when it did not."""
+        """Why the forge did not merge this head onto this base; None when it was not asked."""
 
     async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
         """Let the forge be asked again: somebody says that what it objected to has changed."""

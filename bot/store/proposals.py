@@ -11,6 +11,7 @@ from bot.store.values import CommitSharers, MergeRefusal, Touching
 from lifecycle.events import Log, decode, encode
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import MOST_SHARED, PushRefusal
+from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
 
 KEEP_OPEN = """
@@ -107,6 +108,35 @@ SELECT NULL, comment, body, record FROM written
 WHERE repository = %(id)s AND proposal = %(n)s
 """
 
+REFUSE = """
+INSERT INTO refusal AS r
+  (repository, proposal, head, base, reason, inputs, obstacle, failure, again)
+VALUES (%(id)s, %(n)s, %(head)s, %(base)s, %(reason)s, %(inputs)s, %(obstacle)s, %(failure)s,
+  now() + make_interval(secs => (%(waits)s::float8[])[1]))
+ON CONFLICT (repository, proposal) DO UPDATE SET (
+  head, base, reason, ended, inputs, obstacle, failure, tries, again
+) = (
+  SELECT EXCLUDED.head, EXCLUDED.base, EXCLUDED.reason, '', EXCLUDED.inputs, EXCLUDED.obstacle,
+    EXCLUDED.failure, counted,
+    now() + make_interval(
+      secs => (%(waits)s::float8[])[LEAST(counted, cardinality(%(waits)s::float8[]))])
+  FROM (
+    SELECT CASE
+      WHEN (r.head, r.base, r.inputs, r.failure)
+        = (EXCLUDED.head, EXCLUDED.base, EXCLUDED.inputs, EXCLUDED.failure) THEN r.tries + 1
+      ELSE 1
+    END AS counted
+  ) AS given
+)
+"""
+
+REFUSAL = """
+SELECT reason, inputs, obstacle, tries,
+  CASE WHEN again IS NOT NULL THEN GREATEST(0, extract(epoch FROM again - now()))::float END
+FROM refusal
+WHERE repository = %(id)s AND proposal = %(n)s AND head = %(head)s AND base = %(base)s
+"""
+
 
 class PostgresProposals:
     """`Proposals` in PostgreSQL.
@@ -191,20 +221,26 @@ class PostgresProposals:
         )
 
     async def refuse(
-        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: MergeRefusal
+        self,
+        repository_id: RepositoryId,
+        number: int,
+        head: str,
+        base: str,
+        refusal: MergeRefusal,
+        waits: Sequence[float | None] = (None,),
     ) -> None:
         await self._database.ask(
-            "INSERT INTO refusal (repository, proposal, head, base, reason, ended)"
-            " VALUES (%(id)s, %(n)s, %(head)s, %(base)s, %(reason)s, %(ended)s)"
-            " ON CONFLICT (repository, proposal) DO UPDATE SET head = EXCLUDED.head,"
-            " base = EXCLUDED.base, reason = EXCLUDED.reason, ended = EXCLUDED.ended",
+            REFUSE,
             {
                 "id": await self._database.row(repository_id),
                 "n": number,
                 "head": head,
                 "base": base,
                 "reason": refusal.reason,
-                "ended": refusal.ended,
+                "inputs": refusal.inputs,
+                "obstacle": refusal.obstacle,
+                "failure": refusal.obstacle.failure,
+                "waits": list(waits),
             },
         )
 
@@ -212,8 +248,7 @@ class PostgresProposals:
         self, repository_id: RepositoryId, number: int, head: str, base: str
     ) -> MergeRefusal | None:
         rows = await self._database.ask(
-            "SELECT reason, ended FROM refusal WHERE repository = %(id)s AND proposal = %(n)s"
-            " AND head = %(head)s AND base = %(base)s",
+            REFUSAL,
             {
                 "id": await self._database.row(repository_id),
                 "n": number,
@@ -221,7 +256,9 @@ class PostgresProposals:
                 "base": base,
             },
         )
-        return MergeRefusal(*rows[0]) if rows else None
+        for reason, inputs, obstacle, tries, left in rows:
+            return MergeRefusal(reason, inputs, MergeObstacle(obstacle), tries, left)
+        return None
 
     async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
         await self._database.ask(

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.store.hints import Hint, HintJSON
+from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import GITHUB, RepositoryId
 
 KEPT_DAYS = 7
@@ -217,15 +218,22 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class MergeRefusal:
-    """Why the forge refused a merge.
+    """Why the forge did not make a merge, or tags.
 
     Attributes:
         reason: Its own words.
-        ended: Digest of what others had reported at the head before it was asked.
+        inputs: Digest of what its answer may depend on beside head and base, as it was before it
+            was asked; "" where only time counts.
+        obstacle: What its words come to.
+        tries: How often it was asked with the same inputs, and failed alike; counted by the store.
+        left: Seconds until it may be asked again; None where only another input helps.
     """
 
     reason: str
-    ended: str = ""
+    inputs: str = ""
+    obstacle: MergeObstacle = MergeObstacle.RULE
+    tries: int = 1
+    left: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

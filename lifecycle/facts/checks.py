@@ -68,20 +68,3 @@ class Required:
 
     name: str
     state: CheckState
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merging:
-    """What stands between a proposal and its merge beside our own gates.
-
-    Attributes:
-        required: Checks of others that the base branch requires.
-        enforced: The base branch requires `porchbot/publish`; None where that was not asked.
-        queued: The base branch's publishing knows that this proposal waits for it.
-        refusal: The forge's reason for refusing the last merge of this head onto this base; "".
-    """
-
-    required: tuple[Required, ...] = ()
-    enforced: bool | None = None
-    queued: bool = False
-    refusal: str = ""

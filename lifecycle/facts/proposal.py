@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from lifecycle.access import Person, Role
-from lifecycle.facts.checks import Merging
 from lifecycle.facts.conversation import Discussion
+from lifecycle.facts.merging import Merging
 from lifecycle.facts.packages import Content
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.names import Sha

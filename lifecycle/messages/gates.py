@@ -7,6 +7,7 @@ from lifecycle import names as names_
 from lifecycle.approvals import Approvals, Fallen
 from lifecycle.facts.checks import CheckState
 from lifecycle.facts.head import MOST_SHARED, PushRefusal
+from lifecycle.facts.merging import MergeFailure, MergeObstacle, MergeWait
 from lifecycle.facts.packages import Touched
 from lifecycle.facts.verdicts import Readiness, Verdict
 from lifecycle.merges import Effect
@@ -66,7 +67,6 @@ RECORD_FULL_WANTED = "a new pull request from this branch"
 RECORD_FULL_WHO = "the author"
 CHECK_PASSED = "passed"
 CHECK_WANTED = "success"
-MERGE_WANTED = "a change of what the forge objects to; then comment `/check`"
 MERGE_WHO = "somebody who may change the branch rules, or the author"
 TAG_WHO = "somebody who may push and delete tags"
 TAG_ALLOWED = "a rule for tags that lets the bot make them; then comment `/check`"
@@ -75,6 +75,30 @@ SAME_HEAD_WHO = "the author"
 CROWDED = f"More than {MOST_SHARED} other proposals share this commit"
 CROWDED_WANTED = "a commit of its own, or the others closed"
 CROWDED_WHO = "the author, or who may close pull requests"
+
+_OBJECTS = "a change of what the forge objects to"
+_MERGE_WANTED: Mapping[MergeObstacle, str] = {
+    MergeObstacle.REVIEW: "the reviews that the branch's rules require",
+    MergeObstacle.CHECK: "the checks that the branch's rules require",
+    MergeObstacle.CONVERSATION: "every conversation resolved; then comment `/check`",
+    MergeObstacle.SIGNATURE: "signed commits, or a rule that does not ask for them",
+    MergeObstacle.METHOD: (
+        "a merge method that the repository allows: `merge` in `.porchbot.yaml`, or the"
+        " repository's settings; then comment `/check`"
+    ),
+    MergeObstacle.QUEUE: (
+        "a branch without a merge queue, or the bot on the bypass list of that rule: it merges by"
+        " itself; then comment `/check`"
+    ),
+    MergeObstacle.BEHIND: "the base branch merged into this one",
+    MergeObstacle.DRAFT: "a pull request that is ready for review",
+    MergeObstacle.CONFLICT: "the conflicts with the base branch resolved",
+    MergeObstacle.PERMISSION: (
+        "leave for the bot to merge here: the App's permissions, and who may push to the branch;"
+        " then comment `/check`"
+    ),
+}
+"""What ends a failure; any other one takes a change of what the forge objects to."""
 
 FALLEN: Mapping[Fallen, str] = {
     Fallen.TREE: "the package changed since",
@@ -263,9 +287,30 @@ def check_who(check: str) -> str:
     return f"whatever reports {code(check)}"
 
 
-def merge_refused(reason: str) -> str:
-    """The forge's own reason, word for word."""
-    return f"the forge refused to merge: {quote(reason)}"
+def merge_failed(wait: MergeWait) -> str:
+    """What the forge said when it was asked to merge, word for word."""
+    match wait.obstacle.failure:
+        case MergeFailure.TRANSIENT:
+            return f"the forge could not merge: {quote(wait.reason)}"
+        case MergeFailure.UNKNOWN if wait.given_up:
+            return (
+                "the forge refused to merge three times, for a reason that the bot does not know:"
+                f" {quote(wait.reason)}"
+            )
+        case _:
+            return f"the forge refused to merge: {quote(wait.reason)}"
+
+
+def merge_wanted(wait: MergeWait) -> str:
+    """What ends it."""
+    if not wait.given_up:
+        return "nothing: it is tried again"
+    return _MERGE_WANTED.get(wait.obstacle, f"{_OBJECTS}; then comment `/check`")
+
+
+def merge_who(wait: MergeWait) -> str:
+    """Who can end it."""
+    return MERGE_WHO if wait.given_up else "the bot"
 
 
 def tag_refused(reason: str) -> str:

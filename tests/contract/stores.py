@@ -20,6 +20,7 @@ KINDS = ("postgresql", "memory")
 HOUR = 3600
 
 _AN_HOUR = """
+UPDATE refusal SET again = again - interval '1 hour';
 UPDATE work SET due = due - interval '1 hour', lease = lease - interval '1 hour',
   held = held - interval '1 hour'
 """

@@ -17,7 +17,6 @@ from bot.forges.port import (
     ForgeMissingError,
     ForgeRefusedError,
     Forges,
-    MergeOutcome,
     TagOutcome,
 )
 from bot.keys import ProposalKey
@@ -27,6 +26,7 @@ from lifecycle.access import Role
 from lifecycle.actions import OpenProposal, Reaction, SetCheck
 from lifecycle.facts.checks import PUBLISH, RENDER, Conclusion, Status
 from lifecycle.facts.conversation import ReviewState
+from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.policy import MergeMethod
@@ -177,6 +177,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "checks": lambda f: f.checks(HEAD),
     "statuses": lambda f: f.statuses(HEAD),
     "required_checks": lambda f: f.required_checks("main"),
+    "rules": lambda f: f.rules("main"),
     "role": lambda f: f.role("author", 0),
     "commits": lambda f: f.commits(1),
     "pushes": lambda f: f.pushes("a", 1),
@@ -303,11 +304,11 @@ async def test_a_merge_is_made_of_the_head_that_was_named(place: Place) -> None:
     args = (MergeMethod.MERGE, "Title", "Message")
 
     moved = await place.forge.merge(number, old, *args)
-    assert moved.outcome is MergeOutcome.HEAD_MOVED
+    assert moved.obstacle is MergeObstacle.HEAD_MOVED
     assert not (await place.forge.proposal(number)).merged
-    assert (await place.forge.merge(number, head, *args)).outcome is MergeOutcome.MERGED
+    assert (await place.forge.merge(number, head, *args)).obstacle is None
     again = await place.forge.merge(number, head, *args)
-    assert again.outcome in {MergeOutcome.MERGED, MergeOutcome.REFUSED}
+    assert again.obstacle in {None, MergeObstacle.UNKNOWN}
 
     merged = await place.forge.proposal(number)
     assert (merged.merged, merged.merge_commit) == (True, place.tip("main"))
@@ -323,7 +324,7 @@ async def test_a_merge_that_a_rule_forbids_says_so(place: Place) -> None:
     place.require("scan", "anybody")
 
     refused = await place.forge.merge(number, head, MergeMethod.SQUASH, "T", "M")
-    assert refused.outcome is MergeOutcome.REFUSED
+    assert refused.obstacle is MergeObstacle.CHECK
     assert refused.reason
 
 

@@ -159,6 +159,7 @@ class _Asking:
         written = {number: Written(str(self.count), {"n": self.count})}
         until, merged = AT + timedelta(hours=number), draw.random() < 0.5
         given = (id_, number, sha, base)
+        waits = draw.choice(((None,), (1800.0, 7200.0), (0.0, None)))
         return draw.choice(
             (
                 lambda s: s.store.proposals.keep(id_, number, log, written, [number + 1]),
@@ -167,7 +168,7 @@ class _Asking:
                 lambda s: s.store.proposals.settled(id_, dict.fromkeys(range(12), merged)),
                 lambda s: s.store.proposals.settle_until(id_, base, until),
                 lambda s: s.store.proposals.settled_until(id_, base),
-                lambda s: s.store.proposals.refuse(*given, MergeRefusal("no", sha)),
+                lambda s: s.store.proposals.refuse(*given, MergeRefusal("no", sha), waits),
                 lambda s: s.store.proposals.refusal(*given),
                 lambda s: s.store.proposals.forget_refusal(id_, number),
                 lambda s: s.store.proposals.refuse_push(id_, base, sha, PushRefusal("no", number)),

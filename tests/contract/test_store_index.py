@@ -17,6 +17,7 @@ from bot.store.values import (
 from lifecycle.events import Answered, Approval, Held
 from lifecycle.facts.conversation import Written
 from lifecycle.facts.head import PushRefusal
+from lifecycle.facts.merging import MergeObstacle
 from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 from lifecycle.records import JSON
@@ -217,6 +218,36 @@ async def test_events_and_comments_are_kept_once_and_never_changed(stored: Store
     assert await proposals.remembered(FIRST, 7) == (kept, {10: Written("y", {"kind": "answer"})})
     assert await proposals.remembered(FIRST, 8) == (frozenset(), {})
     assert await proposals.remembered(on_github(2), 7) == (frozenset(), {})
+
+
+async def test_failures_alike_are_counted_and_waited_for(stored: Stored) -> None:
+    """The short-cut counts every failure: a new push would have no try left."""
+    proposals = stored.store.proposals
+
+    async def fails(inputs: str, obstacle: MergeObstacle, head: str = "head") -> MergeRefusal:
+        said = MergeRefusal("no", inputs, obstacle)
+        await proposals.refuse(FIRST, 7, head, "base", said, (1800.0, 7200.0, None))
+        kept = await proposals.refusal(FIRST, 7, head, "base")
+        assert kept is not None
+        return replace(kept, left=kept.left and round(kept.left, -2))
+
+    unknown, forge = MergeObstacle.UNKNOWN, MergeObstacle.FORGE
+    said = MergeRefusal("no", "a", unknown)
+    assert await fails("a", unknown) == replace(said, tries=1, left=1800)
+    assert await fails("a", unknown) == replace(said, tries=2, left=7200)
+    assert await fails("a", unknown) == replace(said, tries=3)
+    assert await fails("a", unknown) == replace(said, tries=4)
+    assert (await fails("b", unknown)).tries == 1
+    assert (await fails("b", unknown, "head2")).tries == 1
+    assert await fails("", forge, "head2") == MergeRefusal("no", "", forge, 1, 1800)
+    assert (await fails("", MergeObstacle.BASE_MOVED, "head2")).tries == 2
+    assert (await fails("", forge, "head2")).left is None
+
+    await fails("a", unknown)
+    await stored.an_hour_passes()
+    over = await proposals.refusal(FIRST, 7, "head", "base")
+    assert over is not None
+    assert over.left == 0
 
 
 async def test_a_refusal_counts_for_its_head_and_base_only(stored: Stored) -> None:

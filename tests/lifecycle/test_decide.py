@@ -21,6 +21,7 @@ from lifecycle.events import Approval, content
 from lifecycle.facts.checks import PUBLISH, RENDER, VALIDATE, CheckState, Required
 from lifecycle.facts.conversation import Comment, Review, ReviewState
 from lifecycle.facts.head import Facts, PushRefusal
+from lifecycle.facts.merging import MergeObstacle, MergeWait
 from lifecycle.facts.proposal import Proposal
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.merges import Effect, UnknownRules
@@ -88,6 +89,9 @@ def asks(proposal: Proposal, person: Person, words: str, *, minutes: int = 0) ->
 
 
 CHECKS: list[type] = [a.SetCheck, a.SetCheck, a.SetCheck]
+
+REFUSED = MergeWait(MergeObstacle.METHOD, "Merge commits are not allowed")
+LATER = MergeWait(MergeObstacle.FORGE, "502 Server Error", given_up=False)
 
 RULES: dict[str, tuple[Facts, bool, list[type]]] = {
     "a draft branch without a pull request gets one": (
@@ -235,12 +239,17 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [],
     ),
     "a merge that the forge refused is not tried again": (
-        settled(facts(changed(APPROVED, refusal="Merge commits are not allowed"))),
+        settled(facts(changed(APPROVED, wait=REFUSED))),
+        True,
+        [],
+    ),
+    "a merge that is to be tried later is not tried now": (
+        settled(facts(changed(APPROVED, wait=LATER))),
         True,
         [],
     ),
     "/check lets the forge be asked once more": (
-        facts(asks(changed(APPROVED, refusal="Squash merges only"), AUTHOR, "/check")),
+        facts(asks(changed(APPROVED, wait=REFUSED), AUTHOR, "/check")),
         False,
         [a.Forget, a.React, a.SetCheck, a.SetCheck, a.Say, a.AskPublish],
     ),
@@ -360,7 +369,7 @@ RULES: dict[str, tuple[Facts, bool, list[type]]] = {
         [a.Reply, a.Say],
     ),
     "tags that the forge refused are reported and not tried again": (
-        facts(changed(MERGED, refusal="tags are protected", queued=True), head=None),
+        facts(changed(MERGED, wait=REFUSED, queued=True), head=None),
         True,
         [a.Reply, a.Say],
     ),
@@ -726,7 +735,7 @@ def situations(draw: st.DrawFn) -> Facts:
         authors_known=draw(st.booleans()),
         head_at=draw(st.sampled_from([None, NOW - timedelta(hours=1), NOW + timedelta(hours=9)])),
         required=draw(st.sampled_from([(), (Required("scan", CheckState.MISSING),)])),
-        refusal=draw(st.sampled_from(["", "Merge commits are not allowed"])),
+        wait=draw(st.sampled_from([None, REFUSED, LATER])),
         effect=draw(st.sampled_from([Effect(), Effect(conflicts=("a",)), Effect(files=("b",))])),
         doubt=draw(st.sampled_from([None, *UnknownRules])) if merged else None,
         comments=_comments(draw(st.lists(st.tuples(PEOPLE, WORDS), max_size=4))),

@@ -13,6 +13,7 @@ from lifecycle import actions as a
 from lifecycle.decide import decide
 from lifecycle.facts.checks import CheckState, Required
 from lifecycle.facts.head import Facts
+from lifecycle.facts.merging import MergeObstacle, MergeWait
 from lifecycle.facts.proposal import Proposal, Stage
 from lifecycle.facts.verdicts import Verdict
 from lifecycle.messages import commits
@@ -49,7 +50,7 @@ def everything(text: str) -> Iterator[Facts]:
         touched=(touched,),
         verdicts=(Verdict(package=text, findings=(finding,)),),
         required=(Required(text, CheckState.FAILURE),),
-        refusal=text,
+        wait=MergeWait(MergeObstacle.RULE, text),
     )
     unrendered = replace(
         base, verdicts=(Verdict(package=text, changes={f"{text}/a.yaml": b"a: 1\n"}),)

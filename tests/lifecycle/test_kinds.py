@@ -128,6 +128,7 @@ MERGE = Merge(
     number=7,
     head=Sha("a" * 40),
     base=Sha("b" * 40),
+    base_ref="main",
     method=MergeMethod.MERGE,
     title="",
     message="",

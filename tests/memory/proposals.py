@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from bot.store.values import CommitSharers, MergeRefusal, Touching
@@ -29,6 +29,26 @@ class _Open:
 
 
 @dataclass
+class _Refused:
+    """A merge that the forge did not make, and when it may be asked again; None: never by time."""
+
+    head: str
+    base: str
+    refusal: MergeRefusal
+    again: float | None
+
+    def alike(self, head: str, base: str, refusal: MergeRefusal) -> bool:
+        """Whether the same was asked with the same inputs, and failed in the same kind."""
+        mine, other = self.refusal, refusal
+        return (self.head, self.base, mine.inputs, mine.obstacle.failure) == (
+            head,
+            base,
+            other.inputs,
+            other.obstacle.failure,
+        )
+
+
+@dataclass
 class MemoryProposals:
     """`bot.store.port.Proposals`.
 
@@ -42,9 +62,7 @@ class MemoryProposals:
     _written: dict[tuple[RepositoryId, int], dict[int, Written]] = field(default_factory=dict)
     _settled: dict[tuple[RepositoryId, int], bool] = field(default_factory=dict)
     _until: dict[tuple[RepositoryId, str], datetime] = field(default_factory=dict)
-    _refusals: dict[tuple[RepositoryId, int], tuple[str, str, MergeRefusal]] = field(
-        default_factory=dict
-    )
+    _refusals: dict[tuple[RepositoryId, int], _Refused] = field(default_factory=dict)
     _pushes: dict[tuple[RepositoryId, str], tuple[str, PushRefusal]] = field(default_factory=dict)
     _open: dict[RepositoryId, dict[int, _Open]] = field(default_factory=dict)
     # Repository to proposal to base and packages.
@@ -102,20 +120,35 @@ class MemoryProposals:
         self._until[repository_id, base] = max(before, until)
 
     async def refuse(
-        self, repository_id: RepositoryId, number: int, head: str, base: str, refusal: MergeRefusal
+        self,
+        repository_id: RepositoryId,
+        number: int,
+        head: str,
+        base: str,
+        refusal: MergeRefusal,
+        waits: Sequence[float | None] = (None,),
     ) -> None:
         await self.statements.begin()
-        self._refusals[repository_id, number] = (head, base, kept(refusal))
+        known = self._refusals.get((repository_id, number))
+        tries = known.refusal.tries + 1 if known and known.alike(head, base, refusal) else 1
+        wait = waits[min(tries, len(waits)) - 1]
+        self._refusals[repository_id, number] = _Refused(
+            head,
+            base,
+            replace(kept(refusal), tries=tries, left=None),
+            None if wait is None else self.statements.seconds() + wait,
+        )
 
     async def refusal(
         self, repository_id: RepositoryId, number: int, head: str, base: str
     ) -> MergeRefusal | None:
         await self.statements.begin()
-        match self._refusals.get((repository_id, number)):
-            case (str(of), str(onto), MergeRefusal() as refusal) if (of, onto) == (head, base):
-                return refusal
-            case _:
-                return None
+        known = self._refusals.get((repository_id, number))
+        if known is None or (known.head, known.base) != (head, base):
+            return None
+        if known.again is None:
+            return known.refusal
+        return replace(known.refusal, left=max(0.0, known.again - self.statements.seconds()))
 
     async def forget_refusal(self, repository_id: RepositoryId, number: int) -> None:
         await self.statements.begin()

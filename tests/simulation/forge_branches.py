@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from bot.forges.github import people
-from bot.forges.github.branches import MOST_MOVES, merge_failure, tag_failure
+from bot.forges.github.branches import MOST_MOVES, tag_failure
 from bot.forges.github.http import GitHubAnswer
+from bot.forges.github.merging import merge_failure
 from bot.forges.port import (
+    MERGED,
     AnnotatedTag,
     ForgeMissingError,
-    MergeOutcome,
     MergeResult,
     Tagged,
     TagOutcome,
@@ -125,4 +126,4 @@ class Branches(Asking):
         answer = await self._answer("merge", f"PUT {PULL}/merge", merge, number)
         if isinstance(answer, GitHubAnswer):
             return merge_failure(answer)
-        return MergeResult(MergeOutcome.MERGED)
+        return MERGED

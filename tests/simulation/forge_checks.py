@@ -1,5 +1,6 @@
 """Checks of the simulated forge as the bot has them."""
 
+import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -86,6 +87,15 @@ class CheckRuns(Asking):
             found |= await self._get(name, operation, by_protection, branch, step=1)
         checks = [RequiredCheck(name, app, app in (None, us)) for name, app in found]
         return tuple(sorted(checks, key=lambda check: (check.name, check.source or 0)))
+
+    async def rules(self, branch: str) -> str:
+        def read(_: Caller) -> str:
+            rules = self._state.rules
+            sets = [repr(r) for r in rules.rulesets(self._repo, f"refs/heads/{branch}")]
+            found = sets, repr(rules.protection(self._repo, branch))
+            return hashlib.sha256(repr(found).encode()).hexdigest()
+
+        return await self._get("rules", f"GET {REPO}/rules/branches/{{branch}}", read, branch)
 
 
 def _wish(body: Mapping[str, Any]) -> Wish:

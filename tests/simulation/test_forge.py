@@ -13,7 +13,6 @@ from bot.forges.port import (
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
-    MergeOutcome,
     Repository,
 )
 from bot.git.port import GitBusyError, GitRefusedError, Mirror, Pushed, RefUpdate
@@ -23,6 +22,7 @@ from bot.sandbox.github.deliveries import Deliveries
 from lifecycle.access import Role
 from lifecycle.actions import SetCheck
 from lifecycle.facts.checks import RENDER, Conclusion, Status
+from lifecycle.facts.merging import MergeObstacle
 from lifecycle.names import Ref, Sha
 from lifecycle.policy import MergeMethod
 from tests.memory.clock import ManualClock
@@ -101,7 +101,7 @@ async def test_a_change_goes_from_a_push_to_a_tag(stage: Stage) -> None:
     talk = await stage.bot.conversation(number)
     assert [(r.author.login, r.head) for r in talk.reviews] == [("approver", head)]
     args = (MergeMethod.SQUASH, "Title", "")
-    assert (await stage.bot.merge(number, Sha(head), *args)).outcome is MergeOutcome.MERGED
+    assert (await stage.bot.merge(number, Sha(head), *args)).obstacle is None
     merged = (await stage.bot.proposal(number)).merge_commit
     assert merged == stage.forge.read.refs(author.repo)[MAIN]
     update = RefUpdate(Ref("refs/tags/net/core/v1"), "", str(merged))
@@ -213,7 +213,7 @@ async def test_a_lost_answer_was_done(stage: Stage) -> None:
         assert len(stage.forge.read.comments(author.repo, number)) == said
     stage.order("merge", faults.CONFLICT)
     args = (MergeMethod.MERGE, "", "")
-    assert (await stage.bot.merge(number, Sha(head), *args)).outcome is MergeOutcome.HEAD_MOVED
+    assert (await stage.bot.merge(number, Sha(head), *args)).obstacle is MergeObstacle.HEAD_MOVED
     stage.order("merge", faults.LOST)
     with pytest.raises(ForgeBusyError):
         await stage.bot.merge(number, Sha(head), *args)

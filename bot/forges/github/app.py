@@ -73,6 +73,12 @@ class AppClients:
         """Ask the forge for the App, which counts towards no installation's limit."""
         await call(self.clients, "read the App", "GET", "/app")
 
+    async def permissions(self, installation: int) -> JSONObject:
+        """What the App may do in an installation now."""
+        path = f"/app/installations/{installation}"
+        answer = await call(self.clients, "read the installation", "GET", path)
+        return dict(answer.data["permissions"])
+
     def installation_token(self, installation: int) -> str:
         """A token of an installation, renewed before it ends; for threads."""
         with self._lock:

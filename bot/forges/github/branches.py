@@ -3,6 +3,7 @@
 from datetime import datetime
 from urllib.parse import parse_qs, quote, urlsplit
 
+from bot.forges.github import merging
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import time
 from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, call, failure
@@ -11,7 +12,6 @@ from bot.forges.port import (
     AnnotatedTag,
     ForgeBusyError,
     ForgeMissingError,
-    MergeOutcome,
     MergeResult,
     Tagged,
     TagOutcome,
@@ -94,37 +94,15 @@ class Branches(Calls):
     async def merge(
         self, number: int, head: Sha, method: MergeMethod, title: str, message: str
     ) -> MergeResult:
-        """Merge only while the head is `head`; failures are sorted by who must act."""
+        """Merge only while the head is `head`."""
         body = {
             "sha": head,
             "merge_method": method.value,
             "commit_title": title,
             "commit_message": message,
         }
-        return await self._pool.offload(
-            _merge, self._pool, f"{self._path}/pulls/{number}/merge", body
-        )
-
-
-def _merge(pool: Clients, path: str, body: JSONObject) -> MergeResult:
-    answer = ask(pool, "merge", "PUT", path, body=body)
-    if answer.ok and isinstance(answer.data, dict) and answer.data.get("merged") is True:
-        return MergeResult(MergeOutcome.MERGED)
-    if answer.ok:
-        raise ForgeBusyError("merge", f"{answer.status} that does not say it was merged")
-    return merge_failure(answer)
-
-
-def merge_failure(answer: GitHubAnswer) -> MergeResult:
-    """Sort a refused merge by who must act; raises what `failure` makes of any other answer."""
-    reason = answer.reason
-    if answer.status == 409:
-        return MergeResult(MergeOutcome.HEAD_MOVED, reason)
-    if answer.status == 405 and "base branch was modified" in reason.lower():
-        return MergeResult(MergeOutcome.BUSY, reason)
-    if answer.status in {405, 422}:
-        return MergeResult(MergeOutcome.REFUSED, reason)
-    raise failure("merge", answer)
+        path = f"{self._path}/pulls/{number}/merge"
+        return await self._pool.offload(merging.merge, self._pool, path, body)
 
 
 def _make_ref(pool: Clients, path: str, body: JSONObject) -> Tagged:

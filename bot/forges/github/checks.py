@@ -1,6 +1,8 @@
 """Checks of commits on GitHub: check runs, statuses, and which of them a branch requires."""
 
 import asyncio
+import hashlib
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -81,6 +83,23 @@ class CheckRuns(Calls):
         found = {(name, app if app and app > 0 else None) for name, app in by_rules | by_protection}
         checks = [RequiredCheck(name, app, app in (None, app_id)) for name, app in found]
         return tuple(sorted(checks, key=lambda check: (check.name, check.source or 0)))
+
+    async def rules(self, branch: str) -> str:
+        """Digest of rulesets, protection, settings and our permissions.
+
+        Of classic protection an App without administration sees the required checks alone.
+        """
+        wanted, named = "read the branch rules", quote(branch, safe="")
+        listed = pages(self._pool, wanted, f"{self._path}/rules/branches/{named}")
+        found = [[rule["type"], rule.get("parameters")] async for rule in listed]
+        repository, permissions, protection = await asyncio.gather(
+            self._get("read the repository", ""),
+            self._app.permissions(self._repository.installation),
+            self._required_by_protection(branch),
+        )
+        settings = {k: v for k, v in repository.items() if k.startswith(("allow_", "archived"))}
+        told = [found, settings, permissions, sorted(protection, key=repr)]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
     async def _required_by_rules(self, branch: str) -> set[tuple[str, int | None]]:
         path = f"{self._path}/rules/branches/{quote(branch, safe='')}"

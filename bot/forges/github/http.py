@@ -60,6 +60,19 @@ class GitHubAnswer:
         return 200 <= self.status < 300
 
     @property
+    def limited(self) -> bool:
+        """We ask too much (docs/design.md, "GitHub: identity and limits"): nothing was done."""
+        return self.status == 429 or (
+            self.status == 403
+            and (
+                bool(self.headers.get("retry-after"))
+                or self.headers.get("x-ratelimit-remaining") == "0"
+                or "rate limit" in self.reason.lower()
+                or "abuse detection" in self.reason.lower()
+            )
+        )
+
+    @property
     def reason(self) -> str:
         """GitHub's own words about what is wrong."""
         if not isinstance(self.data, Mapping):
@@ -262,16 +275,7 @@ def _counted(pool: Clients, kind: str) -> Iterator[Callable[[int, Mapping[str, A
 def failure(wanted: str, answer: GitHubAnswer) -> Exception:
     """The error that an answer without success stands for, sorted by who must act."""
     reason = f"{answer.status} {answer.reason}"
-    headers = answer.headers
-    limited = answer.status == 429 or (
-        answer.status == 403
-        and (
-            bool(headers.get("retry-after"))
-            or headers.get("x-ratelimit-remaining") == "0"
-            or "rate limit" in reason.lower()
-        )
-    )
-    if limited:
+    if answer.limited:
         return ForgeBusyError(wanted, reason, _wait(answer))
     if answer.status >= 500 or answer.status == 401:
         # A fresh or just ended token answers 401 for a moment (trap 14).

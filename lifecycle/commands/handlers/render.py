@@ -42,6 +42,6 @@ def _look_again(response: CommandResponse) -> CommandResponse:
     trees = tuple(sorted(t.tree for t in p.content.touched if t.tree))
     return replace(
         response,
-        proposal=replace(p, merging=replace(p.merging, refusal="")),
+        proposal=replace(p, merging=replace(p.merging, wait=None)),
         effects=(*response.effects, Forget(p.place.number, trees)),
     )

@@ -1,12 +1,20 @@
 """Required checks of others: which they are, how each stands, and what counts as news."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
-from bot.forges.port import RequiredCheck
+from bot.forges.port import NativeReview, RequiredCheck
 from bot.look import required
+from lifecycle.access import Person
+from lifecycle.events import Answered, Approval
 from lifecycle.facts.checks import CheckRun, CheckState, Conclusion, Required, Status
+from lifecycle.facts.conversation import ReviewState
+from lifecycle.names import Sha
 
 US, CI = 1, 2
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def required_of(name: str, app: int | None) -> RequiredCheck:
@@ -91,14 +99,40 @@ def test_statuses_are_asked_for_only_where_they_could_answer() -> None:
     assert required.needs_statuses([pinned, anybody], [run("scan", "success")])
 
 
+def said(*runs: CheckRun, **statuses: CheckState) -> str:
+    return required.said((), frozenset(), runs, statuses)
+
+
 def test_only_what_ended_is_news() -> None:
     """Fails when everything shown is: a bot that reports progress would bring a merge each time."""
-    before = required.ended([run("scan")], {"lint": CheckState.PENDING})
+    before = said(run("scan"), lint=CheckState.PENDING)
 
-    assert before == required.ended([], {})
-    assert before == required.ended([run("porchbot/publish", "success", app=US)], {})
-    assert before != required.ended([run("scan", "failure")], {})
-    assert before != required.ended([], {"lint": CheckState.FAILURE})
-    assert required.ended([run("scan", "failure")], {}) != required.ended(
-        [run("scan", "failure", number=2)], {}
+    assert before == said()
+    assert before == said(run("porchbot/publish", "success", app=US))
+    assert before != said(run("scan", "failure"))
+    assert before != said(lint=CheckState.FAILURE)
+    assert said(run("scan", "failure")) != said(run("scan", "failure", number=2))
+
+
+def test_reviews_and_approvals_are_news() -> None:
+    """Fails when only checks are: a review that the branch's rules require brings no other try."""
+    review = NativeReview(
+        id=1,
+        author=Person(5, "approver", bot=False),
+        state=ReviewState.APPROVED,
+        head=Sha("a" * 40),
+        at=AT,
     )
+    approval = Approval(
+        person="approver", head=Sha("a" * 40), trees="", digest="", base_ref="main", at=AT
+    )
+    found = {
+        said(),
+        required.said((review,), frozenset(), (), {}),
+        required.said((replace(review, state=ReviewState.DISMISSED),), frozenset(), (), {}),
+        required.said((), frozenset({approval}), (), {}),
+        required.said((), frozenset({replace(approval, comment=7)}), (), {}),
+    }
+
+    assert len(found) == 5
+    assert required.said((), frozenset({Answered(comment=1)}), (), {}) == said()

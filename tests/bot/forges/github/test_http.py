@@ -10,23 +10,24 @@ from typing import Any, cast
 
 import pytest
 
+from bot.forges.github import merging
 from bot.forges.github.app import AppClients
-from bot.forges.github.branches import _merge
 from bot.forges.github.checks import _check
 from bot.forges.github.forge import GitHub
 from bot.forges.github.http import Clients, graphql, pages, send
 from bot.forges.port import (
+    MERGED,
     AnnotatedTag,
     ForgeBusyError,
     ForgeMissingError,
     ForgeRefusedError,
-    MergeOutcome,
     MergeResult,
     Repository,
     Tagged,
     TagOutcome,
 )
 from lifecycle.facts.checks import Conclusion, Status
+from lifecycle.facts.merging import MergeObstacle
 from lifecycle.names import Sha
 from tests.ids import on_github
 
@@ -109,7 +110,7 @@ def test_answers_that_are_no_success(
 
 
 MERGES: dict[str, tuple[int, object, MergeResult | type[Exception]]] = {
-    "merged": (200, {"merged": True, "sha": "1"}, MergeResult(MergeOutcome.MERGED)),
+    "merged": (200, {"merged": True, "sha": "1"}, MERGED),
     "a redirect merged nothing": (307, {"message": "Moved Permanently"}, ForgeMissingError),
     "a page of HTML says nothing": (200, "<html></html>", ForgeBusyError),
     "a success that does not say merged": (200, {}, ForgeBusyError),
@@ -117,12 +118,12 @@ MERGES: dict[str, tuple[int, object, MergeResult | type[Exception]]] = {
     "the head moved": (
         409,
         {"message": "Head branch was modified."},
-        MergeResult(MergeOutcome.HEAD_MOVED, "Head branch was modified."),
+        MergeResult(MergeObstacle.HEAD_MOVED, "Head branch was modified."),
     ),
     "refused": (
         405,
         {"message": "Required status check is expected."},
-        MergeResult(MergeOutcome.REFUSED, "Required status check is expected."),
+        MergeResult(MergeObstacle.CHECK, "Required status check is expected."),
     ),
 }
 
@@ -135,10 +136,10 @@ def test_a_merge_is_one_only_where_the_answer_says_so(
     wire.gives(status, body)
 
     if isinstance(expected, MergeResult):
-        assert _merge(wire.pool, "/repositories/1/pulls/2/merge", {}) == expected
+        assert merging.merge(wire.pool, "/repositories/1/pulls/2/merge", {}) == expected
     else:
         with pytest.raises(expected, match="merge"):
-            _merge(wire.pool, "/repositories/1/pulls/2/merge", {})
+            merging.merge(wire.pool, "/repositories/1/pulls/2/merge", {})
 
 
 async def test_a_list_that_shows_a_page_again_has_ended(wire: Wire) -> None:

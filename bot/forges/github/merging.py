@@ -1,0 +1,101 @@
+"""Merging on GitHub: what its refusals come to.
+
+GitHub answers a merge that it does not make with one status for nearly everything, 405, and a
+sentence. The sentences are read here and nowhere else; one that is not known is told as such. Each
+is matched from the beginning of a line: names of checks and teams, which people choose, stand
+inside (docs/design.md, "Merge failures").
+"""
+
+import re
+
+from bot.forges.github.http import Clients, GitHubAnswer, JSONObject, ask, failure
+from bot.forges.port import MERGED, ForgeBusyError, MergeResult
+from lifecycle.facts.merging import MergeObstacle
+
+_SENTENCES: tuple[tuple[str, MergeObstacle], ...] = (
+    # Passing.
+    (r"base branch was modified", MergeObstacle.BASE_MOVED),
+    (r"head branch was modified", MergeObstacle.HEAD_MOVED),
+    (r"merge (already|request is) in progress", MergeObstacle.UNDER_WAY),
+    (r"pull request (is being|merge is already) ", MergeObstacle.UNDER_WAY),
+    # Waiting for somebody.
+    (r"pull request is (still )?(a|in) draft", MergeObstacle.DRAFT),
+    (r"draft pull requests cannot be merged", MergeObstacle.DRAFT),
+    (r"(merge commits|squash merges|rebase merges) are not allowed", MergeObstacle.METHOD),
+    (r"this branch (can.t be rebased|must not contain merge commits)", MergeObstacle.METHOD),
+    (
+        r"(this|the) (branch|repository) (requires|must have) (a )?linear history",
+        MergeObstacle.METHOD,
+    ),
+    (r"(merge|squash|rebase) (method|merging) .*not allowed", MergeObstacle.METHOD),
+    (r"at least \d+ approving reviews? (is|are) required", MergeObstacle.REVIEW),
+    (r"(changes requested|review required|waiting on code owner review)", MergeObstacle.REVIEW),
+    (r"(an approved|approving) review", MergeObstacle.REVIEW),
+    (r"new changes require approval", MergeObstacle.REVIEW),
+    (r"(\d+ of \d+ )?required (status )?checks? ", MergeObstacle.CHECK),
+    (r"\d+ checks? (is|are) ", MergeObstacle.CHECK),
+    (r"required (deployments?|workflows?) ", MergeObstacle.CHECK),
+    (
+        r"(a|all|every) (conversations?|comments?) (on code )?must be resolved",
+        MergeObstacle.CONVERSATION,
+    ),
+    (r"(all|every) review (threads?|comments?) must be resolved", MergeObstacle.CONVERSATION),
+    (r"commits must have (verified|valid) signatures", MergeObstacle.SIGNATURE),
+    (r"required signatures", MergeObstacle.SIGNATURE),
+    (r"changes must be made through the merge queue", MergeObstacle.QUEUE),
+    (r"(the|this) (base )?branch requires (a |the )?merge queue", MergeObstacle.QUEUE),
+    (r"pull request is (already )?in the merge queue", MergeObstacle.QUEUE),
+    (r"merge queue", MergeObstacle.QUEUE),
+    (r"the head branch is not up to date", MergeObstacle.BEHIND),
+    (r"(this|head) branch is out.of.date", MergeObstacle.BEHIND),
+    (r"merge conflict", MergeObstacle.CONFLICT),
+    (r"(this|the) branch has conflicts", MergeObstacle.CONFLICT),
+    (r"you.re not (authorized|allowed) to ", MergeObstacle.PERMISSION),
+    (r"you are not (authorized|allowed) to ", MergeObstacle.PERMISSION),
+    (r"resource not accessible by ", MergeObstacle.PERMISSION),
+    (r"must have (push|admin|write) ", MergeObstacle.PERMISSION),
+    (r"repository was archived", MergeObstacle.PERMISSION),
+    (r"changes must be made through a pull request", MergeObstacle.RULE),
+    (r"cannot update this protected ref", MergeObstacle.RULE),
+    (r"protected branch", MergeObstacle.RULE),
+    (r"repository rule violations found", MergeObstacle.RULE),
+)
+"""Beginnings of lines, in the order in which they count: of several rules the one that says most
+comes before the line that only says that there are rules.
+
+Source: docs/design.md, "GitHub: pull requests and merging"."""
+
+_READ = tuple((re.compile(begins, re.IGNORECASE), found) for begins, found in _SENTENCES)
+
+
+def merge(pool: Clients, path: str, body: JSONObject) -> MergeResult:
+    """Ask for a merge; for threads.
+
+    Raises:
+        ForgeBusyError: Trying again may help.
+        ForgeRefusedError: An operator must act.
+    """
+    answer = ask(pool, "merge", "PUT", path, body=body)
+    if not answer.ok:
+        return merge_failure(answer)
+    if isinstance(answer.data, dict) and answer.data.get("merged") is True:
+        return MERGED
+    raise ForgeBusyError("merge", f"{answer.status} that does not say it was merged")
+
+
+def merge_failure(answer: GitHubAnswer) -> MergeResult:
+    """Sort a merge that was not made by its words; raises what `failure` makes of other answers."""
+    if answer.status not in {405, 409, 422}:
+        raise failure("merge", answer)
+    obstacle = _obstacle(answer.reason)
+    if obstacle is MergeObstacle.UNKNOWN and answer.status == 409:
+        obstacle = MergeObstacle.HEAD_MOVED  # what its description says of this status
+    return MergeResult(obstacle, answer.reason)
+
+
+def _obstacle(reason: str) -> MergeObstacle:
+    lines = [line.strip().lstrip("-* ") for line in re.split(r"\n|; ", reason)]
+    for begins, found in _READ:
+        if any(begins.match(line) for line in lines):
+            return found
+    return MergeObstacle.UNKNOWN
