@@ -39,7 +39,7 @@ def test_a_worker_that_ends_finishes_its_look_and_says_so_first(
     stage.start_bot()
     worker.start_bot()
     assert health(stage) == (200, {"database": "ok"})
-    assert set(health(worker)[1]) == {"database", "forge", "runner"}
+    assert set(health(worker)[1]) == {"database", "forge", "runner", "worker"}
     assert httpx.post(f"http://127.0.0.1:{worker.port}/webhooks/github").status_code == 404
     stage.rests()
     number = stage.proposes("drafts/net/core/w", package("net/core"))
