@@ -138,7 +138,7 @@ tests:
       - eval_time: 14m
         alertname: PorchbotDown
         exp_alerts:
-          - exp_labels: {{severity: critical, job: porchbot}}
+          - exp_labels: {{severity: critical}}
             exp_annotations:
               summary: No process of porchbot answers.
               runbook: "docs/operate/watching.md#porchbotdown"
