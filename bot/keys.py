@@ -118,7 +118,9 @@ class InstallationKey:
 class Sweep(StrEnum):
     """What is gone through at start-up and at intervals, for the App as a whole."""
 
+    CHANGES = "changes"
     DELIVERIES = "deliveries"
+    HEALTH = "health"
 
 
 @dataclass(frozen=True, slots=True)

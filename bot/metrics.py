@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from importlib.metadata import version
+from typing import Any
 
 from prometheus_client import Counter, Gauge, Histogram, Info, disable_created_metrics
 
@@ -69,6 +70,12 @@ RENDER_WORKERS_ENDED = Counter(
 )
 
 FAILURES = Counter("porchbot_look_failures", "Looks that failed, by key and why.", ["kind", "why"])
+
+_DRIFT = Gauge(
+    "porchbot_forge_drift",
+    "What about the bot's registration at a forge an operator has to change (`porchbot doctor`).",
+    ["forge"],
+)
 
 LEASES_LOST = Counter(
     "porchbot_leases_lost", "Looks that ended because another worker had taken their key."
@@ -201,6 +208,12 @@ def check_written(now: float) -> None:
     heard = _heard.get([])
     if heard:
         FIRST_CHECK_SECONDS.observe(max(0.0, now - heard.pop()))
+
+
+def show_drift(marks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Set how much is wrong at each forge, as the sweep of it found last, in any process."""
+    for forge, mark in marks.items():
+        _DRIFT.labels(forge).set(len(mark.get("wrong", ())))
 
 
 def failed(key: object, why: str) -> None:

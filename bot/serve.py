@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 
 import structlog
 from psycopg.conninfo import conninfo_to_dict
@@ -39,7 +40,7 @@ from bot.runner_watch import WatchedRunner
 from bot.settings import Settings, SettingsError
 from bot.store.embedded.place import PostgresError
 from bot.store.embedded.server import EmbeddedPostgres
-from bot.store.hints import NOTHING
+from bot.store.hints import NOTHING, START, Hint
 from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
@@ -280,6 +281,8 @@ def _controller(
         store,
         [records.derive_key(key.encode()) for key in settings.private_keys],
         settings.instance,
+        version=version("porchbot"),
+        webhook_url=settings.webhook_url,
         intervals=Intervals(settings.sweep_interval),
         clock=clock,
         offload=offload,
@@ -303,17 +306,19 @@ def _back(controller: Controller) -> Callable[[], Awaitable[bool]]:
 async def _sweep(
     store: Store, mirrors: Mirrors, interval: float, clock: Clock, offload: Offload
 ) -> None:
-    """Wake everything, at the start and then from time to time: what no webhook told is found."""
-    started = False
+    """Begin the sweeps, and tidy up from time to time.
+
+    Their rows say when the sweeps come again, for all replicas together; a database that was lost
+    meanwhile gets them anew.
+    """
+    hint, after = Hint(by=frozenset({START})), 0.0
     while True:
         try:
-            if not started:  # nobody knows what happened while no bot ran, or what a new one sees
-                await store.sweeps.forget()
-                await store.queue.wake_all(
-                    {keys.SweepKey(each, GITHUB): NOTHING for each in keys.Sweep}
-                )
-            started = True
-            await store.queue.wake(keys.InstallationsKey(GITHUB))
+            sweeps: dict[keys.Key, Hint] = {
+                keys.SweepKey(each, GITHUB): hint for each in keys.Sweep
+            }
+            await store.queue.wake_all(sweeps, after=after)
+            hint, after = NOTHING, interval
             await store.deliveries.forget()
             await store.audit.forget()
             await store.claims.forget()

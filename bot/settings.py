@@ -60,6 +60,7 @@ class Settings:
     instance: str = INSTANCE
     log_form: Form = Form.TEXT
     status_token: str = field(default="", repr=False)
+    webhook_url: str = ""
 
     @property
     def private_keys(self) -> tuple[str, ...]:
@@ -96,6 +97,7 @@ class Settings:
             ),
             instance=environ.get("PORCHBOT_INSTANCE") or INSTANCE,
             log_form=read.form("PORCHBOT_LOG"),
+            webhook_url=environ.get("PORCHBOT_WEBHOOK_URL", "").strip(),
             status_token=read.status_token(),
         )
         if read.problems:

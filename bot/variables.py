@@ -20,6 +20,7 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "PORCHBOT_GITHUB_OLDER_KEY_FILES": ("files of keys that were replaced, commas between", "none"),
     "PORCHBOT_WEBHOOK_SECRETS": ("secrets of the webhook, commas between", "or the file"),
     "PORCHBOT_WEBHOOK_SECRETS_FILE": ("file with them, a line each", "needed without secrets"),
+    "PORCHBOT_WEBHOOK_URL": ("where webhooks are to go, checked", "any address of a bot"),
     "PORCHBOT_GITHUB_API_URL": ("address of GitHub's API", GITHUB_API),
     "PORCHBOT_LISTEN": ("where webhooks come in, host:port", f"{HOST}:{PORT}"),
     "DATABASE_URL": ("PostgreSQL, for libpq", "an embedded server"),

@@ -6,7 +6,7 @@ Adding a method needs a reason. Every method may be called twice with the same e
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -226,6 +226,21 @@ class Tagged:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class NewestChange:
+    """The proposal of a repository that changed last, open or closed.
+
+    Attributes:
+        shown: Which, and when; another text after each change. "" where there is no proposal.
+        at: When, by the forge's clock; None where there is none.
+        validator: By which the forge says at no cost that it still is; "" for none.
+    """
+
+    shown: str = ""
+    at: datetime | None = None
+    validator: str = ""
+
+
 class Forge(Protocol):
     """One repository on a forge.
 
@@ -262,6 +277,14 @@ class Forge(Protocol):
 
     async def open_proposals(self) -> tuple[ListedProposal, ...]:
         """Every open pull request of the repository."""
+
+    async def newest_change(self, shown: str = "", validator: str = "") -> NewestChange:
+        """What changed last of all proposals: commits, comments and reviews count.
+
+        Args:
+            shown: What was shown before.
+            validator: What came with it.
+        """
 
     async def highest_number(self) -> int:
         """Number of the newest pull request, open or closed; 0 when there is none."""
@@ -385,6 +408,8 @@ class Repository:
         clone_url: For git over HTTP, without credentials.
         installation: Number of the installation that it belongs to.
         installed_at: When the bot was let in.
+        changed: Another text after each push to it, and after changes of its settings; "" where
+            the forge does not tell.
     """
 
     id: RepositoryId
@@ -393,6 +418,7 @@ class Repository:
     clone_url: str
     installation: int
     installed_at: datetime
+    changed: str = field(default="", compare=False)
 
     @property
     def owner(self) -> str:
@@ -443,6 +469,28 @@ class LoggedDelivery:
     wakes: Mapping[Key, Hint]
 
 
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Something that the forge has otherwise than the bot needs it, and an operator has to change.
+
+    Attributes:
+        place: What, as a subject: "The App's permission checks".
+        found: How it is there.
+        wanted: How it has to be.
+        fix: The change, as a sentence without its full stop.
+        harmful: Something does not work; otherwise it is only more than is needed, or a hint.
+    """
+
+    place: str
+    found: str
+    wanted: str
+    fix: str
+    harmful: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.place} is {self.found}; it has to be {self.wanted}. {self.fix}."
+
+
 class Forges(Protocol):
     """One instance of a forge: who the bot is there, and all that it was let into.
 
@@ -490,6 +538,13 @@ class Forges(Protocol):
         """What a delivery asks to look at again that was verified when it was stored.
 
         Empty for one that cannot be read any more.
+        """
+
+    async def drift(self, url: str = "") -> Sequence[Drift]:
+        """What about the bot's registration, permissions and webhook is not as it needs it.
+
+        Args:
+            url: Where webhooks are to go; "" where nobody said.
         """
 
     async def failed_deliveries(self, page: str = "") -> FailedDeliveries:

@@ -14,6 +14,7 @@ from bot.clock import SYSTEM, Clock
 from bot.http.ready import Readiness
 from bot.http.status import StatusPages
 from bot.http.webhooks import DEFAULT, Bodies, BodyLimits, WebhookEndpoint, WebhookSource
+from bot.keys import Sweep
 from bot.settings import Settings
 from bot.store.port import Store
 from bot.store.values import StoreError
@@ -46,6 +47,7 @@ class Endpoints:
         """For Prometheus."""
         try:
             metrics.show(await self._store.queue.backlog())
+            metrics.show_drift(await self._store.sweeps.marks(Sweep.HEALTH))
             metrics.show_waits(await self._store.waits.counts())
             metrics.DATABASE_UP.set(1)
         except StoreError as error:

@@ -21,6 +21,8 @@ from bot.git.port import (
 )
 from bot.loop.deliveries import DeliverySweep
 from bot.loop.discovery import Discovery
+from bot.loop.health import HealthSweep
+from bot.loop.idle import IdleWatch
 from bot.loop.intervals import DEFAULT, Intervals
 from bot.loop.named import Named
 from bot.loop.proposal import ProposalHandler
@@ -52,6 +54,8 @@ class Controller:
         store: The database.
         record_keys: For hidden records, newest first.
         instance: Name of this bot in its markers.
+        version: Of this bot: repositories that another one has swept are looked at anew.
+        webhook_url: Where the forge is to send webhooks; "" where nobody said.
         intervals: When sweeps come again.
         clock: For all that is done.
         offload: Where git is read and written.
@@ -66,6 +70,8 @@ class Controller:
         record_keys: Sequence[bytes],
         instance: str,
         *,
+        version: str = "",
+        webhook_url: str = "",
         intervals: Intervals = DEFAULT,
         clock: Clock = SYSTEM,
         offload: Offload = in_thread,
@@ -80,9 +86,11 @@ class Controller:
         settling = Settling(store.audit, clock=clock, offload=offload)
         self._trouble = Trouble(self._serving, store, clock=clock)
         # A line for each kind of key; its module handles it.
-        self._discovery = Discovery(forges, store)
+        idle = IdleWatch(forges, store, version, intervals=intervals, clock=clock)
+        self._discovery = Discovery(forges, store, idle)
+        self._health = HealthSweep(forges, store, webhook_url)
         self._deliveries = DeliverySweep(forges, store, clock=clock)
-        self._sweeps = SweepHandler(self._serving, store)
+        self._sweeps = SweepHandler(self._serving, store, version)
         self._named = Named(self._serving, store)
         self._proposals = ProposalHandler(self._serving, settling, store, self._unjudged)
         self._publishing = Publishing(self._serving, settling, store)
@@ -179,9 +187,9 @@ class Controller:
             case keys.InstallationsKey():
                 await self._discovery.installations()
             case keys.InstallationKey():
-                await self._discovery.repositories(key.number)
+                await self._discovery.repositories(key.number, hint)
             case keys.SweepKey():
-                return await self._sweep(key)
+                return await self._sweep(key, hint)
             case keys.RepositoryKey():
                 return await self._sweeps.handle(key, hint)
             case keys.PullKey():
@@ -196,9 +204,14 @@ class Controller:
                 assert_never(key)  # mypy asks here for the handler of a new kind
         return None
 
-    async def _sweep(self, key: keys.SweepKey) -> Settled:
+    async def _sweep(self, key: keys.SweepKey, hint: Hint) -> Settled:
         """Go through something of the App as a whole; its row says when to do so again."""
+        ended = True
         match key.sweep:
+            case keys.Sweep.CHANGES:
+                await self._discovery.installations(Hint(by=hint.by))
+            case keys.Sweep.HEALTH:
+                await self._health.run()
             case keys.Sweep.DELIVERIES:
                 ended = await self._deliveries.run()
             case _:

@@ -111,7 +111,7 @@ class Serving:
             with suppress(ForgeMissingError):
                 return await self._enter(await self._forges.repository_by_id(repository_id, number))
         self._served.drop(repository_id)
-        await self._store.queue.wake(keys.InstallationsKey(self._forges.name))
+        await self._store.queue.wake(keys.SweepKey(keys.Sweep.CHANGES, self._forges.name))
         raise ForgeMissingError("find a repository", f"{repository_id} is not installed")
 
     async def _hear(self, repository: Repository) -> None:

@@ -16,12 +16,12 @@ from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.loop import audited
 from bot.loop.echoes import Echoes
 from bot.outcomes import ActionOutcome, Report
-from bot.store.hints import Hint
+from bot.store.hints import BY_SWEEP, PUBLISHING, Hint
 from bot.store.port import Audit
 from bot.store.values import StoreError
 from lifecycle.actions import Action, Merge, SetCheck
 from lifecycle.facts.head import Facts
-from lifecycle.kinds import Look
+from lifecycle.kinds import OF_BASE, Look
 
 log = structlog.get_logger()
 
@@ -33,6 +33,10 @@ UNSETTLED_WAIT = 60.0
 
 FRESH = 5.0
 """Seconds that git as it was fetched serves the further rounds of one look."""
+
+PROPOSALS = "proposals"
+"""What is counted as repaired by the sweep of open proposals; `PUBLISHING`: merged, not tagged or
+not tidied up."""
 
 BUSY_WAIT = 1.0
 """Seconds before a merge is tried again after "Base branch was modified"."""
@@ -194,6 +198,8 @@ class Settling:
     ) -> None:
         done = [a for a in actions if report.of(a).outcome is ActionOutcome.DONE]
         reconciler.echoes.did(done)  # also beside one that broke: it may not show yet either
+        if done and reconciler.hint == BY_SWEEP:  # no event had told
+            metrics.REPAIRS.labels(PUBLISHING if reconciler.looks is OF_BASE else PROPOSALS).inc()
         for action in actions:
             outcome = report.of(action).outcome
             metrics.ACTIONS.labels(action.KIND.name, outcome.name.lower()).inc()

@@ -11,7 +11,7 @@ from bot.git.port import BRANCHES
 from bot.loop import branches, changed
 from bot.loop.repository import PUBLISHING_WAIT, ServedRepository
 from bot.loop.serving import Serving
-from bot.store.hints import PUBLISHING, SWEEP, Hint
+from bot.store.hints import BY_SWEEP, PUBLISHING, Hint
 from bot.store.port import Store
 from bot.store.values import Revision
 from lifecycle import names
@@ -19,9 +19,6 @@ from lifecycle.identity import RepositoryId
 from lifecycle.names import Sha
 
 log = structlog.get_logger()
-
-BY_SWEEP = Hint(by=frozenset({SWEEP}))
-
 
 AT_ONCE = 20
 """Looks that a sweep asks for at once."""
@@ -37,28 +34,34 @@ class SweepHandler:
     Args:
         serving: Finds them, and adopts those that are new.
         store: The database.
+        version: Of this bot.
     """
 
-    def __init__(self, serving: Serving, store: Store) -> None:
+    def __init__(self, serving: Serving, store: Store, version: str = "") -> None:
         self._serving = serving
         self._store = store
+        self._version = version
 
     async def handle(self, key: keys.RepositoryKey, hint: Hint) -> float | None:
         """Sweep a repository as the forge names it now, or say how long to put that off."""
         if self._serving.publishes(key.repository):
             return PUBLISHING_WAIT
         served = await self._serving.renewed(key.repository, hint.installations)
-        await sweep(served, self._store, everything=bool(hint.everything))
+        waits = await sweep(served, self._store, everything=bool(hint.everything))
+        await self._store.sweeps.swept(key.repository, self._version, waits=waits)
         return None
 
 
-async def sweep(served: ServedRepository, store: Store, *, everything: bool = False) -> None:
+async def sweep(served: ServedRepository, store: Store, *, everything: bool = False) -> bool:
     """Wake what has changed in a repository since a sweep last had it looked at.
 
     Args:
         served: The repository.
         store: The database.
         everything: Something changed that no list tells: all is to be looked at.
+
+    Returns:
+        Whether something that no list tells may let one of its proposals through.
     """
     me = served.id
     served.looker.fetcher.forget()
@@ -87,6 +90,7 @@ async def sweep(served: ServedRepository, store: Store, *, everything: bool = Fa
     states = {str(key): seen[key].state for key in woken}
     await store.sweeps.keep(me, states, [str(key) for key in seen])
     await _look_at_lost_tags(served, store, tags)
+    return bool(approved or refused) or any(each.unattended for each in seen.values())
 
 
 def _see(

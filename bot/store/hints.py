@@ -9,6 +9,9 @@ OPERATOR = "operator"
 """What wakes keys beside events: a sweep, a base branch's look, functions that can be run again, a
 proposal that has to do with another, and the operator's button on `/status`."""
 
+START = "start"
+"""A bot starts: sweeps ask for what they would else ask for later."""
+
 HintJSON = Mapping[str, Sequence[Any]]
 """A hint in JSON: a name, such as "comment", to values, such as comment numbers."""
 
@@ -56,7 +59,7 @@ class Hint:
         everything: Deliveries whose change concerns all of a repository, and no list tells it.
         installations: Where discovery found a repository.
         by: What woke it beside events of the forge: `SWEEP`, `PUBLISHING`, `RUNNER`, `NEIGHBOUR`
-            or `OPERATOR`.
+            or `OPERATOR`; `START` where a bot starts.
     """
 
     heads: frozenset[str] = frozenset()
@@ -103,6 +106,9 @@ _NAMES = {
     "by": "by",
 }
 """Name in JSON to name of the attribute, in the order of the attributes."""
+
+BY_SWEEP = Hint(by=frozenset({SWEEP}))
+"""A sweep wants a key looked at, and nothing else does."""
 
 NOTHING = Hint()
 """Somebody wants a key looked at, and names nothing."""

@@ -378,6 +378,21 @@ ALTER TABLE refusal
   ADD COLUMN again    timestamptz;
 """
 
+WATCHED = """
+-- What sweeps saw of each repository; lost, all of them are swept.
+CREATE TABLE watched (
+  repository bigint PRIMARY KEY,
+  listed     text NOT NULL DEFAULT '',             -- as the list of repositories showed it last
+  shown      text NOT NULL DEFAULT '',             -- its newest change of a proposal
+  validator  text NOT NULL DEFAULT '',             -- by which the forge says that this still holds
+  quiet      int NOT NULL DEFAULT 0,               -- how often in a row nothing had changed
+  asked      timestamptz NOT NULL DEFAULT '-infinity', -- when the forge was asked for `shown`
+  swept      timestamptz,                          -- when a sweep of it ended last
+  version    text NOT NULL DEFAULT '',             -- of the bot that swept it
+  waits      boolean NOT NULL DEFAULT false        -- what no list tells may let one through
+);
+"""
+
 STEPS: tuple[str, ...] = (
     WORK,
     TABLES,
@@ -401,6 +416,7 @@ STEPS: tuple[str, ...] = (
     WAITS,
     RENDERINGS,
     MERGE_WAITS,
+    WATCHED,
 )
 """Applied in order, each once; the database remembers how many."""
 

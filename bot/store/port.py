@@ -39,6 +39,7 @@ from bot.store.values import (
     Turns,
     Wait,
     Waiting,
+    Watched,
 )
 from lifecycle.events import Log
 from lifecycle.facts.conversation import Written
@@ -412,8 +413,26 @@ class Sweeps(Protocol):
     ) -> frozenset[int]:
         """Those of some proposals that anybody ever approved."""
 
+    async def watched(self, forge: str) -> dict[RepositoryId, Watched]:
+        """What sweeps saw of the repositories of a forge that are or were served."""
+
+    async def watch(self, repository_id: RepositoryId, seen: Watched, *, asked: bool) -> None:
+        """Remember what was seen of a repository; its last sweep stays as it is.
+
+        Args:
+            repository_id: Which.
+            seen: `listed`, `shown`, `validator` and `quiet` of it.
+            asked: The forge was asked for `shown` just now.
+        """
+
+    async def swept(self, repository_id: RepositoryId, version: str, *, waits: bool) -> None:
+        """A sweep of a repository has ended."""
+
     async def mark(self, forge: str, sweep: str) -> Mapping[str, Any]:
         """From where a sweep of all of a forge goes on; empty where nobody knows."""
+
+    async def marks(self, sweep: str) -> Mapping[str, Mapping[str, Any]]:
+        """Forge to what a sweep of all of it has kept."""
 
     async def keep_mark(self, forge: str, sweep: str, mark: Mapping[str, Any]) -> None:
         """Remember from where a sweep goes on, for whichever replica does it next."""

@@ -6,7 +6,7 @@ from typing import Any
 from bot.keys import Key
 from bot.sayable import as_json
 from bot.store.database import Database
-from bot.store.values import Swept
+from bot.store.values import Swept, Watched
 from lifecycle.identity import RepositoryId
 
 KEEP = """
@@ -17,6 +17,15 @@ INSERT INTO swept (repository, key, state)
 SELECT %(id)s, key, state FROM unnest(%(keys)s::text[], %(states)s::text[]) AS given(key, state)
 ON CONFLICT (repository, key) DO UPDATE
   SET state = EXCLUDED.state, at = now()
+"""
+
+WATCH = """
+INSERT INTO watched AS w (repository, listed, shown, validator, quiet, asked)
+VALUES (%(id)s, %(listed)s, %(shown)s, %(validator)s, %(quiet)s,
+  CASE WHEN %(asked)s THEN now() ELSE '-infinity' END)
+ON CONFLICT (repository) DO UPDATE SET
+  listed = EXCLUDED.listed, shown = EXCLUDED.shown, validator = EXCLUDED.validator,
+  quiet = EXCLUDED.quiet, asked = CASE WHEN %(asked)s THEN now() ELSE w.asked END
 """
 
 
@@ -87,12 +96,58 @@ class PostgresSweeps:
         )
         return frozenset(number for (number,) in rows)
 
+    async def watched(self, forge: str) -> dict[RepositoryId, Watched]:
+        rows = await self._database.ask(
+            "SELECT number, listed, shown, validator, quiet,"
+            " extract(epoch FROM now() - asked)::float,"
+            " coalesce(extract(epoch FROM now() - swept), 'infinity')::float, version, waits"
+            " FROM watched JOIN served USING (repository) WHERE forge = %(forge)s",
+            {"forge": forge},
+        )
+        names = ("listed", "shown", "validator", "quiet", "asked", "swept", "version", "waits")
+        return {
+            RepositoryId(forge, number): Watched(**dict(zip(names, rest, strict=True)))
+            for number, *rest in rows
+        }
+
+    async def watch(self, repository_id: RepositoryId, seen: Watched, *, asked: bool) -> None:
+        await self._database.ask(
+            WATCH,
+            {
+                "id": await self._database.row(repository_id),
+                "listed": seen.listed,
+                "shown": seen.shown,
+                "validator": seen.validator,
+                "quiet": seen.quiet,
+                "asked": asked,
+            },
+        )
+
+    async def swept(self, repository_id: RepositoryId, version: str, *, waits: bool) -> None:
+        await self._database.ask(
+            "INSERT INTO watched AS w (repository, swept, version, waits)"
+            " VALUES (%(id)s, now(), %(version)s, %(waits)s)"
+            " ON CONFLICT (repository) DO UPDATE SET"
+            " swept = now(), version = EXCLUDED.version, waits = EXCLUDED.waits",
+            {
+                "id": await self._database.row(repository_id),
+                "version": version,
+                "waits": waits,
+            },
+        )
+
     async def mark(self, forge: str, sweep: str) -> Mapping[str, Any]:
         rows = await self._database.ask(
             "SELECT mark FROM sweep_mark WHERE forge = %(forge)s AND sweep = %(sweep)s",
             {"forge": forge, "sweep": sweep},
         )
         return dict(rows[0][0]) if rows else {}
+
+    async def marks(self, sweep: str) -> Mapping[str, Mapping[str, Any]]:
+        rows = await self._database.ask(
+            "SELECT forge, mark FROM sweep_mark WHERE sweep = %(sweep)s", {"sweep": sweep}
+        )
+        return {forge: dict(mark) for forge, mark in rows}
 
     async def keep_mark(self, forge: str, sweep: str, mark: Mapping[str, Any]) -> None:
         await self._database.ask(

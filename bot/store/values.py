@@ -1,5 +1,6 @@
 """The values that the store is given and gives, and its one error."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -214,6 +215,31 @@ class Swept:
 
     state: str
     age: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What sweeps saw of a repository.
+
+    Attributes:
+        listed: As the forge's list of repositories showed it when it was last swept for that.
+        shown: The newest change of a proposal, likewise; "" where nobody knows.
+        validator: By which the forge says that this still holds; "" for none.
+        quiet: How often in a row nothing had changed.
+        asked: Seconds since the forge was asked for it; infinite for never.
+        swept: Seconds since a sweep of it ended; infinite for never.
+        version: Of the bot that swept it.
+        waits: Something that no list tells may let a proposal through.
+    """
+
+    listed: str = ""
+    shown: str = ""
+    validator: str = ""
+    quiet: int = 0
+    asked: float = math.inf
+    swept: float = math.inf
+    version: str = ""
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

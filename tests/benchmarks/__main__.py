@@ -16,6 +16,7 @@ from tests.benchmarks import (
     comments,
     door,
     growth,
+    idle,
     large,
     latency,
     packages,
@@ -38,6 +39,7 @@ ALL: Mapping[str, Callable[..., None]] = {
     "packages": packages.run,
     "growth": growth.run,
     "sweep": growth.sweep,
+    "idle": idle.run,
     "storm": storm.run,
 }
 

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -95,6 +95,9 @@ class Place(Protocol):
 
     def not_delivered(self, branches: int) -> None:
         """So many branches are pushed, and nobody takes what is told of them: it is in the log."""
+
+    def a_second_passes(self) -> None:
+        """What happens next, happens in another second."""
 
     def suspend(self) -> None:
         """Put the installation to rest."""
@@ -234,6 +237,10 @@ class SandboxGitHub:
         with self.losing():
             for number in range(branches):
                 self.commit(f"lost-{number}")
+
+    def a_second_passes(self) -> None:
+        before = self.state.clock
+        self.state.clock = lambda: before() + timedelta(seconds=1)
 
     def suspend(self) -> None:
         state = self.state

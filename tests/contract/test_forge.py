@@ -5,7 +5,7 @@ An implementation is held to these by its name in `tests.contract.forges`.
 
 import ast
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -113,6 +113,53 @@ async def test_a_stored_delivery_is_read_again(place: Place) -> None:
     assert place.forges.wakes_of(headers, b"no more") == {}
 
 
+async def test_what_an_operator_has_to_change_is_asked_of_the_forge(place: Place) -> None:
+    """The short-cut answers from memory: what people change later is never seen."""
+    told = await place.forges.drift("https://bot.example/webhooks")
+    place.fails("busy")
+    with pytest.raises(ForgeBusyError):
+        await place.forges.drift("https://bot.example/webhooks")
+
+    assert all(str(each).endswith(".") and each.found != each.wanted for each in told)
+
+
+async def test_what_changed_last_is_told(place: Place) -> None:
+    """Short-cuts refused: open ones only, or commits only; news behind an old validator."""
+    seen = await place.forge.newest_change()
+    assert (seen.shown, seen.at) == ("", None)
+    place.commit("drafts/a/w")
+    number = place.propose("drafts/a/w")
+    changes: Sequence[Callable[[], object]] = (
+        lambda: None,
+        lambda: place.say(number, "a word"),
+        lambda: place.review(number, "fine", approves=True),
+        lambda: place.merge(number),
+        lambda: place.say(number, "thanks"),
+    )
+    for change in changes:
+        place.a_second_passes()
+        change()
+        after = await place.forge.newest_change(seen.shown, seen.validator)
+        assert after.shown not in ("", seen.shown)
+        assert after.at is not None
+        again = await place.forge.newest_change(after.shown, after.validator)
+        assert (again.shown, again.at) == (after.shown, after.at)
+        seen = after
+
+
+async def test_a_push_shows_in_the_list_of_repositories(place: Place) -> None:
+    """The short-cut takes any change for one of ours: each of them would be swept each time."""
+    number = place.repository.installation
+    before = {r.id: r.changed for r in await place.forges.repositories_of(number)}
+    assert {r.id: r.changed for r in await place.forges.repositories_of(number)} == before
+    place.a_second_passes()
+    place.commit("drafts/a/w")
+
+    after = {r.id: r.changed for r in await place.forges.repositories_of(number)}
+
+    assert [each for each in after if after[each] != before[each]] == [place.repository.id]
+
+
 async def test_what_could_not_be_delivered_is_read_from_the_log(place: Place) -> None:
     """The short-cut lists what was accepted as well, or the oldest first: the log has no end."""
     assert (await place.forges.failed_deliveries()).tries == ()
@@ -171,6 +218,7 @@ CALLS: dict[str, Callable[[Forge], Awaitable[object]]] = {
     "open_proposals_at": lambda f: f.open_proposals_at(HEAD),
     "proposal": lambda f: f.proposal(1),
     "open_proposals": lambda f: f.open_proposals(),
+    "newest_change": lambda f: f.newest_change(),
     "highest_number": lambda f: f.highest_number(),
     "merged_proposals": lambda f: f.merged_proposals("main", LONG_AGO),
     "conversation": lambda f: f.conversation(1),

@@ -13,6 +13,7 @@ from bot.store.values import (
     MergeRefusal,
     Revision,
     Wait,
+    Watched,
 )
 from lifecycle.events import Answered, Approval, Held
 from lifecycle.facts.conversation import Written
@@ -394,6 +395,33 @@ async def test_sweeps_know_what_proposals_change_and_who_was_approved(stored: St
 # --- claims ---------------------------------------------------------------------------------------
 
 
+async def test_what_was_seen_of_a_repository_and_when_it_was_swept(stored: Stored) -> None:
+    """The short-cut is one row that each of the two overwrites."""
+    sweeps = stored.store.sweeps
+    one, other = FIRST, RepositoryId("gitlab", FIRST.number)
+    for each in (one, other):
+        await stored.store.repositories.adopt(Repository(each), datetime.now(UTC), {})
+    assert await sweeps.watched("github") == {}
+    seen = Watched(listed="now", shown="7 now", validator="etag", quiet=3)
+    await sweeps.watch(one, seen, asked=False)
+    (found,) = (await sweeps.watched("github")).values()
+    assert found == seen
+    await sweeps.swept(one, "2", waits=True)
+    await sweeps.watch(one, replace(seen, quiet=4), asked=True)
+    await sweeps.swept(other, "1", waits=False)
+    await sweeps.watch(RepositoryId("github", 99), seen, asked=True)  # never served
+
+    found = (await sweeps.watched("github"))[one]
+    assert found == replace(
+        seen, quiet=4, version="2", waits=True, asked=found.asked, swept=found.swept
+    )
+    assert 0 <= found.asked <= found.swept < 60
+    await sweeps.watch(one, seen, asked=False)
+    assert (await sweeps.watched("github"))[one].asked < 60
+    assert set(await sweeps.watched("github")) == {one}
+    assert (await sweeps.watched("gitlab"))[other].version == "1"
+
+
 async def test_a_sweep_goes_on_from_where_the_last_one_was(stored: Stored) -> None:
     """The short-cut keeps one mark for all: two sweeps, or two forges, overwrite each other's."""
     sweeps = stored.store.sweeps
@@ -404,6 +432,7 @@ async def test_a_sweep_goes_on_from_where_the_last_one_was(stored: Stored) -> No
     assert await sweeps.mark("github", "deliveries") == {"seen": 2**61}
     assert await sweeps.mark("github", "health") == {}
     assert await sweeps.mark("gitlab", "deliveries") == {}
+    assert await sweeps.marks("deliveries") == {"github": {"seen": 2**61}}
 
 
 async def test_what_one_look_claims_no_other_makes_meanwhile(stored: Stored) -> None:

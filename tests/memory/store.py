@@ -48,7 +48,7 @@ class MemoryStore:
         self.revisions: Revisions = MemoryRevisions(self.statements)
         proposals = MemoryProposals(self.statements)
         self.proposals: Proposals = proposals
-        self.sweeps: Sweeps = MemorySweeps(self.statements, proposals)
+        self.sweeps: Sweeps = MemorySweeps(self.statements, repositories, proposals)
         self.waits: Waits = MemoryWaits(
             self.statements, lambda id_: repositories.names.get(id_, ""), repositories.served
         )

@@ -15,6 +15,7 @@ from bot.forges.github.events import is_heard
 from bot.forges.github.http import GitHubAnswer, failure
 from bot.forges.port import (
     BotIdentity,
+    Drift,
     FailedDeliveries,
     FailedDelivery,
     ForgeBusyError,
@@ -124,6 +125,12 @@ class SimulatedForges:
         with suppress(WebhookError):
             return read_verified(headers, body).wakes
         return {}
+
+    async def drift(self, url: str = "") -> Sequence[Drift]:
+        """Nobody changes how the App is registered."""
+        del url
+        await self._by_app("drift", "read the App's registration", "GET /app", lambda: None)
+        return ()
 
     async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
         def read() -> FailedDeliveries:
@@ -293,6 +300,7 @@ class SimulatedForges:
             clone_url=self.forge.url(repo),
             installation=installation,
             installed_at=since,
+            changed=f"{repo.pushed_at} {repo.updated_at}",
         )
 
 

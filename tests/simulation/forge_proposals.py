@@ -11,6 +11,7 @@ from bot.forges.port import (
     ForgeMissingError,
     ForgeRefusedError,
     ListedProposal,
+    NewestChange,
 )
 from bot.sandbox.errors import not_found
 from bot.sandbox.git import history
@@ -64,6 +65,15 @@ class Proposals(Asking):
             return tuple(p for p in self._shown_pulls() if p.open)
 
         return await self._get("open_proposals", f"GET {REPO}/pulls", read)
+
+    async def newest_change(self, shown: str = "", validator: str = "") -> NewestChange:
+        def read(_: Caller) -> NewestChange:
+            newest = max(self._shown_pulls(), key=lambda p: (p.updated_at, p.number), default=None)
+            if newest is None:
+                return NewestChange()
+            return NewestChange(f"{newest.number} {newest.updated_at}", newest.updated_at)
+
+        return await self._get("newest_change", f"GET {REPO}/pulls", read)
 
     async def highest_number(self) -> int:
         def read(_: Caller) -> int:

@@ -27,11 +27,12 @@ from typing import Any
 from bot.keys import (
     BaseKey,
     CommitKey,
-    InstallationsKey,
     Key,
     ProposalKey,
     PullKey,
     RepositoryKey,
+    Sweep,
+    SweepKey,
 )
 from bot.store.hints import NOTHING, Hint, Rerun
 from lifecycle import names
@@ -186,7 +187,7 @@ def _merge_group(payload: JSONObject) -> Wakes:
 
 
 def _repository(guid: str, payload: JSONObject) -> Wakes:
-    yield InstallationsKey(GITHUB), NOTHING
+    yield SweepKey(Sweep.CHANGES, GITHUB), NOTHING
     if payload["action"] != "deleted":
         yield RepositoryKey(repository_id(payload)), Hint(everything=frozenset({guid}))
 
@@ -202,7 +203,7 @@ def _rights(guid: str, payload: JSONObject) -> Wakes:
 
 
 def _installations(_: JSONObject) -> Wakes:
-    return [(InstallationsKey(GITHUB), NOTHING)]
+    return [(SweepKey(Sweep.CHANGES, GITHUB), NOTHING)]
 
 
 _READERS: Mapping[str, Callable[[JSONObject], Wakes]] = {

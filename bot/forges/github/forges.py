@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,10 +10,12 @@ from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import read_verified
 from bot.forges.github.fields import time
 from bot.forges.github.forge import GitHub
-from bot.forges.github.http import JSONObject, call, pages
+from bot.forges.github.http import MOST_PAGES, JSONObject, call, call_unless, pages
 from bot.forges.github.log import DeliveryLog
+from bot.forges.github.registration import drift
 from bot.forges.port import (
     BotIdentity,
+    Drift,
     FailedDeliveries,
     ForgeMissingError,
     Installation,
@@ -23,6 +26,18 @@ from bot.forges.webhooks import WebhookError
 from bot.keys import Key
 from bot.store.hints import Hint
 from lifecycle.identity import GITHUB, RepositoryId
+
+NEWEST = 10
+"""Deliveries that are looked at to see whether webhooks come in."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page of the repositories of an installation, and the `ETag` that it came with."""
+
+    repositories: tuple[Repository, ...]
+    more: bool
+    etag: str
 
 
 class GitHubForges:
@@ -37,6 +52,7 @@ class GitHubForges:
     def __init__(self, app: AppClients) -> None:
         self._app = app
         self._log = DeliveryLog(app)
+        self._pages: dict[tuple[int, int], _Page] = {}
 
     async def identity(self) -> BotIdentity:
         """The login that the App's comments carry, and the address of its commits."""
@@ -69,13 +85,31 @@ class GitHubForges:
     async def repositories_of(self, installation: int) -> Sequence[Repository]:
         """Every repository of one installation."""
         since = time((await self._about(installation))["created_at"])
-        listed = pages(
-            self._app.of(installation),
-            "list the repositories of an installation",
-            "/installation/repositories",
-            key="repositories",
+        found: dict[RepositoryId, Repository] = {}
+        for number in range(1, MOST_PAGES + 1):
+            page = await self._page(installation, number, since)
+            before = len(found)
+            found |= {each.id: each for each in page.repositories}
+            if not page.more or len(found) == before:
+                break
+        return list(found.values())
+
+    async def _page(self, installation: int, number: int, since: datetime) -> "_Page":
+        """A page of that list; where it has not changed, it is not sent again and not counted."""
+        known = self._pages.get((installation, number))
+        query = {"per_page": 100} | ({"page": number} if number > 1 else {})
+        wanted, path = "list the repositories of an installation", "/installation/repositories"
+        etag = known.etag if known else ""
+        answer = await call_unless(self._app.of(installation), wanted, path, etag, query=query)
+        if answer is None:
+            return self._pages[installation, number]
+        page = _Page(
+            tuple(_repository(data, installation, since) for data in answer.data["repositories"]),
+            more='rel="next"' in answer.headers.get("link", ""),
+            etag=answer.headers.get("etag", ""),
         )
-        return [_repository(data, installation, since) async for data in listed]
+        self._pages[installation, number] = page
+        return page
 
     async def repository_by_id(self, repository_id: RepositoryId, installation: int) -> Repository:
         """One repository, as it is named now."""
@@ -93,6 +127,16 @@ class GitHubForges:
         with suppress(WebhookError):
             return read_verified(headers, body).wakes
         return {}
+
+    async def drift(self, url: str = "") -> Sequence[Drift]:
+        """What of the App's registration and installations is not as the bot needs it."""
+        app, wanted = self._app.clients, "read the App's registration"
+        about = (await call(app, wanted, "GET", "/app")).data
+        hook = (await call(app, wanted, "GET", "/app/hook/config")).data
+        query = {"per_page": NEWEST}
+        tried = (await call(app, wanted, "GET", "/app/hook/deliveries", query=query)).data
+        installed = [each async for each in pages(app, wanted, "/app/installations")]
+        return drift(about, hook, installed, tried, url)
 
     async def failed_deliveries(self, page: str = "") -> FailedDeliveries:
         """A page of the App's log of deliveries that were not accepted, newest first."""
@@ -115,4 +159,5 @@ def _repository(data: JSONObject, installation: int, installed_at: datetime) -> 
         clone_url=str(data["clone_url"]),
         installation=installation,
         installed_at=installed_at,
+        changed=f"{data.get('pushed_at')} {data.get('updated_at')}",
     )

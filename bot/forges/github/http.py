@@ -156,6 +156,7 @@ def ask(
     *,
     query: Mapping[str, object] | None = None,
     body: object = None,
+    headers: Mapping[str, str] | None = None,
 ) -> GitHubAnswer:
     """Send one request and return the answer, whatever its status; for threads.
 
@@ -165,11 +166,15 @@ def ask(
     kind = "read" if verb in {"GET", "HEAD"} else "write"
     parameters = dict(query) if query else None
     with _network(wanted), pool.client() as client, _counted(pool, kind) as counted:
-        status, headers, text = client.requester.requestJson(
-            verb, path, parameters=parameters, input=sayable(body)
+        status, answered, text = client.requester.requestJson(
+            verb,
+            path,
+            parameters=parameters,
+            headers=dict(headers) if headers else None,
+            input=sayable(body),
         )
-        counted(status, headers)
-    return _read(wanted, status, headers, text, pool.clock.now())
+        counted(status, answered)
+    return _read(wanted, status, answered, text, pool.clock.now())
 
 
 def send(
@@ -205,6 +210,22 @@ async def call(
 ) -> GitHubAnswer:
     """Send one request that must succeed, off the event loop; raises what `send` raises."""
     return await pool.offload(send, pool, wanted, verb, path, query=query, body=body)
+
+
+async def call_unless(
+    pool: Clients, wanted: str, path: str, etag: str, *, query: Mapping[str, object]
+) -> GitHubAnswer | None:
+    """Read something, unless it is still what had this `ETag`, which costs nothing; then None.
+
+    Source: https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+    """
+    condition = {"If-None-Match": etag} if etag else None
+    answer = await pool.offload(ask, pool, wanted, "GET", path, query=query, headers=condition)
+    if answer.status == 304 and etag:
+        return None
+    if not answer.ok:
+        raise failure(wanted, answer)
+    return answer
 
 
 async def pages(

@@ -7,8 +7,8 @@ from bot.forges.github import people
 from bot.forges.github.app import AppClients
 from bot.forges.github.calls import Calls
 from bot.forges.github.fields import person, time
-from bot.forges.github.http import Clients, JSONObject, graphql, pages
-from bot.forges.port import ForgeRefusedError, ListedProposal, Repository
+from bot.forges.github.http import Clients, JSONObject, call_unless, graphql, pages
+from bot.forges.port import ForgeRefusedError, ListedProposal, NewestChange, Repository
 from lifecycle.actions import OpenProposal
 from lifecycle.authors import MadeBy
 from lifecycle.names import Ref, Sha
@@ -62,6 +62,19 @@ class PullRequests(Calls):
         path = f"{self._path}/pulls"
         listed = pages(self._pool, "list open pull requests", path, state="open")
         return tuple([self._pull(data) async for data in listed])
+
+    async def newest_change(self, shown: str = "", validator: str = "") -> NewestChange:
+        """The pull request that changed last; while none has, the question counts for nothing."""
+        wanted, path = "find the newest change", f"{self._path}/pulls"
+        order = {"state": "all", "sort": "updated", "direction": "desc", "per_page": 1}
+        answer = await call_unless(self._pool, wanted, path, validator, query=order)
+        if answer is None:
+            return NewestChange(shown, _moment(shown), validator)
+        etag = answer.headers.get("etag", "")
+        for data in answer.data:
+            number, at = int(data["number"]), time(data["updated_at"])
+            return NewestChange(f"{number} {at.isoformat()}", at, etag)
+        return NewestChange(validator=etag)
 
     async def highest_number(self) -> int:
         """Number of the newest pull request; 0 when there is none."""
@@ -141,6 +154,10 @@ class PullRequests(Calls):
         if number not in self._nodes:
             await self.proposal(number)
         return self._nodes[number]
+
+
+def _moment(shown: str) -> datetime | None:
+    return datetime.fromisoformat(shown.partition(" ")[2]) if shown else None
 
 
 def _pull(data: JSONObject) -> ListedProposal:

@@ -293,7 +293,9 @@ class GitHubApi:
             headers["Content-Type"] = answer.media_type
         status = answer.status
         if asked.method == "GET" and status == 200:
-            tag = f'W/"{hashlib.blake2b(body, digest_size=32).hexdigest()}"'
+            # `Vary: Authorization`: what another token was given says nothing about this answer.
+            varied = asked.headers.get("authorization", "").encode() + b"\n" + body
+            tag = f'W/"{hashlib.blake2b(varied, digest_size=32).hexdigest()}"'
             headers |= {
                 "ETag": tag,
                 "Cache-Control": "private, max-age=60, s-maxage=60",

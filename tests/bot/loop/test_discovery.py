@@ -10,7 +10,15 @@ import pytest
 
 from bot.forges.port import ForgeMissingError, ForgeRefusedError, Forges, Installation, Repository
 from bot.git.mirror import DiskMirrors
-from bot.keys import InstallationKey, InstallationsKey, Key, ProposalKey, RepositoryKey
+from bot.keys import (
+    InstallationKey,
+    InstallationsKey,
+    Key,
+    ProposalKey,
+    RepositoryKey,
+    Sweep,
+    SweepKey,
+)
 from bot.loop.controller import GONE_TRIES, Controller
 from bot.loop.work import Failed, Settled, WorkItem
 from bot.store.hints import NOTHING, Hint
@@ -218,7 +226,7 @@ async def test_a_repository_that_is_missing_ends_after_some_tries(
     assert left == [1] * GONE_TRIES + [0] * 2
     taken = await store.queue.take("test")
     assert taken is not None
-    assert taken.key == str(InstallationsKey(GITHUB))  # it may be elsewhere by now
+    assert taken.key == str(SweepKey(Sweep.CHANGES, GITHUB))  # it may be elsewhere by now
 
 
 async def test_a_database_that_is_away_is_no_bug(database_url: str, tmp_path: Path) -> None:

@@ -18,11 +18,12 @@ from bot.forges.webhooks import Delivery, WebhookError
 from bot.keys import (
     BaseKey,
     CommitKey,
-    InstallationsKey,
     Key,
     ProposalKey,
     PullKey,
     RepositoryKey,
+    Sweep,
+    SweepKey,
 )
 from bot.store.hints import NOTHING, Hint
 from lifecycle.identity import GITHUB
@@ -254,12 +255,12 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "a renamed repository": (
         "repository",
         {"action": "renamed"},
-        {InstallationsKey(GITHUB): NOTHING, **ALL},
+        {SweepKey(Sweep.CHANGES, GITHUB): NOTHING, **ALL},
     ),
     "a deleted repository is looked for, not at": (
         "repository",
         {"action": "deleted"},
-        {InstallationsKey(GITHUB): NOTHING},
+        {SweepKey(Sweep.CHANGES, GITHUB): NOTHING},
     ),
     "another role, which no list of proposals tells": ("member", {"action": "edited"}, ALL),
     "another rule of a branch": ("branch_protection_rule", {"action": "edited"}, ALL),
@@ -272,12 +273,12 @@ EVENTS: dict[str, tuple[str, Payload, Wakes]] = {
     "an installation": (
         "installation",
         {"action": "created", "repository": None},
-        {InstallationsKey(GITHUB): NOTHING},
+        {SweepKey(Sweep.CHANGES, GITHUB): NOTHING},
     ),
     "repositories added to it": (
         "installation_repositories",
         {"action": "added", "repository": None},
-        {InstallationsKey(GITHUB): NOTHING},
+        {SweepKey(Sweep.CHANGES, GITHUB): NOTHING},
     ),
     "a ping": ("ping", {"zen": "Keep it logically awesome.", "hook_id": 1}, {}),
     "an event that we do not know": ("sponsorship", {"action": "created"}, {}),

@@ -1,0 +1,167 @@
+"""The App as GitHub has it registered and installed, against what the bot needs. Pure.
+
+A manifest only fills in a form, once: what stands there later is what people made of it, and each
+owner has to accept what an App asks for anew.
+
+Source: https://docs.github.com/rest/apps/apps, https://docs.github.com/rest/apps/webhooks
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from bot.forges.github.http import JSONObject
+from bot.forges.port import Drift
+
+PERMISSIONS: Mapping[str, str] = {
+    "metadata": "read",
+    "contents": "write",
+    "pull_requests": "write",
+    "issues": "read",
+    "checks": "write",
+    "statuses": "read",
+}
+"""What the bot may do; `app-manifest.yml` says what for, and a test holds the two together."""
+
+EVENTS = (
+    "push",
+    "pull_request",
+    "pull_request_review",
+    "issue_comment",
+    "check_run",
+    "check_suite",
+    "status",
+)
+"""What the bot hears of, likewise."""
+
+PATH = "/webhooks/github"
+
+_LEVELS = ("", "read", "write", "admin")
+_SHOWN = {"": "No access", "read": "Read-only", "write": "Read and write", "admin": "Admin"}
+
+
+def drift(
+    app: JSONObject,
+    hook: JSONObject,
+    installations: Sequence[JSONObject],
+    tried: Sequence[JSONObject],
+    url: str = "",
+) -> tuple[Drift, ...]:
+    """What differs from what the bot needs, and how to mend each.
+
+    Args:
+        app: `GET /app`.
+        hook: `GET /app/hook/config`.
+        installations: `GET /app/installations`.
+        tried: The newest deliveries of `GET /app/hook/deliveries`.
+        url: Where webhooks are to go; "" where nobody said.
+    """
+    settings = _settings(app)
+    return (
+        *_of_app(app, settings),
+        *_of_hook(hook, settings, url),
+        *_of_deliveries(tried, settings),
+        *(each for one in installations for each in _of_installation(one)),
+    )
+
+
+def _settings(app: JSONObject) -> str:
+    """Where the App's owner changes it."""
+    owner, slug = app.get("owner") or {}, app.get("slug", "")
+    host = str(app.get("html_url", "")).partition("/apps/")[0]
+    whose = f"organizations/{owner.get('login')}/" if owner.get("type") == "Organization" else ""
+    return f"{host}/{whose}settings/apps/{slug}"
+
+
+def _of_app(app: JSONObject, settings: str) -> Iterator[Drift]:
+    has, page = app.get("permissions") or {}, f"{settings}/permissions"
+    for name in sorted({*PERMISSIONS, *has}):
+        given, wanted = str(has.get(name, "")), PERMISSIONS.get(name, "")
+        if given != wanted:
+            yield Drift(
+                place=f"The App's permission {name}",
+                found=_SHOWN.get(given, given),
+                wanted=_SHOWN[wanted],
+                fix=f"Choose {_SHOWN[wanted]!r} for it at {page}; then each owner has to accept it",
+                harmful=_less(given, wanted),
+            )
+    heard = {str(event) for event in app.get("events") or ()}
+    for event in sorted({*EVENTS} ^ heard):
+        missing = event in EVENTS
+        yield Drift(
+            place=f"The App's event {event}",
+            found="not subscribed" if missing else "subscribed",
+            wanted="subscribed" if missing else "not subscribed",
+            fix=f"{'Tick' if missing else 'Untick'} it at {page}",
+            harmful=missing,
+        )
+
+
+def _less(given: str, wanted: str) -> bool:
+    level = _LEVELS.index(given) if given in _LEVELS else len(_LEVELS)
+    return level < _LEVELS.index(wanted)
+
+
+def _of_hook(hook: JSONObject, settings: str, url: str) -> Iterator[Drift]:
+    found = str(hook.get("url") or "")
+    if url and found != url:
+        yield Drift("The webhook's address", found or "empty", url, f"Set it at {settings}")
+    elif not url and not _is_ours(found):
+        wanted = f"an https address of the bot that ends in {PATH}"
+        yield Drift("The webhook's address", found or "empty", wanted, f"Set it at {settings}")
+    if not hook.get("secret"):
+        fix = f"Set one of PORCHBOT_WEBHOOK_SECRETS at {settings}"
+        yield Drift("The webhook's secret", "empty", "one that the bot knows", fix)
+    if str(hook.get("insecure_ssl", "0")) != "0" and urlsplit(found).scheme == "https":
+        fix = f"Choose 'Enable SSL verification' at {settings}"
+        yield Drift("The check of the bot's certificate", "off", "on", fix)
+
+
+def _is_ours(url: str) -> bool:
+    parts = urlsplit(url)
+    local = parts.hostname in {"127.0.0.1", "::1", "localhost"}
+    return parts.path == PATH and (parts.scheme == "https" or (parts.scheme == "http" and local))
+
+
+_WHY = {
+    401: ("refused as wrongly signed", "Set one of PORCHBOT_WEBHOOK_SECRETS as the secret at"),
+    404: ("sent to an address without a bot", f"Let the address end in {PATH} at"),
+    503: ("refused because the bot had no database, or too much to do", "See the bot's log, then"),
+}
+
+
+def _of_deliveries(tried: Sequence[JSONObject], settings: str) -> Iterator[Drift]:
+    """All of the newest deliveries failed: the way to the bot is broken."""
+    codes = [int(each.get("status_code") or 0) for each in tried]
+    if not codes:
+        yield Drift(
+            place="The log of deliveries",
+            found="empty: nothing was sent for three days",
+            wanted="filled whenever something happens",
+            fix=f"If something did, tick 'Active' below 'Webhook' at {settings}",
+            harmful=False,
+        )
+    elif all(not 200 <= code < 400 for code in codes):
+        unreached = (f"not taken ({tried[0].get('status')})", "See that the bot is reached, at")
+        found, fix = _WHY.get(codes[0], unreached)
+        yield Drift(
+            place=f"Each of the newest {len(codes)} deliveries",
+            found=found,
+            wanted="answered 202",
+            fix=f"{fix} {settings}/advanced",
+        )
+
+
+def _of_installation(one: JSONObject) -> Iterator[Drift]:
+    whose = (one.get("account") or {}).get("login", "")
+    place, page = f"The installation at {whose}", one.get("html_url", "")
+    if one.get("suspended_at"):
+        yield Drift(place, "suspended", "active", f"Its owner unsuspends it at {page}")
+        return
+    has = one.get("permissions") or {}
+    lacking = sorted(n for n, wanted in PERMISSIONS.items() if _less(str(has.get(n, "")), wanted))
+    heard = {str(event) for event in one.get("events") or ()}
+    silent = sorted({*EVENTS} - heard)
+    if lacking or silent:
+        without = ", ".join([*(f"{n}: {PERMISSIONS[n]}" for n in lacking), *silent])
+        fix = f"Its owner accepts what the App asks for, at {page}"
+        yield Drift(place, f"without {without}", "with all that the App asks for", fix)

@@ -1,0 +1,162 @@
+"""What of the App's registration is not as the bot needs it, and the change that mends it."""
+
+from typing import Any
+
+import pytest
+
+from bot.forges.github.registration import EVENTS, PATH, PERMISSIONS, drift
+from tests.stories.world import MANIFEST
+
+URL = f"https://bot.example{PATH}"
+APP: dict[str, Any] = {
+    "slug": "porchbot",
+    "owner": {"login": "acme", "type": "Organization"},
+    "html_url": "https://github.example/apps/porchbot",
+    "permissions": dict(PERMISSIONS),
+    "events": list(EVENTS),
+}
+HOOK = {"url": URL, "content_type": "json", "insecure_ssl": "0", "secret": "********"}
+INSTALLED: dict[str, Any] = {
+    "account": {"login": "acme"},
+    "html_url": "https://github.example/settings/installations/7",
+    "permissions": {**PERMISSIONS, "members": "read"},
+    "events": [*EVENTS, "team"],
+    "suspended_at": None,
+}
+TRIED: list[dict[str, Any]] = [
+    {"status_code": 502, "status": "failed to connect to host"},
+    {"status_code": 202},
+]
+SETTINGS = "https://github.example/organizations/acme/settings/apps/porchbot"
+ADMIN = {**PERMISSIONS, "contents": "admin", "members": "read"}
+
+
+def _told(
+    app: dict[str, Any] | None = None,
+    hook: dict[str, Any] | None = None,
+    one: dict[str, Any] | None = None,
+    tried: list[dict[str, Any]] | None = None,
+    url: str = "",
+) -> list[str]:
+    found = drift(
+        {**APP, **(app or {})},
+        {**HOOK, **(hook or {})},
+        [{**INSTALLED, **(one or {})}],
+        TRIED if tried is None else tried,
+        url,
+    )
+    return [f"{'wrong' if each.harmful else 'hint'}: {each}" for each in found]
+
+
+def test_the_bot_needs_what_its_manifest_asks_for() -> None:
+    """The short-cut is two lists that drift apart themselves."""
+    assert MANIFEST["default_permissions"] == PERMISSIONS
+    assert MANIFEST["default_events"] == list(EVENTS)
+    assert str(MANIFEST["hook_attributes"]["url"]).endswith(PATH)
+
+
+def test_what_is_as_it_has_to_be_is_not_told() -> None:
+    """The short-cut tells of one delivery of many that failed, and of what an owner gave once."""
+    assert _told() == _told(url=URL) == []
+    assert _told(hook={"url": f"http://127.0.0.1:8080{PATH}"}) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"app": {"permissions": {**PERMISSIONS, "checks": "read"}}},
+            "wrong: The App's permission checks is Read-only; it has to be Read and write. Choose"
+            f" 'Read and write' for it at {SETTINGS}/permissions; then each owner has to accept"
+            " it.",
+        ),
+        (
+            {"app": {"permissions": {k: v for k, v in PERMISSIONS.items() if k != "statuses"}}},
+            "wrong: The App's permission statuses is No access; it has to be Read-only. Choose"
+            f" 'Read-only' for it at {SETTINGS}/permissions; then each owner has to accept it.",
+        ),
+        (
+            {"app": {"events": [e for e in EVENTS if e != "check_suite"]}},
+            "wrong: The App's event check_suite is not subscribed; it has to be subscribed. Tick it"
+            f" at {SETTINGS}/permissions.",
+        ),
+        (
+            {"app": {"events": [*EVENTS, "star"]}},
+            "hint: The App's event star is subscribed; it has to be not subscribed. Untick it at"
+            f" {SETTINGS}/permissions.",
+        ),
+        (
+            {"url": "https://other.example/webhooks/github"},
+            f"wrong: The webhook's address is {URL}; it has to be"
+            f" https://other.example/webhooks/github. Set it at {SETTINGS}.",
+        ),
+        (
+            {"hook": {"url": "http://bot.example/webhooks/github"}},
+            "wrong: The webhook's address is http://bot.example/webhooks/github; it has to be an"
+            f" https address of the bot that ends in {PATH}. Set it at {SETTINGS}.",
+        ),
+        (
+            {"hook": {"url": ""}},
+            "wrong: The webhook's address is empty; it has to be an https address of the bot that"
+            f" ends in {PATH}. Set it at {SETTINGS}.",
+        ),
+        (
+            {"hook": {"secret": ""}},
+            "wrong: The webhook's secret is empty; it has to be one that the bot knows. Set one of"
+            f" PORCHBOT_WEBHOOK_SECRETS at {SETTINGS}.",
+        ),
+        (
+            {"hook": {"insecure_ssl": "1"}},
+            "wrong: The check of the bot's certificate is off; it has to be on. Choose 'Enable SSL"
+            f" verification' at {SETTINGS}.",
+        ),
+        (
+            {"tried": []},
+            "hint: The log of deliveries is empty: nothing was sent for three days; it has to be"
+            " filled whenever something happens. If something did, tick 'Active' below 'Webhook'"
+            f" at {SETTINGS}.",
+        ),
+        (
+            {"tried": [{"status_code": 401, "status": "Invalid HTTP Response: 401"}] * 3},
+            "wrong: Each of the newest 3 deliveries is refused as wrongly signed; it has to be"
+            " answered 202. Set one of PORCHBOT_WEBHOOK_SECRETS as the secret at"
+            f" {SETTINGS}/advanced.",
+        ),
+        (
+            {"tried": TRIED[:1]},
+            "wrong: Each of the newest 1 deliveries is not taken (failed to connect to host); it"
+            f" has to be answered 202. See that the bot is reached, at {SETTINGS}/advanced.",
+        ),
+        (
+            {"one": {"suspended_at": "2026-11-01T00:00:00Z"}},
+            "wrong: The installation at acme is suspended; it has to be active. Its owner"
+            " unsuspends it at https://github.example/settings/installations/7.",
+        ),
+        (
+            {"one": {"permissions": {**PERMISSIONS, "issues": ""}, "events": EVENTS[1:]}},
+            "wrong: The installation at acme is without issues: read, push; it has to be with all"
+            " that the App asks for. Its owner accepts what the App asks for, at"
+            " https://github.example/settings/installations/7.",
+        ),
+    ],
+)
+def test_each_thing_that_is_wrong_is_told_with_the_change(given: dict[str, Any], told: str) -> None:
+    """The short-cut says that something is wrong, and leaves it to the reader to find out what."""
+    assert _told(**given) == [told]
+
+
+def test_more_than_is_needed_is_a_hint() -> None:
+    """The short-cut fails where an operator has given more on purpose."""
+    told = _told(app={"permissions": ADMIN})
+
+    assert [each.partition(" is ")[0] for each in told] == [
+        "hint: The App's permission contents",
+        "hint: The App's permission members",
+    ]
+
+
+def test_a_person_changes_their_app_elsewhere() -> None:
+    """The short-cut names the page of an organization that is none."""
+    app = {"owner": {"login": "ann", "type": "User"}, "events": EVENTS[1:]}
+
+    assert "Tick it at https://github.example/settings/apps/porchbot/permissions." in _told(app)[0]
