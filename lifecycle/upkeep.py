@@ -96,8 +96,15 @@ def remove_doubles(proposal: Proposal) -> list[Action]:
     return [
         RemoveDouble(proposal.place.number, c.id)
         for c in _doubles(proposal)
-        if c.id in proposal.talk.written or (now is not None and now - c.at > TOLD_WITHIN)
+        if c.id in proposal.talk.written or (now is not None and now - c.at >= TOLD_WITHIN)
     ]
+
+
+def doubles_due(proposal: Proposal) -> datetime | None:
+    """Return when the next of these comments may go that stays for a while; None for no such."""
+    now = proposal.times.looked_at
+    ends = [c.at + TOLD_WITHIN for c in _doubles(proposal) if c.id not in proposal.talk.written]
+    return min((end for end in ends if now is not None and end > now), default=None)
 
 
 def _doubles(proposal: Proposal) -> list[Comment]:

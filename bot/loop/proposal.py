@@ -1,7 +1,6 @@
 """The keys of head branches: a draft or proposal is looked at until nothing is left to do."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
 from bot import keys
 from bot.look.assemble import Looked
@@ -10,6 +9,7 @@ from bot.loop.echoes import Echoes
 from bot.loop.repository import ServedRepository, head_of
 from bot.loop.serving import Serving
 from bot.loop.settle import BUSY_WAIT, Rest, Settling
+from bot.loop.timed import may_be_told, seconds, sooner
 from bot.loop.unjudged import Unjudged, is_unjudged
 from bot.outcomes import ActionOutcome, Report
 from bot.store.hints import NEIGHBOUR, Hint
@@ -18,12 +18,7 @@ from bot.store.values import Wait
 from lifecycle.actions import Action, AskPublish
 from lifecycle.decide import conclude
 from lifecycle.facts.head import Facts
-from lifecycle.facts.proposal import Proposal
 from lifecycle.kinds import OF_PROPOSAL
-from lifecycle.merges import UnknownRules
-
-LOGGED_WITHIN = timedelta(days=1)
-"""How long after a merge sweeps go on asking the forge what brought it in."""
 
 BY_NEIGHBOUR = Hint(by=frozenset({NEIGHBOUR}))
 
@@ -143,7 +138,9 @@ class ProposalReconciler:
         self._unjudged.judged(self._branch)
         if looked.late:
             return Rest(self.echoes.wait_on(self.waiting))
-        return await self._hint_shown(looked)
+        shown = await self._hint_shown(looked)
+        timed = seconds(looked.facts, self._served.clock.now())
+        return Rest(sooner(shown.after, timed))
 
     async def _keep_waits(self, found: Mapping[int, tuple[Wait, ...]], facts: Facts) -> None:
         merged = [p.place.number for p in facts.proposals if p.place.merged]
@@ -166,20 +163,11 @@ class ProposalReconciler:
             if (
                 proposal.place.closed
                 and not is_unjudged(proposal)
-                and not self._may_be_told(proposal)
+                and not may_be_told(proposal, self._served.clock.now())
             ):
                 await self._store.proposals.settle(
                     self._served.id, proposal.place.number, merged=proposal.place.merged
                 )
-
-    def _may_be_told(self, proposal: Proposal) -> bool:
-        """The forge may still log what brought a merge in: sweeps go on asking for a while."""
-        merged = proposal.place.merged_at
-        return (
-            proposal.content.doubt is UnknownRules.BASE
-            and merged is not None
-            and self._served.clock.now() - merged < LOGGED_WITHIN
-        )
 
 
 def _merged_later(looked: Looked) -> float | None:

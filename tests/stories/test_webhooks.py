@@ -128,10 +128,12 @@ def test_everything_told_twice_is_done_once(play: World) -> None:
     nothing_twice(play, number)
     assert len(play.author.answers(number)) == 2
     assert list(play.author.tags()) == ["net/core/v1"]
-    told = play.database("SELECT count(*), count(DISTINCT guid) FROM delivery")[0]
+    told = [guid for (guid,) in play.database("SELECT guid FROM delivery")]
     sent = Counter(s.delivery.guid for s in play.forge.hooks.log if s.status == 202)
+    failed = {s.delivery.guid for s in play.forge.hooks.log} - sent.keys()
     assert max(sent.values()) == 2
-    assert told[0] == told[1] == len(sent)
+    assert len(told) == len(set(told))
+    assert sent.keys() <= set(told) <= sent.keys() | failed  # those are read from the log
 
 
 def test_everything_told_late_and_backwards_comes_to_the_same(play: World) -> None:

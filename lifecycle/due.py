@@ -1,0 +1,19 @@
+"""What time alone changes: the next moment at which the same facts are decided in another way.
+
+A rule that asks `Times.looked_at` how late it is has its line here. Nothing tells of such a moment:
+who looks has to come back by itself. `tests/lifecycle/test_due.py` finds a rule that has none.
+"""
+
+from datetime import datetime
+
+from lifecycle import upkeep
+from lifecycle.facts.head import Facts
+
+
+def due(facts: Facts) -> datetime | None:
+    """Return when to look again, though nothing happened; None when only an event changes anything.
+
+    The moment is after the one that the facts are from.
+    """
+    found = [upkeep.doubles_due(proposal) for proposal in facts.proposals]
+    return min((each for each in found if each is not None), default=None)
