@@ -117,7 +117,9 @@ class Looker:
         self.mirror = mirror
         self.renderer = renderer
         self.store = store
-        self.fetcher = Fetcher(repository, forge, mirror, store.revisions, offload=offload)
+        self.fetcher = Fetcher(
+            repository, forge, mirror, store.revisions, clock=clock, offload=offload
+        )
         self._keys = record_keys
         self._login = login
         self._clock = clock

@@ -8,15 +8,16 @@ in the same look.
 
 import asyncio
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from bot import metrics
-from bot.clock import Offload, in_thread
+from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import Forge, ListedProposal, Repository
 from bot.git.port import History, Mirror, Scope
 from bot.look.reader import Basis, MirrorReader
 from bot.look.tags import Tags
 from bot.store.port import Revisions
+from bot.store.values import Revision
 from lifecycle import names
 from lifecycle.names import Sha
 
@@ -38,6 +39,7 @@ class Fetcher:
         forge: Its forge.
         mirror: Its mirror.
         revisions: The index of published revisions.
+        clock: Tells what was fetched before something else.
         offload: Where git works.
     """
 
@@ -48,8 +50,10 @@ class Fetcher:
         mirror: Mirror,
         revisions: Revisions,
         *,
+        clock: Clock = SYSTEM,
         offload: Offload = in_thread,
     ) -> None:
+        self._clock = clock
         self._repository = repository
         self._forge = forge
         self._mirror = mirror
@@ -127,9 +131,25 @@ class Fetcher:
             self._revisions.revisions(self._repository.id, new),
             self.fetch(Scope(packages=new), since),
         )
+        # Another replica may have tagged since that was fetched: what the index knows and git does
+        # not show is gone only if it is gone now.
+        if behind := await self._offload(self._behind, used):
+            await self.fetch(Scope(packages=behind), self._clock.monotonic())
         tags.learn(new, used)
         untagged = await self._offload(tags.untagged, new)
         tags.above |= await self._above(untagged)
+
+    def _behind(self, used: Mapping[str, Mapping[int, Revision]]) -> frozenset[str]:
+        """Packages with a revision in the index whose tag was not there when it was fetched."""
+        with self._mirror.open() as git:
+            return frozenset(
+                package
+                for package, numbers in used.items()
+                if any(
+                    not git.refs(names.tag_ref(names.spelled(package, number)))
+                    for number in numbers
+                )
+            )
 
     async def _above(self, packages: Iterable[str]) -> set[str]:
         """Tags that stand where folders of these packages' tags would have to be.

@@ -19,9 +19,12 @@ from tests.benchmarks import (
     idle,
     large,
     latency,
+    load,
+    outages,
     packages,
     publish,
     render,
+    replicas,
     runner,
     storm,
     webhooks,
@@ -41,6 +44,9 @@ ALL: Mapping[str, Callable[..., None]] = {
     "sweep": growth.sweep,
     "idle": idle.run,
     "storm": storm.run,
+    "replicas": replicas.run,
+    "load": load.run,
+    "outages": outages.run,
 }
 
 

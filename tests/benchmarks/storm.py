@@ -12,8 +12,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -24,8 +23,10 @@ import httpx
 import psycopg
 
 from bot.sandbox.faults.calls import LoggedCall
+from tests.benchmarks.crowd import BOT, Crowd
+from tests.benchmarks.fleet import parent_of
 from tests.benchmarks.stage import table
-from tests.stories.world import World, package, world
+from tests.stories.world import World, world
 
 PROPOSALS = 80
 KILLS = 24
@@ -37,9 +38,6 @@ PAUSE = 3.0
 HEALS, SETTLES = 60.0, 420.0
 """Seconds to wait for one recovery, and for everything to be published after the last kill."""
 
-BOT = "porchbot[bot]"
-CHECKS = ("porchbot/render", "porchbot/validate", "porchbot/publish")
-
 
 @dataclass
 class Storm:
@@ -47,49 +45,15 @@ class Storm:
 
     Attributes:
         play: The world.
+        crowd: Its people.
         state: The bot's own folder, where its database and its runner are noted.
         recovered: Kind of kill to the seconds until the bot wrote to the forge again.
-        branches: Branch to number of each proposal.
     """
 
     play: World
+    crowd: Crowd
     state: Path
     recovered: dict[str, list[float]] = field(default_factory=dict)
-    branches: dict[str, int] = field(default_factory=dict)
-
-    # --- people ---
-
-    def propose(self) -> None:
-        """Push every package and open its pull request."""
-        author = self.play.author
-        for i in range(PROPOSALS):
-            branch = f"drafts/storm/p{i:02}/w"
-            author.pushes(branch, package(f"storm/p{i:02}"))
-            made = author.repository.create_pull(base="main", head=branch, title=branch, body="")
-            self.branches[branch] = made.number
-
-    def approve(self, stop: threading.Event) -> None:
-        """Approve each proposal once, when its check is green, as a person does."""
-        approved: set[int] = set()
-        while len(approved) < PROPOSALS and not stop.is_set():
-            for number in list(self.branches.values()):
-                if number not in approved and self.checked(number):
-                    self.play.approver.says(number, "/approve")
-                    approved.add(number)
-            stop.wait(0.2)
-
-    def checked(self, number: int) -> bool:
-        """Whether a proposal's validation is green at its present head."""
-        state, repository = self.play.forge.state, self.play.repository
-        with state.lock:
-            runs = state.checks.runs_on(repository, repository.pulls[number].head_sha)
-            return any(r.name == CHECKS[1] and r.conclusion == "success" for r in runs)
-
-    def published(self) -> int:
-        """How many proposals have their tag."""
-        with self.play.forge.state.lock:
-            refs = set(self.play.repository.refs)
-        return sum(f"refs/tags/storm/p{i:02}/v1" in refs for i in range(PROPOSALS))
 
     # --- kills ---
 
@@ -103,7 +67,7 @@ class Storm:
         found = [
             int(entry.name)
             for entry in Path("/proc").iterdir()
-            if entry.name.isdigit() and _parent(entry) == self.postmaster
+            if entry.name.isdigit() and parent_of(entry) == self.postmaster
             if b"[local]" in (entry / "cmdline").read_bytes()
         ]
         return max(found)
@@ -157,7 +121,7 @@ class Storm:
             for call in self.play.forge.faults.calls(BOT):
                 if call.began > back and _writes(call, kind):
                     return call.began + call.seconds - began
-            if self.published() == PROPOSALS:
+            if self.crowd.published() == PROPOSALS:
                 return None
             time.sleep(0.02)
         return HEALS
@@ -166,63 +130,14 @@ class Storm:
         """Kill one after the other until everything is published, or it takes too long."""
         end = time.monotonic() + SETTLES
         for kind in cycle(("runner", "backend", "bot", "postmaster")):
-            self._rests(min(end, time.monotonic() + PAUSE))
+            self.crowd.rests(min(end, time.monotonic() + PAUSE))
             kills = sum(map(len, self.recovered.values()))
-            if self.published() == PROPOSALS or kills >= KILLS or time.monotonic() > end:
+            if self.crowd.published() == PROPOSALS or kills >= KILLS or time.monotonic() > end:
                 break
             took = self.kill(kind)
             if took is not None:
                 self.recovered.setdefault(kind, []).append(took)
-        self._rests(time.monotonic() + SETTLES)
-
-    def tidies(self) -> None:
-        """Wait a little for what follows the last tag: summaries and branches."""
-        end = time.monotonic() + 60
-        while any(n for what, n in self.result().items()) and time.monotonic() < end:
-            time.sleep(1)
-
-    def _rests(self, until: float) -> None:
-        while self.published() < PROPOSALS and time.monotonic() < until:
-            time.sleep(0.1)
-
-    # --- what came of it ---
-
-    def result(self) -> Mapping[str, int]:
-        """Lost, doubled and stuck."""
-        repository, state = self.play.repository, self.play.forge.state
-        found: Counter[str] = Counter()
-        with state.lock:
-            for i, (branch, number) in enumerate(self.branches.items()):
-                pull = repository.pulls[number]
-                prefix = f"refs/tags/storm/p{i:02}/"
-                tags = [ref for ref in repository.refs if ref.startswith(prefix)]
-                found["stuck: not published"] += not tags
-                found["stuck: branch left"] += f"refs/heads/{branch}" in repository.refs
-                found["lost: merged without its tag"] += pull.merged and not tags
-                found["doubled: tags"] += len(tags) > 1
-                said = Counter(c.body for c in pull.comments if c.user.login == BOT)
-                summaries = [body for body in said if body.startswith("<!-- porchbot:summary")]
-                found["doubled: comments"] += any(n > 1 for n in said.values())
-                found["doubled: summaries"] += len(summaries) > 1
-                runs = Counter(
-                    (run.name, run.external_id)
-                    for run in state.checks.runs_on(repository, pull.head_sha, latest=False)
-                )
-                found["doubled: check runs"] += any(n > 1 for n in runs.values())
-                found["checks not green"] += not self._green(pull.head_sha)
-        return found
-
-    def _green(self, head: str) -> bool:
-        runs = self.play.forge.state.checks.runs_on(self.play.repository, head)
-        newest = {run.name: run for run in reversed(runs)}
-        return all(n in newest and newest[n].conclusion == "success" for n in CHECKS)
-
-
-def _parent(process: Path) -> int:
-    try:
-        return int((process / "stat").read_text().rpartition(") ")[2].split()[1])
-    except (OSError, IndexError):
-        return 0
+        self.crowd.rests(time.monotonic() + SETTLES)
 
 
 def _writes(call: LoggedCall, kind: str) -> bool:
@@ -242,7 +157,7 @@ def storm() -> Iterator[Storm]:
         with world(folder, "", "") as made:
             del made.environment["DATABASE_URL"], made.environment["PORCHBOT_RUNNER_ADDRESS"]
             made.start_bot_process(folder / "bot.log")
-            yield Storm(made, folder / "state")
+            yield Storm(made, Crowd(made, PROPOSALS), folder / "state")
             made.end_bot()
 
 
@@ -250,18 +165,13 @@ def run() -> None:
     """Measure and print."""
     with storm() as over:
         began, stop = time.monotonic(), threading.Event()
-        people = [
-            threading.Thread(target=over.propose, daemon=True),
-            threading.Thread(target=over.approve, args=(stop,), daemon=True),
-        ]
-        for each in people:
-            each.start()
+        people = over.crowd.begin(stop)
         over.rages()
         seconds = time.monotonic() - began
         stop.set()
         for each in people:
             each.join(10)
-        over.tidies()
+        over.crowd.tidies()
         load = os.getloadavg()[0]
         table(
             ["kill -9 of", "times", "p50 s", "worst s"],
@@ -270,8 +180,9 @@ def run() -> None:
                 for kind, each in over.recovered.items()
             ],
         )
-        print(f"{over.published()} of {PROPOSALS} published in {seconds:.0f} s, load {load:.1f}\n")
-        table(["of them", "count"], [[what, f"{n}"] for what, n in over.result().items()])
+        published = f"{over.crowd.published()} of {PROPOSALS} published"
+        print(f"{published} in {seconds:.0f} s, load {load:.1f}\n")
+        table(["of them", "count"], [[what, f"{n}"] for what, n in over.crowd.result().items()])
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from contextlib import closing
 from statistics import median, quantiles
 from typing import Any
 
-from tests.benchmarks.stage import Stage, stage, table
-from tests.stories.world import SECRET, package
+from tests.benchmarks.stage import stage, table
+from tests.stories.world import SECRET, World, package
 
 ONE_BY_ONE = 1000
 AT_ONCE = 4000
@@ -28,13 +28,13 @@ BRANCHES = 20
 Headers = Mapping[str, str]
 
 
-def deliveries(at: Stage, many: int) -> Iterator[tuple[bytes, dict[str, str]]]:
+def deliveries(play: World, many: int) -> Iterator[tuple[bytes, dict[str, str]]]:
     """So many deliveries, made from one that the forge made."""
     seen: list[tuple[str, Headers, Mapping[str, Any]]] = []
-    at.world.forge.webhook_observers.append(lambda *made: seen.append(made))
-    at.world.author.pushes("drafts/net/core/w", package("net/core"))
-    at.world.rests()
-    at.world.forge.webhook_observers.pop()
+    play.forge.webhook_observers.append(lambda *made: seen.append(made))
+    play.author.pushes("drafts/net/core/w", package("net/core"))
+    play.rests()
+    play.forge.webhook_observers.pop()
     headers, payload = next((h, dict(p)) for event, h, p in seen if event == "push")
     for i in range(many):
         ref = f"refs/heads/drafts/net/core-{i % BRANCHES}/w"
@@ -68,7 +68,7 @@ def send(port: int, made: list[tuple[bytes, dict[str, str]]]) -> list[float]:
 def run() -> None:
     """Measure and print the table."""
     with stage() as at:
-        made = list(deliveries(at, ONE_BY_ONE + AT_ONCE))
+        made = list(deliveries(at.world, ONE_BY_ONE + AT_ONCE))
         size = len(made[0][0])
         seconds = send(at.world.port, made[:ONE_BY_ONE])
         at.world.rests()

@@ -1,6 +1,6 @@
 """What looks ask the forge and the database for: their own branches, tags and revisions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +39,8 @@ class Ends:
     tags: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     packages: list[list[str]] = field(default_factory=list)
+    known: dict[str, dict[int, Revision]] = field(default_factory=dict)
+    meanwhile: Callable[[], object] = lambda: None
 
     async def git_credentials(self) -> str:
         return TOKEN
@@ -49,7 +51,8 @@ class Ends:
 
     async def revisions(self, _: int, packages: Iterable[str]) -> dict[str, dict[int, Revision]]:
         self.packages.append(sorted(packages))
-        return {}
+        self.meanwhile()
+        return self.known
 
 
 @pytest.fixture
@@ -114,6 +117,31 @@ async def test_a_look_asks_for_its_packages_only(
     remote.requests.clear()
     await look(fetcher, mirror)
     assert len(remote.requests) == 2  # one fetch does, though the branch names another package
+
+
+async def test_a_tag_that_another_replica_made_meanwhile_is_not_gone(
+    remote: Remote, ends: Ends, fetcher: Fetcher, mirror: DiskMirror
+) -> None:
+    """The short-cut compares an index of now with tags of a moment ago: published, and "gone"."""
+    main = remote.commit({"a": b"1"}, ref="refs/heads/main")
+    remote.commit(packages("net/core"), main, ref=f"refs/heads/{HEAD}")
+    await look(fetcher, mirror)
+
+    def tagged() -> None:
+        remote.git("update-ref", "refs/tags/net/core/v1", main)
+        ends.known = {"net/core": {1: Revision(main, main)}}
+
+    ends.meanwhile = tagged
+    tags = await look(fetcher, mirror)
+    assert tags.tagging("net/core", None, removed=False, listed=()).missing == ()
+    remote.requests.clear()
+    await look(fetcher, mirror)
+    assert len(remote.requests) == 2  # what is there is fetched once
+
+    remote.git("update-ref", "-d", "refs/tags/net/core/v1")
+    ends.meanwhile = lambda: None
+    tags = await look(fetcher, mirror)
+    assert tags.tagging("net/core", None, removed=False, listed=()).missing == ("net/core/v1",)
 
 
 async def test_a_tag_where_a_folder_must_be_is_asked_for_once(

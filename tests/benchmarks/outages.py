@@ -1,0 +1,196 @@
+"""What is seen when PostgreSQL stops or hangs, disks are full and a clock jumps, under load.
+
+Two bots on one database. Disks are small file systems in memory, which only root may mount; the
+clock is libfaketime's, where it is installed. Parts that cannot be done here say so.
+"""
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.benchmarks.crowd import BOT, Crowd
+from tests.benchmarks.fleet import Fleet, fleet
+from tests.benchmarks.stage import table
+
+PROPOSALS, PACE = 24, 1.0
+LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+SETTLES = 240.0
+
+Fault = Callable[[Fleet], None]
+
+
+def stopped(seconds: float) -> Fault:
+    """The server is shut down, and started again after so many seconds."""
+
+    def fault(over: Fleet) -> None:
+        over.held.set()
+        os.kill(over.postgres.pid, signal.SIGINT)
+        time.sleep(seconds)
+        over.held.clear()
+        while over.postgres.ended:
+            time.sleep(0.05)
+
+    return fault
+
+
+def hung(seconds: float) -> Fault:
+    """All processes of the server stand still for so many seconds: it says nothing."""
+
+    def fault(over: Fleet) -> None:
+        servers = over.servers()
+        for each in servers:
+            os.kill(each, signal.SIGSTOP)
+        time.sleep(seconds)
+        for each in {*servers, *over.servers()}:
+            os.kill(each, signal.SIGCONT)
+
+    return fault
+
+
+def filled(disk: Path, seconds: float) -> Fault:
+    """A disk is full for so many seconds."""
+
+    def fault(over: Fleet) -> None:
+        with (disk / "filler").open("wb") as filler:
+            try:
+                while True:
+                    filler.write(bytes(65536))
+                    filler.flush()
+            except OSError:
+                pass
+        time.sleep(seconds)
+        (disk / "filler").unlink()
+
+    return fault
+
+
+def jumped(clock: Path, hours: float) -> Fault:
+    """The clock of the bots jumps."""
+
+    def fault(over: Fleet) -> None:
+        clock.write_text(f"{hours * 3600:+.0f}\n")
+        time.sleep(5)
+
+    return fault
+
+
+def measure(over: Fleet, fault: Fault) -> list[str]:
+    """Let people work, do the fault amid that, and wait for the end; a line of figures."""
+    stop = threading.Event()
+    crowd = Crowd(over.play, PROPOSALS, PACE, asks=True)
+    people = crowd.begin(stop)
+    while crowd.published() < 3:
+        time.sleep(0.1)
+    told, lines = len(over.play.forge.hooks.sent()), _lines(over)
+    fault(over)
+    over_at = time.monotonic()
+    back = _writes_after(over, over_at)
+    crowd.rests(over_at + SETTLES)
+    crowd.tidies()
+    stop.set()
+    for each in people:
+        each.join(10)
+    refused = [s for s in over.play.forge.hooks.sent()[told:] if s.status != 202]
+    wrong = {what: n for what, n in crowd.result().items() if n}
+    return [
+        f"{len(refused)}",
+        f"{max((s.seconds for s in refused), default=0):.1f}",
+        f"{back - over_at:.1f}",
+        f"{crowd.published()} of {PROPOSALS}",
+        f"{wrong or 'none'}",
+        f"{over.deaths or 'none'}",
+        f"{_lines(over) - lines}",
+    ]
+
+
+def _lines(over: Fleet) -> int:
+    """Lines that the bots have logged as warnings or errors."""
+    logs = [over.log(bot).read_text().splitlines() for bot in over.bots]
+    return sum(" WARNING " in line or " ERROR " in line for log in logs for line in log)
+
+
+def _writes_after(over: Fleet, moment: float) -> float:
+    """When the bot wrote to the forge first after a moment."""
+    while time.monotonic() < moment + SETTLES:
+        for call in over.play.forge.faults.calls(BOT):
+            if call.began > moment and call.method != "GET" and "graphql" not in call.path:
+                return call.began
+        time.sleep(0.02)
+    return moment + SETTLES
+
+
+@contextmanager
+def disk(megabytes: int) -> Iterator[Path]:
+    """A file system of a size."""
+    with tempfile.TemporaryDirectory(prefix="porchbot-disk-") as folder:
+        where = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=711", "none", folder]
+        subprocess.run(where, check=True)
+        try:
+            yield Path(folder)
+        finally:
+            subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def _with_disk(megabytes: int, what: str) -> list[str]:
+    with disk(megabytes) as at:
+        if what == "mirrors":
+            with fleet(2, variables={"PORCHBOT_STATE": str(at / "state")}) as over:
+                return measure(over, filled(at, 20))
+        with fleet(2, database=at / "postgres") as over:
+            return measure(over, filled(at, 20))
+
+
+def _with_clock(hours: float) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="porchbot-clock-") as folder:
+        clock = Path(folder) / "clock"
+        clock.write_text("+0\n")
+        variables = {
+            "LD_PRELOAD": str(LIBRARY),
+            "FAKETIME_TIMESTAMP_FILE": str(clock),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+        with fleet(2, variables=variables) as over:
+            return measure(over, jumped(clock, hours))
+
+
+def _with(fault: Fault) -> list[str]:
+    with fleet(2) as over:
+        return measure(over, fault)
+
+
+PARTS: dict[str, Callable[[], list[str]]] = {
+    "stopped5": lambda: _with(stopped(5)),
+    "stopped60": lambda: _with(stopped(60)),
+    "hung5": lambda: _with(hung(5)),
+    "hung60": lambda: _with(hung(60)),
+    "mirrors": lambda: _with_disk(64, "mirrors"),
+    "database": lambda: _with_disk(192, "database"),
+    "later": lambda: _with_clock(1),
+    "earlier": lambda: _with_clock(-1),
+}
+
+
+def run(wanted: str = "") -> None:
+    """Measure and print; `outages=stopped5,mirrors` for some parts."""
+    rows = []
+    for name in wanted.split(",") if wanted else PARTS:
+        if name in {"mirrors", "database"} and os.geteuid() != 0:
+            print(f"{name}: only root may mount a small disk")
+        elif name in {"later", "earlier"} and not LIBRARY.exists():
+            print(f"{name}: libfaketime is not installed")
+        else:
+            rows.append([name, *PARTS[name]()])
+            print(rows[-1], flush=True)
+    heading = ["", "refused", "longest s", "back after s", "published", "wrong", "ended", "lines"]
+    table(heading, rows)
+
+
+if __name__ == "__main__":
+    run()
