@@ -106,7 +106,7 @@ def test_faults(world: World, pull: Pull, fault: str) -> None:
         case "double":
             faults.double("issue_comment")
         case "delay":
-            faults.delay(0.1, "issue_comment", times=1)
+            faults.delay(2, "issue_comment", times=1)  # longer than a busy machine needs for both
         case _:
             faults.hold()
     with world.state.lock:
@@ -125,7 +125,6 @@ def test_faults(world: World, pull: Pull, fault: str) -> None:
             guids = [h.headers["X-GitHub-Delivery"] for h in world.hooks()[before:]]
             assert guids[0] == guids[1] != guids[2]
         case "delay":
-            assert bodies() == ["two"]
             wait_until(lambda: bodies() == ["two", "one"])
         case _:
             assert bodies() == []

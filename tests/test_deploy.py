@@ -1,0 +1,152 @@
+"""The files in deploy/: valid, closed where they can be, and naming what the bot has.
+
+That they start something is for a cluster and for Docker to show; what can be said without is said
+here: schemas, settings, commands, and who sees which secret.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from ruamel.yaml import YAML
+
+from bot.cli.root import main
+from bot.variables import VARIABLES
+
+DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
+KUBERNETES = DEPLOY / "kubernetes"
+HELP = {"PORCHBOT_IMAGE", "POSTGRES_PASSWORD", "POSTGRES_USER", "POSTGRES_DB"}
+
+
+def _documents(path: Path) -> list[Any]:
+    return list(YAML(typ="safe").load_all(path))
+
+
+def _objects() -> list[Any]:
+    files = sorted(KUBERNETES.glob("*.yaml"))
+    return [d for path in files for d in _documents(path) if d["kind"] != "Kustomization"]
+
+
+def _pods() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for each in _objects():
+        if each["kind"] == "Deployment":
+            yield each["metadata"]["name"], each["spec"]["template"]["spec"]
+
+
+def _containers() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for _, pod in _pods():
+        yield from ((each["name"], each) for each in pod["containers"])
+
+
+def _is_a_command(arguments: Sequence[str]) -> None:
+    """Fails when the command line knows no such command or option."""
+    with click.Context(main) as context:
+        command = main.get_command(context, arguments[0])
+        assert command is not None, arguments
+        command.make_context(arguments[0], [str(each) for each in arguments[1:]])
+
+
+def test_kubernetes_accepts_each_object(tmp_path: Path) -> None:
+    """Fails when a field is misspelled: an API server drops it, and says so to nobody."""
+    for each in KUBERNETES.glob("*.yaml"):
+        shutil.copy(each, tmp_path)
+    command = [
+        sys.executable,
+        "-m",
+        "bot.cli",
+        "fn",
+        "eval",
+        str(tmp_path),
+        "--truncate-output=false",
+    ]
+    command += ["--image", "kubeconform:v0.1", "--", "strict=true"]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    kinds = {each["kind"] for each in _objects()}
+    assert kinds >= {"Deployment", "Service", "PodDisruptionBudget"}
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl, which has kustomize in it")
+def test_kustomize_builds_it() -> None:
+    command = ["kubectl", "kustomize", str(KUBERNETES)]
+    built = subprocess.run(command, capture_output=True, check=True).stdout
+    objects = list(YAML(typ="safe").load_all(built))
+
+    images = re.findall(r"image: (\S+)", built.decode())
+    assert {each["metadata"].get("namespace", "porchbot") for each in objects} == {"porchbot"}
+    assert set(images) == {"registry.corp/porchbot:v1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "container"), list(_containers()), ids=lambda each: str(each)[:20]
+)
+def test_a_container_is_closed_and_watched(name: str, container: Mapping[str, Any]) -> None:
+    """Fails when one may write its root, gain rights, use all memory, or hang unseen."""
+    security = container["securityContext"]
+    assert security["readOnlyRootFilesystem"], name
+    assert not security["allowPrivilegeEscalation"]
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    assert "memory" in container["resources"]["limits"]
+    assert {"startupProbe", "livenessProbe"} <= set(container)
+    # Where the image lets the bot write.
+    mounted = {each["mountPath"] for each in container["volumeMounts"]}
+    assert {"/tmp"} < mounted  # of the container
+    _is_a_command(container["args"])
+
+
+@pytest.mark.parametrize(("name", "pod"), list(_pods()), ids=lambda each: str(each)[:20])
+def test_a_pod_is_nobody(name: str, pod: Mapping[str, Any]) -> None:
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["runAsUser"] == 10001
+    assert pod["automountServiceAccountToken"] is False, name
+    assert pod["terminationGracePeriodSeconds"] >= 30  # docs/operate/replicas.md
+
+
+def test_functions_run_where_no_secret_is() -> None:
+    """Fails when code of packages runs beside the App's key or the database's password."""
+    runner = dict(_containers())["runner"]
+    assert not {"env", "envFrom"} & set(runner)
+    assert "secrets" not in {each["name"] for each in runner["volumeMounts"]}
+
+    (compose,) = _documents(DEPLOY / "compose.yaml")
+    service = compose["services"]["runner"]
+    assert service["network_mode"] == "none"
+    assert not {"env_file", "environment", "secrets"} & set(service)
+
+
+def test_each_deployment_has_several_replicas_and_a_budget() -> None:
+    objects = _objects()
+    budgets = [
+        each["spec"]["selector"]["matchLabels"]
+        for each in objects
+        if each["kind"] == "PodDisruptionBudget"
+    ]
+    for each in objects:
+        if each["kind"] == "Deployment":
+            assert each["spec"]["replicas"] >= 2
+            assert each["spec"]["template"]["metadata"]["labels"] in budgets
+
+
+def test_settings_are_those_of_the_bot() -> None:
+    """Fails when a setting was renamed: the bot would run with its default, or not at all."""
+    written = "\n".join(each.read_text() for each in sorted(DEPLOY.rglob("*")) if each.is_file())
+    named = set(re.findall(r"\b(?:PORCHBOT|POSTGRES)_\w+|\bDATABASE_URL\b", written))
+    assert named - HELP <= set(VARIABLES)
+    for needed in ("PORCHBOT_GITHUB_APP_ID", "DATABASE_URL", "PORCHBOT_RUNNER_ADDRESS"):
+        assert needed in named
+
+
+def test_commands_of_the_compose_file_are_those_of_the_bot() -> None:
+    (compose,) = _documents(DEPLOY / "compose.yaml")
+    commands = [each["command"] for each in compose["services"].values() if "command" in each]
+    assert len(commands) == 3
+    for command in commands:
+        _is_a_command(command)
