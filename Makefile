@@ -13,9 +13,12 @@ COMPILE = $(BIN)/python -m compileall -q bot cadlib fnrunner lifecycle
 # Half of what the tests do is waiting for other processes.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(max(2, (os.cpu_count() or 1) * 2))')
 CASES ?=
+N ?= 1000
+SEED ?=
+SECONDS ?=
 AREAS ?=
 
-.PHONY: demo playground test check cases bench mutations proto tools clean
+.PHONY: demo playground test check cases simulate bench mutations proto tools clean
 
 demo: $(RUN_READY)
 	@$(BIN)/porchbot demo $(if $(REPO),--repo "$(REPO)") $(if $(EXIT),--exit)
@@ -41,6 +44,10 @@ check: $(DEV_READY)
 
 cases: $(DEV_READY)
 	@$(BIN)/python -m tests.cases $(if $(CASES),"$(CASES)")
+
+# N histories (or as many as fit into SECONDS), the first drawn from SEED; one alone is printed.
+simulate: $(DEV_READY)
+	@$(BIN)/python -m tests.simulation $(N) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
 bench: $(DEV_READY) tools
 	$(BIN)/python -m tests.benchmarks

@@ -14,6 +14,7 @@ The classes are the format. `python -m bot.config` writes its JSON schema, which
 import re
 import sys
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -310,8 +311,17 @@ def read(data: bytes | None, *, path: str = CONFIG) -> Policy | BrokenPolicy:
         data: The file at the base branch; None when there is none.
         path: Its name, for messages.
     """
+    if len(data or b"") > MOST_KEPT:
+        return _policy(data, path)
+    return _kept_policy(data, path)
+
+
+def _policy(data: bytes | None, path: str) -> Policy | BrokenPolicy:
     found = _read(Configuration, data, path)
     return found if isinstance(found, BrokenPolicy) else found.policy()
+
+
+_kept_policy = lru_cache(maxsize=64)(_policy)
 
 
 def read_ledger(
@@ -326,6 +336,8 @@ def read_ledger(
     Returns:
         What `names.next_revision` takes; broken when the next number cannot be told safely.
     """
+    if not data:
+        return {}
     found = _read(Ledger, data, path)
     if isinstance(found, BrokenPolicy):
         return found
@@ -334,6 +346,10 @@ def read_ledger(
         for package, numbers in found.revisions.items()
     }
 
+
+MOST_KEPT = 16 * 1024
+"""Bytes of a file with rules that is kept as read: each look reads those of several commits, which
+mostly are the same text."""
 
 MOST_BYTES = 1024**2
 """Bytes of a file with rules: each look reads it, and a hundredth of that is a long one."""

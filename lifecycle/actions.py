@@ -261,10 +261,10 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class React:
-    """Acknowledge a comment."""
+    """Acknowledge a comment, once its answer stands: that says for ever what was decided."""
 
     KIND: ClassVar[Kind] = Kind(
-        name="React", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=ActionOrder.TOGETHER
+        name="React", repeat=Repeat.HARMLESS, look=Look.PROPOSAL, order=ActionOrder.ONE_BY_ONE
     )
 
     comment: int

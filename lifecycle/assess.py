@@ -73,6 +73,12 @@ def assess(facts: Facts, proposal: Proposal) -> Assessed:
     )
 
 
+def lost_tags(proposal: Proposal) -> tuple[str, ...]:
+    """Packages of a proposal that were published, and whose tags are not there as they were."""
+    recalled = _recall_tags(proposal, memory.read(proposal))
+    return tuple(t.package for t in recalled.content.touched if t.tagging.lost)
+
+
 def _removed(proposal: Proposal) -> list[PackagePublished]:
     """Packages that a merge removed with every gate: there is no tag that could tell."""
     commit = str(proposal.place.merge_commit)

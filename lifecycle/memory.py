@@ -108,13 +108,22 @@ class Memory:
 
 
 def summary_of(proposal: Proposal) -> Comment | None:
-    """Return our summary comment: the oldest that carries our marker; None before the first."""
-    return next((c for c in proposal.talk.answers if c.summary), None)
+    """Return our summary comment: the oldest that carries our marker; None before the first.
+
+    Anybody with write access can edit the marker into an answer of ours: what the database knows to
+    be an answer is none.
+    """
+    answers = {number for number, ours in proposal.talk.written.items() if ours.body}
+    found = (c for c in proposal.talk.answers if c.summary and c.id not in answers)
+    return next(found, None)
 
 
 def read(proposal: Proposal) -> Memory:
     """Read the memory of a proposal: the union of the records in our comments and the database."""
     found, told = set(proposal.talk.kept), set[Event]()
+    for number in proposal.talk.missing:  # deleted before the database was told what it caused
+        if written := proposal.talk.written[number].record:
+            found |= _events(written)
     notices: dict[str, tuple[int, datetime]] = {}
     for comment in proposal.talk.answers:
         for record in comment.records:

@@ -62,9 +62,12 @@ def mend(
         lost = proposal.talk.written[number]
         if lost.body and lost.record not in shown:
             actions.append(Reply(proposal.place.number, lost.body, lost.record))
+    summary = memory.summary_of(proposal)
     for answer in proposal.talk.answers:
-        if answer.altered and not answer.summary:
-            ours = proposal.talk.written.get(answer.id) or _unknown(answer, proposal, repository_id)
+        if answer.altered and answer is not summary:
+            ours = proposal.talk.written.get(answer.id)
+            if ours is None or not ours.body:
+                ours = _unknown(answer, proposal, repository_id)
             actions.append(Restore(answer.id, ours.body, ours.record))
     return actions
 

@@ -27,6 +27,7 @@ from bot.render.port import Renderer
 from bot.store.port import Store
 from bot.store.values import Adoption
 from lifecycle import memory, names
+from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
 from lifecycle.facts.head import Facts, PushRefusal
 from lifecycle.facts.proposal import Participants, Proposal, ProposalPlace, Rules, Times
@@ -208,7 +209,6 @@ class Looker:
         same = head.repository == self.repository.id.number
         ref = names.branch_ref(head.ref)
         tip = await self._offload(reader.git.ref, ref) if same else None
-        waits = [self._patience.wait(s.pull.number, s.not_shown) for s in state.relevant]
         heads = (each.pull.head for each in state.relevant)
         shown = state.open_head or tip or next(heads, None)
         unasked = shown if state.relevant and state.open_head is None else None
@@ -218,6 +218,10 @@ class Looker:
             self._offload(reader.made_by_us, shown),
             asyncio.gather(*(self._proposal(look, each) for each in state.relevant)),
         )
+        waits = [
+            self._patience.wait(s.pull.number, [*s.not_shown, *_tags_not_shown(p)])
+            for s, p in zip(state.relevant, proposals, strict=True)
+        ]
         found = [p for p in proposals if isinstance(p, tuple) and self._after_baseline(p[0], look)]
         facts = Facts(
             repository=self.repository.full_name,
@@ -386,6 +390,13 @@ class Looker:
             return Rules(policy=policy, digest=digest)
         told = await self._bases.rules_since(reader, pull, basis, since)
         return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)
+
+
+def _tags_not_shown(found: tuple[Proposal, str | None] | NotLogged | None) -> list[str]:
+    """Tags that we made and git does not show: it may be late, as after their own push."""
+    if not isinstance(found, tuple):
+        return []
+    return [f"tag of {package}" for package in lost_tags(found[0])]
 
 
 def _place(pull: ListedProposal, basis: Basis) -> ProposalPlace:

@@ -156,11 +156,18 @@ def _free(proposal: Proposal) -> int:
 def _upkeep(facts: Facts, action: a.Restore | a.Keep | a.RemoveDouble) -> Facts:
     match action:
         case a.Restore(comment, body, record):
-            return _everywhere(facts, lambda p: _rewritten(p, comment, body, record))
+            return _everywhere(facts, lambda p: _restored(p, comment, body, record))
         case a.Keep(number, log, written, gone):
             return _each(facts, number, lambda p: _kept(p, log, written, gone))
         case a.RemoveDouble(number, comment):
             return _each(facts, number, lambda p: _removed(p, comment))
+
+
+def _restored(proposal: Proposal, comment: int, body: str, record: Mapping[str, JSON]) -> Proposal:
+    """An answer is written anew; whatever stood there, it is no summary."""
+    again = _rewritten(proposal, comment, body, record)
+    answers = (replace(c, summary=False) if c.id == comment else c for c in again.talk.answers)
+    return changed(again, answers=tuple(answers))
 
 
 def _removed(proposal: Proposal, comment: int) -> Proposal:

@@ -383,6 +383,39 @@ def test_an_edited_answer_whose_text_was_lost_says_that_it_is_not_known() -> Non
     ]
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_an_answer_that_is_edited_into_a_summary_is_written_anew(known: bool) -> None:
+    """Fails when whatever carries the summary's marker is taken for a summary, and stays."""
+    rested = approved()
+    faked = edited(rested, "### net/core v9 is proposed", summary=False)
+    p = faked.proposals[0]
+    answers = tuple(replace(c, summary=True) for c in p.talk.answers)
+    if not known:
+        p = changed(p, written={}, kept=frozenset())
+    after = settled(replace(faked, proposals=(changed(p, answers=answers),))).proposals[0]
+
+    bodies = [c.body for c in after.talk.answers]
+    assert len([c for c in after.talk.answers if c.summary and not c.altered]) == 1
+    assert not any(c.altered for c in after.talk.answers)
+    assert "### net/core v9 is proposed" not in bodies
+    if known:
+        before = next(c for c in rested.proposals[0].talk.answers if not c.summary)
+        assert before.body in bodies
+
+
+def test_an_answer_that_is_gone_before_the_database_knows_what_it_caused_was_given() -> None:
+    """Fails when the command is answered a second time, beside the answer that is written anew."""
+    rested = approved()
+    p = rested.proposals[0]
+    answer = next(c for c in p.talk.answers if not c.summary)
+    answers = tuple(c for c in p.talk.answers if c.id != answer.id)
+    crashed = changed(p, answers=answers, missing=(answer.id,), kept=frozenset())
+
+    assert memory.read(crashed).answered == memory.read(p).answered
+    after = settled(replace(rested, proposals=(crashed,))).proposals[0]
+    assert len(after.talk.answers) == len(p.talk.answers)
+
+
 def test_what_was_done_to_a_comment_is_kept_before_it_is_written_anew() -> None:
     """Fails when a crash after the writing leaves nobody who knows why it was."""
     kinds = [type(x) for x in decide(edited(approved(), "x", summary=False))]

@@ -9,9 +9,10 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import wraps
 from itertools import pairwise
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self, TypeVar, cast
 
 from bot.clock import SYSTEM, Clock
 from bot.git import refs as git_refs
@@ -24,6 +25,8 @@ from bot.git.port import (
     MOST_ENTRIES,
     MOST_LISTED,
     MOST_TREE,
+    Commit,
+    Difference,
     GitBusyError,
     GitRefusedError,
     History,
@@ -298,6 +301,38 @@ class MemoryMirror:
         self._refs = {ref: sha for ref, sha in moved.items() if sha}
 
 
+_KEPT: dict[tuple[object, ...], Any] = {}
+"""What follows from objects alone, by method and arguments: ids say all of it, for every mirror."""
+
+MOST_KEPT = 200_000
+"""Answers that are kept before all of them are dropped."""
+
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+def _by_ids(count: int) -> Callable[[M], M]:
+    """Keep what a method of `MemoryHistory` says of objects; its first arguments are their ids."""
+
+    def kept(method: M) -> M:
+        name = method.__name__
+
+        @wraps(method)
+        def call(history: "MemoryHistory", *args: Any) -> Any:
+            known, key = history.known, (name, *args)
+            if key in _KEPT and all(each in known or not each for each in args[:count]):
+                return _KEPT[key]
+            found = method(history, *args)
+            if len(_KEPT) > MOST_KEPT:
+                _KEPT.clear()
+            _KEPT[key] = found
+            return found
+
+        return cast(M, call)
+
+    return kept
+
+
 class MemoryHistory(CommitReader):
     """Implements `History`."""
 
@@ -305,6 +340,35 @@ class MemoryHistory(CommitReader):
         self._objects = objects
         self._told = at
         self._refs: dict[str, Refs] = {}
+
+    @property
+    def known(self) -> Mapping[str, tuple[str, bytes]]:
+        """The objects that are here."""
+        return self._objects.known
+
+    @_by_ids(1)
+    def commit(self, sha: str) -> Commit:
+        """As `History` has it."""
+        return super().commit(sha)
+
+    @_by_ids(1)
+    def tree(self, commit: str, path: str) -> str:
+        """As `History` has it."""
+        return super().tree(commit, path)
+
+    @_by_ids(1)
+    def package(self, commit: str, path: str) -> str:
+        """As `History` has it."""
+        return super().package(commit, path)
+
+    @_by_ids(1)
+    def _at(self, commit: str, path: str) -> tuple[str, int]:
+        return super()._at(commit, path)
+
+    @_by_ids(2)
+    def difference(self, before: str, after: str) -> Difference:
+        """As `History` has it."""
+        return super().difference(before, after)
 
     def __enter__(self) -> Self:
         return self
@@ -357,6 +421,7 @@ class MemoryHistory(CommitReader):
         """Keep an object."""
         return self._objects.store(kind, data)
 
+    @_by_ids(1)
     def entries(self, tree: str) -> Entries:
         """What a tree holds."""
         found = self.object(tree, MOST_TREE)
@@ -399,6 +464,7 @@ class MemoryHistory(CommitReader):
         found = self._within(base, head)
         return len(found) > MOST_LISTED or any(self.commit(sha).cut for sha in found)
 
+    @_by_ids(2)
     def merged(self, base: str, head: str) -> TrialMerge:
         """As `History` has it."""
         bases = self._bases(base, head)
@@ -489,6 +555,7 @@ class MemoryHistory(CommitReader):
     def _within(self, base: str, head: str) -> set[str]:
         return self._ancestors(head) - self._ancestors(base)
 
+    @_by_ids(1)
     def _ancestors(self, tip: str) -> set[str]:
         found: set[str] = set()
         left = [tip]
@@ -499,6 +566,7 @@ class MemoryHistory(CommitReader):
                 left += self.commit(sha).parents
         return found
 
+    @_by_ids(2)
     def _bases(self, one: str, other: str) -> tuple[str, ...]:
         """The best common ancestors, the newest first."""
         common = self._ancestors(one) & self._ancestors(other)

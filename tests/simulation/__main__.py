@@ -1,0 +1,133 @@
+"""Simulate histories: `python -m tests.simulation [N] [--seed S] [--seconds X]`, on two processes.
+
+What goes wrong is shrunk and printed. The last line counts; the exit status is 1 where anything was
+violated. With one history, it is printed in full: that is how one is replayed.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+
+import structlog
+
+from tests.simulation.history import Outcome, play
+from tests.simulation.shrink import printed, shrink
+
+EACH = 10
+"""Histories that a process is given at a time."""
+
+SHOWN = 3
+"""Histories that went wrong and are shrunk and printed."""
+
+GROUPS = ("stage", "publish", "bot", "move", "attack", "fault", "webhook")
+
+
+@dataclass
+class Count:
+    """What many histories came to."""
+
+    histories: int = 0
+    steps: list[int] = field(default_factory=list)
+    tally: Counter[str] = field(default_factory=Counter)
+    wrong: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one."""
+        self.histories += 1
+        self.steps.append(len(outcome.steps))
+        self.tally.update(outcome.tally)
+        if outcome.violations:
+            self.wrong[outcome.seed] = [str(v) for v in outcome.violations]
+
+    def join(self, other: "Count") -> None:
+        """Count those of another process."""
+        self.histories += other.histories
+        self.steps += other.steps
+        self.tally.update(other.tally)
+        self.wrong |= other.wrong
+
+
+def quiet() -> None:
+    """Nothing is logged: thousands of bots go through thousands of bad days."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+
+
+def some(first: int, count: int) -> Count:
+    """Play some histories."""
+    counted = Count()
+    for number in range(first, first + count):
+        counted.add(play(str(number)))
+    return counted
+
+
+def many(first: int, count: int, seconds: float) -> Iterator[Count]:
+    """Play histories on two processes, as many as asked for, or until the time is up."""
+    ends = time.monotonic() + seconds
+    with ProcessPoolExecutor(2, initializer=quiet) as pool:
+        going: set[Future[Count]] = set()
+        begun = 0
+        while going or begun < count:
+            while begun < count and len(going) < 4 and time.monotonic() < ends:
+                size = min(EACH, count - begun)
+                going.add(pool.submit(some, first + begun, size))
+                begun += size
+            if not going:
+                return
+            done, going = wait(going, return_when=FIRST_COMPLETED)
+            for each in done:
+                yield each.result()
+
+
+def table(count: Count) -> str:
+    """How often what was reached."""
+    lines = []
+    middle = sorted(count.steps)[len(count.steps) // 2] if count.steps else 0
+    lines.append(f"steps of a history: {middle} in the median")
+    named = {name: name.partition(":")[0].partition(" ")[0] for name in count.tally}
+    for group in (*GROUPS, ""):
+        rows = [n for n in count.tally if (named[n] == group if group else named[n] not in GROUPS)]
+        lines += [f"{count.tally[name]:9}  {name}" for name in sorted(rows)]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Simulate, and say what came of it."""
+    if os.environ.get("PYTHONHASHSEED") != "0":  # a seed gives the same history in every process
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]])
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("count", nargs="?", type=int, default=1000, metavar="N")
+    parser.add_argument("--seed", type=int, default=1, help="of the first history (default: 1)")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin none after so long")
+    given = parser.parse_args()
+    quiet()
+    began, counted = time.monotonic(), Count()
+    if given.count == 1:
+        outcome = play(str(given.seed))
+        print(printed(outcome, all_of_it=True))
+        counted.add(outcome)
+    else:
+        for some_more in many(given.seed, given.count, given.seconds):
+            counted.join(some_more)
+            for seed, why in some_more.wrong.items():
+                print(f"seed {seed}: {why[0]}", flush=True)
+    for seed in list(counted.wrong)[:SHOWN]:
+        print(f"\nshrunk (replay it with `make simulate N=1 SEED={seed}`):")
+        print(printed(shrink(seed, play(seed))), flush=True)
+    print(f"\n{table(counted)}")
+    violations = sum(len(set(why)) for why in counted.wrong.values())
+    print(
+        f"simulated {counted.histories} histories, {sum(counted.steps)} steps, "
+        f"{violations} violations, {time.monotonic() - began:.1f} s"
+    )
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

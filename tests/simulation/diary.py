@@ -1,0 +1,141 @@
+"""The diary: what everybody did, in order, and what stood there to be seen when they did it.
+
+Written from what the forge itself tells of (`bot.sandbox`'s own listeners), and from what people
+meant; nothing of it comes from the bot.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.sandbox.records.memory import Happening
+from bot.sandbox.records.repository import Pull, Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something that happened.
+
+    Attributes:
+        place: Its place in the diary; nothing else has it.
+        at: Seconds of simulated time.
+        who: Login.
+        what: Kind of thing, such as "push" or "comment created".
+        pull: Number of the pull request that it is about; 0 for none.
+        number: Of the comment or review; 0 for none.
+        text: What was written, or the name of a ref.
+        before: A commit, or what else it was.
+        after: A commit, or what else it came to be.
+        head: Commit of the pull request's head as it stood there to be seen.
+        base: Name of its base branch then.
+        tip: Commit of that branch then.
+        merged: The merge result, where it was merged by then.
+        moment: Changes that the forge had seen before this one.
+    """
+
+    place: int
+    at: float
+    who: str
+    what: str
+    pull: int = 0
+    number: int = 0
+    text: str = ""
+    before: str = ""
+    after: str = ""
+    head: str = ""
+    base: str = ""
+    tip: str = ""
+    merged: str = ""
+    moment: int = 0
+
+    def __str__(self) -> str:
+        about = f" #{self.pull}" if self.pull else ""
+        text = f" {self.text!r}" if self.text else ""
+        moved = f" {self.before[:7]}→{self.after[:7]}" if self.before or self.after else ""
+        return f"{self.at:8.1f} s  {self.who}: {self.what}{about}{text}{moved}"
+
+
+@dataclass
+class Diary:
+    """All that happened.
+
+    Attributes:
+        time: Seconds of simulated time now.
+        moment: Changes that the forge has seen.
+        entries: In order.
+        meant: Number of a comment to the commands that its writer meant.
+        quiet: Places at which no bot was doing anything, and the forge's moment then, newest last.
+        of_pull: What is about each pull request.
+        of_ref: The moves of each ref.
+        roles: What roles each person had, and from which place on.
+    """
+
+    time: Callable[[], float]
+    moment: Callable[[], int]
+    entries: list[Entry] = field(default_factory=list)
+    meant: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    quiet: list[tuple[int, int]] = field(default_factory=list)
+    of_pull: dict[int, list[Entry]] = field(default_factory=lambda: defaultdict(list))
+    of_ref: dict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
+    roles: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, who: str, what: str, **about: Any) -> Entry:
+        """Write something down."""
+        entry = Entry(len(self.entries), self.time(), who, what, moment=self.moment(), **about)
+        self.entries.append(entry)
+        if entry.pull:
+            self.of_pull[entry.pull].append(entry)
+        if entry.what == "push":
+            self.of_ref[entry.text].append(entry)
+        return entry
+
+    def rests(self) -> None:
+        """No bot is doing anything now: what is decided from here on is read from here on."""
+        here = len(self.entries)
+        if not self.quiet or self.quiet[-1][0] != here:
+            self.quiet.append((here, self.moment()))
+
+    def role(self, who: str, level: str) -> None:
+        """Somebody has another role from now on."""
+        self.roles[who].append((len(self.entries), level))
+        self.add("forge", "role", text=f"{who}: {level}")
+
+    def hear(self, happening: Happening) -> None:
+        """Listen to the forge (`ForgeState.listeners`)."""
+        kind, action, extra = happening.kind, happening.action, happening.extra
+        who = happening.sender.login
+        repo = happening.repo
+        if repo is None or repo.parent is not None:
+            return
+        if kind == "push":
+            change = extra["change"]
+            self.add(who, "push", text=change.ref, before=change.before, after=change.after)
+        elif kind == "pull_request":
+            pull: Pull = extra["pull"]
+            was = extra.get("changes", {}).get("base", {}).get("ref", {}).get("from", "")
+            what = "merged" if action == "closed" and pull.merged else f"{action}"
+            self.add(who, f"pull {what}", before=was, **_shown(repo, pull))
+        elif kind == "issue_comment":
+            comment = extra["comment"]
+            pull = repo.pulls.get(comment.thread.number) or comment.thread
+            self.add(
+                who, f"comment {action}", number=comment.id, text=comment.body, **_shown(repo, pull)
+            )
+        elif kind == "pull_request_review":
+            review = extra["review"]
+            word = f"review {review.state.lower()}"
+            self.add(
+                who, word, number=review.id, text=review.body or "", **_shown(repo, review.pull)
+            )
+
+
+def _shown(repo: Repository, pull: Pull) -> dict[str, Any]:
+    """What whoever does something to a pull request sees of it."""
+    return {
+        "pull": pull.number,
+        "head": pull.head_sha,
+        "base": pull.base_ref,
+        "tip": repo.branch(pull.base_ref) or "",
+        "merged": pull.merge_commit_sha or "" if pull.merged else "",
+    }

@@ -1,0 +1,226 @@
+"""What holds when faults have stopped and time has passed: judged as the oracle judges each step.
+
+- "settles": nothing is written any more;
+- "reasons": each open proposal shows what it waits for, once;
+- "answered once": each command has its one reaction, and no two answers;
+- "published": what surely may be published is.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from tests.simulation.diary import Diary, Entry
+from tests.simulation.evidence import BOT, Evidence
+from tests.simulation.oracle import SUMMARY, Violation, answered_by, may
+from tests.simulation.setting import CONFIG, MAIN, RulesText
+
+PUBLISH = "porchbot/publish"
+
+
+class Ending:
+    """Judges how a history ended.
+
+    Args:
+        evidence: Git and the diary.
+        repo: The repository as the forge has it.
+        app: The App that the bot is.
+        began: Place in the diary at which the bot came.
+        quiet: Place from which on nothing was to be written any more.
+        lost: Databases that were lost.
+    """
+
+    def __init__(
+        self, evidence: Evidence, repo: Any, app: Any, *, began: int, quiet: int, lost: int
+    ) -> None:
+        self._evidence = evidence
+        self._history = evidence.history
+        self._diary = evidence.diary
+        self._repo = repo
+        self._app = app
+        self._began = began
+        self._quiet = quiet
+        self._lost = lost
+
+    def judge(self) -> list[Violation]:
+        """All that is wrong at the end."""
+        end = len(self._diary.entries)
+        late = [e for e in self._diary.entries[self._quiet :] if e.who == BOT]
+        found = [Violation("settles", f"still at work: {e}", e.place) for e in late]
+        for pull in self._repo.pulls.values():
+            for check, why in self._of(pull):
+                found.append(Violation(check, f"#{pull.number}: {why}", end))
+        return found
+
+    def _of(self, pull: Any) -> Iterator[tuple[str, str]]:
+        ours = [c for c in pull.comments if c.user.login == BOT]
+        summaries = [c for c in ours if c.body.startswith(SUMMARY)]
+        if len(summaries) > 1:
+            yield "said once", f"{len(summaries)} summaries stand there"
+        answers = Counter(number for c in ours for number in answered_by(c.body))
+        for number, times in answers.items():
+            if times > 1:
+                yield "answered once", f"comment {number} has {times} answers"
+        yield from self._untrue(pull, summaries)
+        if pull.state != "open" or not self._changes(pull):
+            return
+        if not summaries:
+            yield "reasons", "no summary says what it waits for"
+        if not self._verdict(pull):
+            yield "reasons", f"{PUBLISH} says nothing at its head"
+        yield from self._unanswered(pull, answers)
+        why = self._surely(pull)
+        if why:
+            yield "published", f"every gate holds, and it is open: {why}"
+
+    def _untrue(self, pull: Any, summaries: list[Any]) -> Iterator[tuple[str, str]]:
+        """What the summary of a published proposal says of its tags, while nobody touched them."""
+        made = {
+            ref: moves
+            for ref, moves in self._diary.of_ref.items()
+            if ref.startswith("refs/tags/")
+            and moves[0].who == BOT
+            and self._history.tag(moves[0].after).target == pull.merge_commit_sha
+        }
+        if not made or any(len(moves) > 1 for moves in made.values()):
+            return
+        for summary in summaries:
+            if pull.merged and "not tagged any more" in summary.body:
+                yield "reasons", f"its summary says that {', '.join(made)} is gone"
+
+    def _verdict(self, pull: Any) -> str:
+        """What the bot's check says at the head."""
+        runs = [
+            run
+            for suite in self._repo.suites.on(pull.head_sha)
+            if suite.app is self._app
+            for run in suite.runs
+            if run.name == PUBLISH
+        ]
+        return (runs[-1].summary or "") if runs else ""
+
+    def _unanswered(self, pull: Any, answers: Counter[int]) -> Iterator[tuple[str, str]]:
+        """A bot that dies between an answer and its reaction leaves the answer: that will do."""
+        for comment in pull.comments:
+            if not self._diary.meant.get(comment.id) or comment.edit is not None:
+                continue
+            if any(e.number == comment.id for e in self._diary.of_pull[pull.number][:1]):
+                continue
+            made = [e for e in self._diary.of_pull[pull.number] if e.number == comment.id]
+            if not made or made[0].place < self._began:
+                continue
+            reactions = [r for r in comment.reactions if r.user.login == BOT]
+            if len(reactions) > 1 or not (reactions or answers[comment.id]):
+                told = f"{len(reactions)} reactions and no answer"
+                yield "answered once", f"comment {comment.id} ({comment.body!r}) has {told}"
+
+    # --- what surely may be published -----------------------------------------------------------
+
+    def _left(self, pull: Any) -> str:
+        """The commit where a head left its base; "" where there is not exactly one."""
+        tip = self._repo.branch(pull.base_ref) or ""
+        both = self._history.ancestry(tip) & self._history.ancestry(pull.head_sha)
+        below = {p for sha in both for p in self._history.parents(sha)}
+        best = both - below
+        return next(iter(best)) if len(best) == 1 else ""
+
+    def _changes(self, pull: Any) -> dict[str, str]:
+        """The packages that a pull request surely changes where packages are published from."""
+        tip = self._repo.branch(pull.base_ref)
+        if pull.base_ref != MAIN or tip is None:
+            return {}
+        left = self._left(pull)
+        return self._history.touched(left, pull.head_sha) if left else {}
+
+    def _surely(self, pull: Any) -> str:
+        """Who approved what surely may be published; "" where anything is in doubt."""
+        tip = self._repo.branch(MAIN)
+        rules, left = self._history.rules(tip), self._left(pull)
+        touched = self._changes(pull)
+        if pull.draft or self._lost or rules is None or rules.broken or not all(touched.values()):
+            return ""
+        if pull.head_repo is not self._repo or not self._plain(pull, left, touched):
+            return ""
+        if not all(self._history.is_sound(tree, rules) for tree in touched.values()):
+            return ""
+        people = {e.who for e in self._counts(pull, rules, tip)}
+        return ", ".join(sorted(people)) if len(people) >= max(1, rules.require) else ""
+
+    def _plain(self, pull: Any, left: str, touched: dict[str, str]) -> bool:
+        """Nothing but these packages is changed, and nothing about them was ever odd."""
+        tip = self._repo.branch(MAIN)
+        first = self._diary.of_ref["refs/heads/main"]
+        start = first[0].before if first else tip
+        for package in touched:
+            if self._history.at(tip, package) != self._history.at(left, package):
+                return False
+            if self._history.at(tip, package) != self._history.at(start, package):
+                return False
+            if any(r.startswith(f"refs/tags/{package}/") for r in self._diary.of_ref):
+                return False
+        if self._history.at(left, CONFIG) != self._history.at(pull.head_sha, CONFIG):
+            return False
+        if any(p is not pull and p.head_sha == pull.head_sha for p in self._repo.pulls.values()):
+            return False
+        odd = {"review changes_requested", "review dismissed", "pull closed", "pull reopened"}
+        ours = {c.id for c in pull.comments if c.user.login == BOT}
+        for e in self._diary.of_pull[pull.number]:
+            meant = set(self._diary.meant.get(e.number, ()))
+            if e.what in odd or meant & {"hold", "reject", "unapprove"}:
+                return False
+            if e.who != BOT and e.what in ("comment edited", "comment deleted"):
+                return False
+            if e.what == "comment deleted" and e.number in ours:
+                return False
+        return True
+
+    def _counts(self, pull: Any, rules: RulesText, tip: str) -> Iterator[Entry]:
+        """Approvals that nothing speaks against."""
+        about = self._diary.of_pull[pull.number]
+        still = {"comment created", "comment edited", "review approved", "review commented"}
+        moves = [e for e in about if e.what not in still]
+        ref = f"refs/heads/{pull.head_ref}"
+        moves += [*self._diary.of_ref[ref], *self._diary.of_ref["refs/heads/main"]]
+        last = max((e.place for e in moves), default=0)
+        then = max((e.at for e in moves), default=0.0)
+        authors = self._evidence.authors(self._left(pull), pull.head_sha, pull.number, ref)
+        authors |= {e.who for e in self._diary.of_ref[ref]}
+        for e in about:
+            rests = [p for p, _ in self._diary.quiet if last < p <= e.place]
+            approves = "approve" in self._diary.meant.get(e.number, ()) or (
+                e.what == "review approved"
+            )
+            if not approves or e.place < max(last, self._began) or not rests or e.at < then + 3:
+                continue
+            if e.who in authors and not rules.alone:
+                continue
+            levels = self._evidence.roles_within(e.who, 0, len(self._diary.entries))
+            if all(may(level, e.who, rules) for level in levels):
+                yield e
+
+
+def reached(diary: Diary, repo: Any) -> Counter[str]:
+    """How far proposals came, for the figures."""
+    tally: Counter[str] = Counter()
+    for pull in repo.pulls.values():
+        tally["stage: opened"] += 1
+        if pull.merged:
+            bot = pull.merged_by.login == BOT
+            tally["stage: merged by the bot" if bot else "stage: merged by hand"] += 1
+        elif pull.state != "open":
+            tally["stage: closed"] += 1
+        elif pull.draft:
+            tally["stage: left as a draft"] += 1
+        else:
+            tally["stage: left as a proposal"] += 1
+    for entry in diary.entries:
+        if entry.who == BOT and entry.what == "push":
+            if entry.text.startswith("refs/tags/"):
+                tally["publish: tags made"] += 1
+            elif entry.after.strip("0") and entry.before.strip("0"):
+                tally["publish: renderings pushed or merges"] += 1
+            else:
+                tally["publish: branches deleted"] += 1
+        elif entry.who == BOT:
+            tally[f"bot: {entry.what}"] += 1
+    return tally

@@ -1,0 +1,474 @@
+"""One history: drawn from a seed, step by step, with the oracle asked after each.
+
+Every step draws from a generator of its own (seed and number of the step), so that a history goes
+on in the same way when steps of it are left out: that is how it is shrunk.
+"""
+
+import asyncio
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import Any, TypeVar
+
+from bot.forges.github.deliveries import GitHubWebhooks
+from bot.sandbox.faults.hooks import OutgoingHook
+from bot.store.values import Delivered, StoreError
+from tests.memory.store import MemoryStore
+from tests.simulation import ending
+from tests.simulation.diary import Diary
+from tests.simulation.evidence import BOT, Evidence, History
+from tests.simulation.faults import MISFORTUNES, Misfortune
+from tests.simulation.forge import SimulatedForge
+from tests.simulation.hands import Hands, ImpossibleError
+from tests.simulation.moves import MOVES, Move
+from tests.simulation.oracle import Oracle, Violation
+from tests.simulation.replica import Replica, World
+from tests.simulation.scheduler import DrawnLoop, SimulatedClock
+from tests.simulation.setting import (
+    CHOICES,
+    CONFIG,
+    MAIN,
+    PACKAGES,
+    PEOPLE,
+    RELEASE,
+    ROLES,
+    kptfile,
+    resource,
+)
+from tests.simulation.weather import Weather
+
+T = TypeVar("T")
+
+READER = GitHubWebhooks(())
+OWNER = "acme"
+FEWEST, MOST = 40, 64
+"""Steps of a history."""
+
+ENDLESS = 60_000
+"""Steps of tasks without time passing, after which something goes round in circles."""
+
+TOLD = 60
+"""Steps of tasks that may pass between two acts of people, at most, when they are in a hurry."""
+
+
+@dataclass
+class Outcome:
+    """What came of a history.
+
+    Attributes:
+        seed: What it was drawn from.
+        steps: What was done, by the number of the step; those that came to nothing are left out.
+        violations: What the oracle saw; empty when all is well.
+        tally: How often what was reached.
+        trace: Digest of every call, in order.
+        diary: What everybody did.
+    """
+
+    seed: str
+    steps: dict[int, str]
+    violations: list[Violation]
+    tally: Counter[str]
+    trace: str
+    diary: Diary
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How one history is drawn: what is frequent in it, and how hurried everybody is.
+
+    Attributes:
+        weights: Of each step, in the order of `STEPS`.
+        replicas: Bots at work.
+        lost: Share of webhooks that nobody gets.
+        late: Share that comes late.
+        doubled: Share that comes twice.
+        latency: Share of calls that take a while.
+        hurry: Share of steps after which nothing rests before the next.
+        before: The bot comes when this many steps were done.
+    """
+
+    weights: tuple[float, ...]
+    replicas: int
+    lost: float
+    late: float
+    doubled: float
+    latency: float
+    hurry: float
+    before: int
+
+
+STEPS: tuple[Move | Misfortune, ...] = (*MOVES, *MISFORTUNES)
+
+
+def manner(draw: Random) -> Manner:
+    """Draw the manner of a history: some things are frequent in it, others left out."""
+    calm = draw.random() < 0.15
+    weights = []
+    for step in STEPS:
+        share = draw.choice((0.0, 0.5, 1.0, 1.0, 3.0))
+        if isinstance(step, Misfortune) and calm and step.name not in ("everything settles",):
+            share = 0.0
+        if step.weight >= 2.5:
+            share = max(share, 0.5)
+        weights.append(step.weight * share)
+    return Manner(
+        weights=tuple(weights),
+        replicas=draw.choice((1, 2, 2, 3)),
+        lost=0.0 if calm else draw.choice((0.0, 0.05, 0.3)),
+        late=draw.choice((0.0, 0.1, 0.4)),
+        doubled=draw.choice((0.0, 0.1)),
+        latency=draw.choice((0.0, 0.0, 0.05, 0.3)),
+        hurry=draw.choice((0.2, 0.5, 0.8)),
+        before=draw.choice((0, 0, 0, 4)),
+    )
+
+
+@dataclass(order=True)
+class Due:
+    """Something that happens at its time."""
+
+    at: float
+    order: int
+    act: Callable[[], None] = field(compare=False)
+
+
+class Simulation:
+    """A history while it happens.
+
+    Args:
+        seed: What everything is drawn from.
+        kept: Numbers of the steps to take; None for all.
+    """
+
+    def __init__(self, seed: str, kept: Collection[int] | None = None) -> None:
+        self.seed = seed
+        self.draw = Random(f"{seed}/begin")
+        self.manner = manner(self.draw)
+        self._kept = kept
+        self._count = FEWEST + int(self.draw.random() * (MOST - FEWEST))
+        self.loop = DrawnLoop(lambda n: int(self.draw.random() * n))
+        self._agenda: list[Due] = []
+        self._order = count()
+        self._names = count(1)
+        self.weather = Weather(self.loop, self._latency, self.kill)
+        self.replicas: list[Replica] = []
+        self.backup: MemoryStore | None = None
+        self.told: dict[int, str] = {}
+        self.broke: list[str] = []
+        self.beyond: list[str] = []
+        self.lost_stores = 0
+        self.begun = False
+        self._set_up()
+
+    # --- setting up -----------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        clock = SimulatedClock(self.loop, self.draw)
+        self.forge = forge = SimulatedForge(clock, self.draw, faults=self.weather.befalls_request)
+        state = forge.state
+        for login in (OWNER, *PEOPLE):
+            state.add_user(login)
+        self.app = forge.add_app(OWNER)
+        files = {}
+        for package in PACKAGES:
+            files[f"{package}/Kptfile"] = kptfile(package)
+            for name in "ab":
+                files[f"{package}/{name}.yaml"] = resource(name, "v0")
+        self.has_config = self.draw.random() < 0.6
+        if self.has_config:
+            files[CONFIG] = self.draw.choice(CHOICES[:-1]).text
+        self.repo = forge.add_repository(OWNER, "blueprints", files, ROLES)
+        self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
+        state.listeners.append(self.diary.hear)
+        for who in PEOPLE:
+            self.diary.role(who, ROLES[who])
+        self.hands = Hands(state, self.repo, self.diary, self.draw)
+        with forge.change():
+            self.hands.push("ann", f"refs/heads/{RELEASE}", self.hands.tip(MAIN))
+        self.store = MemoryStore(clock)
+        self.evidence = Evidence(self.diary, History(state.git(self.repo)))
+        self.oracle = Oracle(self.evidence, self._excused)
+
+    def begin(self) -> None:
+        """The bot comes."""
+        self.begun = True
+        self._came = len(self.diary.entries)
+        with self.forge.change():
+            self.forge.install(self.repo)
+        for _ in range(self.manner.replicas):
+            self.start()
+
+    def start(self) -> None:
+        """Start a bot."""
+        world = World(
+            self.loop,
+            self.forge,
+            self.store,
+            self.weather,
+            self.draw,
+            self.broke,
+            self.beyond,
+        )
+        self.replicas.append(Replica(world, f"bot{next(self._names)}"))
+
+    # --- what misfortunes do --------------------------------------------------------------------
+
+    def kill(self, name: str) -> None:
+        """End a bot at once; another takes its place after a while."""
+        for replica in [r for r in self.replicas if r.name == name]:
+            self.replicas.remove(replica)
+            replica.kill()
+            self.weather.tally["fault: bots killed"] += 1
+            self.later(self.draw.random() * 20, self.start)
+
+    def replace_store(self, store: MemoryStore) -> None:
+        """Give the bots another database, which they start on."""
+        for replica in self.replicas:
+            replica.kill()
+        self.replicas.clear()
+        self._agenda = [due for due in self._agenda if due.act != self.start]
+        heapq.heapify(self._agenda)
+        self.store = store
+        self.lost_stores += 1
+        for _ in range(self.manner.replicas):
+            self.start()
+
+    def later(self, seconds: float, act: Callable[[], None]) -> None:
+        """Have something happen after some time."""
+        heapq.heappush(self._agenda, Due(self.loop.now + seconds, next(self._order), act))
+
+    def _latency(self) -> float:
+        if self.manner.latency and self.draw.random() < self.manner.latency:
+            return self.draw.random() ** 3 * 2.0
+        return 0.0
+
+    def _excused(self) -> bool:
+        return bool(self.weather.lost or self.lost_stores or self.meddled)
+
+    @property
+    def meddled(self) -> bool:
+        """Somebody touched what the bot wrote."""
+        ours = {e.number for e in self.diary.entries if e.who == BOT and e.number}
+        return any(
+            e.who != BOT and e.number in ours and e.what != "comment created"
+            for e in self.diary.entries
+        )
+
+    # --- webhooks -------------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        """What becomes of the webhooks that the forge has made."""
+        waiting = self.forge.deliveries
+        while waiting:
+            hook, fate = waiting.popleft(), self.draw.random()
+            if not self.begun:
+                continue
+            if fate < self.manner.lost:
+                self.weather.tally["webhook lost"] += 1
+                continue
+            late = 0.0
+            if self.draw.random() < self.manner.late:
+                late = self.draw.random() * 60
+                self.weather.tally["webhook late"] += 1
+            self._deliver(hook, late)
+            if self.draw.random() < self.manner.doubled:
+                self.weather.tally["webhook doubled"] += 1
+                self._deliver(hook, self.draw.random() * 20)
+
+    def _deliver(self, hook: OutgoingHook, late: float) -> None:
+        if late:
+            self.later(late, lambda: self._arrive(hook))
+        else:
+            self._arrive(hook)
+
+    def _arrive(self, hook: OutgoingHook) -> None:
+        if self.replicas:
+            replica = self.replicas[int(self.draw.random() * len(self.replicas))]
+            replica.start(self._take(replica, hook))
+        else:
+            self.weather.tally["webhook while no bot ran"] += 1
+
+    async def _take(self, replica: Replica, hook: OutgoingHook) -> None:
+        headers = {name.lower(): value for name, value in hook.headers.items()}
+        delivery = READER.read_verified(headers, hook.body, BOT)
+        stored = Delivered(
+            guid=delivery.id,
+            event=delivery.event,
+            action=delivery.action,
+            headers=delivery.headers,
+            body=hook.body,
+            repository=delivery.repository_id,
+            forge=READER.forge,
+        )
+        try:
+            await replica.store.deliveries.add(stored, delivery.wakes)
+        except StoreError:
+            self.weather.tally["webhook refused: no database"] += 1
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def rest(self, most: int = ENDLESS) -> bool:
+        """Let everything go on without time passing; whether nothing is ready any more."""
+        done = self.loop.run(most)
+        self._send()
+        while self.loop.is_ready and most == ENDLESS:
+            self.loop.run(most)
+            self._send()
+            if self.loop.steps > self._endless:
+                raise EndlessError
+        if done and not self.loop.is_ready and all(r.is_idle for r in self.replicas):
+            self.diary.rests()
+        return done
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, as it does for everybody."""
+        end = self.loop.now + seconds
+        self._endless = self.loop.steps + ENDLESS + int(seconds * 200)
+        while True:
+            self.rest()
+            at = min((t for t in self._next() if t is not None), default=end)
+            if at > end:
+                break
+            self._advance(at)
+            if at == end:
+                self.rest()
+                break
+        self._advance(end)
+
+    def _next(self) -> list[float | None]:
+        """When something may happen next; the polls of idle bots are skipped."""
+        agenda = self._agenda[0].at if self._agenda else None
+        if not all(r.is_idle for r in self.replicas) or self.weather.away:
+            return [agenda, self.loop.next_timer()]
+        due = self.now(self.store.queue.next_due())
+        return [
+            agenda,
+            None if due is None else self.loop.now + due + 0.001,
+            self.loop.next_timer(skip=True),
+        ]
+
+    def now(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine gives that only lets others run."""
+        while True:
+            try:
+                coroutine.send(None)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+
+    def _advance(self, until: float) -> None:
+        self.loop.advance(until)
+        while self._agenda and self._agenda[0].at <= self.loop.now:
+            heapq.heappop(self._agenda).act()
+        self.weather.away = {p: t for p, t in self.weather.away.items() if t > self.loop.now}
+
+    def skip(self, seconds: float) -> None:
+        """Let much time pass at once, once everything rests."""
+        self.pass_time(30.0)
+        self._advance(self.loop.now + seconds)
+        self.pass_time(30.0)
+
+    # --- the history ----------------------------------------------------------------------------
+
+    def run(self) -> Outcome:
+        """Let it happen."""
+        with self.loop.current():
+            violations = self._run()
+            for replica in self.replicas:
+                replica.kill()
+            self.loop.run(ENDLESS)
+        trace = hashlib.sha256("\n".join(self.weather.trace).encode()).hexdigest()[:16]
+        tally = self.weather.tally
+        tally.update(ending.reached(self.diary, self.repo))
+        return Outcome(self.seed, self.told, violations, tally, trace, self.diary)
+
+    def _run(self) -> list[Violation]:
+        try:
+            for number in range(self._count):
+                if number == self.manner.before:
+                    self.begin()
+                if self._kept is None or number in self._kept:
+                    self._step(number)
+                    found = self._judge()
+                    if found or self.beyond:
+                        return self._ends(found)
+            self.draw = self.hands.draw = Random(f"{self.seed}/end")
+            return self._judge_end()
+        except EndlessError:
+            return [Violation("settles", "goes round in circles", len(self.diary.entries))]
+
+    def _ends(self, found: list[Violation]) -> list[Violation]:
+        """It goes no further: something was violated, or only real git knows how it goes on."""
+        if not found:
+            self.weather.tally["left: a merge that only git can make"] += 1
+        return found
+
+    def _step(self, number: int) -> None:
+        self.draw = self.hands.draw = draw = Random(f"{self.seed}/{number}")
+        self._endless = self.loop.steps + ENDLESS
+        for _ in range(8):
+            step = draw.choices(STEPS, self.manner.weights)[0]
+            try:
+                if isinstance(step, Move):
+                    with self.forge.change():
+                        told = step.act(self.hands)
+                elif self.replicas or not self.begun:
+                    told = step.act(self)
+                else:
+                    continue
+            except ImpossibleError:
+                continue
+            self.told[number] = told
+            kind = "" if isinstance(step, Misfortune) or step.attack else "move: "
+            self.weather.tally[f"{kind}{step.name}"] += 1
+            break
+        self._send()
+        if draw.random() < self.manner.hurry:
+            self.rest(int(draw.random() ** 2 * TOLD))
+        elif draw.random() < 0.5:
+            self.rest()
+        else:
+            self.pass_time(draw.random() * 12)
+
+    def _judge(self) -> list[Violation]:
+        found = self.oracle.judge()
+        bugs = [*self.broke, *self.loop.broken]
+        return found + [Violation("nothing breaks", b, len(self.diary.entries)) for b in bugs]
+
+    def _ended(self, quiet: int) -> ending.Ending:
+        return ending.Ending(
+            self.evidence,
+            self.repo,
+            self.app,
+            began=self._came,
+            quiet=quiet,
+            lost=self.lost_stores,
+        )
+
+    def _judge_end(self) -> list[Violation]:
+        """Faults stop and time passes: everything settles."""
+        self.weather.clear()
+        self.weather.latency = lambda: 0.0
+        for replica in self.replicas:
+            replica.clock.wrong = 0.0
+        self.pass_time(2400.0)
+        self.skip(90_000.0)
+        self.pass_time(1000.0)
+        quiet = len(self.diary.entries)
+        self.pass_time(2000.0)
+        found = self._judge()
+        return found if found or self.beyond else self._ended(quiet).judge()
+
+
+class EndlessError(Exception):
+    """Something goes round in circles without time passing."""
+
+
+def play(seed: str, kept: Collection[int] | None = None) -> Outcome:
+    """Play one history."""
+    asyncio.set_event_loop(None)
+    return Simulation(seed, kept).run()

@@ -1,0 +1,610 @@
+"""What people do: each move is one act of one person, on whatever the draw names."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from bot.sandbox.git import trees
+from bot.sandbox.records.accounts import Role
+from bot.sandbox.records.repository import Pull
+from bot.sandbox.rules.checks import Wish
+from tests.simulation.evidence import BOT, login_of
+from tests.simulation.hands import Hands, ImpossibleError
+from tests.simulation.setting import (
+    ADMIN,
+    ADVERSARY,
+    CHOICES,
+    CONFIG,
+    HONEST,
+    MAIN,
+    OUTSIDER,
+    PACKAGES,
+    READER,
+    RELEASE,
+    WRITERS,
+    kptfile,
+    resource,
+)
+
+Act = Callable[[Hands], str]
+
+
+@dataclass(frozen=True)
+class Move:
+    """Something that people do.
+
+    Attributes:
+        name: As the figures name it.
+        weight: How often, beside others.
+        act: Does it, and tells what was done.
+        attack: It is one of the attacks of docs/security.md.
+    """
+
+    name: str
+    weight: float
+    act: Act
+    attack: bool = False
+
+
+MOVES: list[Move] = []
+
+
+def move(name: str, weight: float) -> Callable[[Act], Act]:
+    """Adds a move to the list."""
+
+    def added(act: Act) -> Act:
+        MOVES.append(Move(name, weight, act, attack=name.startswith("attack: ")))
+        return act
+
+    return added
+
+
+def content(draw: Random, package: str, *, sound: bool = False) -> dict[str, bytes | None]:
+    """A change of one file of a package."""
+    name = "ab"[int(draw.random() * 2)]
+    value = f"v{int(draw.random() * 1000)}"
+    stamped, bad = sound or draw.random() < 0.8, not sound and draw.random() < 0.1
+    return {f"{package}/{name}.yaml": resource(name, value, stamped=stamped, bad=bad)}
+
+
+def _packages(h: Hands) -> list[str]:
+    """Mostly one."""
+    some = [h.one(PACKAGES)]
+    if h.chance(0.12):
+        some.append(h.one(PACKAGES))
+    return sorted(set(some))
+
+
+def _change(h: Hands) -> dict[str, bytes | None]:
+    files: dict[str, bytes | None] = {}
+    for package in _packages(h):
+        files |= content(h.draw, package)
+    return files
+
+
+def _base(h: Hands) -> str:
+    return RELEASE if h.chance(0.12) else MAIN
+
+
+def writer(h: Hands) -> str:
+    """Somebody who may push now."""
+    return h.one([w for w in (*WRITERS, ADMIN) if h.can(w, Role.WRITE)])
+
+
+def judge_of(h: Hands, pull: Pull) -> str:
+    """Somebody to approve, mostly one who did not write it."""
+    if h.chance(0.15):
+        return h.one((*HONEST, READER, OUTSIDER, ADVERSARY))
+    git, wrote = h.state.git(h.repo), {pull.user.login}
+    for sha in _commits(h, pull):
+        wrote.add(login_of(git.commit(sha).author.email))
+    return h.one([w for w in HONEST if w not in wrote] or list(HONEST))
+
+
+def _commits(h: Hands, pull: Pull) -> list[str]:
+    git, found, at = h.state.git(h.repo), list[str](), pull.head_sha
+    while len(found) < 5 and at != pull.base_sha:
+        found.append(at)
+        parents = git.commit(at).parents
+        if not parents:
+            break
+        at = parents[0]
+    return found
+
+
+# --- work -----------------------------------------------------------------------------------------
+
+
+@move("push a draft branch", 4)
+def draft(h: Hands) -> str:
+    who, package = writer(h), h.one(PACKAGES)
+    branch = f"drafts/{package}/{h.fresh('w')}"
+    h.commit(who, branch, content(h.draw, package), "draft", onto=h.tip(MAIN))
+    return f"{who} pushes {branch}"
+
+
+@move("open a proposal", 7)
+def propose(h: Hands) -> str:
+    who, base = writer(h), _base(h)
+    files = _change(h)
+    package = next(iter(files)).rpartition("/")[0]
+    name = h.fresh("w")
+    branch = f"drafts/{package}/{name}" if h.chance(0.4) else f"feature-{name}"
+    h.commit(who, branch, files, "change", onto=h.tip(base))
+    pull = h.open(who, branch, base, f"Change {package}", draft=h.chance(0.1))
+    return f"{who} opens #{pull.number} from {branch} to {base}"
+
+
+@move("open a proposal from a fork", 1)
+def from_fork(h: Hands) -> str:
+    if OUTSIDER not in h.forks:
+        h.forks[OUTSIDER] = h.state.fork(h.repo, OUTSIDER)
+    fork, branch = h.forks[OUTSIDER], h.fresh("fork")
+    h.state.git(fork).fetch(h.state.git(h.repo), h.tip(MAIN))
+    h.commit(OUTSIDER, branch, _change(h), "from outside", onto=h.tip(MAIN), repo=fork)
+    pull = h.open(OUTSIDER, f"{OUTSIDER}:{branch}", MAIN, "From outside")
+    return f"{OUTSIDER} opens #{pull.number} from a fork"
+
+
+@move("push again", 5)
+def push(h: Hands) -> str:
+    pull = h.pull()
+    branch = h.own_branch(pull)
+    who = writer(h) if h.chance(0.25) or pull.user.login == BOT else pull.user.login
+    h.commit(who, branch, _change(h), "more")
+    return f"{who} pushes to #{pull.number}"
+
+
+@move("mend a proposal", 3)
+def mend(h: Hands) -> str:
+    pull = h.pull()
+    branch = h.own_branch(pull)
+    who = writer(h) if pull.user.login == BOT else pull.user.login
+    h.commit(who, branch, content(h.draw, h.one(PACKAGES), sound=True), "mend")
+    return f"{who} mends #{pull.number}"
+
+
+@move("force-push", 2)
+def force_push(h: Hands) -> str:
+    pull = h.pull()
+    branch = h.own_branch(pull)
+    who = writer(h)
+    h.commit(who, branch, _change(h), "again", onto=h.tip(pull.base_ref))
+    return f"{who} force-pushes #{pull.number}"
+
+
+@move("take up a removed or new package", 0.6)
+def remove(h: Hands) -> str:
+    who, package = writer(h), h.one(PACKAGES)
+    files: dict[str, bytes | None] = {
+        f"{package}/{n}": None for n in ("Kptfile", "a.yaml", "b.yaml")
+    }
+    git = h.state.git(h.repo)
+    there = trees.entry_at(git, h.tip(MAIN), f"{package}/Kptfile") is not None
+    if not there:
+        files = {f"{package}/Kptfile": kptfile(package), **content(h.draw, package, sound=True)}
+    branch = h.fresh("remove" if there else "again")
+    files = {p: d for p, d in files.items() if d or trees.entry_at(git, h.tip(MAIN), p)}
+    h.commit(who, branch, files, "remove" if there else "again", onto=h.tip(MAIN))
+    pull = h.open(who, branch, MAIN, f"{'Remove' if there else 'Restore'} {package}")
+    return f"{who} opens #{pull.number}: {pull.title}"
+
+
+@move("propose other rules", 1)
+def rules_proposal(h: Hands) -> str:
+    who, branch = h.one(HONEST), h.fresh("rules")
+    files: dict[str, bytes | None] = {CONFIG: h.one(CHOICES).text}
+    if h.chance(0.3):
+        files |= content(h.draw, h.one(PACKAGES))
+    h.commit(who, branch, files, "rules", onto=h.tip(MAIN))
+    pull = h.open(who, branch, MAIN, "Other rules")
+    return f"{who} opens #{pull.number}: other rules"
+
+
+@move("push rules to the base branch", 0.8)
+def rules_push(h: Hands) -> str:
+    rules, branch = h.one(CHOICES), _base(h)
+    h.commit(ADMIN, branch, {CONFIG: rules.text}, "rules")
+    return f"{ADMIN} pushes rules to {branch}: {rules}"
+
+
+@move("update the branch", 1.5)
+def update(h: Hands) -> str:
+    pull = h.pull()
+    who = writer(h)
+    h.attempt(lambda: h.state.pulls.update_branch(pull, h.user(who), None))
+    return f"{who} updates the branch of #{pull.number}"
+
+
+@move("to draft or ready", 2.5)
+def toggle(h: Hands) -> str:
+    pull = h.pull(lambda p: p.draft) if h.chance(0.7) else h.pull()
+    who, wanted = writer(h), not pull.draft
+    h.attempt(lambda: h.state.pulls.set_draft(pull, h.user(who), wanted))
+    return f"{who} makes #{pull.number} {'a draft' if wanted else 'ready'}"
+
+
+@move("close or reopen", 1)
+def close(h: Hands) -> str:
+    pull, who = h.any_pull(), writer(h)
+    if pull.merged:
+        raise ImpossibleError
+    wanted = "closed" if pull.state == "open" else "open"
+    h.attempt(lambda: h.state.pulls.edit(pull, h.user(who), state=wanted))
+    return f"{who} makes #{pull.number} {wanted}"
+
+
+@move("retarget", 1)
+def retarget(h: Hands) -> str:
+    pull, who = h.pull(), writer(h)
+    base = MAIN if pull.base_ref == RELEASE else RELEASE
+    h.attempt(lambda: h.state.pulls.edit(pull, h.user(who), base=base))
+    return f"{who} retargets #{pull.number} to {base}"
+
+
+@move("rename a branch", 0.5)
+def rename(h: Hands) -> str:
+    pull, who = h.pull(), writer(h)
+    old = h.own_branch(pull)
+    new, sha = f"{old}-{h.fresh('r')}", h.tip(old)
+    h.push(who, f"refs/heads/{new}", sha)
+    h.push(who, f"refs/heads/{old}", "")
+    again = h.open(who, new, pull.base_ref, pull.title)
+    return f"{who} renames {old} to {new}: #{pull.number} becomes #{again.number}"
+
+
+@move("delete a branch", 0.5)
+def delete_branch(h: Hands) -> str:
+    pull, who = h.any_pull(), writer(h)
+    branch = h.own_branch(pull)
+    h.push(who, f"refs/heads/{branch}", "")
+    return f"{who} deletes {branch} of #{pull.number}"
+
+
+@move("merge by hand", 1.2)
+def merge(h: Hands) -> str:
+    pull, who = h.pull(lambda p: not p.draft), writer(h)
+    method = h.one(("merge", "merge", "squash", "rebase"))
+    h.attempt(lambda: h.state.pulls.merge(pull, h.user(who), method=method))
+    return f"{who} merges #{pull.number} by hand ({method})"
+
+
+@move("push to the base branch", 0.8)
+def push_base(h: Hands) -> str:
+    who, branch = writer(h), _base(h)
+    h.commit(who, branch, content(h.draw, h.one(PACKAGES)), "straight in")
+    return f"{who} pushes to {branch}"
+
+
+@move("revert in a proposal", 0.7)
+def revert(h: Hands) -> str:
+    pull = h.one([p for p in h.repo.pulls.values() if p.merged and p.base_ref == MAIN][-4:])
+    who, branch, git = writer(h), h.fresh("revert"), h.state.git(h.repo)
+    before, files = git.commit(pull.merge_commit_sha or "").parents[0], dict[str, bytes | None]()
+    for package in PACKAGES:
+        for name in ("a.yaml", "b.yaml"):
+            old = trees.entry_at(git, before, f"{package}/{name}")
+            if old is not None:
+                files[f"{package}/{name}"] = git.blob(old.sha)
+    h.commit(who, branch, files, f"Revert #{pull.number}", onto=h.tip(MAIN))
+    made = h.open(who, branch, MAIN, f"Revert #{pull.number}")
+    return f"{who} opens #{made.number}: a revert of #{pull.number}"
+
+
+@move("make a tag", 0.8)
+def tag(h: Hands) -> str:
+    who, package = writer(h), h.one(PACKAGES)
+    name = f"{package}/v{1 + int(h.draw.random() * 4)}"
+    if f"refs/tags/{name}" in h.repo.refs:
+        raise ImpossibleError
+    h.tag(who, name, h.tip(MAIN), "mine\n")
+    return f"{who} makes the tag {name}"
+
+
+@move("delete or move a tag", 0.6)
+def lose_tag(h: Hands) -> str:
+    who = writer(h)
+    refs = list(h.repo.refs.below("refs/tags/"))
+    ref = h.one(refs)
+    if h.chance(0.6):
+        h.push(who, ref, "")
+        return f"{who} deletes {ref}"
+    h.tag(who, ref.removeprefix("refs/tags/"), h.tip(MAIN), "moved\n")
+    return f"{who} moves {ref}"
+
+
+@move("change a role", 1)
+def role(h: Hands) -> str:
+    who = h.one((*WRITERS, READER))
+    level = h.one(("read", "write", "write", "admin", "triage"))
+    h.state.add_member(h.repo, who, level)
+    h.state.roles_touched[h.repo.id] = h.repo
+    h.diary.role(who, level)
+    return f"{ADMIN} makes {who} {level}"
+
+
+# --- talk -----------------------------------------------------------------------------------------
+
+
+def _command(h: Hands, pull: Pull, who: str, word: str, text: str = "") -> str:
+    h.say(who, pull, f"/{word}{text}", word)
+    return f"{who} comments /{word} on #{pull.number}"
+
+
+@move("/approve", 10)
+def approve(h: Hands) -> str:
+    pull = h.pull(lambda p: not p.draft)
+    return _command(h, pull, judge_of(h, pull), "approve")
+
+
+@move("/approve on a merged proposal", 1)
+def approve_merged(h: Hands) -> str:
+    pull = h.one([p for p in h.repo.pulls.values() if p.merged][-3:])
+    return _command(h, pull, judge_of(h, pull), "approve")
+
+
+@move("approving review", 4)
+def review(h: Hands) -> str:
+    pull = h.pull(lambda p: not p.draft)
+    who = judge_of(h, pull)
+    h.review(who, pull, "APPROVE")
+    return f"{who} approves #{pull.number} by a review"
+
+
+@move("request changes", 0.8)
+def request_changes(h: Hands) -> str:
+    pull = h.pull()
+    who = h.one((*HONEST, READER))
+    h.review(who, pull, "REQUEST_CHANGES", "no")
+    return f"{who} requests changes of #{pull.number}"
+
+
+@move("dismiss a review", 0.8)
+def dismiss(h: Hands) -> str:
+    pull, who = h.any_pull(), writer(h)
+    found = h.one([r for r in pull.reviews if r.state in ("APPROVED", "CHANGES_REQUESTED")])
+    h.attempt(lambda: h.state.reviews.dismiss(found, h.user(who), "not so"))
+    return f"{who} dismisses {found.user.login}'s review of #{pull.number}"
+
+
+@move("/propose", 2.5)
+def propose_command(h: Hands) -> str:
+    pull = h.pull(lambda p: p.draft)
+    return _command(h, pull, writer(h), "propose")
+
+
+@move("another command", 3)
+def other_command(h: Hands) -> str:
+    pull = h.pull()
+    words = ("hold", "unhold", "unhold", "reject", "render", "check", "why", "help", "unapprove")
+    who = h.one((*HONEST, READER))
+    return _command(h, pull, who, h.one(words))
+
+
+TALK = (
+    "> /approve\n\nwho said that?",
+    "```\n/approve\n```",
+    "I would write /approve here, but I do not.",
+    "    /approve",
+    "<!--\n/approve\n-->\n",
+    "looks good",
+)
+
+
+@move("talk about commands", 0.7)
+def talk(h: Hands) -> str:
+    pull, who = h.pull(), h.one((*HONEST, READER))
+    h.say(who, pull, h.one(TALK))
+    return f"{who} talks on #{pull.number}"
+
+
+@move("edit one's own comment", 0.8)
+def edit_own(h: Hands) -> str:
+    pull = h.any_pull()
+    comment = h.one([c for c in pull.comments if c.user.login != BOT])
+    h.edit(comment.user.login, comment, h.one(("never mind", "/approve", "/hold")))
+    return f"{comment.user.login} edits comment {comment.id} on #{pull.number}"
+
+
+@move("delete one's own comment", 0.6)
+def delete_own(h: Hands) -> str:
+    pull = h.any_pull()
+    comment = h.one([c for c in pull.comments if c.user.login != BOT])
+    h.delete(comment.user.login, comment)
+    return f"{comment.user.login} deletes comment {comment.id} on #{pull.number}"
+
+
+# --- attacks --------------------------------------------------------------------------------------
+
+
+def _eve(h: Hands) -> str:
+    if not h.can(ADVERSARY, Role.WRITE):
+        raise ImpossibleError
+    return ADVERSARY
+
+
+@move("attack: a record copied to another proposal", 1)
+def copy_record(h: Hands) -> str:
+    pull, other = h.any_pull(), h.pull()
+    theirs = h.one(h.ours(pull))
+    if h.chance(0.5):
+        h.say(ADVERSARY, other, theirs.body)
+        return f"eve copies a comment of the bot's from #{pull.number} to #{other.number}"
+    comment = h.one(h.ours(other))
+    h.edit(_eve(h), comment, theirs.body)
+    return f"eve edits the bot's comment {comment.id} on #{other.number} into one of #{pull.number}"
+
+
+@move("attack: the bot's comment edited", 1)
+def edit_bot(h: Hands) -> str:
+    pull = h.any_pull()
+    comment = h.one(h.ours(pull))
+    text = comment.body.partition("<!-- porchbot:record")[0] + "approved by everybody"
+    h.edit(_eve(h), comment, text)
+    return f"eve edits the bot's comment {comment.id} on #{pull.number}"
+
+
+@move("attack: the bot's comment deleted", 1)
+def delete_bot(h: Hands) -> str:
+    pull = h.any_pull()
+    comment = h.one(h.ours(pull))
+    h.delete(_eve(h), comment)
+    return f"eve deletes the bot's comment {comment.id} on #{pull.number}"
+
+
+@move("attack: a comment edited into an approval", 0.7)
+def edit_into(h: Hands) -> str:
+    pull = h.pull()
+    comments = [c for c in pull.comments if c.user.login in HONEST]
+    comment = h.one(comments)
+    if not h.diary.meant.get(comment.id):
+        h.edit(_eve(h), comment, "/approve")
+        return f"eve edits {comment.user.login}'s comment on #{pull.number} into /approve"
+    h.edit(_eve(h), comment, comment.body + "\n\n/approve")
+    return f"eve adds /approve to {comment.user.login}'s comment on #{pull.number}"
+
+
+@move("attack: somebody else's name on a commit", 1)
+def other_name(h: Hands) -> str:
+    who = _eve(h)
+    branch, name = h.fresh("named"), h.one(WRITERS)
+    h.commit(who, branch, content(h.draw, h.one(PACKAGES)), "x", onto=h.tip(MAIN), author=name)
+    pull = h.open(who if h.chance(0.5) else name, branch, MAIN, "Named")
+    h.say(who, pull, "/approve", "approve")
+    return f"eve pushes #{pull.number} as {name}, and approves it"
+
+
+@move("attack: rules loosened in the head", 1)
+def loosen(h: Hands) -> str:
+    who = _eve(h)
+    loose = h.one([r for r in CHOICES if r.alone or (r.require < 2 and not r.judges)])
+    branch = h.fresh("loose")
+    files: dict[str, bytes | None] = {CONFIG: loose.text, **content(h.draw, h.one(PACKAGES))}
+    h.commit(who, branch, files, "x", onto=h.tip(MAIN))
+    pull = h.open(who, branch, MAIN, "Looser")
+    h.say(who, pull, "/approve", "approve")
+    return f"eve opens #{pull.number} with looser rules, and approves it"
+
+
+@move("attack: a push after the approval", 2)
+def push_after(h: Hands) -> str:
+    who = _eve(h)
+    pull = h.pull(lambda p: not p.draft)
+    branch, was = h.own_branch(pull), pull.head_sha
+    judge = judge_of(h, pull)
+    if h.chance(0.5):
+        h.say(judge, pull, "/approve", "approve")
+    else:
+        h.review(judge, pull, "APPROVE")
+    h.commit(who, branch, content(h.draw, h.one(PACKAGES), sound=True), "x", onto=h.tip(MAIN))
+    if h.chance(0.3):
+        h.push(who, f"refs/heads/{branch}", was)
+    return f"{judge} approves #{pull.number}, and eve force-pushes it"
+
+
+@move("attack: one head to two bases", 1)
+def two_bases(h: Hands) -> str:
+    who, pull = _eve(h), h.pull()
+    other = MAIN if pull.base_ref == RELEASE else RELEASE
+    made = h.open(who, h.own_branch(pull), other, "Twice")
+    return f"eve opens #{made.number} from the branch of #{pull.number}, to {other}"
+
+
+@move("attack: another base after the approval", 0.8)
+def retarget_after(h: Hands) -> str:
+    who, pull = _eve(h), h.pull(lambda p: not p.draft)
+    judge = judge_of(h, pull)
+    h.say(judge, pull, "/approve", "approve")
+    base = MAIN if pull.base_ref == RELEASE else RELEASE
+    h.attempt(lambda: h.state.pulls.edit(pull, h.user(who), base=base))
+    return f"{judge} approves #{pull.number}, and eve retargets it to {base}"
+
+
+@move("attack: a merge past the bot", 1.2)
+def merge_past(h: Hands) -> str:
+    who, pull = _eve(h), h.pull(lambda p: not p.draft)
+    method = h.one(("merge", "squash", "rebase"))
+    h.attempt(lambda: h.state.pulls.merge(pull, h.user(who), method=method))
+    return f"eve merges #{pull.number} past the bot ({method})"
+
+
+@move("attack: a foreign tag on a merge", 1)
+def foreign_tag(h: Hands) -> str:
+    who = _eve(h)
+    pull = h.one([p for p in h.repo.pulls.values() if p.merged][-3:])
+    package = h.one(PACKAGES)
+    there = list(h.repo.refs.below(f"refs/tags/{package}/v"))
+    name = f"{package}/v{len(there) + 1}"
+    git, message = h.state.git(h.repo), "v\n"
+    signed = [r for r in h.repo.refs.below("refs/tags/") if git.kind(h.repo.refs[r]) == "tag"]
+    if signed:
+        message = git.tag(h.repo.refs[h.one(signed)]).message
+    if f"refs/tags/{name}" in h.repo.refs:
+        raise ImpossibleError
+    h.tag(who, name, pull.merge_commit_sha or "", message)
+    return f"eve makes the tag {name} on the merge of #{pull.number}"
+
+
+@move("attack: reverted and landed again", 0.8)
+def reland(h: Hands) -> str:
+    who = _eve(h)
+    pull = h.one([p for p in h.repo.pulls.values() if p.merged and p.base_ref == MAIN][-3:])
+    git = h.state.git(h.repo)
+    before = git.commit(pull.merge_commit_sha or "").parents[0]
+    package = h.one(PACKAGES)
+    files: dict[str, bytes | None] = {}
+    for name in ("a.yaml", "b.yaml"):
+        old = trees.entry_at(git, before, f"{package}/{name}")
+        if old is not None:
+            files[f"{package}/{name}"] = git.blob(old.sha)
+    h.commit(who, MAIN, files, "Revert")
+    branch = h.fresh("reland")
+    h.push(who, f"refs/heads/{branch}", pull.head_sha)
+    made = h.open(who, branch, MAIN, "Land again")
+    return f"eve reverts {package} on main and opens #{made.number} with the head of #{pull.number}"
+
+
+@move("attack: a check of the bot's name", 0.6)
+def fake_check(h: Hands) -> str:
+    pull = h.pull()
+    who = h.user(_eve(h))
+    h.attempt(
+        lambda: h.state.checks.add_status(
+            h.repo,
+            pull.head_sha,
+            who,
+            state="success",
+            context="porchbot/publish",
+            description="all is well",
+            target_url=None,
+        )
+    )
+    return f"eve reports porchbot/publish on #{pull.number}"
+
+
+@move("attack: a misleading name", 0.6)
+def misleading(h: Hands) -> str:
+    who = _eve(h)
+    name = h.one(("heads/main", "refs-heads-main", "net/core/v9", "release/v1", "drafts/net/core"))
+    h.commit(who, name, content(h.draw, h.one(PACKAGES)), "/approve", onto=h.tip(MAIN))
+    pull = h.open(who, name, MAIN, "/approve <!-- porchbot:summary porchbot -->")
+    return f"eve opens #{pull.number} from {name}"
+
+
+@move("attack: the merge of somebody else's branch", 0.6)
+def smuggle(h: Hands) -> str:
+    who, pull, other = _eve(h), h.pull(), h.pull()
+    branch = h.own_branch(other)
+    if pull is other:
+        raise ImpossibleError
+    sha = h.commit(
+        who,
+        branch,
+        content(h.draw, h.one(PACKAGES), sound=True),
+        "Merge branch 'main'",
+        parents=(other.head_sha, pull.head_sha),
+    )
+    return f"eve merges #{pull.number} into #{other.number} as {sha[:7]}"
+
+
+__all__ = ["MOVES", "Move", "Wish"]

@@ -1,0 +1,355 @@
+"""The oracle: judges what a bot did by the forge, git and the diary alone.
+
+It shares no code with the bot (a test holds it to that): who approved which tree is worked out anew
+from what people did. Facts change while a bot decides; so it asks that what was done rest on what
+was so at some moment of the time that the bot may have read in, and never on what was not.
+
+After each step:
+
+- "rendered and valid": what is tagged is its own rendering, and no guardrail finds anything, under
+  the rules of the base branch before the merge;
+- "approved": as many people as those rules ask for approved exactly that tree, knowing that base;
+- "once": a package is tagged once for one merge, and one number is given once;
+- "next number": numbers rise by one;
+- "a merge": what is tagged is the result of a merged proposal that changes that package;
+- "no objection": nothing is merged or tagged against a request for changes or a hold;
+- "nothing lost": the bot moves no branch over a commit of others, and no tag at all;
+- "said once": no command is answered twice, no summary written twice, without a reason.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from tests.simulation.diary import Entry
+from tests.simulation.evidence import BOT, ZERO, Evidence
+from tests.simulation.setting import LEVELS, MAIN, PACKAGES, RELEASE, RulesText
+
+STALE = 5
+"""Changes by which a forge's answers may be behind, and one more."""
+
+RECORD = re.compile(r"<!-- porchbot:record (\{.*?\}) [0-9a-f]{64} -->")
+SUMMARY = "<!-- porchbot:summary "
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something that must not be.
+
+    Attributes:
+        check: Which invariant.
+        why: What was seen.
+        place: Where in the diary.
+    """
+
+    check: str
+    why: str
+    place: int
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.why}"
+
+
+class Oracle:
+    """Judges one history.
+
+    Args:
+        evidence: Git and the diary.
+        excused: Whether something was done to the bot that lets it say a thing twice: an answer
+            of the forge that was lost, a database that was lost, comments of its that were touched.
+    """
+
+    def __init__(self, evidence: Evidence, excused: Callable[[], bool]) -> None:
+        self._evidence = evidence
+        self._history = evidence.history
+        self._diary = evidence.diary
+        self._excused = excused
+        self._read = 0
+        self._given: dict[str, int] = {}
+        self._answers: Counter[int] = Counter()
+        self._summaries: Counter[int] = Counter()
+
+    def judge(self) -> list[Violation]:
+        """Judge what was done since the last time."""
+        found: list[Violation] = []
+        fresh = self._diary.entries[self._read :]
+        self._read = len(self._diary.entries)
+        for entry in fresh:
+            if entry.who == BOT:
+                said = (why for check in self._checks(entry) for why in check)
+                found += [Violation(check, why, entry.place) for check, why in said]
+        return found
+
+    def _checks(self, entry: Entry) -> Iterator[Iterator[tuple[str, str]]]:
+        if entry.what == "push" and entry.text.startswith("refs/tags/"):
+            yield self._tagged(entry)
+        elif entry.what == "push":
+            yield self._moved(entry)
+        elif entry.what == "pull merged":
+            yield self._merged(entry)
+        elif entry.what == "comment created":
+            yield self._said(entry)
+
+    # --- tags ---------------------------------------------------------------------------------
+
+    def _tagged(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        if entry.before != ZERO:
+            yield "nothing lost", f"{entry.text} was moved or deleted by the bot"
+            return
+        package, _, version = entry.text.removeprefix("refs/tags/").rpartition("/v")
+        number = int(version)
+        yield from self._numbered(entry, package, number)
+        tag = self._history.tag(entry.after)
+        if tag is None:
+            yield "a merge", f"{entry.text} is no annotated tag"
+            return
+        merges = [
+            e
+            for e in self._diary.entries[: entry.place]
+            if e.what == "pull merged" and e.merged == tag.target
+        ]
+        if not merges:
+            yield "a merge", f"{entry.text} is at {tag.target[:7]}, which no proposal was merged as"
+            return
+        reasons = [list(self._published(entry, merge, package)) for merge in merges]
+        if all(reasons):
+            yield from reasons[0]
+
+    def _numbered(self, entry: Entry, package: str, number: int) -> Iterator[tuple[str, str]]:
+        if entry.text in self._given:
+            yield "once", f"{entry.text} was made twice by the bot"
+        self._given[entry.text] = entry.place
+        ever, now = {0}, set[int]()
+        for ref, moves in self._diary.of_ref.items():
+            if not ref.startswith(f"refs/tags/{package}/v"):
+                continue
+            before = [e for e in moves if e.place < entry.place]
+            found = int(ref.rpartition("/v")[2])
+            if before:
+                ever.add(found)
+                if before[-1].after != ZERO:
+                    now.add(found)
+        if number in now:
+            yield "once", f"{entry.text} was there already"
+        if number > max(ever) + 1:
+            yield "next number", f"{entry.text}, but the highest so far is v{max(ever)}"
+        ours = [n for n in ever if f"refs/tags/{package}/v{n}" in self._given and n != number]
+        if ours and number <= max(ours):
+            yield "next number", f"{entry.text}, though v{max(ours)} was given before"
+
+    def _published(self, entry: Entry, merge: Entry, package: str) -> Iterator[tuple[str, str]]:
+        before = self._evidence.before_merge(merge)
+        touched = self._history.touched(before, merge.merged)
+        what = f"{entry.text} of #{merge.pull}"
+        if not touched.get(package):
+            yield "a merge", f"{what}: that merge changes no {package}"
+            return
+        for ref, place in self._given.items():
+            if place < entry.place and ref.rpartition("/v")[0] == f"refs/tags/{package}":
+                other = self._history.tag(self._diary.entries[place].after)
+                if other is not None and other.target == merge.merged:
+                    yield "once", f"{what}: the same merge has {ref}"
+        first = self._evidence.window(entry.place, STALE)
+        rules = self._rules(merge, before, first, entry.place)
+        if not rules:
+            return
+        if any(r.broken for r in rules):
+            yield "rendered and valid", f"{what}: the rules could not be read"
+            return
+        if not all(self._history.is_sound(touched[package], r) for r in rules):
+            yield "rendered and valid", f"{what} is not its own rendering, or not valid"
+        reasons = [self._approved(entry, merge, touched, r, first) for r in rules]
+        yield from (("approved", f"{what}: {why}") for why in reasons if why)
+        yield from self._unopposed(entry, merge.pull, what, first)
+
+    def _rules(self, merge: Entry, before: str, first: int, last: int) -> list[RulesText]:
+        """The rules that judge a merge; those of the default branch as well, for another one."""
+        own = self._history.rules(before)
+        if merge.base == MAIN:
+            return [own] if own is not None else []
+        if merge.base != RELEASE or own is None:
+            return []
+        mains = self._evidence.main_rules(first, last)
+        return [own, *mains] if len(mains) == 1 else [own]
+
+    # --- approvals ------------------------------------------------------------------------------
+
+    def _approved(
+        self, entry: Entry, merge: Entry, touched: dict[str, str], rules: RulesText, first: int
+    ) -> str:
+        """Why what is tagged was not approved; "" when it was."""
+        if rules.require == 0:
+            return ""
+        said = [e for e in self._diary.of_pull[merge.pull] if e.place < entry.place]
+        before = self._evidence.before_merge(merge)
+        ref = next((e.text for e in said if e.what == "head"), "")
+        authors = self._evidence.authors(before, merge.head, merge.pull, ref)
+        why = dict[str, str]()
+        people = set[str]()
+        for word in said:
+            if not self._is_approval(word):
+                continue
+            reason = self._void(word, merge, touched, rules, first, entry.place)
+            if not reason and word.who in authors and not rules.alone:
+                reason = "is an author"
+            if reason:
+                why[word.who] = f"{word.who} {reason}"
+            else:
+                people.add(word.who)
+        if len(people) >= rules.require:
+            return ""
+        told = "; ".join(text for who, text in why.items() if who not in people) or "nobody did"
+        return f"{len(people)} of {rules.require} approved it: {told}"
+
+    def _is_approval(self, word: Entry) -> bool:
+        if word.what == "comment created":
+            return "approve" in self._diary.meant.get(word.number, ())
+        return word.what == "review approved"
+
+    def _void(
+        self,
+        word: Entry,
+        merge: Entry,
+        touched: dict[str, str],
+        rules: RulesText,
+        first: int,
+        last: int,
+    ) -> str:
+        """Why one approval does not count for a merge; "" when it does."""
+        levels = self._evidence.roles_within(word.who, first, last)
+        if not any(may(level, word.who, rules) for level in levels):
+            return f"may not approve ({', '.join(sorted(levels))})"
+        if word.base != merge.base:
+            return f"approved it for {word.base}"
+        later = [e for e in self._diary.of_pull[merge.pull] if word.place < e.place < first]
+        if any(e.what == "pull edited" and e.before for e in later):
+            return "approved it before its base was changed"
+        shown = word.merged or word.head
+        for package, tree in touched.items():
+            if self._history.at(shown, package) != tree:
+                return f"approved another {package}"
+        if not word.merged:
+            then = self._history.rules(word.tip)
+            if then is not None and merge.base == MAIN and then.judging != rules.judging:
+                return "approved it under other rules"
+        return self._taken_back(word, later)
+
+    def _taken_back(self, word: Entry, later: list[Entry]) -> str:
+        for e in later:
+            if e.number == word.number and e.what in ("comment edited", "review dismissed"):
+                return "had that edited or dismissed"
+            if e.who != word.who:
+                continue
+            if "unapprove" in self._diary.meant.get(e.number, ()):
+                return "took it back"
+            if e.what == "review changes_requested" and word.what == "review approved":
+                return "asked for changes later"
+        return ""
+
+    def _unopposed(
+        self, entry: Entry, pull: int, what: str, first: int
+    ) -> Iterator[tuple[str, str]]:
+        """Nobody with the right to had asked for changes, or held it, before anything was read."""
+        stands: dict[str, Entry] = {}
+        holds: dict[str, Entry] = {}
+        for e in self._diary.of_pull[pull]:
+            if e.place >= first:
+                break
+            if e.what.startswith("review ") and e.what != "review commented":
+                if e.what == "review dismissed":
+                    stands = {w: s for w, s in stands.items() if s.number != e.number}
+                else:
+                    stands[e.who] = e
+            if e.what == "comment created":
+                meant = self._diary.meant.get(e.number, ())
+                if "hold" in meant:
+                    holds[e.who] = e
+                if "unhold" in meant:
+                    holds = {}
+            if e.what in ("comment edited", "comment deleted"):
+                holds = {w: h for w, h in holds.items() if h.number != e.number}
+        for who, word in stands.items():
+            levels = self._evidence.roles_within(who, first, entry.place)
+            if word.what == "review changes_requested" and levels <= {"write", "maintain", "admin"}:
+                yield "no objection", f"{what}, though {who} asked for changes"
+        for who, word in holds.items():
+            levels = self._evidence.roles_within(who, word.place, entry.place)
+            if levels <= {"write", "maintain", "admin"}:
+                yield "no objection", f"{what}, though {who} holds it"
+
+    # --- branches, merges, words ----------------------------------------------------------------
+
+    def _merged(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        first = self._evidence.window(entry.place, STALE)
+        what = f"merge of #{entry.pull}"
+        yield from self._unopposed(entry, entry.pull, what, first)
+        before = self._evidence.before_merge(entry)
+        touched = {p: t for p, t in self._history.touched(before, entry.merged).items() if t}
+        rules = self._rules(entry, before, first, entry.place) if before else []
+        if not rules or not touched or any(self._changed_since(entry, first)):
+            return
+        for r in rules:
+            why = self._approved(entry, entry, touched, r, first)
+            if why:
+                yield "approved", f"{what}: {why}"
+            if not all(self._history.is_sound(tree, r) for tree in touched.values()):
+                yield "rendered and valid", f"{what}: not its own rendering, or not valid"
+
+    def _changed_since(self, merge: Entry, first: int) -> Iterator[bool]:
+        """Whether the base moved, or was exchanged, while the bot decided.
+
+        A forge's merge has a precondition on the head, and none on the base or its name; that is
+        why the publish invariant is kept at the tag, and judged there.
+        """
+        for e in self._diary.of_ref.get(f"refs/heads/{merge.base}", ()):
+            yield first <= e.place < merge.place
+        for e in self._diary.of_pull[merge.pull]:
+            yield first <= e.place < merge.place and e.what == "pull edited" and bool(e.before)
+
+    def _moved(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        old, new, ref = entry.before, entry.after, entry.text
+        if old == ZERO or ref.startswith("refs/pull/"):
+            return
+        if new != ZERO:
+            if old not in self._history.ancestry(new):
+                yield "nothing lost", f"the bot moved {ref} over {old[:7]}"
+            return
+        merged = [e for e in self._diary.entries[: entry.place] if e.what == "pull merged"]
+        if not ref.startswith("refs/heads/drafts/") or not any(e.head == old for e in merged):
+            yield "nothing lost", f"the bot deleted {ref} at {old[:7]}"
+
+    def _said(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        if entry.text.startswith(SUMMARY):
+            self._summaries[entry.pull] += 1
+            if self._summaries[entry.pull] > 1 and not self._excused():
+                yield "said once", f"a second summary on #{entry.pull}"
+        for comment in answered_by(entry.text):
+            self._answers[comment] += 1
+            if self._answers[comment] > 1 and not self._excused():
+                yield "said once", f"comment {comment} on #{entry.pull} was answered twice"
+
+
+def answered_by(text: str) -> set[int]:
+    """Numbers of the comments that a comment of the bot's says it answers."""
+    if text.startswith(SUMMARY):
+        return set()
+    found = set[int]()
+    for match in RECORD.finditer(text):
+        record: dict[str, Any] = json.loads(match[1])
+        if record.get("kind") == "answer":
+            found |= set(accumulate(record.get("answered", ())))
+    return found
+
+
+def may(level: str, who: str, rules: RulesText) -> bool:
+    """Whether a role, or a name, lets somebody approve."""
+    if who in rules.only and level != "none":
+        return True
+    return bool(rules.least) and LEVELS.index(level) >= LEVELS.index(rules.least)
+
+
+__all__ = ["PACKAGES", "Oracle", "Violation", "answered_by"]

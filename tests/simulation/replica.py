@@ -1,0 +1,135 @@
+"""One bot: the real controller, worker and sweeps, over ports that are simulated."""
+
+import contextvars
+import re
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from bot.loop.controller import Controller
+from bot.loop.work import Failed, Result, Worker, WorkItem
+from bot.serve import _sweep
+from cadlib.errors import Place
+from cadlib.findings import Finding, Severity
+from cadlib.package.files import Files
+from lifecycle.policy import GuardrailFunction
+from tests.memory.renderer import Answer, MemoryRenderer
+from tests.memory.store import MemoryStore
+from tests.simulation.forge import SimulatedForge
+from tests.simulation.ports import Gate, store_port
+from tests.simulation.scheduler import OWNER, DrawnLoop, Owner, SimulatedClock
+from tests.simulation.setting import JUDGE, STAMP, STAMPER
+from tests.simulation.weather import Weather
+
+KEY = b"k" * 32
+SWEEP = 900.0
+"""Seconds between sweeps, as the bot has it by default."""
+
+_BUG = re.compile(r"^[A-Z]\w*(Error|Exception|Exit|Iteration)\b.*: ", re.DOTALL)
+
+
+def stamp(_: GuardrailFunction, files: Files) -> Answer:
+    """Every resource begins with the stamp."""
+    changes = {
+        path: f"{STAMP}\n".encode() + entry.data
+        for path, entry in files.items()
+        if path.endswith(".yaml") and not entry.data.startswith(STAMP.encode())
+    }
+    return Answer(changes=changes, digest="builtin:stamp/1@1")
+
+
+def sound(_: GuardrailFunction, files: Files) -> Answer:
+    """No resource is bad."""
+    bad = sorted(path for path, entry in files.items() if b"bad" in entry.data)
+    found = tuple(
+        Finding(message="it is bad", severity=Severity.ERROR, place=Place(p)) for p in bad
+    )
+    return Answer(findings=found, digest="builtin:sound/1@1")
+
+
+@dataclass
+class World:
+    """What all bots share.
+
+    Attributes:
+        loop: Order and time.
+        forge: The forge.
+        store: The database that there is now.
+        weather: What goes wrong.
+        draw: For the clocks of the bots.
+        broke: What broke a look that should not have: a bug.
+        beyond: What git in memory could not tell; the history ends there.
+    """
+
+    loop: DrawnLoop
+    forge: SimulatedForge
+    store: MemoryStore
+    weather: Weather
+    draw: Random
+    broke: list[str]
+    beyond: list[str]
+
+
+class Replica:
+    """A process of the bot; what it remembers is gone with it.
+
+    Args:
+        world: What it works in.
+        name: Unlike that of any other process, dead ones too.
+        workers: Keys that it looks at at a time.
+        wrong: Seconds by which its clock is off.
+    """
+
+    def __init__(self, world: World, name: str, workers: int = 2, wrong: float = 0.0) -> None:
+        self.name = name
+        self.owner = Owner(name)
+        self._world = world
+        world.weather.owners[name] = self.owner
+        gate = Gate(self.owner, world.weather)
+        self.clock = SimulatedClock(world.loop, world.draw, wrong)
+        self.store = store_port(world.store, gate)
+        self.renderer = MemoryRenderer({STAMPER: stamp, JUDGE: sound})
+        mirrors: Any = world.forge.mirrors(name, self.clock)
+        self.controller = Controller(
+            world.forge.forges(name),
+            mirrors,
+            self.renderer,
+            self.store,
+            [KEY],
+            "porchbot",
+            clock=self.clock,
+            offload=gate.offload,
+        )
+        self.worker = Worker(self.store, self._work, name, clock=self.clock)
+        self._context = contextvars.copy_context()
+        self._context.run(OWNER.set, self.owner)
+        self.start(self.worker.run(workers))
+        self.start(_sweep(self.store, mirrors, SWEEP, self.clock, gate.offload))
+
+    def start(self, work: Awaitable[object]) -> None:
+        """Begin a task of this process."""
+        self._context.run(self._world.loop.create_task, _awaited(work))
+
+    @property
+    def is_idle(self) -> bool:
+        """No look goes on."""
+        return self.worker.busy == 0
+
+    def kill(self) -> None:
+        """End it at once, as the kernel does."""
+        self.owner.alive = False
+        for task in list(self.owner.tasks):
+            task.cancel()
+
+    async def _work(self, work: WorkItem) -> Result:
+        result = await self.controller.work(work)
+        if isinstance(result, Failed) and "NotImplementedError" in result.reason:
+            self._world.beyond.append(result.reason)
+        elif isinstance(result, Failed) and _BUG.match(result.reason):
+            self._world.broke.append(f"{work.key}: {result.reason}")
+        return result
+
+
+async def _awaited(work: Awaitable[object]) -> None:
+    await work

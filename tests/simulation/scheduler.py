@@ -1,0 +1,300 @@
+"""An event loop whose order and time are drawn: no sockets, no threads, no waiting.
+
+Which of the tasks that are ready goes on next is drawn from the generator that is given; time
+stands still while any is ready, and then goes on to the next that was waited for.
+"""
+
+import asyncio
+import contextvars
+import heapq
+import random
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from types import BuiltinFunctionType
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+MOMENT = 1e-6
+"""Seconds that a step of a task takes: no two things happen at exactly the same time."""
+
+IDLE = 3.0
+"""Longest wait, in seconds, that an idle worker repeats; whoever skips time skips those."""
+
+
+@dataclass(eq=False)
+class Owner:
+    """Whose tasks they are: a process that may be killed.
+
+    Attributes:
+        name: For the trace.
+        alive: Nothing that belongs to it may reach the world any more once it is not.
+        tasks: Those that have not ended.
+    """
+
+    name: str
+    alive: bool = True
+    tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
+
+
+OWNER: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("owner", default=None)
+
+
+class DrawnTask(asyncio.Task[Any]):
+    """A task whose hash is its number: sets of tasks are gone through in the same order again."""
+
+    number = 0
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class Handle(asyncio.TimerHandle):
+    """What is to be called, now or later."""
+
+    __slots__ = ("wait",)
+
+    def __init__(
+        self,
+        call: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: "DrawnLoop",
+        context: contextvars.Context | None,
+        *,
+        when: float = 0.0,
+        wait: float = 0.0,
+    ) -> None:
+        super().__init__(when, call, args, loop, context)
+        self.wait = wait
+
+    def cancel(self) -> None:
+        """Drop it; the heap of timers forgets it when its time comes."""
+        self._cancelled = True  # the base class keeps a count in the loop, which this has no use of
+        self._callback, self._args = _nothing, ()
+
+
+def _nothing() -> None:
+    """What a cancelled call does."""
+
+
+class DrawnLoop(asyncio.BaseEventLoop):
+    """Implements what asyncio's tasks, futures and locks ask of a loop.
+
+    Callbacks of futures keep the order that asyncio promises; steps of tasks are drawn.
+
+    Attributes:
+        draw: Gives the number of the next of so many tasks.
+        now: Seconds since the beginning.
+        steps: Of tasks, so far.
+        broken: What nobody caught.
+    """
+
+    def __init__(self, draw: Callable[[int], int]) -> None:
+        # Nothing of the base class is set up: it would take threads' places and watch for children.
+        self.draw = draw
+        self.now = 0.0
+        self.steps = 0
+        self.broken: list[str] = []
+        self._promised: deque[Handle] = deque()
+        self._tasks: list[Handle] = []
+        self._timers: list[tuple[float, int, Handle]] = []
+        self._order = count()
+
+    def __del__(self) -> None:
+        """Nothing is open."""
+
+    # What asyncio asks for.
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return False
+
+    def time(self) -> float:
+        return self.now
+
+    def call_soon(  # type: ignore[override]  # the base class types its arguments by a variable
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> Handle:
+        handle = Handle(callback, args, self, context)
+        (self._tasks if _is_of_task(callback) else self._promised).append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> Handle:
+        when = self.now + max(0.0, delay)
+        handle = Handle(callback, args, self, context, when=when, wait=delay)
+        heapq.heappush(self._timers, (when, next(self._order), handle))
+        return handle
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> Handle:
+        return self.call_later(when - self.now, callback, *args, context=context)
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self,
+        coro: Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: contextvars.Context | None = None,
+    ) -> "asyncio.Task[T]":
+        task = DrawnTask.__new__(DrawnTask)
+        task.number = next(self._order)  # before it begins: asyncio keeps a set of all tasks
+        task.__init__(coro, loop=self, name=name or "", context=context)  # type: ignore[misc]
+        owner = OWNER.get()
+        if owner is not None:
+            owner.tasks.add(task)
+            task.add_done_callback(owner.tasks.discard)
+        return task
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self.broken.append(f"{context.get('message')}: {context.get('exception')!r}")
+
+    # What the simulation does with it.
+
+    @property
+    def is_ready(self) -> bool:
+        """Something can go on without time passing."""
+        return bool(self._promised or self._tasks)
+
+    def next_timer(self, *, skip: bool = False) -> float | None:
+        """When the next wait ends; None where nobody waits.
+
+        Args:
+            skip: Leave out the waits that idle workers repeat.
+        """
+        while self._timers and self._timers[0][2].cancelled():
+            heapq.heappop(self._timers)
+        if not skip:
+            return self._timers[0][0] if self._timers else None
+        ends = (w for w, _, h in self._timers if h.wait > IDLE and not h.cancelled())
+        return min(ends, default=None)
+
+    def advance(self, until: float) -> None:
+        """Let time pass, and end the waits that are over by then."""
+        self.now = max(self.now, until)
+        while self._timers and self._timers[0][0] <= self.now:
+            handle = heapq.heappop(self._timers)[2]
+            if not handle.cancelled():
+                self._promised.append(handle)
+
+    def run(self, most: int) -> bool:
+        """Go on without time passing.
+
+        Args:
+            most: Steps of tasks to take.
+
+        Returns:
+            Whether nothing is ready any more.
+        """
+        while True:
+            while self._promised:
+                self._promised.popleft()._run()
+            if not self._tasks:
+                return True
+            if most <= 0:
+                return False
+            most -= 1
+            self.steps += 1
+            self.now += MOMENT
+            tasks = self._tasks
+            at = self.draw(len(tasks)) if len(tasks) > 1 else 0
+            tasks[at], tasks[-1] = tasks[-1], tasks[at]
+            tasks.pop()._run()
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Asyncio takes this for its running loop inside the block."""
+        asyncio.events._set_running_loop(self)
+        try:
+            yield
+        finally:
+            asyncio.events._set_running_loop(None)
+
+
+def _is_of_task(callback: Callable[..., object]) -> bool:
+    """Whether it takes a task a step further; asyncio promises no order among those."""
+    kind = type(callback)
+    return kind is _STEP or (kind is BuiltinFunctionType and callback.__name__ == "task_wakeup")
+
+
+class _Probe:
+    """Tells the type by which asyncio asks a loop to take a task's step."""
+
+    def get_debug(self) -> bool:
+        return False
+
+    def call_soon(self, callback: object, *_: object, context: object = None) -> None:
+        self.seen = type(callback)
+
+
+def _step_type() -> type:
+    async def nothing() -> None:
+        """Never run."""
+
+    probe, coroutine = _Probe(), nothing()
+    task = asyncio.Task(coroutine, loop=probe)  # type: ignore[arg-type]
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    coroutine.close()
+    return probe.seen
+
+
+_STEP = _step_type()
+
+
+@dataclass
+class SimulatedClock:
+    """Implements `bot.clock.Clock` by a loop's time.
+
+    Attributes:
+        loop: Whose time it is.
+        drawn: Where random numbers come from.
+        wrong: Seconds by which the time of day is off; a machine's clock may jump.
+    """
+
+    loop: DrawnLoop
+    drawn: random.Random
+    wrong: float = 0.0
+
+    def now(self) -> datetime:
+        """The time of day."""
+        return BEGINNING + timedelta(seconds=self.loop.now + self.wrong)
+
+    def monotonic(self) -> float:
+        """Seconds since the beginning."""
+        return self.loop.now
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; 0 lets other tasks run."""
+        await asyncio.sleep(seconds)
+
+    def random(self) -> float:
+        """Drawn from the history's seed."""
+        return self.drawn.random()

@@ -1,0 +1,129 @@
+"""Where histories happen: a small repository, its people, and the rules that it may have.
+
+Written down apart from the bot's own reading of rules, so that the oracle can judge by this.
+"""
+
+from dataclasses import dataclass
+
+PACKAGES = ("net/core", "net/edge", "app")
+MAIN, RELEASE = "main", "release"
+CONFIG = ".porchbot.yaml"
+
+ADMIN = "ann"
+WRITERS = ("bob", "cat", "dan")
+READER = "rob"
+OUTSIDER = "mal"
+ADVERSARY = "eve"
+HONEST = (ADMIN, *WRITERS)
+PEOPLE = (*HONEST, READER, OUTSIDER, ADVERSARY)
+ROLES = {
+    ADMIN: "admin",
+    **dict.fromkeys(WRITERS, "write"),
+    READER: "read",
+    OUTSIDER: "read",
+    ADVERSARY: "write",
+}
+LEVELS = ("none", "read", "triage", "write", "maintain", "admin")
+
+STAMP = "# stamped"
+STAMPER, JUDGE = "stamp:v1", "sound:v1"
+
+
+@dataclass(frozen=True)
+class RulesText:
+    """A configuration, and what it means.
+
+    Attributes:
+        require: How many people must approve.
+        alone: Authors may approve their own work.
+        least: The lowest role that may approve.
+        only: Logins that may approve as well; with `least` "" nobody else may.
+        stamps: Every file has to begin with `STAMP`.
+        judges: No file may say "bad".
+        release: Packages are published from the branch `RELEASE` too.
+        broken: It cannot be read.
+        render: "commit" or "check".
+        squash: The bot merges by squashing.
+    """
+
+    require: int = 1
+    alone: bool = False
+    least: str = "write"
+    only: tuple[str, ...] = ()
+    stamps: bool = False
+    judges: bool = False
+    release: bool = False
+    broken: bool = False
+    render: str = "commit"
+    squash: bool = False
+
+    @property
+    def text(self) -> bytes:
+        """The file."""
+        if self.broken:
+            return b"version: [1\n"
+        sources = ([f"role:{self.least}"] if self.least else []) + [f"user:{u}" for u in self.only]
+        lines = ["version: 1", f"render: {self.render}"]
+        if self.release:
+            lines += ["packages:", "  - {directory: .}", f"  - {{directory: ., branch: {RELEASE}}}"]
+        if self.stamps or self.judges:
+            lines.append("guardrails:")
+        if self.stamps:
+            lines += ["  mutators:", f"    - {{image: {STAMPER}}}"]
+        if self.judges:
+            lines += ["  validators:", f"    - {{image: {JUDGE}}}"]
+        lines += [
+            "access:",
+            f"  approve: {{require: {self.require}, from: [{', '.join(sources)}],"
+            f" self: {str(self.alone).lower()}}}",
+        ]
+        if self.squash:
+            lines += ["publish: {merge: squash}"]
+        return ("\n".join(lines) + "\n").encode()
+
+    @property
+    def judging(self) -> tuple[object, ...]:
+        """What an approval was given under: equal where a verdict cannot differ."""
+        return (
+            self.require,
+            self.alone,
+            self.least,
+            self.only,
+            self.stamps,
+            self.judges,
+            self.broken,
+        )
+
+
+DEFAULT = RulesText()
+"""What holds without a file."""
+
+CHOICES = (
+    RulesText(),
+    RulesText(stamps=True),
+    RulesText(judges=True),
+    RulesText(stamps=True, judges=True, release=True),
+    RulesText(require=2),
+    RulesText(alone=True),
+    RulesText(least="", only=("bob", "cat")),
+    RulesText(least="admin", judges=True),
+    RulesText(release=True),
+    RulesText(stamps=True, render="check"),
+    RulesText(squash=True, judges=True),
+    RulesText(broken=True),
+)
+BY_TEXT = {rules.text: rules for rules in CHOICES}
+
+
+def kptfile(package: str) -> bytes:
+    """The `Kptfile` of a package."""
+    name = package.replace("/", "-")
+    return f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {name}\n".encode()
+
+
+def resource(name: str, value: str, *, stamped: bool = True, bad: bool = False) -> bytes:
+    """A file of a package."""
+    lines = [STAMP] if stamped else []
+    lines += ["apiVersion: v1", "kind: ConfigMap", f"metadata: {{name: {name}}}", "data:"]
+    lines += [f"  value: {value}", *(["  state: bad"] if bad else [])]
+    return ("\n".join(lines) + "\n").encode()

@@ -1,0 +1,273 @@
+"""The oracle: independent, and each of its checks able to fail."""
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox.git.objects import Ident, Tag
+from bot.sandbox.records.repository import Pull
+from tests.simulation import setting
+from tests.simulation.evidence import BOT
+from tests.simulation.history import Simulation
+
+HERE = Path(__file__).parent
+JUDGES = ("oracle", "ending", "evidence", "diary", "setting")
+"""Modules that judge: what they import is what they share with the bot."""
+
+
+def imported(module: str) -> set[str]:
+    tree = ast.parse((HERE / f"{module}.py").read_text())
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("module", JUDGES)
+def test_what_judges_shares_nothing_with_the_bot(module: str) -> None:
+    """Fails when the oracle asks the bot's own code, and so is wrong wherever the bot is.
+
+    Of the forge it names the records that it is told of, and nothing else.
+    """
+    ours = {name for name in imported(module) if name.startswith(("bot.", "lifecycle", "cadlib"))}
+    assert {name for name in ours if not name.startswith("bot.sandbox.records.")} == set()
+    near = {n.split(".")[2] for n in imported(module) if n.startswith("tests.simulation.")}
+    assert near <= {*JUDGES}
+
+
+class Scene:
+    """A forge with people, where somebody acts as if they were the bot."""
+
+    def __init__(self) -> None:
+        found = next(s for s in map(Simulation, map(str, range(100))) if not s.has_config)
+        self.simulation = found
+        self.hands = found.hands
+        self.hands.draw.seed(7)
+        found.loop.advance(100.0)
+
+    def propose(self, value: bytes = b"# stamped\nvalue: v9\n", who: str = "bob") -> Pull:
+        """Open a pull request that changes one package."""
+        with self.simulation.forge.change():
+            branch = self.hands.fresh("w")
+            files: dict[str, bytes | None] = {"app/a.yaml": value}
+            self.hands.commit(who, branch, files, "x", onto=self.hands.tip("main"))
+            pull = self.hands.open(who, branch, "main", "Change")
+        self.rest()
+        return pull
+
+    def approve(self, pull: Pull, who: str = "cat") -> None:
+        """Approve it by a comment."""
+        with self.simulation.forge.change():
+            self.hands.say(who, pull, "/approve", "approve")
+        self.rest()
+
+    def rest(self) -> None:
+        """The bot looks after this."""
+        self.simulation.loop.advance(self.simulation.loop.now + 10)
+        for _ in range(8):
+            with self.simulation.forge.change():
+                pass
+        self.simulation.diary.rests()
+
+    def merge(self, pull: Pull) -> None:
+        """Merge as the bot."""
+        user = self.simulation.forge.us
+        with self.simulation.forge.change():
+            self.hands.state.pulls.merge(pull, user)
+
+    def tag(self, pull: Pull, name: str = "app/v1") -> None:
+        """Tag its merge as the bot."""
+        state, repo, user = self.hands.state, self.hands.repo, self.simulation.forge.us
+        git = state.git(repo)
+        who = Ident(user.name, user.email, state.now())
+        target = pull.merge_commit_sha or ""
+        made = git.write_tag(
+            Tag(name=name, target=target, kind="commit", tagger=who, message="m\n")
+        )
+        with self.simulation.forge.change():
+            state.update_ref(repo, f"refs/tags/{name}", made, user)
+
+    def judged(self) -> set[str]:
+        """The checks that were violated."""
+        return {violation.check for violation in self.simulation.oracle.judge()}
+
+
+def proper(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    scene.merge(pull)
+    scene.tag(pull)
+
+
+def unapproved(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.merge(pull)
+    scene.tag(pull)
+
+
+def by_the_author(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull, "bob")
+    scene.merge(pull)
+    scene.tag(pull)
+
+
+def by_a_reader(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull, "rob")
+    scene.merge(pull)
+    scene.tag(pull)
+
+
+def another_tree(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    with scene.simulation.forge.change():
+        scene.hands.commit("dan", pull.head_ref, {"app/b.yaml": b"# stamped\nx: 1\n"}, "more")
+    scene.rest()
+    scene.merge(pull)
+    scene.tag(pull)
+
+
+def edited(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    with scene.simulation.forge.change():
+        scene.hands.edit("eve", pull.comments[-1], "/approve!")
+    scene.rest()
+    scene.merge(pull)
+    scene.tag(pull)
+
+
+def other_base(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    state = scene.hands.state
+    for base in (setting.RELEASE, setting.MAIN):
+        with scene.simulation.forge.change():
+            state.pulls.edit(pull, scene.hands.user("eve"), base=base)
+    scene.rest()
+    scene.merge(pull)
+    scene.tag(pull)
+
+
+def objected(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    with scene.simulation.forge.change():
+        scene.hands.review("dan", pull, "REQUEST_CHANGES", "no")
+    scene.rest()
+    scene.merge(pull)
+
+
+def held(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    with scene.simulation.forge.change():
+        scene.hands.say("dan", pull, "/hold", "hold")
+    scene.rest()
+    scene.merge(pull)
+
+
+def other_rules(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    with scene.simulation.forge.change():
+        rules = setting.RulesText(judges=True).text
+        scene.hands.commit("ann", "main", {setting.CONFIG: rules}, "rules")
+    scene.rest()
+    scene.merge(pull)
+    scene.tag(pull)
+
+
+def invalid(scene: Scene) -> None:
+    with scene.simulation.forge.change():
+        rules = setting.RulesText(judges=True).text
+        scene.hands.commit("ann", "main", {setting.CONFIG: rules}, "rules")
+    pull = scene.propose(b"# stamped\nstate: bad\n")
+    scene.approve(pull)
+    scene.merge(pull)
+    scene.tag(pull)
+
+
+def twice(scene: Scene) -> None:
+    proper(scene)
+    pull = scene.hands.repo.pulls[1]
+    scene.tag(pull, "app/v2")
+
+
+def too_high(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    scene.merge(pull)
+    scene.tag(pull, "app/v3")
+
+
+def elsewhere(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    scene.merge(pull)
+    scene.tag(pull, "net/core/v1")
+
+
+def moved_over(scene: Scene) -> None:
+    pull = scene.propose()
+    state, user = scene.hands.state, scene.simulation.forge.us
+    base = scene.hands.tip("main")
+    with scene.simulation.forge.change():
+        state.update_ref(scene.hands.repo, f"refs/heads/{pull.head_ref}", base, user)
+
+
+def deleted(scene: Scene) -> None:
+    pull = scene.propose()
+    state, user = scene.hands.state, scene.simulation.forge.us
+    with scene.simulation.forge.change():
+        state.update_ref(scene.hands.repo, f"refs/heads/{pull.head_ref}", "0" * 40, user)
+
+
+def said_twice(scene: Scene) -> None:
+    pull = scene.propose()
+    scene.approve(pull)
+    number = pull.comments[-1].id
+    record = f'{{"answered":[{number}],"events":[],"kind":"answer"}}'
+    for _ in range(2):
+        with scene.simulation.forge.change():
+            text = f"Approved.\n\n<!-- porchbot:record {record} {'0' * 64} -->"
+            scene.hands.say(BOT, pull, text)
+
+
+DEEDS: list[tuple[Callable[[Scene], None], set[str]]] = [
+    (proper, set()),
+    (unapproved, {"approved"}),
+    (by_the_author, {"approved"}),
+    (by_a_reader, {"approved"}),
+    (another_tree, {"approved"}),
+    (edited, {"approved"}),
+    (other_base, {"approved"}),
+    (other_rules, {"approved"}),
+    (objected, {"no objection"}),
+    (held, {"no objection"}),
+    (invalid, {"rendered and valid"}),
+    (twice, {"once"}),
+    (too_high, {"next number"}),
+    (elsewhere, {"a merge"}),
+    (moved_over, {"nothing lost"}),
+    (deleted, {"nothing lost"}),
+    (said_twice, {"said once"}),
+]
+
+
+@pytest.mark.parametrize(("deed", "violated"), DEEDS, ids=lambda d: getattr(d, "__name__", ""))
+def test_each_check_sees_what_it_is_there_for(
+    deed: Callable[[Scene], None], violated: set[str]
+) -> None:
+    """Fails on an oracle that finds nothing, or that finds fault with what is proper."""
+    scene = Scene()
+    with scene.simulation.loop.current():
+        deed(scene)
+    assert scene.judged() == violated

@@ -1,0 +1,107 @@
+"""The loop whose order and time are drawn."""
+
+import asyncio
+from collections.abc import Coroutine
+from random import Random
+from typing import Any
+
+from tests.simulation.scheduler import OWNER, DrawnLoop, Owner
+
+
+def looped(seed: int, *coroutines: Coroutine[Any, Any, None]) -> DrawnLoop:
+    draw = Random(seed)
+    loop = DrawnLoop(lambda n: int(draw.random() * n))
+    for coroutine in coroutines:
+        loop.create_task(coroutine)
+    return loop
+
+
+def order(seed: int) -> list[str]:
+    said: list[str] = []
+
+    async def say(name: str) -> None:
+        for number in range(3):
+            said.append(f"{name}{number}")
+            await asyncio.sleep(0)
+
+    loop = looped(seed, *(say(name) for name in "abc"))
+    with loop.current():
+        assert loop.run(100)
+    return said
+
+
+def test_the_order_of_tasks_is_drawn_and_each_goes_its_own_way() -> None:
+    """Fails on a loop that runs what is ready in the order in which it became so."""
+    orders = {tuple(order(seed)) for seed in range(20)}
+    assert len(orders) > 10
+    assert order(3) == order(3)
+    for said in orders:
+        for name in "abc":
+            assert [s for s in said if s[0] == name] == [f"{name}{n}" for n in range(3)]
+
+
+def test_time_passes_only_when_it_is_told_to() -> None:
+    """Fails where sleeping takes real time, or none."""
+    ended: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        ended.append(loop.time())
+
+    loop = looped(0, sleep(5), sleep(1), sleep(3600))
+    with loop.current():
+        assert loop.run(100)
+        assert (ended, loop.next_timer(), loop.next_timer(skip=True)) == ([], 1, 5)
+        loop.advance(6)
+        loop.run(100)
+    assert (sorted(ended), loop.next_timer()) == ([6, 6], 3600)
+
+
+def test_locks_and_gathering_work_in_any_order() -> None:
+    """Fails where callbacks of futures are drawn too, whose order asyncio promises."""
+    inside: list[str] = []
+
+    async def work(lock: asyncio.Lock, name: str) -> str:
+        async with lock:
+            inside.append(f"+{name}")
+            await asyncio.sleep(0)
+            inside.append(f"-{name}")
+        return name
+
+    async def all_of_it() -> None:
+        lock = asyncio.Lock()
+        async with asyncio.timeout(10):
+            assert await asyncio.gather(*(work(lock, n) for n in "abcd")) == list("abcd")
+
+    for seed in range(20):
+        loop = looped(seed, all_of_it())
+        with loop.current():
+            assert loop.run(1000)
+    assert all(one[1:] == two[1:] for one, two in zip(inside[::2], inside[1::2], strict=True))
+    assert len(inside) == 20 * 8
+
+
+def test_tasks_know_whose_they_are() -> None:
+    """Fails where a process that is killed leaves a task of a task behind."""
+    owner = Owner("bot1")
+
+    async def child() -> None:
+        await asyncio.sleep(100)
+
+    async def parent() -> None:
+        children.append(asyncio.get_running_loop().create_task(child()))
+        await asyncio.sleep(100)
+
+    children: list[asyncio.Task[None]] = []
+    loop = looped(0)
+    with loop.current():
+        OWNER.set(owner)
+        loop.create_task(parent())
+        OWNER.set(None)
+        loop.run(10)
+        assert len(owner.tasks) == 2
+        for task in list(owner.tasks):
+            task.cancel()
+        loop.run(10)
+    assert not owner.tasks
+    assert children[0].cancelled()
