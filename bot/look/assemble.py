@@ -282,7 +282,9 @@ class Looker:
         if read is None or not read.content.touched:
             return facts
         verdicts, subjects, pusher = await asyncio.gather(
-            rendering.verdicts(self.renderer, reader.git, read.content.touched, read.policy),
+            rendering.verdicts(
+                self.renderer, reader.git, read.content.touched, read.policy, head=tip
+            ),
             self._offload(reader.subjects, tip, base),
             self._people.pusher(facts.head_ref, self.repository.id.number),
         )
@@ -340,6 +342,7 @@ class Looker:
                 reader.git,
                 read.content.touched,
                 read.policy,
+                head="" if pull.merged else pull.head,
                 again=look.state.rerun,
             ),
             self._asker.merging(state, basis, look.state),

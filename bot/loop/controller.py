@@ -33,6 +33,7 @@ from bot.loop.sweep import SweepHandler
 from bot.loop.trouble import TRIES, SomeFailedError, Trouble, incident_of
 from bot.loop.unjudged import Unjudged
 from bot.loop.work import Failed, LookAgain, Result, Settled, WorkItem
+from bot.overtaken import OvertakenError
 from bot.render.port import Renderer
 from bot.store.hints import Hint
 from bot.store.port import Store
@@ -103,6 +104,9 @@ class Controller:
         except NotServedError as error:
             log.info("not looked at", key=str(work.key), reason=str(error))
             return await self._settled_unseen(work.key)
+        except OvertakenError:
+            log.info("a newer push came", key=str(work.key))
+            return LookAgain(0)
         except ForgeBusyError as error:
             metrics.failed(work.key, "busy")
             return Failed(str(error), error.after or None)

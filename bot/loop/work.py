@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from math import inf
 
@@ -17,9 +18,10 @@ import structlog
 from bot import metrics
 from bot.clock import SYSTEM, Clock
 from bot.http.ready import MissingError
-from bot.keys import Key, parse
+from bot.keys import Key, ProposalKey, parse
 from bot.logs import Seldom
 from bot.loop.turns import FairTurns
+from bot.overtaken import LOOK, CurrentLook
 from bot.store.hints import Hint
 from bot.store.port import Store
 from bot.store.values import LEASE, StoreError, Taken, Turns
@@ -38,6 +40,9 @@ LONGEST = 15 * 60.0
 
 SILENT = 10.0
 """Seconds without asking for work, with room for it, after which something is wrong: ten polls."""
+
+MOST_ASIDE = 32
+"""Looks that may wait for a rendering beside those that have a place: each holds facts."""
 
 GRACE = 10.0
 """Seconds that looks may take to end when the bot is told to stop; systemd kills after 90."""
@@ -107,6 +112,9 @@ class Worker:
         lease: Seconds that a key is ours without renewing.
         grace: Seconds that looks may take to end when we are stopped.
         clock: When leases are renewed, and how long to wait after a failure.
+
+    Attributes:
+        aside: Looks that wait for something long, beside those that have a place.
     """
 
     def __init__(
@@ -131,6 +139,7 @@ class Worker:
         self._turns = FairTurns(1)
         self._most = 1
         self._asked = -inf
+        self.aside = 0
 
     async def run(self, workers: int = 4) -> None:
         """Work until cancelled; then let looks end, and give back what does not.
@@ -156,7 +165,7 @@ class Worker:
             MissingError: None was asked for since a while, though there was room for one.
         """
         silent = self._clock.monotonic() - self._asked
-        if silent > SILENT and self.busy < self._most:
+        if silent > SILENT and self.busy - self.aside < self._most:
             since = "yet" if silent == inf else f"in {silent:.0f} s"
             raise MissingError(f"no key was asked for {since}")
 
@@ -184,15 +193,16 @@ class Worker:
             soon = min(POLL, POLL if wait is None else wait + 0.001)
             await wait_for(woken, soon, self._clock)
         self._turns.began(taken.key)
-        self._looks[taken.owner] = task = asyncio.create_task(self._look(taken))
 
-        def ended(_: asyncio.Task[None]) -> None:
+        def freed() -> None:
             if self._turns.ended(taken.key):
                 woken.set()  # more of its repository may be due
-            self._looks.pop(taken.owner, None)
             room.release()
 
-        task.add_done_callback(ended)
+        place = _Place(self, freed)
+        self._looks[taken.owner] = task = asyncio.create_task(self._look(taken, place))
+        task.add_done_callback(lambda _: self._looks.pop(taken.owner, None))
+        task.add_done_callback(lambda _: place.end())
 
     async def _take(self, owner: str, turns: Turns) -> Taken | None:
         """Take a key; cancelled in the middle, give back what the database gave us."""
@@ -206,8 +216,9 @@ class Worker:
                     await self._store.queue.give_back(taken)
             raise
 
-    async def _look(self, taken: Taken) -> None:
+    async def _look(self, taken: Taken, place: "_Place") -> None:
         begun = self._clock.monotonic()
+        LOOK.set(CurrentLook(self._clock, place.leave, partial(self._pushed, taken)))
         try:
             result = await self._handle(taken)
         except asyncio.CancelledError:
@@ -237,6 +248,16 @@ class Worker:
             log.exception("look broke", key=taken.key)
             metrics.FAILURES.labels("", "broke").inc()
             return Failed(f"{type(error).__name__}: {error}")
+
+    async def _pushed(self, taken: Taken, head: str) -> bool:
+        """Whether another commit than this one was pushed to a head branch since it was taken."""
+        if not isinstance(parse(taken.key), ProposalKey):
+            return False
+        try:
+            news = await self._store.queue.news(taken)
+        except StoreError:
+            return False
+        return bool(news.heads - {head})
 
     async def _finish(self, taken: Taken, result: Result) -> bool:
         match result:
@@ -272,6 +293,29 @@ class Worker:
             # In real seconds, not the clock's: so does whoever stops us count before killing.
             await asyncio.wait(looks, timeout=self._grace)
         await end([renewing, *looks])
+
+
+class _Place:
+    """The place of a look among those of a process; it may be left before the look ends."""
+
+    def __init__(self, worker: Worker, freed: Callable[[], None]) -> None:
+        self._worker = worker
+        self._freed = freed
+        self._left = False
+
+    def leave(self) -> None:
+        """Let another look have it, while there are not too many that have done so."""
+        if not self._left and self._worker.aside < MOST_ASIDE:
+            self._left = True
+            self._worker.aside += 1
+            self._freed()
+
+    def end(self) -> None:
+        """The look has ended."""
+        if self._left:
+            self._worker.aside -= 1
+        else:
+            self._freed()
 
 
 def backoff(tries: int, drawn: float) -> float:

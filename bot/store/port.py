@@ -79,6 +79,9 @@ class Queue(Protocol):
             What was taken; None when nothing is due that may be.
         """
 
+    async def news(self, taken: Taken) -> Hint:
+        """What was told of a key since it was taken; nothing where we do not have it any more."""
+
     async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
         """Renew leases; returns the owners who still have theirs."""
 

@@ -15,6 +15,7 @@ from bot.store.statements import (
     FAILED,
     FAILING,
     GIVE_BACK,
+    NEWS,
     NEXT_DUE,
     QUEUE,
     RESTED,
@@ -70,6 +71,11 @@ class PostgresQueue:
                 heard=heard,
             )
         return None
+
+    async def news(self, taken: Taken) -> Hint:
+        asked = {"key": taken.key, "owner": taken.owner, "hint": as_json(taken.stored)}
+        rows = await self._database.ask(NEWS, asked)
+        return Hint.from_json(rows[0][0]) if rows else NOTHING
 
     async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
         rows = await self._database.ask(

@@ -120,6 +120,10 @@ UPDATE work SET
 
 GIVE_BACK = SQL("UPDATE work SET owner = NULL, lease = NULL {mine}").format(mine=_MINE).as_string()
 
+NEWS = (
+    "SELECT hint_minus(hint, %(hint)s::jsonb) FROM work WHERE key = %(key)s AND owner = %(owner)s"
+)
+
 NEXT_DUE = (
     SQL("""
 SELECT extract(epoch FROM min(

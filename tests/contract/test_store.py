@@ -217,6 +217,21 @@ async def test_what_is_given_back_may_be_taken_at_once(stored: Stored) -> None:
     assert await queue.take("two") == replace(taken, owner="two")
 
 
+async def test_news_are_what_was_told_since_and_nobody_elses(stored: Stored) -> None:
+    queue = stored.store.queue
+    await queue.wake(KEY, Hint(comments=frozenset({1}), heads=frozenset({"a"})))
+    taken = await queue.take("one", lease=1800)
+    assert taken is not None
+    assert await queue.news(taken) == Hint()
+
+    await queue.wake(KEY, Hint(comments=frozenset({1, 2}), heads=frozenset({"b"})))
+
+    assert await queue.news(taken) == Hint(comments=frozenset({2}), heads=frozenset({"b"}))
+    await stored.an_hour_passes()
+    await queue.take("two")
+    assert await queue.news(taken) == Hint()
+
+
 async def test_base_branches_go_first_then_who_waited_longest(stored: Stored) -> None:
     for key in (OTHER, KEY, RepositoryKey(on_github(2)), BASE):
         await stored.store.queue.wake(key)

@@ -132,6 +132,10 @@ class MemoryQueue:
             heard=None if row.heard is None else now - row.heard,
         )
 
+    async def news(self, taken: Taken) -> Hint:
+        row = await self._mine(taken)
+        return Hint.from_json(_minus(row.hint, taken.stored)) if row else NOTHING
+
     async def renew(self, owners: Sequence[str], lease: float = LEASE) -> set[str]:
         await self._statements.begin()
         held = [row for row in self._rows.values() if row.owner in owners]
