@@ -75,9 +75,9 @@ async def test_a_look_that_waits_for_a_rendering_gives_its_place_to_another() ->
     store, looks = MemoryStore(), Renderings()
     async with asyncio.timeout(60), working(store, looks, 1):
         await store.queue.wake(KEY, Hint(heads=frozenset({"a"})))
-        assert await looks.began.get() == (KEY, {"a"})
+        assert await looks.began.get() == (KEY, frozenset({"a"}))
         await store.queue.wake(OTHER, Hint(heads=frozenset({"b"})))
-        assert await looks.began.get() == (OTHER, {"b"})
+        assert await looks.began.get() == (OTHER, frozenset({"b"}))
         assert looks.ended == []
         looks.done.set()
         assert {await looks.looked.get() for _ in range(2)} == {KEY, OTHER}
@@ -91,10 +91,10 @@ async def test_a_push_ends_the_rendering_of_the_commit_before() -> None:
     store, looks = MemoryStore(), Renderings()
     async with asyncio.timeout(60), working(store, looks, 1):
         await store.queue.wake(KEY, Hint(heads=frozenset({"a"})))
-        assert await looks.began.get() == (KEY, {"a"})
+        assert await looks.began.get() == (KEY, frozenset({"a"}))
         await store.queue.wake(KEY, Hint(heads=frozenset({"b"})))
 
-        assert await looks.began.get() == (KEY, {"a", "b"})
+        assert await looks.began.get() == (KEY, frozenset({"a", "b"}))
         assert looks.ended == ["cancelled"]
 
 
