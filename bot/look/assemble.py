@@ -395,7 +395,7 @@ class Looker:
         return Rules(policy=policy, digest=digest, changed_at=told.at, changes_told=told.told)
 
 
-def _tags_not_shown(found: tuple[Proposal, str | None] | NotLogged | None) -> list[str]:
+def _tags_not_shown(found: tuple[Proposal, MergeLook] | NotLogged | None) -> list[str]:
     """Tags that we made and git does not show: it may be late, as after their own push."""
     if not isinstance(found, tuple):
         return []
