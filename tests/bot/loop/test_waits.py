@@ -7,6 +7,7 @@ import lifecycle
 from bot.loop import waits
 from lifecycle.decide import conclude
 from lifecycle.judgement import Gate, GateState
+from lifecycle.messages import gates as texts
 from tests.lifecycle.samples import PROPOSAL, changed, facts
 
 LIFECYCLE = Path(lifecycle.__path__[0])
@@ -19,16 +20,25 @@ def test_every_gate_has_its_reason() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "Gate":
                 (name,) = (k.value for k in node.keywords if k.arg == "name")
-                if isinstance(name, ast.JoinedStr):
-                    (first, *_) = name.values
-                    name = first
-                assert isinstance(name, ast.Constant), ast.unparse(node)
-                names.add(str(name.value))
+                names.add(_beginning(name))
 
     reasons = {name: waits.reason(f"{name}x" if name.endswith(" ") else name) for name in names}
 
     assert len(names) > 10
     assert {n: r for n, r in reasons.items() if r == waits.OTHER} == {}
+
+
+def _beginning(name: ast.expr) -> str:
+    """What a name begins with: all of it where nothing is added to that."""
+    match name:
+        case ast.Constant(str(text)):
+            return text
+        case ast.JoinedStr([first, *_]) | ast.BinOp(first):
+            return _beginning(first)
+        case ast.Attribute(ast.Name("texts"), attribute):
+            return str(getattr(texts, attribute))
+        case _:
+            raise AssertionError(ast.unparse(name))
 
 
 def test_a_name_that_people_chose_is_no_reason() -> None:
