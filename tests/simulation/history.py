@@ -342,12 +342,16 @@ class Simulation:
     def _next(self) -> list[float | None]:
         """When something may happen next; the polls of idle bots are skipped."""
         agenda = self._agenda[0].at if self._agenda else None
+        if not self.replicas:
+            return [agenda]
         if not all(r.is_idle for r in self.replicas) or self.weather.away:
             return [agenda, self.loop.next_timer()]
         due = self.now(self.store.queue.next_due())
+        if due == 0.0:  # and nobody has taken it: whoever could not reach the database polls
+            return [agenda, self.loop.next_timer()]
         return [
             agenda,
-            None if due is None else self.loop.now + due + 0.001,
+            None if due is None else self.loop.now + due + 0.002,
             self.loop.next_timer(skip=True),
         ]
 
