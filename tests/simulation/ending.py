@@ -3,9 +3,11 @@
 - "settles": nothing is written any more;
 - "reasons": each open proposal shows what it waits for, once;
 - "answered once": each command has its one reaction, and no two answers;
+- "prompt": where nothing goes wrong, each command is answered within 40 s (asked along the way);
 - "published": what surely may be published is.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +18,7 @@ from tests.simulation.oracle import SUMMARY, Violation, answered_by, may
 from tests.simulation.setting import CONFIG, MAIN, RulesText
 
 PUBLISH = "porchbot/publish"
+TAGGED = re.compile(r"^Tagged (.*) on `", re.MULTILINE)
 
 
 class Ending:
@@ -52,18 +55,38 @@ class Ending:
                 found.append(Violation(check, f"#{pull.number}: {why}", end))
         return found
 
+    def unanswered(self) -> list[Violation]:
+        """Commands without an answer, while nothing hinders the bot."""
+        end, found = len(self._diary.entries), list[Violation]()
+        for pull in self._repo.pulls.values():
+            if pull.state == "open" and self._changes(pull):
+                ours = [c for c in pull.comments if c.user.login == BOT]
+                answers = Counter(number for c in ours for number in answered_by(c.body))
+                for _, why in self._unanswered(pull, answers):
+                    found.append(Violation("prompt", f"#{pull.number}: {why}", end))
+        return found
+
     def _of(self, pull: Any) -> Iterator[tuple[str, str]]:
         ours = [c for c in pull.comments if c.user.login == BOT]
         summaries = [c for c in ours if c.body.startswith(SUMMARY)]
         if len(summaries) > 1:
             yield "said once", f"{len(summaries)} summaries stand there"
-        answers = Counter(number for c in ours for number in answered_by(c.body))
+        about = self._diary.of_pull[pull.number]
+        touched = {e.number for e in about if e.what == "comment edited" and e.who != BOT}
+        whole = [c for c in ours if c.id not in touched]  # others made of the rest what they liked
+        answers = Counter(number for c in whole for number in answered_by(c.body))
         for number, times in answers.items():
             if times > 1:
                 yield "answered once", f"comment {number} has {times} answers"
         yield from self._untrue(pull, summaries)
         if pull.state != "open" or not self._changes(pull):
             return
+        for comment in ours:
+            if comment.edit is not None and not _ours(comment):
+                yield (
+                    "reasons",
+                    f"comment {comment.id} stands as {comment.edit.editor.login} left it",
+                )
         if not summaries:
             yield "reasons", "no summary says what it waits for"
         if not self._verdict(pull):
@@ -82,6 +105,12 @@ class Ending:
             and moves[0].who == BOT
             and self._history.tag(moves[0].after).target == pull.merge_commit_sha
         }
+        for summary in summaries:
+            said = TAGGED.search(summary.body) if summary.edit is None or _ours(summary) else None
+            for name in re.findall(r"`([^`]+/v\d+)`", said[1]) if said else ():
+                moves = self._diary.of_ref.get(f"refs/tags/{name}", ())
+                if not any(e.who == BOT for e in moves):
+                    yield "reasons", f"its summary says that {name} was tagged, and it was not"
         if not made or any(len(moves) > 1 for moves in made.values()):
             return
         for summary in summaries:
@@ -197,6 +226,11 @@ class Ending:
             levels = self._evidence.roles_within(e.who, 0, len(self._diary.entries))
             if all(may(level, e.who, rules) for level in levels):
                 yield e
+
+
+def _ours(comment: Any) -> bool:
+    """Whether the bot edited a comment last."""
+    return bool(comment.edit.editor.login == BOT)
 
 
 def reached(diary: Diary, repo: Any) -> Counter[str]:

@@ -147,9 +147,12 @@ def runner_away(s: "Simulation") -> str:
     replica, seconds = s.hands.one(s.replicas), 1 + s.draw.random() * 60
     replica.renderer.broken = "the runner is away"
 
+    async def woken() -> None:
+        await _back(replica.controller)()
+
     def back() -> None:
         replica.renderer.broken = ""
-        replica.start(_back(replica.controller)())
+        replica.start(woken())
 
     s.later(seconds, back)
     return f"{replica.name} cannot run functions for {seconds:.0f} s"

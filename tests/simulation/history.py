@@ -8,7 +8,8 @@ import asyncio
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -27,7 +28,7 @@ from tests.simulation.hands import Hands, ImpossibleError
 from tests.simulation.moves import MOVES, Move
 from tests.simulation.oracle import Oracle, Violation
 from tests.simulation.replica import Replica, World
-from tests.simulation.scheduler import DrawnLoop, SimulatedClock
+from tests.simulation.scheduler import DrawnLoop, Owner, SimulatedClock
 from tests.simulation.setting import (
     CHOICES,
     CONFIG,
@@ -36,6 +37,7 @@ from tests.simulation.setting import (
     PEOPLE,
     RELEASE,
     ROLES,
+    RulesText,
     kptfile,
     resource,
 )
@@ -82,6 +84,7 @@ class Manner:
 
     Attributes:
         weights: Of each step, in the order of `STEPS`.
+        calm: Nothing goes wrong.
         replicas: Bots at work.
         lost: Share of webhooks that nobody gets.
         late: Share that comes late.
@@ -89,9 +92,11 @@ class Manner:
         latency: Share of calls that take a while.
         hurry: Share of steps after which nothing rests before the next.
         before: The bot comes when this many steps were done.
+        rules: Those of the repository at the beginning; None without a file.
     """
 
     weights: tuple[float, ...]
+    calm: bool
     replicas: int
     lost: float
     late: float
@@ -99,6 +104,7 @@ class Manner:
     latency: float
     hurry: float
     before: int
+    rules: RulesText | None = None
 
 
 STEPS: tuple[Move | Misfortune, ...] = (*MOVES, *MISFORTUNES)
@@ -118,13 +124,19 @@ def manner(draw: Random) -> Manner:
     return Manner(
         weights=tuple(weights),
         replicas=draw.choice((1, 2, 2, 3)),
+        calm=calm,
         lost=0.0 if calm else draw.choice((0.0, 0.05, 0.3)),
-        late=draw.choice((0.0, 0.1, 0.4)),
+        late=0.0 if calm else draw.choice((0.0, 0.1, 0.4)),
         doubled=draw.choice((0.0, 0.1)),
-        latency=draw.choice((0.0, 0.0, 0.05, 0.3)),
+        latency=0.0 if calm else draw.choice((0.0, 0.0, 0.05, 0.3)),
         hurry=draw.choice((0.2, 0.5, 0.8)),
         before=draw.choice((0, 0, 0, 4)),
+        rules=draw.choice(CHOICES[:-1]) if draw.random() < 0.6 else None,
     )
+
+
+CALM = Manner((), calm=True, replicas=1, lost=0, late=0, doubled=0, latency=0, hurry=0, before=0)
+"""Nothing goes wrong by itself: for a history that is told step by step."""
 
 
 @dataclass(order=True)
@@ -142,12 +154,15 @@ class Simulation:
     Args:
         seed: What everything is drawn from.
         kept: Numbers of the steps to take; None for all.
+        how: The manner of it; None to draw it.
     """
 
-    def __init__(self, seed: str, kept: Collection[int] | None = None) -> None:
+    def __init__(
+        self, seed: str, kept: Collection[int] | None = None, how: Manner | None = None
+    ) -> None:
         self.seed = seed
         self.draw = Random(f"{seed}/begin")
-        self.manner = manner(self.draw)
+        self.manner = how or manner(self.draw)
         self._kept = kept
         self._count = FEWEST + int(self.draw.random() * (MOST - FEWEST))
         self.loop = DrawnLoop(lambda n: int(self.draw.random() * n))
@@ -159,9 +174,11 @@ class Simulation:
         self.backup: MemoryStore | None = None
         self.told: dict[int, str] = {}
         self.broke: list[str] = []
+        self.looking: dict[str, Owner] = {}
         self.beyond: list[str] = []
         self.lost_stores = 0
         self.begun = False
+        self._rested = False
         self._set_up()
 
     # --- setting up -----------------------------------------------------------------------------
@@ -178,9 +195,8 @@ class Simulation:
             files[f"{package}/Kptfile"] = kptfile(package)
             for name in "ab":
                 files[f"{package}/{name}.yaml"] = resource(name, "v0")
-        self.has_config = self.draw.random() < 0.6
-        if self.has_config:
-            files[CONFIG] = self.draw.choice(CHOICES[:-1]).text
+        if self.manner.rules is not None:
+            files[CONFIG] = self.manner.rules.text
         self.repo = forge.add_repository(OWNER, "blueprints", files, ROLES)
         self.diary = Diary(lambda: self.loop.now, lambda: forge.past.now)
         state.listeners.append(self.diary.hear)
@@ -211,6 +227,7 @@ class Simulation:
             self.weather,
             self.draw,
             self.broke,
+            self.looking,
             self.beyond,
         )
         self.replicas.append(Replica(world, f"bot{next(self._names)}"))
@@ -380,15 +397,23 @@ class Simulation:
 
     def run(self) -> Outcome:
         """Let it happen."""
-        with self.loop.current():
+        with self.happening():
             violations = self._run()
-            for replica in self.replicas:
-                replica.kill()
-            self.loop.run(ENDLESS)
         trace = hashlib.sha256("\n".join(self.weather.trace).encode()).hexdigest()[:16]
         tally = self.weather.tally
         tally.update(ending.reached(self.diary, self.repo))
         return Outcome(self.seed, self.told, violations, tally, trace, self.diary)
+
+    @contextmanager
+    def happening(self) -> Iterator[None]:
+        """Everything happens inside the block; at its end the bots do."""
+        with self.loop.current():
+            try:
+                yield
+            finally:
+                for replica in self.replicas:
+                    replica.kill()
+                self.loop.run(ENDLESS)
 
     def _run(self) -> list[Violation]:
         try:
@@ -427,6 +452,7 @@ class Simulation:
             except ImpossibleError:
                 continue
             self.told[number] = told
+            self._rested = self.begun and step.name == "everything settles"
             kind = "" if isinstance(step, Misfortune) or step.attack else "move: "
             self.weather.tally[f"{kind}{step.name}"] += 1
             break
@@ -440,6 +466,8 @@ class Simulation:
 
     def _judge(self) -> list[Violation]:
         found = self.oracle.judge()
+        if self.manner.calm and self._rested:
+            found += self._ended(len(self.diary.entries)).unanswered()
         bugs = [*self.broke, *self.loop.broken]
         return found + [Violation("nothing breaks", b, len(self.diary.entries)) for b in bugs]
 

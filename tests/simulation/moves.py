@@ -423,15 +423,19 @@ def _eve(h: Hands) -> str:
     return ADVERSARY
 
 
-@move("attack: a record copied to another proposal", 1)
+@move("attack: a record copied to another proposal", 1.5)
 def copy_record(h: Hands) -> str:
-    pull, other = h.any_pull(), h.pull()
+    other = h.pull()
+    alike = [p for p in h.repo.pulls.values() if p is not other and p.head_sha == other.head_sha]
+    pull = h.one(alike) if alike else h.any_pull()
     theirs = h.one(h.ours(pull))
-    if h.chance(0.5):
+    if h.chance(0.3):
         h.say(ADVERSARY, other, theirs.body)
         return f"eve copies a comment of the bot's from #{pull.number} to #{other.number}"
-    comment = h.one(h.ours(other))
-    h.edit(_eve(h), comment, theirs.body)
+    comment, body = h.one(h.ours(other)), theirs.body
+    if h.chance(0.3):
+        body = body.replace(f'"number":{pull.number}', f'"number":{other.number}')
+    h.edit(_eve(h), comment, body)
     return f"eve edits the bot's comment {comment.id} on #{other.number} into one of #{pull.number}"
 
 

@@ -2,7 +2,7 @@
 
 import contextvars
 import re
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -59,6 +59,7 @@ class World:
         weather: What goes wrong.
         draw: For the clocks of the bots.
         broke: What broke a look that should not have: a bug.
+        looking: Keys that are looked at, and by whom: one at a time, while leases can be renewed.
         beyond: What git in memory could not tell; the history ends there.
     """
 
@@ -68,6 +69,7 @@ class World:
     weather: Weather
     draw: Random
     broke: list[str]
+    looking: dict[str, Owner]
     beyond: list[str]
 
 
@@ -107,9 +109,9 @@ class Replica:
         self.start(self.worker.run(workers))
         self.start(_sweep(self.store, mirrors, SWEEP, self.clock, gate.offload))
 
-    def start(self, work: Awaitable[object]) -> None:
+    def start(self, work: Coroutine[Any, Any, object]) -> None:
         """Begin a task of this process."""
-        self._context.run(self._world.loop.create_task, _awaited(work))
+        self._context.run(self._world.loop.create_task, work)
 
     @property
     def is_idle(self) -> bool:
@@ -123,13 +125,18 @@ class Replica:
             task.cancel()
 
     async def _work(self, work: WorkItem) -> Result:
-        result = await self.controller.work(work)
+        looking, key = self._world.looking, str(work.key)
+        other = looking.get(key)
+        if other is not None and other.alive and self._world.weather.kept_leases:
+            self._world.broke.append(f"{self.name} looks at {key} beside {other.name}")
+        looking[key] = self.owner
+        try:
+            result = await self.controller.work(work)
+        finally:
+            if looking.get(key) is self.owner:
+                del looking[key]
         if isinstance(result, Failed) and "NotImplementedError" in result.reason:
             self._world.beyond.append(result.reason)
         elif isinstance(result, Failed) and _BUG.match(result.reason):
             self._world.broke.append(f"{work.key}: {result.reason}")
         return result
-
-
-async def _awaited(work: Awaitable[object]) -> None:
-    await work

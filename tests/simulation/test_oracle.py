@@ -10,7 +10,7 @@ from bot.sandbox.git.objects import Ident, Tag
 from bot.sandbox.records.repository import Pull
 from tests.simulation import setting
 from tests.simulation.evidence import BOT
-from tests.simulation.history import Simulation
+from tests.simulation.history import CALM, Simulation
 
 HERE = Path(__file__).parent
 JUDGES = ("oracle", "ending", "evidence", "diary", "setting")
@@ -44,10 +44,8 @@ class Scene:
     """A forge with people, where somebody acts as if they were the bot."""
 
     def __init__(self) -> None:
-        found = next(s for s in map(Simulation, map(str, range(100))) if not s.has_config)
-        self.simulation = found
+        self.simulation = found = Simulation("7", how=CALM)
         self.hands = found.hands
-        self.hands.draw.seed(7)
         found.loop.advance(100.0)
 
     def propose(self, value: bytes = b"# stamped\nvalue: v9\n", who: str = "bob") -> Pull:
@@ -268,6 +266,6 @@ def test_each_check_sees_what_it_is_there_for(
 ) -> None:
     """Fails on an oracle that finds nothing, or that finds fault with what is proper."""
     scene = Scene()
-    with scene.simulation.loop.current():
+    with scene.simulation.happening():
         deed(scene)
     assert scene.judged() == violated

@@ -55,6 +55,7 @@ class Weather:
         tally: What happened, for the figures.
         trace: Every call, in order.
         lost: Answers that got lost after what was asked for was done.
+        kept_leases: Every statement went well so far: no lease ended that somebody still had.
     """
 
     loop: DrawnLoop
@@ -66,6 +67,7 @@ class Weather:
     tally: Counter[str] = field(default_factory=Counter)
     trace: list[str] = field(default_factory=list)
     lost: int = 0
+    kept_leases: bool = True
 
     def clear(self) -> None:
         """Nothing goes wrong any more."""
@@ -94,6 +96,7 @@ class Weather:
     def befalls(self, owner: str, port: str, *, writes: bool) -> Mishap | None:
         """What befalls the next call of somebody to a port."""
         if self.away and self.away.get(port, 0.0) > self.loop.now:
+            self.kept_leases &= port != STORE
             self.tally[f"fault: call while the {port} was away"] += 1
             return Mishap("away", port, 0, forge_calls.AWAY)
         for mishap in self.coming:
@@ -105,6 +108,7 @@ class Weather:
                 mishap.countdown -= 1
                 continue
             self.coming.remove(mishap)
+            self.kept_leases &= port != STORE
             self.tally[f"fault: {port}: {mishap.name}"] += 1
             return mishap
         return None

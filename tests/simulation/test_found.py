@@ -1,0 +1,92 @@
+"""What the simulation found, told again step by step: each was a fault of the bot."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from bot.sandbox.records.repository import Pull
+from tests.simulation import forge_calls
+from tests.simulation.evidence import BOT
+from tests.simulation.history import CALM, Simulation
+from tests.simulation.weather import FORGE, GIT, Mishap
+
+
+@pytest.fixture(autouse=True)
+def nothing_logged() -> Iterator[None]:
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.configure(**before)
+
+
+class Told:
+    """A bot and a proposal, on a day on which nothing goes wrong by itself."""
+
+    def __init__(self) -> None:
+        self.sim = Simulation("7", how=CALM)
+        self.hands = self.sim.hands
+
+    def begin(self) -> Pull:
+        """The bot comes, and bob proposes a change."""
+        self.sim.begin()
+        self.sim.pass_time(30)
+        with self.sim.forge.change():
+            files: dict[str, bytes | None] = {"app/a.yaml": b"# stamped\nvalue: v9\n"}
+            self.hands.commit("bob", "w", files, "x", onto=self.hands.tip("main"))
+            pull = self.hands.open("bob", "w", "main", "Change")
+        self.sim.pass_time(30)
+        return pull
+
+    def say(self, who: str, pull: Pull, text: str, seconds: float = 30) -> None:
+        """Somebody comments, and time passes."""
+        with self.sim.forge.change():
+            self.hands.say(who, pull, text, text.removeprefix("/"))
+        self.sim.pass_time(seconds)
+
+    def summary(self, pull: Pull) -> str:
+        """What the summary says."""
+        return next(c.body for c in pull.comments if "porchbot:summary" in c.body)
+
+
+def test_a_tag_that_an_old_answer_does_not_show_is_not_called_gone() -> None:
+    """Fails when one stale list of tags makes the bot say, for good, that its tag is gone."""
+    told = Told()
+    with told.sim.happening():
+        pull = told.begin()
+        told.say("cat", pull, "/approve")
+        assert "refs/tags/app/v1" in told.hands.repo.refs
+        # Until the tag was made there was another state of the repository, and git shows that.
+        changes = told.sim.forge.past.now - next(
+            e.moment for e in told.sim.diary.entries if e.text == "refs/tags/app/v1"
+        )
+        for _ in range(3):
+            stale = forge_calls.stale(changes + 1)
+            told.sim.weather.coming.append(Mishap("stale", GIT, 0, stale))
+        told.say("dan", pull, "/why", seconds=60)
+        assert not told.sim.weather.coming
+    assert "### Published app v1" in told.summary(pull)
+    assert not any("not tagged any more" in c.body for c in pull.comments)
+
+
+@pytest.mark.parametrize("call", range(1, 8))
+def test_a_reaction_comes_after_the_answer_that_it_stands_for(call: int) -> None:
+    """Fails when a bot dies between the two, and another one decides otherwise.
+
+    Then a comment would have both reactions, one of them for what was never decided.
+    """
+    told = Told()
+    with told.sim.happening():
+        pull = told.begin()
+        dies = Mishap("killed", FORGE, call, forge_calls.LOST, kills=True, writes=True)
+        told.sim.weather.coming.append(dies)
+        told.sim.weather.coming.append(Mishap("late", FORGE, 0, forge_calls.AWAY, writes=True))
+        told.say("cat", pull, "/approve", seconds=0.5)
+        comment = pull.comments[-1]
+        comment = next(c for c in pull.comments if c.user.login == "cat")
+        reacted = any(r.user.login == BOT for r in comment.reactions)
+        answered = any(f'"answered":[{comment.id}]' in c.body for c in pull.comments)
+        assert answered or not reacted
+        told.sim.pass_time(60)
+    assert len([r for r in comment.reactions if r.user.login == BOT]) <= 1
