@@ -37,7 +37,8 @@ from lifecycle.names import Ref
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.ids import on_github
 from tests.memory.clock import ManualClock
-from tests.memory.git import MemoryMirrors, MemoryObjects, MemoryRemote
+from tests.memory.git import MemoryMirrors, MemoryRemote
+from tests.memory.git_objects import MemoryObjects
 
 MAIN, DRAFT = Ref("refs/heads/main"), Ref("refs/heads/drafts/net/core/v1")
 V1 = Ref("refs/tags/net/core/v1")

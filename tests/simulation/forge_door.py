@@ -14,7 +14,7 @@ from bot.sandbox.records.repository import Repository
 from bot.sandbox.rules import pushing
 from bot.sandbox.rules.accounts import Caller
 from bot.sandbox.rules.refs import acting
-from tests.memory.git import MemoryObjects
+from tests.memory.git_objects import MemoryObjects
 from tests.simulation.forge_calls import Fault, ForgeCall
 from tests.simulation.forge_git import MemoryGit
 

@@ -19,7 +19,10 @@ from bot.sandbox.git.objects import Commit, Tag, TreeEntry
 from bot.sandbox.git.protocol import Git, NewCommit
 from bot.sandbox.records.refs import ZERO, RefChange
 from lifecycle.names import Ref
-from tests.memory.git import MemoryHistory, MemoryObjects, MemoryRemote
+from tests.memory.git import MemoryRemote
+from tests.memory.git_history import MemoryHistory
+from tests.memory.git_merge import merge
+from tests.memory.git_objects import MemoryObjects
 
 _SHOWN = ("refs/heads/", "refs/tags/")
 
@@ -149,7 +152,7 @@ class MemoryGit:
             raise GitError("fatal: refusing to merge unrelated histories")
         if base in (ours, theirs):
             return self.commit(theirs if base == ours else ours).tree
-        tree, conflicts = MemoryHistory(self.objects, lambda _: {}).merge(ours, theirs)
+        tree, conflicts = merge(MemoryHistory(self.objects, lambda _: {}), ours, theirs)
         return None if conflicts else tree
 
     def diff(self, old: str | None, new: str) -> tuple[FileDiff, ...]:

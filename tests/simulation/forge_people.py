@@ -18,7 +18,7 @@ from bot.sandbox.rules import pushing
 from bot.sandbox.rules.accounts import Caller
 from bot.sandbox.rules.permissions import NEEDS
 from lifecycle.names import Ref
-from tests.memory.git import MemoryObjects
+from tests.memory.git_objects import MemoryObjects
 from tests.simulation.forge_door import Door
 from tests.simulation.forge_git import MemoryGit
 

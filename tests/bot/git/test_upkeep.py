@@ -12,7 +12,7 @@ from bot.git.mirror import DiskMirrors
 from bot.git.port import Signature
 from tests.bot.git.server import TOKEN, Remote, serve
 from tests.ids import on_github
-from tests.memory.git import MemoryObjects
+from tests.memory.git_objects import MemoryObjects
 
 WHO, WHEN = Signature("bot", "bot@forge.example"), datetime(2026, 11, 21, 12, tzinfo=UTC)
 
