@@ -19,7 +19,7 @@ from cadlib.yaml.bulk import Serial, read_one
 LIMIT_BYTES = 5 * 1024 * 1024 // 2
 """How much text is kept: some 3,000 files; with what is made of it, thirty times that."""
 
-_Key: TypeAlias = tuple[str, bytes, PackageLimits]
+_Key: TypeAlias = tuple[str, bytes, int]
 
 
 class CachingReader(Serial):
@@ -34,6 +34,7 @@ class CachingReader(Serial):
 
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
         self._limit = limit_bytes
+        self._limits: dict[PackageLimits, int] = {}  # numbered: to hash them takes long
         self._streams: OrderedDict[_Key, Stream] = OrderedDict()
         self._lock = Lock()
         self.used_bytes = 0
@@ -44,10 +45,13 @@ class CachingReader(Serial):
         """Read each file; what is wrong with one stands in its place."""
         if sum(map(len, files.values())) > self._limit:
             return super().read(files, limits)
-        return [self._read(path, data, limits) for path, data in files.items()]
+        which = self._limits.setdefault(limits, len(self._limits))
+        return [self._read(path, data, limits, which) for path, data in files.items()]
 
-    def _read(self, path: str, data: bytes, limits: PackageLimits) -> Stream | PackageError:
-        key = path, data, limits
+    def _read(
+        self, path: str, data: bytes, limits: PackageLimits, which: int
+    ) -> Stream | PackageError:
+        key = path, data, which
         with self._lock:
             known = self._streams.get(key)
             if known is not None:

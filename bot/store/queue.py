@@ -73,7 +73,8 @@ class PostgresQueue:
         return None
 
     async def news(self, taken: Taken) -> Hint:
-        asked = {"key": taken.key, "owner": taken.owner, "hint": as_json(taken.stored)}
+        known = taken.stored
+        asked = {"key": taken.key, "owner": taken.owner, "hint": as_json(known)}
         rows = await self._database.ask(NEWS, asked)
         return Hint.from_json(rows[0][0]) if rows else NOTHING
 

@@ -1,7 +1,7 @@
 """Functions that process each resource independently of all others.
 
-A process that lives on may keep what became of a resource, and call such a function for the
-changed ones only: `total` puts what it noted about all of them together.
+What became of a resource is kept, and such a function is called for the others only: `total` puts
+what it noted about all of them together.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import verdict
+from fnrunner.builtin.answered import answers
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
 
@@ -59,9 +60,15 @@ def run(begin: Callable[[Value], Alone[Note]], resources: ResourceList) -> Funct
         function = begin(resources.config)
     except ConfigRefusedError as error:
         return replace(verdict.refused(resources.items, *error.results), log=error.log)
+    known = answers(begin.__module__, repr(resources.config))
     items, notes = [], []
     for item in resources.items:
-        changed, note = function.each(item)
+        answer = known.get(item)
+        if answer is None:
+            answer = function.each(item)
+            if item.document is None:  # else it is another object the next time
+                known.keep(item, answer)
+        changed, note = answer
         items.append(changed)
         notes.append(note)
     results, failed = function.total(notes)

@@ -29,6 +29,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, schema, structural, verdict
 from fnrunner.builtin.about import About
+from fnrunner.builtin.answered import Answered, answers
 from fnrunner.builtin.schema import SchemaProblem
 from fnrunner.builtin.structural import CustomKind, DefinitionError
 from fnrunner.builtin.verdict import FunctionResult
@@ -86,11 +87,17 @@ def run(resources: ResourceList) -> FunctionResult:
         config = _read(resources.config)
     except _ConfigError as error:
         return verdict.refused(resources.items, verdict.result(str(error), "error"))
-    checked = _Checked(config, resources.items)
+    # Of what is no definition and not wrong: the kinds in it without a schema.
+    known: Answered[frozenset[str]] = answers(__name__, repr(config))
+    checked = _Checked(config, [i for i in resources.items if known.get(i.value) is None])
     for item in resources.items:
-        for value, path in _resources(item.value):
-            if not _is_skipped(value, config):
-                checked.hold(item, value, path)
+        # Where a kind is defined here, what was found against what ships says nothing.
+        fine = None if checked.defines else known.get(item.value)
+        if fine is None:
+            fine = checked.hold_all(item)
+            if fine is not None and not checked.defines:
+                known.keep(item.value, fine)
+        checked.unchecked |= fine or frozenset()
     if checked.results:
         return verdict.refused(resources.items, *checked.results)
     return FunctionResult(items=resources.items, results=(), log=checked.log())
@@ -102,7 +109,7 @@ class _Checked:
     def __init__(self, config: _Config, items: Sequence[Item]) -> None:
         self.results: list[Result] = []
         self._config = config
-        self._unchecked: set[str] = set()
+        self.unchecked: set[str] = set()
         self._rules: set[str] = set()
         self._shipped = schema.load(config.version, strict=config.strict)
         self._custom: dict[tuple[str, str, str], tuple[CustomKind, Item]] = {}
@@ -111,19 +118,41 @@ class _Checked:
             if structural.is_definition(item.value) and not _is_skipped(item.value, config):
                 self._define(item)
 
+    @property
+    def defines(self) -> bool:
+        """Whether kinds are defined among the resources."""
+        return bool(self._custom)
+
+    def hold_all(self, item: Item) -> frozenset[str] | None:
+        """Hold a resource, or all that a List holds.
+
+        Returns:
+            What there is no schema for; None where something is wrong.
+        """
+        before = len(self.results)
+        unchecked = {
+            self.hold(item, value, path)
+            for value, path in _resources(item.value)
+            if not _is_skipped(value, self._config)
+        }
+        return frozenset(unchecked - {""}) if len(self.results) == before else None
+
     def _define(self, item: Item) -> None:
         """Take the kind that a definition defines."""
         strict, metadata = self._config.strict, self._shipped.metadata()
         found = structural.kinds(item.value, strict=strict, metadata=metadata)
         self._custom |= {name: (kind, item) for name, kind in found.items()}
 
-    def hold(self, item: Item, value: Value, path: resource.Path) -> None:
+    def hold(self, item: Item, value: Value, path: resource.Path) -> str:
         """Hold a resource against its schema.
 
         Args:
             item: The resource, or the List that it stands in.
             value: The resource.
             path: Where it stands in the item.
+
+        Returns:
+            Its kind, where that has no schema and need not have one; "" otherwise.
         """
         name = resource.group(value), resource.version(value), resource.kind(value)
         if name in self._custom:
@@ -138,7 +167,8 @@ class _Checked:
         elif self._config.report_missing and not _is_for_tools(value):
             self.results.append(_missing(item, value, path, self._config))
         else:
-            self._unchecked.add(_called(value))
+            return _called(value)
+        return ""
 
     def _of_custom(
         self, value: Value, kind: CustomKind, definition: Item
@@ -159,7 +189,7 @@ class _Checked:
 
     def log(self) -> str:
         """Return what was not checked."""
-        missing = [f"no schema for {name}: not checked\n" for name in sorted(self._unchecked)]
+        missing = [f"no schema for {name}: not checked\n" for name in sorted(self.unchecked)]
         rules = [f"rules in CEL for {name}: not checked\n" for name in sorted(self._rules)]
         return "".join((*missing, *rules))
 

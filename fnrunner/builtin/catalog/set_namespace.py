@@ -26,6 +26,7 @@ from cadlib.stream.resourcelist import Item, ResourceList
 from cadlib.yaml import Value
 from fnrunner.builtin import resource, verdict
 from fnrunner.builtin.about import About
+from fnrunner.builtin.answered import Answered, answers
 from fnrunner.builtin.resource import Path, ResourceId, ShapeError, field, text
 from fnrunner.builtin.verdict import FunctionResult
 from fnrunner.contract.results import Result
@@ -64,10 +65,10 @@ class _Config:
 
 @dataclass(frozen=True, slots=True)
 class _Applied:
-    """A resource that is no local configuration, and what is asked of it more than once."""
+    """A resource, and what is asked of it more than once; local configuration does not count."""
 
-    position: int
     value: Value
+    counts: bool
     namespaced: bool
     origin: ResourceId | None
     depends_on: str
@@ -83,25 +84,26 @@ def run(resources: ResourceList) -> FunctionResult:
         config = _read(resources.config)
     except _ConfigError as error:
         return verdict.refused(resources.items, _complaint(error, resources.config))
-    applied = [
-        _applied(position, item.value)
-        for position, item in enumerate(resources.items)
-        if not resource.is_local(item.value)
-    ]
+    applied = [each for item in resources.items if (each := _applied(item.value)).counts]
     problem = _mixed_origins(applied)
     if problem and not config.matcher:
         return verdict.refused(resources.items, verdict.result(problem, "error"))
     return _Run(config, applied).over(resources.items)
 
 
-def _applied(position: int, value: Value) -> _Applied:
-    return _Applied(
-        position,
-        value,
-        resource.is_namespaced(value),
-        resource.origin(value),
-        resource.annotation(value, DEPENDS_ON),
-    )
+def _applied(value: Value) -> _Applied:
+    known: Answered[_Applied] = answers(__name__, "")
+    found = known.get(value)
+    if found is None:
+        found = _Applied(
+            value,
+            not resource.is_local(value),
+            resource.is_namespaced(value),
+            resource.origin(value),
+            resource.annotation(value, DEPENDS_ON),
+        )
+        known.keep(value, found)
+    return found
 
 
 def _read(config: Value) -> _Config:
@@ -197,20 +199,28 @@ class _Run:
         self._config = config
         self._applied = applied
         dependent = any(each.depends_on for each in applied)
+        # What stays as it is, whatever else is there.
+        self._idle: Answered[bool] = answers(__name__, repr(config))
         self._known = {_reference(each.value) for each in applied if dependent and each.namespaced}
         self._matched: list[Result] = []
         self._fields = _Count()
         self._references = _Count()
 
     def over(self, items: Sequence[Item]) -> FunctionResult:
-        values = [item.value for item in items]
+        changed: dict[int, Value] = {}
         # The catalog visits what is not namespaced first; its messages come in that order.
         for each in sorted(self._applied, key=lambda each: each.namespaced):
-            values[each.position] = self._depends_on(self._resource(each), each.depends_on)
+            if self._idle.get(each.value):
+                continue
+            value = self._depends_on(self._resource(each), each.depends_on)
+            if value is not each.value:
+                changed[id(each.value)] = value
+            elif not each.depends_on:
+                self._idle.keep(value, True)
         return FunctionResult(
             items=tuple(
-                item if item.value is value else replace(item, value=value)
-                for item, value in zip(items, values, strict=True)
+                replace(item, value=changed[id(item.value)]) if id(item.value) in changed else item
+                for item in items
             ),
             results=(*self._matched, self._field_summary(), self._reference_summary()),
         )
