@@ -12,7 +12,7 @@ from typing import assert_never
 
 import structlog
 
-from bot import keys, merging, metrics
+from bot import keys, merging, metrics, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import (
     AnnotatedTag,
@@ -156,7 +156,7 @@ class Performer:
         return ActionOutcome.DONE
 
     async def _tags(self, tags: Sequence[Tag], report: Report) -> ActionOutcome:
-        with report.breaking(tags):
+        with report.breaking(tags), tracing.span("perform", action="Tag", tags=len(tags)):
             came = await self._tag(tags, report)
         report.note_rest(tags, came)
         return came.outcome
@@ -177,6 +177,12 @@ class Performer:
             raise  # of an answer that was lost nobody knows whether it was done
 
     async def _act(
+        self, action: Action, looked: Looked, report: Report, hint: Hint
+    ) -> ActionResult:
+        with tracing.span("perform", action=action.KIND.name):
+            return await self._carry_out(action, looked, report, hint)
+
+    async def _carry_out(
         self, action: Action, looked: Looked, report: Report, hint: Hint
     ) -> ActionResult:
         match action:

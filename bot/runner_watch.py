@@ -7,10 +7,11 @@ from typing import Protocol
 
 import structlog
 
+from bot import tracing
 from bot.clock import SYSTEM, Clock
 from bot.http.ready import MissingError
 from fnrunner.contract.errors import FunctionTimeoutError, RunnerBusyError
-from fnrunner.contract.run import FunctionOutcome
+from fnrunner.contract.run import CALL, CallContext, FunctionOutcome, current_call
 from fnrunner.wire.client import Client
 
 log = structlog.get_logger()
@@ -83,7 +84,14 @@ class WatchedRunner:
         """
         if self._hangs.is_set():
             raise self._error()
+        with tracing.span("run a function", image=image):
+            return await self._run(image, resources, seconds)
+
+    async def _run(self, image: str, resources: bytes, seconds: float | None) -> FunctionOutcome:
+        asked = CallContext(current_call().caller, traceparent=tracing.traceparent())
+        before = CALL.set(asked)
         call = asyncio.ensure_future(self._client.run(image, resources, seconds=seconds))
+        CALL.reset(before)
         hangs = asyncio.create_task(self._hangs.wait())
         try:
             await asyncio.wait({call, hangs}, return_when=asyncio.FIRST_COMPLETED)

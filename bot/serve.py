@@ -13,7 +13,7 @@ from importlib.metadata import version
 import structlog
 from psycopg.conninfo import conninfo_to_dict
 
-from bot import keys, logs, tasks
+from bot import keys, logs, tasks, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.github.app import AppClients
 from bot.forges.github.deliveries import GitHubWebhooks
@@ -44,6 +44,7 @@ from bot.store.hints import NOTHING, START, Hint
 from bot.store.port import Store
 from bot.store.postgres import PostgresStore
 from bot.store.values import StoreError
+from bot.tracing import TracingError
 from fnrunner.builtin.lookup import PREFIXES
 from fnrunner.contract.errors import CertificateError
 from fnrunner.wire.client import Client
@@ -109,9 +110,12 @@ def run(parts: Parts, *, until_stdin_closes: bool, listen: str = "") -> int:
         return 1
     logs.configure(_secrets(settings), settings.log_form)
     try:
-        with asyncio.Runner(loop_factory=_loop()) as runner:
+        with (
+            tracing.configured(os.environ),
+            asyncio.Runner(loop_factory=_loop()) as runner,
+        ):
             runner.run(_until_told(settings, parts, until_stdin_closes=until_stdin_closes))
-    except (StoreError, PostgresError, CertificateError, OSError) as error:
+    except (StoreError, PostgresError, CertificateError, TracingError, OSError) as error:
         print(f"porchbot {name}: {error}", file=sys.stderr)  # noqa: T201 (a command line)
         return 1
     except ExceptionGroup as died:

@@ -113,7 +113,7 @@ class TimeLimited:
 
 @asynccontextmanager
 async def _within(image: str, seconds: float) -> AsyncIterator[None]:
-    call = CallContext(current_call().caller)
+    call = CallContext(current_call().caller, traceparent=current_call().traceparent)
     before = CALL.set(call)
     try:
         async with asyncio.timeout(seconds):

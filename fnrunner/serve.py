@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from fnrunner import choose
+from fnrunner.contract.run import Runner
 from fnrunner.settings import RunnerSettings
 from fnrunner.wire import metrics
 from fnrunner.wire.server import GRACE, listening
@@ -22,6 +23,7 @@ async def serve(
     tls: ServerTls | None = None,
     metrics_address: str = "",
     grace: float = GRACE,
+    wrap: Callable[[Runner], Runner] = lambda runner: runner,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or cancellation; then let running calls end.
@@ -32,6 +34,7 @@ async def serve(
         tls: Certificates; None serves in plain.
         metrics_address: "HOST:PORT" where metrics are served over HTTP; "" serves none.
         grace: How long running calls may go on after it is told to stop, in seconds.
+        wrap: Adds a behaviour to the runner, such as traces.
         ready: Called once calls are taken, with the address as a client needs it.
 
     Raises:
@@ -48,7 +51,12 @@ async def serve(
         async with (
             choose.runners(how) as answers,
             listening(
-                address, answers, how.limits, tls=tls, grace=grace, means=choose.means(answers, how)
+                address,
+                wrap(answers),
+                how.limits,
+                tls=tls,
+                grace=grace,
+                means=choose.means(answers, how),
             ) as bound,
         ):
             _log.info("function runner listens on %s", bound)

@@ -30,6 +30,7 @@ _EXTRAS = {
     ),
     "policy": ("regorus",),
     "kubernetes": ("kubernetes",),
+    "traces": ("opentelemetry",),
     "demo": ("graphql", "markupsafe", "rich"),
 }
 """The extra of pyproject.toml that brings a module; a test compares both."""

@@ -95,6 +95,8 @@ def runner(
     Certificates are read again when their files change. When told to stop (SIGTERM, SIGINT),
     health says so, new calls are sent away, and those that run have 5 seconds to end.
     """
+    from bot import tracing
+    from bot.traced_runner import TracedRunner
     from fnrunner.contract.errors import CertificateError, RunnerAddressError
     from fnrunner.serve import serve  # takes longer to import than --help to print
 
@@ -103,11 +105,13 @@ def runner(
         _settings(file, allow, max_message),
         tls=_tls(tls_cert, tls_key, tls_client_ca),
         metrics_address=metrics,
+        wrap=TracedRunner,
         ready=None if until_stdin_closes else _say,
     )
     try:
-        asyncio.run(_until_told(serving, until_stdin_closes=until_stdin_closes))
-    except (RunnerAddressError, CertificateError, OSError) as error:
+        with tracing.configured(os.environ, service="porchbot-runner"):
+            asyncio.run(_until_told(serving, until_stdin_closes=until_stdin_closes))
+    except (RunnerAddressError, CertificateError, tracing.TracingError, OSError) as error:
         raise click.ClickException(str(error)) from error
 
 

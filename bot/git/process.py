@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from bot import tracing
 from bot.git.port import GitBusyError
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -216,14 +217,17 @@ def execute(
         GitSlowError: It took longer.
         FileNotFoundError: There is no git.
     """
-    with subprocess.Popen(  # noqa: S603 (arguments are a list, after "--" where others' text)
-        ["git", *arguments],  # noqa: S607 (the git of whoever runs us, by PATH)
-        cwd=folder,
-        env=env,
-        stdin=subprocess.PIPE if text else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    with (
+        tracing.span("git", command=_command(arguments)),
+        subprocess.Popen(  # noqa: S603 (arguments are a list, after "--" where others' text)
+            ["git", *arguments],  # noqa: S607 (the git of whoever runs us, by PATH)
+            cwd=folder,
+            env=env,
+            stdin=subprocess.PIPE if text else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
         try:
             said = _shown(process, show) if show else b""
             given = text.encode("utf-8", "surrogateescape") if text else None
@@ -236,6 +240,11 @@ def execute(
             raise
     told = [each.decode("utf-8", errors) for each in (out, said + rest)]
     return subprocess.CompletedProcess([*arguments], process.returncode, *told)
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """The word that says what git is to do: what follows may be anything."""
+    return next((each for each in arguments if not each.startswith("-")), "")
 
 
 def _shown(process: subprocess.Popen[bytes], show: Callable[[str], None]) -> bytes:

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from bot import metrics
+from bot import metrics, tracing
 from bot.clock import SYSTEM, Clock
 from bot.forges.port import BotIdentity, ForgeBusyError, ForgeRefusedError
 from bot.forges.webhooks import Signature, WebhookError, WebhookReader
@@ -99,16 +99,20 @@ class WebhookEndpoint:
         self._replaying: asyncio.Task[None] | None = None
         self._learning: asyncio.Task[None] | None = None
 
+    async def _taken_in(self, request: Request) -> None:
+        signature = self._reader.read_headers(request.headers)
+        async with self._bodies.received(request, signature) as body:
+            delivery = self._reader.read_verified(request.headers, body, self._login)
+            await self._store.deliveries.add(
+                delivery.stored(self._reader.forge, body), delivery.wakes
+            )
+
     async def take(self, request: Request) -> Response:
         """Verify, store and wake in one transaction, answer; the work is done elsewhere."""
         began = self._clock.monotonic()
         try:
-            signature = self._reader.read_headers(request.headers)
-            async with self._bodies.received(request, signature) as body:
-                delivery = self._reader.read_verified(request.headers, body, self._login)
-                await self._store.deliveries.add(
-                    delivery.stored(self._reader.forge, body), delivery.wakes
-                )
+            with tracing.span("webhook", forge=self._reader.forge):
+                await self._taken_in(request)
         except WebhookError as error:
             log.warning("webhook refused", status=error.status, reason=str(error))
             metrics.DELIVERIES.labels("refused").inc()

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from bot import metrics
+from bot import metrics, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.loop import audited
 from bot.loop.echoes import Echoes
@@ -143,10 +143,12 @@ class Settling:
         echoes = reconciler.echoes
         since = self._clock.monotonic() if since is None else since
         for _ in range(MOST_ROUNDS):
-            looked = await reconciler.look(since)
+            with tracing.span("read the facts"):
+                looked = await reconciler.look(since)
             if isinstance(looked, Rest):
                 return looked.after
-            actions = _allowed(reconciler.decide(looked), reconciler)
+            with tracing.span("decide"):
+                actions = _allowed(reconciler.decide(looked), reconciler)
             if not actions:
                 metrics.DECISIONS.labels("settled").inc()
                 return (await reconciler.rest(looked)).after

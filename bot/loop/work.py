@@ -15,7 +15,7 @@ from math import inf
 
 import structlog
 
-from bot import metrics
+from bot import metrics, tracing
 from bot.clock import SYSTEM, Clock
 from bot.http.ready import MissingError
 from bot.keys import Key, ProposalKey, parse
@@ -243,7 +243,8 @@ class Worker:
     async def _handle(self, taken: Taken) -> Result:
         metrics.look_began(taken.heard, self._clock.monotonic())
         try:
-            return await self._handler(WorkItem(parse(taken.key), taken.hint, taken.tries))
+            with tracing.span("look", root=True, key=taken.key, tries=taken.tries):
+                return await self._handler(WorkItem(parse(taken.key), taken.hint, taken.tries))
         except Exception as error:  # the controller loop: whatever breaks, other keys go on
             log.exception("look broke", key=taken.key)
             metrics.FAILURES.labels("", "broke").inc()

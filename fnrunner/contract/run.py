@@ -21,10 +21,12 @@ class CallContext:
     Attributes:
         caller: Who it is for, as far as anybody says; "" for all of whom nobody does.
         waiting: It waits for its turn; nothing runs for it yet.
+        traceparent: The caller's span, as W3C's Trace Context has it; "" for none.
     """
 
     caller: str = ""
     waiting: bool = False
+    traceparent: str = ""
 
 
 CALL: Final[ContextVar[CallContext]] = ContextVar("CALL")

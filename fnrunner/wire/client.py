@@ -181,6 +181,7 @@ class Client:
                 (wire.DETAILS_LIMIT_KEY, str(_DETAILS)),
                 (wire.SECONDS_KEY, f"{seconds:.3f}"),
                 (wire.CALLER_KEY, quote(current_call().caller, errors="replace")),
+                *wire.traced(current_call().traceparent),
             ),
         )
         try:

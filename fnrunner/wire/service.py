@@ -37,6 +37,7 @@ _SAYING: Final = 0.1  # seconds kept of the caller's deadline to say that time i
 _ROUNDING: Final = 0.02  # gRPC's C core sends deadlines up to a hundredth later than they are
 _LONGEST_CALLER: Final = 256
 _RETRY_AFTER: Final = 1.0  # seconds; another runner is there by then, or this one again
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _DECIMAL: Final = re.compile("[0-9]{1,9}")
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -86,7 +87,7 @@ class Evaluator(evaluator_pb2_grpc.FunctionEvaluatorServicer):
         context: grpc.aio.ServicerContext[Any, Any],
     ) -> evaluator_pb2.EvaluateFunctionResponse:
         image, limit = request.image, _limit(context)
-        CALL.set(CallContext(_caller(context)))
+        CALL.set(CallContext(_caller(context), traceparent=_traceparent(context)))
         if self._ending:
             busy = RunnerBusyError("the runner", "it is being stopped", _RETRY_AFTER)
             await _refuse(context, statuses.refusal(busy, limit, grpc.StatusCode.UNAVAILABLE))
@@ -151,6 +152,12 @@ def _caller(context: grpc.aio.ServicerContext[Any, Any]) -> str:
     """Whom a call is for: its connection, and what the other side says of it."""
     said = wire.text(context.invocation_metadata(), wire.CALLER_KEY)
     return f"{context.peer()} {said[:_LONGEST_CALLER]}"
+
+
+def _traceparent(context: grpc.aio.ServicerContext[Any, Any]) -> str:
+    """The caller's span; "" where it names none, or writes it as nobody does."""
+    said = wire.text(context.invocation_metadata(), wire.TRACE_KEY)
+    return said if _TRACEPARENT.fullmatch(said) else ""
 
 
 def _limit(context: grpc.aio.ServicerContext[Any, Any]) -> int:

@@ -25,6 +25,8 @@ SECONDS_KEY: Final = "porchbot-seconds"
 CALLER_KEY: Final = "porchbot-caller"
 # Request metadata: run nothing, and say only what would run now (DIGEST_KEY).
 IDENTIFY_KEY: Final = "porchbot-identify"
+# Request metadata: the caller's span, as W3C's Trace Context has it.
+TRACE_KEY: Final = "traceparent"
 # Trailing metadata in which gRPC carries a google.rpc.Status.
 DETAILS_KEY: Final = "grpc-status-details-bin"
 # Trailing metadata: what ran, as `Outcome.digest`, percent-encoded.
@@ -37,6 +39,11 @@ _METHOD: Final = "/evaluator.FunctionEvaluator/EvaluateFunction"
 
 M = TypeVar("M", bound=Message)
 Evaluate = grpc.aio.UnaryUnaryMultiCallable[EvaluateFunctionRequest, EvaluateFunctionResponse]
+
+
+def traced(traceparent: str) -> tuple[tuple[str, str], ...]:
+    """Return the metadata that names the caller's span; empty for none."""
+    return ((TRACE_KEY, traceparent),) if traceparent else ()
 
 
 def sizes(limits: CallLimits) -> tuple[tuple[str, int], ...]:

@@ -19,7 +19,7 @@ import github
 import requests
 from github.Auth import Auth, Token
 
-from bot import metrics
+from bot import metrics, tracing
 from bot.clock import SYSTEM, Clock, Offload, in_thread
 from bot.forges.port import ForgeBusyError, ForgeMissingError, ForgeRefusedError
 from bot.sayable import sayable
@@ -165,7 +165,7 @@ def ask(
     """
     kind = "read" if verb in {"GET", "HEAD"} else "write"
     parameters = dict(query) if query else None
-    with _network(wanted), pool.client() as client, _counted(pool, kind) as counted:
+    with _network(wanted), pool.client() as client, _counted(pool, kind, wanted) as counted:
         status, answered, text = client.requester.requestJson(
             verb,
             path,
@@ -258,7 +258,7 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
         ForgeMissingError: What was named is not there.
         ForgeRefusedError: Any other error, also where a part of the data came with it.
     """
-    with _network(wanted), pool.client() as client, _counted(pool, "graphql") as counted:
+    with _network(wanted), pool.client() as client, _counted(pool, "graphql", wanted) as counted:
         status, headers, text = client.requester.requestJson(
             "POST", client.requester.graphql_url, input={"query": query, "variables": variables}
         )
@@ -276,7 +276,9 @@ def graphql(pool: Clients, wanted: str, query: str, variables: JSONObject) -> JS
 
 
 @contextmanager
-def _counted(pool: Clients, kind: str) -> Iterator[Callable[[int, Mapping[str, Any]], None]]:
+def _counted(
+    pool: Clients, kind: str, wanted: str
+) -> Iterator[Callable[[int, Mapping[str, Any]], None]]:
     """Count a request for the metrics; what is given is told of its answer."""
     begun, said = pool.clock.monotonic(), "none"
 
@@ -287,7 +289,8 @@ def _counted(pool: Clients, kind: str) -> Iterator[Callable[[int, Mapping[str, A
         metrics.BUDGETS.told(id(pool), lower)
 
     try:
-        yield counted
+        with tracing.span("forge call", kind=kind, to=wanted):
+            yield counted
     finally:
         metrics.FORGE_REQUESTS.labels(kind, said).inc()
         metrics.FORGE_REQUEST_SECONDS.labels(kind).observe(pool.clock.monotonic() - begun)

@@ -5,7 +5,7 @@ from functools import partial
 
 import structlog
 
-from bot import metrics
+from bot import metrics, tracing
 from bot.clock import Offload, in_thread
 from bot.render import encoded, functions, verdicts
 from bot.render.port import TreeFiles
@@ -61,7 +61,7 @@ class WorkerMaker:
         """As `Maker` has it; a package that takes too much is told so."""
         CALL.set(CallContext(package))  # so that the runner shares fairly between packages
         try:
-            with metrics.RENDER_SECONDS.time():
+            with metrics.RENDER_SECONDS.time(), tracing.span("render", package=package):
                 frame = await self._asked(trees, package, tree, origin, policy)
             return await self._offload(requests.read_verdict, frame)
         except PackageError as error:
