@@ -18,7 +18,7 @@ assert web  # whatever the bot counts is registered
 PAGE = Path(__file__).resolve().parents[2] / "docs/operate/watching.md"
 ROW = re.compile(r"^\| `(porchbot_\w+)` \| (\w+) \|(.*?)\| (.+) \|$", re.MULTILINE)
 
-LABELS = {"version", "outcome", "kind", "state", "step", "why", "status", "resource"} | {
+LABELS = {"version", "outcome", "kind", "state", "step", "why", "status", "resource", "forge"} | {
     "sweep",
     "reason",
 }
