@@ -13,18 +13,6 @@ from tests.lifecycle.samples import PROPOSAL, changed, facts
 LIFECYCLE = Path(lifecycle.__path__[0])
 
 
-def _beginning(name: ast.expr) -> str:
-    """What a gate's name begins with; all of it, unless a blank follows."""
-    match name:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.JoinedStr(values=[first, *_]) | ast.BinOp(left=first):
-            return _beginning(first)
-        case ast.Attribute(attr=attribute):
-            return str(getattr(texts, attribute))
-    raise AssertionError(ast.unparse(name))
-
-
 def test_every_gate_has_its_reason() -> None:
     """Short-cut refused: a list written once; a gate that is added is then counted as "other"."""
     names = set()
