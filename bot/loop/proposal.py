@@ -1,6 +1,7 @@
 """The keys of head branches: a draft or proposal is looked at until nothing is left to do."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from bot import keys
 from bot.look.assemble import Looked
@@ -18,6 +19,7 @@ from bot.store.values import Wait
 from lifecycle.actions import Action, AskPublish
 from lifecycle.decide import conclude
 from lifecycle.facts.head import Facts
+from lifecycle.facts.proposal import Proposal
 from lifecycle.kinds import OF_PROPOSAL
 
 BY_NEIGHBOUR = Hint(by=frozenset({NEIGHBOUR}))
@@ -160,14 +162,24 @@ class ProposalReconciler:
     async def _close(self, facts: Facts) -> None:
         """Closed proposals with nothing left to do are not looked at again unless named."""
         for proposal in facts.proposals:
-            if (
-                proposal.place.closed
-                and not is_unjudged(proposal)
-                and not may_be_told(proposal, self._served.clock.now())
-            ):
+            if is_over(proposal, self._served.clock.now()):
                 await self._store.proposals.settle(
                     self._served.id, proposal.place.number, merged=proposal.place.merged
                 )
+
+
+def is_over(proposal: Proposal, now: datetime) -> bool:
+    """Whether a proposal is closed, and neither time nor another look changes what it comes to.
+
+    One in line is being published, maybe by another replica: what follows is left for the look
+    after that.
+    """
+    return (
+        proposal.place.closed
+        and not proposal.merging.queued
+        and not is_unjudged(proposal)
+        and not may_be_told(proposal, now)
+    )
 
 
 def _merged_later(looked: Looked) -> float | None:
