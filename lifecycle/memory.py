@@ -22,6 +22,7 @@ from lifecycle.events import (
     Held,
     Log,
     Noticed,
+    PackagePublished,
     Rejected,
     Reported,
     Tampered,
@@ -136,6 +137,17 @@ def read(proposal: Proposal) -> Memory:
                 if isinstance(event, Noticed):
                     notices.setdefault(event.occasion, (comment.id, comment.at))
     return Memory(frozenset(found), frozenset(told), proposal.logins, notices)
+
+
+def published(proposal: Proposal) -> tuple[PackagePublished, ...]:
+    """Return what was published by a proposal's merge, as its records say, whatever tags say."""
+    merge = str(proposal.place.merge_commit)
+    found = [
+        each
+        for each in read(proposal).log
+        if isinstance(each, PackagePublished) and each.revision and each.commit == merge
+    ]
+    return tuple(sorted(found, key=lambda each: (each.package, each.revision)))
 
 
 def carries_record(proposal: Proposal) -> bool:

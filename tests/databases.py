@@ -4,12 +4,13 @@ import psycopg
 from psycopg import conninfo, sql
 
 
-async def create_database(url: str, name: str) -> str:
-    """Make an empty database on a server.
+async def create_database(url: str, name: str, *, like: str | None = None) -> str:
+    """Make an empty database on a server, or a copy of one.
 
     Args:
         url: Any database of the server.
         name: Of the new one.
+        like: The name of one that nobody is connected to; None for an empty one.
 
     Returns:
         Its address.
@@ -20,7 +21,9 @@ async def create_database(url: str, name: str) -> str:
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         await connection.execute(
             # Copying files beats writing them through the log for a database this small.
-            sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                sql.Identifier(name), sql.Identifier(like or "template1")
+            )
         )
     parts = conninfo.conninfo_to_dict(url)
     return conninfo.make_conninfo("", **{**parts, "dbname": name})

@@ -25,7 +25,7 @@ from bot.look.states import HeadBranch, HeadState, PullState
 from bot.look.tags import Tags
 from bot.render.port import Renderer
 from bot.store.port import Store
-from bot.store.values import Adoption
+from bot.store.values import Adoption, Revision
 from lifecycle import memory, names
 from lifecycle.assess import lost_tags
 from lifecycle.commands import answers
@@ -192,7 +192,11 @@ class Looker:
         return replace(looked, facts=facts, news=news | more)
 
     async def _index(self, tags: Tags, facts: Facts) -> None:
-        """Tags of ours that the index does not know: it was lost, and is built again."""
+        """Revisions of ours that the index does not know: it was lost, and is built again.
+
+        Tags tell of them, and the records of their proposals: a tag may be gone, and its number
+        stays used all the same.
+        """
         proposals = {
             str(p.place.merge_commit): p.place.number
             for p in facts.proposals
@@ -203,6 +207,13 @@ class Looker:
             if known is None or (known.target == revision.target and not known.tag):
                 found = replace(revision, proposal=proposals.get(revision.target))
                 await self.store.revisions.keep_revision(self.repository.id, package, number, found)
+        for proposal in facts.proposals:
+            for each in memory.published(proposal):
+                if each.revision not in tags.used.get(each.package, {}):
+                    made = Revision(each.commit, each.tag, proposal.place.number)
+                    await self.store.revisions.keep_revision(
+                        self.repository.id, each.package, each.revision, made
+                    )
 
     async def _put_together(self, look: _Look) -> Looked:
         head, state, reader = look.head, look.state, look.reader

@@ -2,9 +2,13 @@
 
 from uuid import uuid4
 
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
 from bot.store.embedded.server import EmbeddedPostgres
 from tests.databases import create_database, drop_database
-from tests.stories.world import World, package, resized
+from tests.stories.people import wait_for
+from tests.stories.world import World, package, resized, seconds_pass
 
 
 async def test_a_lost_database_loses_nothing_that_matters(
@@ -45,6 +49,75 @@ async def test_a_lost_database_loses_nothing_that_matters(
         stage.stop_bot()
     finally:
         await drop_database(postgres.url, name)
+
+
+@pytest.mark.parametrize("kind", ["lost", "yesterday"])
+async def test_from_no_database_and_from_an_old_one_it_comes_to_the_same(
+    stage: World, postgres: EmbeddedPostgres, kind: str
+) -> None:
+    """Fails when what was answered, numbers of deleted tags, approvals or holds stand there only.
+
+    Or when what the old one says is believed against the forge.
+    """
+    stage.start_bot()
+    stage.rests()
+    seconds_pass(stage.forge, 1)
+    author, approver = stage.author, stage.approver
+    core = stage.proposes("drafts/net/core/one", package("net/core"))
+    edge = stage.proposes("drafts/net/edge/w", resized("net/edge", 2))
+    far = stage.proposes("drafts/net/far/w", package("net/far"))
+    approver.says(core, "/approve")
+    author.waits_for_tag("net/core/v1")
+    author.says(edge, "/hold wait for the window")
+    author.waits_for_summary(edge, "wait for the window")
+    stage.rests()
+    stage.stop_bot()
+    names = [f"{each}_{uuid4().hex}" for each in ("old", "lost")]
+    present = conninfo_to_dict(stage.environment["DATABASE_URL"])["dbname"]
+    old = await create_database(postgres.url, names[0], like=str(present))
+
+    stage.start_bot()
+    second = stage.proposes("drafts/net/core/two", resized("net/core", 2))
+    approver.says(second, "/approve")
+    author.waits_for_tag("net/core/v2")
+    approver.says(edge, "/approve")
+    author.waits_for_answer(edge, "You approved head")
+    stage.outsider.says(far, "/why")
+    approver.says(far, "/reject not yet")
+    wait_for("the draft", lambda: author.pull(far).draft or None)
+    stage.rests()
+    stage.owner.repository.get_git_ref("tags/net/core/v2").delete()
+    stage.sweep()
+    stage.rests()
+    numbers = [core, edge, far, second]
+    said = {n: author.answers(n) for n in numbers}
+    stage.stop_bot()
+
+    lost = await create_database(postgres.url, names[1])
+    stage.environment["DATABASE_URL"] = old if kind == "yesterday" else lost
+    try:
+        stage.start_bot()
+        stage.rests()
+        stage.sweep()
+        stage.rests()
+        assert {n: author.answers(n) for n in numbers} == said  # nothing twice, nothing more
+        assert set(author.tags()) == {"net/core/v1"}
+        assert author.pull(far).draft
+        assert "wait for the window" in author.summary(edge)
+
+        author.says(edge, "/unhold")
+        third = stage.proposes("drafts/net/core/three", resized("net/core", 3))
+        approver.says(third, "/approve")
+        author.waits_for_tag("net/core/v3")
+        author.waits_for_tag("net/edge/v1")  # by the approval from before
+        stage.rests()
+        assert set(author.tags()) == {"net/core/v1", "net/core/v3", "net/edge/v1"}
+        for number in (core, far, second):
+            assert author.answers(number) == said[number]
+        stage.stop_bot()
+    finally:
+        for name in names:
+            await drop_database(postgres.url, name)
 
 
 def test_a_number_is_never_used_again_even_when_its_tag_is_deleted(play: World) -> None:

@@ -35,6 +35,9 @@ EVENTS = (
 
 PATH = "/webhooks/github"
 
+SEVERAL = 3
+"""Deliveries that have to fail before the way to the bot counts as broken: it may just start."""
+
 _LEVELS = ("", "read", "write", "admin")
 _SHOWN = {"": "No access", "read": "Read-only", "write": "Read and write", "admin": "Admin"}
 
@@ -140,7 +143,7 @@ def _of_deliveries(tried: Sequence[JSONObject], settings: str) -> Iterator[Drift
             fix=f"If something did, tick 'Active' below 'Webhook' at {settings}",
             harmful=False,
         )
-    elif all(not 200 <= code < 400 for code in codes):
+    elif len(codes) >= SEVERAL and all(not 200 <= code < 400 for code in codes):
         unreached = (f"not taken ({tried[0].get('status')})", "See that the bot is reached, at")
         found, fix = _WHY.get(codes[0], unreached)
         yield Drift(

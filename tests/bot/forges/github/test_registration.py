@@ -59,6 +59,7 @@ def test_what_is_as_it_has_to_be_is_not_told() -> None:
     """The short-cut tells of one delivery of many that failed, and of what an owner gave once."""
     assert _told() == _told(url=URL) == []
     assert _told(hook={"url": f"http://127.0.0.1:8080{PATH}"}) == []
+    assert _told(tried=TRIED[:1] * 2) == []
 
 
 @pytest.mark.parametrize(
@@ -123,8 +124,8 @@ def test_what_is_as_it_has_to_be_is_not_told() -> None:
             f" {SETTINGS}/advanced.",
         ),
         (
-            {"tried": TRIED[:1]},
-            "wrong: Each of the newest 1 deliveries is not taken (failed to connect to host); it"
+            {"tried": TRIED[:1] * 3},
+            "wrong: Each of the newest 3 deliveries is not taken (failed to connect to host); it"
             f" has to be answered 202. See that the bot is reached, at {SETTINGS}/advanced.",
         ),
         (
